@@ -1,0 +1,1 @@
+"""AgentEvol: explore with the current policy, select, learn, evaluate, again."""

@@ -1,0 +1,50 @@
+"""Everything agentevol raises on purpose.
+
+AgentEvolError
+├── ConfigError(ValueError)     a setting or an input file is unknown, missing or out of range; says which
+├── RunStopped                  the run ended itself for a stated reason (too many failed episodes, disk full)
+└── RolloutFault                an episode ended for a reason which is not the agent's
+    ├── EnvironmentFault        server or environment broke: `kind` is the problem's slug (`worker-lost`, ...)
+    ├── TransportFault          no usable answer: refused, reset, timed out, garbled
+    └── PolicyFault             the inference engine failed
+
+A fault is never a reward. The episode is stored without a return, counted, and left out of learning.
+"""
+
+
+class AgentEvolError(Exception):
+    """Base of everything below; its text is one line for the user: what, and what to do."""
+
+
+class ConfigError(AgentEvolError, ValueError):
+    """A setting or an input file is unknown, missing or out of range."""
+
+
+class RunStopped(AgentEvolError):
+    """The run ended itself; what it had finished is kept and can be resumed."""
+
+
+class RolloutFault(AgentEvolError):
+    """An episode ended for a reason which is not the agent's."""
+
+    kind = "internal"
+
+
+class EnvironmentFault(RolloutFault):
+    """The server or the environment broke; `kind` is the problem's slug."""
+
+    def __init__(self, kind: str, detail: str) -> None:
+        super().__init__(f"{kind}: {detail}")
+        self.kind = kind
+
+
+class TransportFault(RolloutFault):
+    """No usable answer: refused, reset, timed out, garbled."""
+
+    kind = "transport"
+
+
+class PolicyFault(RolloutFault):
+    """The inference engine failed."""
+
+    kind = "policy"

@@ -1,0 +1,131 @@
+"""The seams of the trainer: what acts (`Policy`, `RolloutEngine`) and what learns (`Learner`), and what they exchange."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agentgym_envs.core import Observation
+from agentgym_store.records import Sample
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A Hugging Face model folder (safetensors, tokenizer, chat template) and its place in the run."""
+
+    path: Path
+    version: int
+    """0 for the start, then one more with every update."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How tokens are drawn. Training needs `top_p` = 1, so that log-probabilities are those of the model."""
+
+    temperature: float = 1.0
+    """0 is greedy."""
+    top_p: float = 1.0
+    max_new_tokens: int = 32
+
+
+@dataclass
+class Message:
+    """One chat message."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass
+class Conversation:
+    """One episode as its policy sees it. `messages` ends with a user message whenever the policy is to act.
+
+    `samples[k]` is the exact record behind the k-th assistant message.
+    """
+
+    id: str
+    messages: list[Message]
+    samples: list[Sample] = field(default_factory=list)
+    observation: Observation | None = None
+    """The latest observation in full: scripted policies read its admissible actions."""
+    task_id: str = ""
+    """For scripted policies (the expert looks its actions up); language models never see it."""
+
+    def say(self, sample: Sample) -> None:
+        """Append what the policy said."""
+        self.messages.append(Message("assistant", sample.text))
+        self.samples.append(sample)
+
+    def hear(self, observation: Observation) -> None:
+        """Append what the environment answered."""
+        self.messages.append(Message("user", observation.text))
+        self.observation = observation
+
+
+class ContextFull(Exception):
+    """The conversation no longer fits the model's window: the episode is truncated with limit `context`."""
+
+
+class Policy(Protocol):
+    """One frozen set of weights (or a script) that acts. Many conversations may be acted upon concurrently."""
+
+    name: str
+    version: int
+
+    async def act(self, conversation: Conversation, seed: int) -> Sample:
+        """What to say next; equal conversation and seed give equal samples. Raises `ContextFull`, `PolicyFault`."""
+        ...
+
+    def release(self, conversation_id: str) -> None:
+        """Forget what is cached for a conversation; called once when its episode is over, whatever became of it."""
+        ...
+
+
+class RolloutEngine(Protocol):
+    """Holds weights and serves policies."""
+
+    def serve(self, sampling: Sampling) -> Policy:
+        """A policy over the current weights."""
+        ...
+
+    def update(self, checkpoint: Checkpoint) -> None:
+        """Swap the weights; policies served later carry the checkpoint's version."""
+        ...
+
+    def close(self) -> None:
+        """Stop threads and free memory."""
+        ...
+
+
+@dataclass(frozen=True)
+class TrainingSequence:
+    """One row of token-exact training data: T tokens, of which the masked ones are learnt."""
+
+    token_ids: NDArray[np.int32]
+    """Shape (T,)."""
+    mask: NDArray[np.bool_]
+    """Shape (T,): True where the policy sampled (or the demonstrator wrote) the token; never at position 0."""
+    rollout_logp: NDArray[np.float32]
+    """Shape (T,): the engine's log-probability where `mask`, NaN where unknown (demonstrations) or not sampled."""
+    weight: float
+    """Weight of every masked token of this row in the loss, at least 0."""
+    trajectory_id: str
+
+
+@dataclass(frozen=True)
+class LearnReport:
+    """What a learner did: the checkpoint and its figures."""
+
+    checkpoint: Checkpoint
+    metrics: dict[str, float]
+
+
+class Learner(Protocol):
+    """Turns data into better weights."""
+
+    def learn(self, start: Checkpoint, data: Sequence[TrainingSequence], out: Path, seed: int) -> LearnReport:
+        """Train from `start` on `data`; write version `start.version + 1`... as a new folder `out`, atomically."""
+        ...

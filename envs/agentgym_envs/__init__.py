@@ -1,0 +1,1 @@
+"""Worlds for language-model agents, and the contract that they keep."""
