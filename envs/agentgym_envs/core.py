@@ -1,12 +1,12 @@
 """The contract between worlds and everything else: `Task`, `Observation`, `StepResult`, `Environment`.
 
 An environment is one module (or a small package) that subclasses `Environment` and has one line in
-`agentgym_envs.registry.REGISTRY`. It knows nothing of HTTP, prompts, turn limits or tokens: the server counts turns
-and ends an episode at `max_turns`; the client renders prompts.
+`agentgym_envs.registry.REGISTRY`. It knows nothing of HTTP, prompts, turn limits or tokens: the server counts
+turns and ends an episode at `max_turns`; the client renders prompts.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
@@ -19,11 +19,11 @@ class Record(BaseModel):
 
 
 class Task(Record):
-    """One episode's goal. Subclasses add private fields (answers, goals): only the fields here cross the wire."""
+    """One episode's goal. Subclasses add private fields (answers, goals): these alone cross the wire."""
 
     env: str
     id: str
-    """Unique within the environment, over all splits; 1 to 256 characters, none of them a control character."""
+    """Unique within the environment, over all splits; 1 to 256 characters, none a control character."""
     split: str
     instruction: str
     """What the agent is told to achieve, in the environment's own words."""
@@ -52,7 +52,7 @@ class StepResult(Record):
     """The world reached its end. A turn limit is not an end: that is the server's `truncated`."""
     truncated: bool = False
     info: dict[str, Any] = {}
-    """JSON values an agent may see. `invalid_action: True` marks an action that the world could not carry out."""
+    """JSON values an agent may see. `invalid_action: True` marks an action that could not be carried out."""
 
 
 class TaskNotFound(LookupError):
@@ -65,9 +65,9 @@ TaskT = TypeVar("TaskT", bound=Task)
 class Environment(ABC, Generic[TaskT]):
     """One world holding one episode at a time. Instances are independent: they share read-only data at most.
 
-    `reset` and `step` may be coroutines where a world waits on an endpoint. Equal task, seed and actions give equal
-    episodes where `deterministic`. A malformed action is part of the world: it gets an observation, never an
-    exception.
+    `reset` and `step` may be coroutines where a world waits on an endpoint. Equal task, seed and actions give
+    equal episodes where `deterministic`. A malformed action is part of the world: it gets an observation,
+    never an exception.
     """
 
     name: ClassVar[str]
@@ -81,6 +81,9 @@ class Environment(ABC, Generic[TaskT]):
     difficulties: ClassVar[tuple[str, ...]] = ()
     forkable: ClassVar[bool] = False
     """Whether `snapshot` and `restore` are offered."""
+    baselines: ClassVar[Mapping[str, tuple[float, float]]] = {"idle": (0.0, 0.0), "spray": (0.0, 0.0)}
+    """Range of the mean return over all tasks of two policies without sense: `idle` says nothing, `spray`
+    says every admissible action in turn (see `agentgym_envs.episodes`). The conformance check compares."""
 
     @property
     @abstractmethod
@@ -111,12 +114,21 @@ class Environment(ABC, Generic[TaskT]):
     def step(self, action: str) -> StepResult | Awaitable[StepResult]:
         """Carry out one action of the current episode."""
 
-    def close(self) -> None:  # noqa: B027 - most worlds hold nothing
+    def close(self) -> None:
         """Free what the instance holds; may be called twice."""
 
     def expert(self, task: TaskT) -> list[str] | None:
         """Actions that earn the maximum from the start of `task`, or None where the world has no expert."""
         return None
+
+    def demonstrate(self, task: TaskT, seed: int) -> list[str] | None:
+        """Actions of a player who sees only what any agent sees and wins most tasks; `seed` draws its
+        choices.
+
+        The expert knows the world's secrets, so that its episodes show nothing about looking for things. By
+        default this is the expert all the same. None where the player lost.
+        """
+        return self.expert(task)
 
     def snapshot(self) -> object:
         """The state of the current episode as a value that later steps do not change."""

@@ -1,0 +1,183 @@
+"""A hand-written agent that sees only what any agent sees: it searches likely places first, then does the
+task.
+
+The expert of `agentgym_envs.alfworld.expert` knows where everything is and walks straight there, so its
+episodes show nothing about looking for things. This agent reads texts. It is a baseline, and a source of
+demonstrations.
+
+    agent = search(first_observation, Random(0))
+    command = next(agent)                      # 'go to countertop 1'
+    command = agent.send("You arrive at ...")  # 'take mug 2 from countertop 1'
+"""
+
+import math
+import re
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass, field
+from random import Random
+
+from agentgym_envs.alfworld import rooms
+from agentgym_envs.alfworld.world import World
+
+Agent = Generator[str, str, None]
+"""Yields commands and is sent observations; returns when it believes that the task is done, or knows no more
+to do.
+"""
+
+_TASKS = (
+    (r"(?:put|find) two (\w+)(?: and put them)? in (\w+)", "two"),
+    (r"look at (\w+) under the (\w+)", "light"),
+    (r"examine the (\w+) with the (\w+)", "light"),
+    (r"put a clean (\w+) in (\w+)", "clean"),
+    (r"clean some (\w+) and put it in (\w+)", "clean"),
+    (r"put a hot (\w+) in (\w+)", "heat"),
+    (r"heat some (\w+) and put it in (\w+)", "heat"),
+    (r"put a cool (\w+) in (\w+)", "cool"),
+    (r"cool some (\w+) and put it in (\w+)", "cool"),
+    (r"put (?:a|some) (\w+) (?:in|on) (\w+)", "place"),
+)
+_APPLIANCE = {"clean": "sinkbasin", "heat": "microwave", "cool": "fridge"}
+_THING = re.compile(r"a (\w+ \d+)")
+_FITS = {r.lower(): {o.lower() for o in objects} for r, objects in rooms.FITS.items()}
+_ROOMINESS = {r.lower(): weight for r, weight in rooms.ROOMINESS.items()}
+
+
+@dataclass
+class _Memory:
+    """What the agent has read so far. Names are like `mug 2`."""
+
+    verb: str
+    object: str
+    target: str
+    places: list[str]
+    """Receptacles in the order in which the agent would look into them."""
+    seen: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """Place -> things last seen there."""
+    here: str = ""
+    """The place that was gone to last."""
+
+
+def search(first_observation: str, rng: Random, *, eagerness: float = 1.0) -> Agent:
+    """Play a game from its first observation.
+
+    `eagerness` is how strictly likely places come first: 0 searches in random order, 1 draws places in
+    proportion to how much they hold, large values follow that order strictly. Raises `ValueError` for an
+    unreadable task.
+    """
+    memory = _read_task(first_observation, rng, eagerness)
+    if memory.verb == "light":
+        yield from _examine_in_light(memory)
+        return
+    homes: list[str] = [place for place in memory.places if _type(place) == memory.target]
+    for _ in range(2 if memory.verb == "two" else 1):
+        thing = yield from _fetch(memory, avoid=memory.target)
+        if not thing or not homes:
+            return
+        if memory.verb in _APPLIANCE:
+            yield from _treat(memory, thing)
+        yield from _reach(memory, homes[0])
+        yield f"move {thing} to {homes[0]}"
+
+
+def play(world: World, rng: Random, max_turns: int) -> list[str] | None:
+    """The commands with which the agent wins a fresh world within `max_turns`; None where it does not."""
+    agent = search(world.initial_observation(), rng)
+    commands: list[str] = []
+    try:
+        command = next(agent)
+        for _ in range(max_turns):
+            commands.append(command)
+            text = world.step(command)
+            if world.won:
+                return commands
+            command = agent.send(text)
+    except StopIteration:
+        return None
+    return None
+
+
+def _read_task(text: str, rng: Random, eagerness: float) -> _Memory:
+    sentence = text.rpartition("Your task is to: ")[2].rstrip(".")
+    for pattern, verb in _TASKS:
+        match = re.fullmatch(pattern, sentence)
+        if match:
+            wanted, target = match.groups()
+            intro = text.rpartition("Looking quickly around you, you see ")[2].partition(".")[0]
+            places = _THING.findall(intro)
+            places.sort(key=lambda place: -_likelihood(place, wanted, eagerness, rng))
+            return _Memory(verb, wanted, target, places)
+    raise ValueError(f"cannot read the task {sentence!r}")
+
+
+def _likelihood(place: str, wanted: str, eagerness: float, rng: Random) -> float:
+    """Gumbel-perturbed log-weight: sorting by it draws an order without replacement (Plackett-Luce)."""
+    fits = wanted in _FITS.get(_type(place), ())
+    weight = _ROOMINESS.get(_type(place), 1.0) if fits else 0.01
+    return eagerness * math.log(weight) - math.log(-math.log(rng.random()))
+
+
+def _fetch(memory: _Memory, avoid: str) -> Generator[str, str, str]:
+    """Find a thing of the wanted type outside receptacles of type `avoid` and take it; its name, or "" if
+    none.
+    """
+    for place, things in memory.seen.items():
+        for thing in _of_type(things, memory.object):
+            if _type(place) != avoid:
+                yield from _reach(memory, place)
+                return (yield from _take(memory, thing, place))
+    for place in [p for p in memory.places if p not in memory.seen and _type(p) != avoid]:
+        yield from _reach(memory, place)
+        for thing in _of_type(memory.seen.get(place, []), memory.object):
+            return (yield from _take(memory, thing, place))
+    return ""
+
+
+def _take(memory: _Memory, thing: str, place: str) -> Generator[str, str, str]:
+    memory.seen[place].remove(thing)
+    yield f"take {thing} from {place}"
+    return thing
+
+
+def _reach(memory: _Memory, place: str) -> Generator[str, str, None]:
+    """Go to a place, open it if it is closed, and remember what is there."""
+    if place == memory.here and place in memory.seen:
+        return
+    text = yield f"examine {place}" if place == memory.here else f"go to {place}"
+    if text == "Nothing happens.":  # we already stand where this place is
+        text = yield f"examine {place}"
+    memory.here = place
+    if text.endswith("is closed."):
+        text = yield f"open {place}"
+    memory.seen[place] = _THING.findall(text)
+
+
+def _treat(memory: _Memory, thing: str) -> Generator[str, str, None]:
+    """Clean, heat or cool what is held; the appliance may stay closed."""
+    appliances = [place for place in memory.places if _type(place) == _APPLIANCE[memory.verb]]
+    if appliances:
+        if appliances[0] != memory.here:
+            memory.here = appliances[0]
+            yield f"go to {appliances[0]}"
+        yield f"{memory.verb} {thing} with {appliances[0]}"
+
+
+def _examine_in_light(memory: _Memory) -> Agent:
+    """Take the thing, then find a lamp and switch it on."""
+    thing = yield from _fetch(memory, avoid="")
+    if not thing:
+        return
+    known = [place for place, things in memory.seen.items() if any(_of_type(things, memory.target))]
+    unknown = [place for place in memory.places if place not in memory.seen]
+    for place in [*known, *unknown]:
+        yield from _reach(memory, place)
+        for lamp in _of_type(memory.seen[place], memory.target):
+            yield f"use {lamp}"
+            return
+
+
+def _of_type(things: Iterable[str], type_name: str) -> list[str]:
+    return [thing for thing in things if _type(thing) == type_name]
+
+
+def _type(name: str) -> str:
+    return name.rpartition(" ")[0]

@@ -1,0 +1,86 @@
+"""Action formats: how an agent's whole message becomes the action that an environment reads.
+
+`plain`: the message is the action. `react`: a thought, then an action, as AgentGym writes them:
+
+    Thought:
+    I should look in the fridge.
+
+    Action:
+    open fridge 1
+
+A format never fails: whatever it cannot parse becomes an action that the environment answers as an invalid
+one.
+"""
+
+from typing import Protocol
+
+END_OF_SEQUENCE = "</s>"
+WEBSHOP_ACTIONS = ("search[", "click[")
+
+
+class ActionFormat(Protocol):
+    """How an action is asked for and found."""
+
+    name: str
+
+    def instruction(self, environment_name: str) -> str | None:
+        """What an agent is told about its replies; None where there is nothing to tell."""
+        ...
+
+    def parse(self, text: str) -> str:
+        """The action in a message of the agent; may be empty."""
+        ...
+
+
+class Plain:
+    """The whole message is the action."""
+
+    name = "plain"
+
+    def instruction(self, environment_name: str) -> str | None:
+        """Nothing to tell."""
+        return None
+
+    def parse(self, text: str) -> str:
+        """The message without surrounding white space."""
+        return text.strip()
+
+
+class React:
+    """A thought, then an action; the parser is AgentGym's, shared by webshop, alfworld and sciworld."""
+
+    name = "react"
+
+    def instruction(self, environment_name: str) -> str | None:
+        """The template of a reply."""
+        return (
+            f"You are an agent in the environment {environment_name}. In each turn, think first, then act. "
+            f'Your reply must have this form:\n\n"{render_react("your thoughts.", "your next action")}"'
+        )
+
+    def parse(self, text: str) -> str:
+        """What follows the last `Action:`; see `split_react`."""
+        return split_react(text)[1]
+
+
+def split_react(text: str) -> tuple[str, str]:
+    """Thought and action of a message; both may be empty.
+
+    Rules of AgentGym's ReAct adapter: a trailing `</s>` goes; the last `Action:` divides; without one the
+    whole text is the action if it contains `search[` or `click[`, and the action is empty otherwise.
+    """
+    message = text.removesuffix(END_OF_SEQUENCE)
+    left, marker, right = message.rpartition("Action:")
+    if not marker:
+        left, right = message, message if any(action in message for action in WEBSHOP_ACTIONS) else ""
+    pieces = left.split("Thought:")
+    return pieces[1 if len(pieces) > 1 else 0].strip(), right.strip()
+
+
+def render_react(thought: str, action: str) -> str:
+    """The canonical message of a thought and an action; `split_react` gives both back."""
+    return f"Thought:\n{thought}\n\nAction:\n{action}"
+
+
+FORMATS: dict[str, ActionFormat] = {form.name: form for form in (Plain(), React())}
+"""Every format by its name on the wire."""

@@ -1,0 +1,124 @@
+"""Which environments there are: `REGISTRY`, and the entry points of other distributions.
+
+> make("guess").name
+guess
+> make("gues")
+UnknownEnvironment: no environment named 'gues'; there are: alfworld, guess
+
+Listing imports no environment. A distribution adds its own by an entry point in its `pyproject.toml`:
+
+    [project.entry-points."agentgym.environments"]
+    chess = "my_package.chess:Chess"
+
+A name of `REGISTRY` always means this project's environment: an entry point cannot replace it.
+"""
+
+import ast
+import sys
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, cast
+
+from agentgym_envs.core import Environment, Record
+
+ENTRY_POINT_GROUP = "agentgym.environments"
+
+REGISTRY: dict[str, str] = {
+    "alfworld": "agentgym_envs.alfworld:ALFWorld",
+    "guess": "agentgym_envs.guess:Guess",
+}
+"""Name to "module:Class"."""
+
+
+class UnknownEnvironment(LookupError):
+    """No environment has this name; the text lists the names there are."""
+
+
+class EnvironmentUnavailable(RuntimeError):
+    """The environment is registered but cannot be imported, for example since its extra is not installed."""
+
+
+class EnvironmentEntry(Record):
+    """One line of the list of environments."""
+
+    name: str
+    target: str
+    """`module:Class`."""
+    distribution: str
+    """Who provides it: `agentevol`, or the name of another installed distribution."""
+    summary: str
+    """One line; empty where the provider says nothing."""
+
+
+def names() -> list[str]:
+    """Names of all registered environments, sorted."""
+    return sorted({*REGISTRY, *_foreign()})
+
+
+def describe() -> list[EnvironmentEntry]:
+    """All registered environments by name, without importing any of them."""
+    foreign = _foreign()
+    return [_foreign_entry(foreign[name]) if name not in REGISTRY else _own_entry(name) for name in names()]
+
+
+def environment_class(name: str) -> type[Environment[Any]]:
+    """The class behind `name`; imports its module.
+
+    Raises `UnknownEnvironment`, or `EnvironmentUnavailable` when its module or class cannot be imported.
+    """
+    module_name, _, attribute = _target(name).partition(":")
+    try:
+        found: object = getattr(import_module(module_name), attribute)
+    except (ImportError, AttributeError) as cause:
+        raise EnvironmentUnavailable(f"environment {name!r} cannot be imported: {cause}") from cause
+    if not (isinstance(found, type) and issubclass(found, Environment)):
+        raise EnvironmentUnavailable(f"environment {name!r}: {module_name}:{attribute} is not an Environment")
+    return cast("type[Environment[Any]]", found)
+
+
+def make(name: str, **options: Any) -> Environment[Any]:
+    """A new instance of the environment `name`; `options` are its constructor's keyword arguments."""
+    return environment_class(name)(**options)
+
+
+def _target(name: str) -> str:
+    # Own names first: reading the metadata of every installed distribution takes milliseconds.
+    if name in REGISTRY:
+        return REGISTRY[name]
+    entry = _foreign().get(name)
+    if entry is None:
+        raise UnknownEnvironment(f"no environment named {name!r}; there are: {', '.join(names())}")
+    return entry.value.replace(" ", "")
+
+
+def _foreign() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
+
+
+def _foreign_entry(entry: EntryPoint) -> EnvironmentEntry:
+    provider = entry.dist
+    return EnvironmentEntry(
+        name=entry.name,
+        target=entry.value,
+        distribution=provider.name if provider else "",
+        summary=(provider.metadata["Summary"] or "") if provider else "",
+    )
+
+
+def _own_entry(name: str) -> EnvironmentEntry:
+    target = REGISTRY[name]
+    module_name = target.partition(":")[0]
+    return EnvironmentEntry(
+        name=name, target=target, distribution="agentevol", summary=_first_line(module_name)
+    )
+
+
+def _first_line(module_name: str) -> str:
+    """First line of a module's docstring, read from its source rather than by importing it."""
+    spec = find_spec(module_name) if module_name not in sys.modules else sys.modules[module_name].__spec__
+    if spec is None or spec.origin is None:
+        return ""
+    docstring = ast.get_docstring(ast.parse(Path(spec.origin).read_text(encoding="utf-8"))) or ""
+    return docstring.partition("\n")[0]
