@@ -42,7 +42,7 @@ class Turn(Record):
     """Reward of this action."""
     sample: Sample | None = None
     """What the model said; None for scripted agents."""
-    info: dict[str, object] = {}
+    info: dict[str, object] = Field(default_factory=dict[str, object])
 
 
 class Terminated(Record):

@@ -1,0 +1,56 @@
+"""Three episodes that show what a run has changed."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from agentevol.report.summary import RunSummary
+from agentgym_store.records import Trajectory
+from agentgym_store.store import Store, Where
+
+
+@dataclass(frozen=True)
+class Example:
+    """An episode and why it is shown."""
+
+    reason: str
+    episode: Trajectory
+
+
+def run_examples(run_folder: Path, summary: RunSummary) -> list[Example]:
+    """Examples out of a run's table, on the held-out split; none without a table. Raises `StoreError`."""
+    folder = run_folder / "trajectories"
+    if not folder.is_dir():
+        return []
+    store = Store.open(folder, create=False)
+    split = next((one.evaluation.split for one in summary.iterations if one.evaluation), None)
+    reasons = choose(store.scan(Where(run=summary.run, purpose="evaluate", split=split)).collect())
+    found = {episode.id: episode for episode in store.trajectories(Where(run=summary.run, ids=list(reasons)))}
+    return [Example(reason, found[name]) for name, reason in reasons.items()]
+
+
+def choose(evaluated: pl.DataFrame) -> dict[str, str]:
+    """Id -> reason, of at most three episodes in the episode-level rows of a run's evaluations.
+
+    One that the newest policy won, if possible on a task that the first one lost; the first one's try at the
+    same task; one that the newest policy lost.
+    """
+    rows = evaluated.filter(pl.col("total_reward").is_not_null()).sort("iteration", "id")
+    if rows.is_empty():
+        return {}
+    first, last = rows["iteration"].min(), rows["iteration"].max()
+    start, newest = rows.filter(pl.col("iteration") == first), rows.filter(pl.col("iteration") == last)
+    lost_at_start = start.filter(~pl.col("succeeded"))["task_id"].implode()
+    won = newest.filter("succeeded").sort(
+        ~pl.col("task_id").is_in(lost_at_start), "turn_count", "id", descending=[False, True, False]
+    )
+    lost = newest.filter(~pl.col("succeeded"))
+    chosen: dict[str, str] = {}
+    if not won.is_empty():
+        chosen[won["id"][0]] = f"won at iteration {last}"
+    if first != last and not won.is_empty():
+        before = start.filter(pl.col("task_id") == won["task_id"][0])
+        chosen |= dict.fromkeys(before["id"].head(1), f"the same task at iteration {first}")
+    chosen |= dict.fromkeys(lost["id"].head(3 - len(chosen)), f"lost at iteration {last}")
+    return chosen

@@ -1,0 +1,79 @@
+"""What is kept of a run for its report: one `IterationSummary` for each iteration, all in a `RunSummary`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field
+
+from agentgym_envs.core import Record
+
+
+class EvaluationSummary(Record):
+    """How a policy did on a split."""
+
+    split: str
+    n: int
+    """Episodes that have a return: terminated or truncated."""
+    successes: int
+    mean_reward: float
+    mean_turns: float
+    mean_tokens: float = 0.0
+    """Sampled tokens of an episode."""
+    endings: dict[str, int] = Field(default_factory=dict[str, int])
+    """How all episodes ended, failed and cancelled ones too: `{"terminated": 98, "failed(policy)": 2}`."""
+    by: dict[str, dict[str, tuple[int, int]]] = Field(default_factory=dict[str, dict[str, tuple[int, int]]])
+    """Breakdown (`kind`, `difficulty`) -> value -> (successes, n)."""
+
+
+class IterationSummary(Record):
+    """One iteration; number 0 is the evaluation of the start and has explored nothing."""
+
+    iteration: int
+    checkpoint: str
+    """Name of the weights that were evaluated, for example `0003`."""
+    table_version: int
+    """Version of the table of trajectories that these weights have learnt from."""
+    explored: dict[str, int] = Field(default_factory=dict[str, int])
+    """How the explored episodes ended; adds up to the episodes requested."""
+    requested: int | None = None
+    """Episodes that exploration was asked for; None where nobody noted it."""
+    replayed: int = 0
+    """Episodes that infrastructure broke and that were played again."""
+    selected: int = 0
+    """Of the explored episodes, how many were learnt from."""
+    rows: int = 0
+    """Training sequences in all, demonstrations and earlier iterations included."""
+    trained_tokens: int = 0
+    learn: dict[str, float] = Field(default_factory=dict[str, float])
+    """The learner's figures, for example `loss`."""
+    evaluation: EvaluationSummary | None = None
+    """On the held-out split whose figures are reported; None where the iteration was not evaluated."""
+    validation: EvaluationSummary | None = None
+    """On the split by which the best checkpoint is chosen, so that the reported figures are not chosen by."""
+    seconds: dict[str, float] = Field(default_factory=dict[str, float])
+    """Phase -> duration, for example `{"explore": 31.2, "learn": 40.0}`."""
+
+
+class RunSummary(Record):
+    """A run as far as it has come."""
+
+    run: str
+    environment: str
+    config: Mapping[str, Any] = Field(default_factory=dict[str, Any])
+    """The resolved configuration, nested."""
+    iterations: tuple[IterationSummary, ...] = ()
+    """Ascending."""
+
+
+def best(summary: RunSummary) -> IterationSummary | None:
+    """The iteration with the highest success rate on the validation tasks, or else on the held-out ones.
+
+    The earlier one of equals; None where nothing was evaluated.
+    """
+    evaluated = [one for one in summary.iterations if one.validation or one.evaluation]
+    return max(evaluated, key=_success_rate, default=None)
+
+
+def _success_rate(iteration: IterationSummary) -> float:
+    evaluation = iteration.validation or iteration.evaluation
+    return evaluation.successes / evaluation.n if evaluation is not None and evaluation.n else 0.0

@@ -1,0 +1,230 @@
+"""Trajectory to Arrow row and back."""
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentgym_store.arrow import SCHEMA
+from agentgym_store.errors import StoreError
+from agentgym_store.records import (
+    Cancelled,
+    Failed,
+    Sample,
+    Terminated,
+    Trajectory,
+    Truncated,
+    Turn,
+)
+from agentgym_store.rows import from_batch, shared_prefix, to_batch
+
+EPISODE = Trajectory(
+    id="a/1/train-7/0",
+    run="a",
+    iteration=1,
+    purpose="explore",
+    env="alfworld",
+    env_version="1.0.0",
+    data_version="builtin:1.0.0",
+    task_id="train-7",
+    split="train",
+    instruction="put a mug in shelf.",
+    seed=7,
+    attempt=0,
+    policy="checkpoint-0",
+    initial_observation="You see a shelf 1.",
+    turns=(),
+    ending=Terminated(),
+    started_at="2025-01-01T00:00:00Z",
+    wall_s=0.5,
+)
+
+
+def sample(prompt_ids: tuple[int, ...], token_ids: tuple[int, ...]) -> Sample:
+    logprobs = tuple(-0.5 for _ in token_ids)
+    return Sample(text="t", prompt_ids=prompt_ids, token_ids=token_ids, logprobs=logprobs, policy_version=1)
+
+
+def turn(prompt_ids: tuple[int, ...], token_ids: tuple[int, ...]) -> Turn:
+    return Turn(action="a", observation="o", reward=0.0, sample=sample(prompt_ids, token_ids))
+
+
+def with_turns(*turns: Turn) -> Trajectory:
+    return EPISODE.model_copy(update={"turns": turns})
+
+
+@pytest.mark.parametrize(
+    ("previous", "ids", "shared"),
+    [
+        ((), (), 0),
+        ((), (1, 2), 0),
+        ((1, 2), (), 0),
+        ((1, 2), (1, 2), 2),
+        ((1, 2), (1, 2, 3, 4), 2),
+        ((1, 2, 3, 4), (1, 2), 2),
+        ((1, 2, 3), (1, 2, 4), 2),
+        ((1, 2, 3), (9, 2, 3), 0),
+        ((1, 2, 3, 4, 5, 6), (1, 2, 3, 9, 5, 6), 3),
+    ],
+)
+def test_the_shared_prefix_ends_at_the_first_difference(previous, ids, shared):
+    assert shared_prefix(previous, ids) == shared
+
+
+@given(st.lists(st.integers(0, 2), max_size=20), st.lists(st.integers(0, 2), max_size=20))
+def test_the_shared_prefix_is_what_a_loop_counts(previous, ids):
+    counted = 0
+    while counted < min(len(previous), len(ids)) and previous[counted] == ids[counted]:
+        counted += 1
+    assert shared_prefix(tuple(previous), tuple(ids)) == counted
+
+
+def test_a_prompt_that_extends_the_previous_turn_is_stored_as_its_new_ids_only():
+    batch = to_batch([with_turns(turn((1, 2), (3,)), turn((1, 2, 3, 7, 8), (4,)), turn((1, 9), (5,)))])
+    samples = [stored["sample"] for stored in batch.column("turns").to_pylist()[0]]
+    assert [(stored["prompt_shared"], stored["prompt_new"]) for stored in samples] == [
+        (0, [1, 2]),
+        (3, [7, 8]),
+        (1, [9]),
+    ]
+
+
+def test_the_first_prompt_of_an_episode_shares_nothing_with_the_episode_before():
+    first = with_turns(turn((1, 2), (3,)))
+    second = first.model_copy(update={"id": "b"})
+    stored = to_batch([first, second]).column("turns").to_pylist()[1][0]["sample"]
+    assert (stored["prompt_shared"], stored["prompt_new"]) == (0, [1, 2])
+
+
+def test_a_turn_without_a_sample_does_not_break_the_chain_of_prompts():
+    scripted = Turn(action="look", observation="o", reward=0.0)
+    episode = with_turns(turn((1,), (2,)), scripted, turn((1, 2, 3), ()))
+    batch = to_batch([episode])
+    stored = batch.column("turns").to_pylist()[0]
+    assert [s["sample"] and s["sample"]["prompt_new"] for s in stored] == [[1], None, [3]]
+    assert from_batch(batch) == [episode]
+
+
+texts = st.text(max_size=8)
+ids = st.lists(st.integers(0, 3) | st.integers(-(2**31), 2**31 - 1), max_size=6).map(tuple)
+numbers = st.floats(allow_nan=False)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | numbers | texts,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(texts, inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@st.composite
+def samples(draw) -> Sample:
+    token_ids = draw(ids)
+    logprobs = draw(st.lists(numbers, min_size=len(token_ids), max_size=len(token_ids)))
+    return Sample(
+        text=draw(texts),
+        prompt_ids=draw(ids),
+        token_ids=token_ids,
+        logprobs=tuple(logprobs),
+        policy_version=draw(st.integers(0, 2**40)),
+        finish_reason=draw(st.sampled_from(["stop", "length", "abort"])),
+    )
+
+
+turns = st.builds(
+    Turn,
+    action=texts,
+    observation=texts,
+    reward=numbers,
+    sample=st.none() | samples(),
+    info=st.dictionaries(texts, json_values, max_size=2),
+)
+endings = st.one_of(
+    st.just(Terminated()),
+    st.builds(Truncated, limit=texts),
+    st.just(Cancelled()),
+    st.builds(Failed, failure=texts, detail=texts),
+)
+episodes = st.builds(
+    Trajectory,
+    id=texts,
+    run=texts,
+    iteration=st.integers(0, 100),
+    purpose=st.sampled_from(["explore", "evaluate", "demonstrate"]),
+    env=texts,
+    env_version=texts,
+    data_version=texts,
+    task_id=texts,
+    split=texts,
+    kind=texts,
+    difficulty=texts,
+    instruction=texts,
+    seed=st.integers(-(2**63), 2**63 - 1),
+    attempt=st.integers(0, 100),
+    policy=texts,
+    initial_observation=texts,
+    turns=st.lists(turns, max_size=4).map(tuple),
+    ending=endings,
+    started_at=texts,
+    wall_s=numbers,
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(episodes, max_size=4), st.integers(0, 3))
+def test_a_trajectory_survives_the_row_exactly(originals, start):
+    batch = to_batch(originals)
+    assert from_batch(batch) == originals
+    assert from_batch(batch.slice(start)) == originals[start:]  # readers hand out parts of batches
+
+
+def test_the_identity_would_notice_a_changed_token():
+    changed = with_turns(turn((1, 2), (3,)), turn((1, 2, 3, 7), (4,)))
+    assert from_batch(to_batch([with_turns(turn((1, 2), (3,)), turn((1, 2, 3, 8), (4,)))])) != [changed]
+
+
+def test_what_is_read_back_has_the_records_own_types():
+    episode = from_batch(to_batch([with_turns(turn((1, 2), (3,)))]))[0]
+    read = episode.turns[0].sample
+    assert (type(episode.turns), type(read.prompt_ids), type(read.token_ids)) == (tuple, tuple, tuple)
+    assert type(read.logprobs[0]) is float
+    assert Trajectory.model_validate_json(episode.model_dump_json()) == episode
+
+
+def test_a_log_probability_that_is_not_a_number_stays_so():
+    broken = Sample(text="", prompt_ids=(1,), token_ids=(2,), logprobs=(math.nan,), policy_version=0)
+    stored = from_batch(to_batch([with_turns(Turn(action="", observation="", reward=0.0, sample=broken))]))
+    assert math.isnan(stored[0].turns[0].sample.logprobs[0])
+
+
+@pytest.mark.parametrize(
+    ("ending", "reward", "succeeded"),
+    [
+        (Terminated(), 1.0, True),
+        (Truncated(limit="max_turns"), 1.0, True),
+        (Cancelled(), None, None),
+        (Failed(failure="worker-lost"), None, None),
+    ],
+)
+def test_only_a_scored_episode_has_a_return_in_the_table(ending, reward, succeeded):
+    won = Turn(action="", observation="", reward=1.0)
+    row = to_batch([with_turns(won).model_copy(update={"ending": ending})]).to_pylist()[0]
+    assert (row["total_reward"], row["succeeded"], row["ending"]) == (reward, succeeded, ending.kind)
+
+
+@pytest.mark.parametrize(
+    "episode",
+    [
+        EPISODE.model_copy(update={"seed": 2**63}),
+        with_turns(turn((2**31,), ())),
+        with_turns(Turn(action="", observation="", reward=0.0, info={"x": object()})),
+    ],
+    ids=["seed", "token", "info"],
+)
+def test_a_value_that_no_column_holds_is_one_clear_error(episode):
+    with pytest.raises(StoreError, match="a/1/train-7/0") as error:
+        to_batch([episode])
+    assert "\n" not in str(error.value)
+
+
+def test_every_column_says_what_it_holds():
+    assert [field.name for field in SCHEMA if not field.metadata.get(b"comment")] == []

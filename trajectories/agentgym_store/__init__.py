@@ -1,0 +1,1 @@
+"""Trajectories as data: records, the table that holds them, exports and imports."""

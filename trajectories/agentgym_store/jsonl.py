@@ -1,0 +1,67 @@
+"""Episodes as JSON Lines: one `Trajectory` per line, every field, tokens included.
+
+{"id": "a/1/train-7/0", "run": "a", "iteration": 1, ..., "turns": [{"action": "look", ...}], "ending": {...}}
+"""
+
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from pydantic import ValidationError
+
+from agentgym_store.errors import StoreError, one_line
+from agentgym_store.files import write_lines
+from agentgym_store.records import Trajectory
+
+LINE_LIMIT = 256 * 2**20
+"""Longest line in bytes that is read; a longer one is an error, not a full memory."""
+
+
+def export_jsonl(trajectories: Iterable[Trajectory], path: Path) -> int:
+    """Write all episodes, failed ones too, and return how many; the file appears when it is complete.
+
+    Raises `StoreError` where the disk refuses, and for a reward or log-probability that is not finite, since
+    JSON has no such number.
+    """
+    return write_lines((_line(episode) for episode in trajectories), path)
+
+
+def _line(episode: Trajectory) -> str:
+    if not _finite(episode):
+        raise StoreError(f"episode {episode.id!r} holds a number that is not finite, which JSON cannot hold")
+    return episode.model_dump_json()
+
+
+def _finite(episode: Trajectory) -> bool:
+    total = episode.wall_s
+    for turn in episode.turns:
+        total += turn.reward
+        if turn.sample is not None:
+            total += sum(turn.sample.logprobs)
+    return math.isfinite(total)
+
+
+def import_jsonl(path: Path) -> Iterator[Trajectory]:
+    """The episodes of a file, validated; raises `StoreError` naming file and line of the first bad one."""
+    try:
+        with Path(path).open("rb") as file:
+            yield from _parsed(file, path)
+    except OSError as cause:
+        raise StoreError(f"cannot read {path}: {one_line(cause)}") from cause
+
+
+def _parsed(file: BinaryIO, path: Path) -> Iterator[Trajectory]:
+    number = 0
+    while line := file.readline(LINE_LIMIT + 1):
+        number += 1
+        if len(line) > LINE_LIMIT:
+            raise StoreError(f"{path}, line {number}: longer than {LINE_LIMIT} bytes")
+        if line.isspace():
+            continue
+        try:
+            yield Trajectory.model_validate_json(line)
+        except ValidationError as cause:
+            error = cause.errors(include_url=False, include_input=False)[0]
+            place = ".".join(str(part) for part in error["loc"]) or "line"
+            raise StoreError(f"{path}, line {number}: {place}: {error['msg']}") from cause

@@ -1,0 +1,336 @@
+"""`Store`: one Delta Lake table of episodes.
+
+    store = Store.open(Path("runs/a/trajectories"))
+    version = store.append(explored, commit={"run": "a", "iteration": "3", "stage": "explore"})
+    store.committed(run="a", iteration="3", stage="explore")            # -> version: this batch is in
+    store.scan().group_by("iteration", "ending").len().collect()         # any of polars' queries
+    list(store.trajectories(Where(iteration=3, ending="terminated")))    # token-exact, in order of appending
+
+Underneath are Parquet files and a log (`_delta_log`): polars, DuckDB, pandas and Spark read the folder as it
+is. An append is one entry of the log. Before that entry exists nobody sees the batch, afterwards everybody
+sees all of it.
+"""
+
+import json
+import time
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import count
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+from uuid import uuid4
+
+import polars as pl
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+from deltalake.exceptions import DeltaError
+from deltalake.transaction import AddAction
+
+from agentgym_store.arrow import EPISODE_COLUMNS, FORMAT, FORMAT_KEY, SCHEMA, dataset, pa, parquet
+from agentgym_store.errors import StoreError, one_line
+from agentgym_store.records import Trajectory
+from agentgym_store.rows import from_batch, to_batch
+
+_COMMIT_PREFIX = "agentevol."
+_GROUP_EPISODES = 1024
+_GROUP_CHARACTERS = 64 * 2**20  # a column of one row group stays far below Arrow's 2 GiB
+_READ_EPISODES = 512
+_PRUNED = ("run", "iteration", "purpose", "env", "split", "ending")
+"""Columns whose range is noted per file, so that queries skip whole files."""
+
+
+@dataclass(frozen=True)
+class Where:
+    """Which episodes: every filter that is not None must hold."""
+
+    run: str | None = None
+    iteration: int | None = None
+    purpose: str | None = None
+    ending: str | None = None
+    env: str | None = None
+    split: str | None = None
+    task_ids: Collection[str] | None = None
+    ids: Collection[str] | None = None
+
+    def _terms(self) -> Iterator[tuple[str, list[str | int]]]:
+        for name in ("run", "iteration", "purpose", "ending", "env", "split"):
+            value = getattr(self, name)
+            if value is not None:
+                yield name, [value]
+        for name, values in (("task_id", self.task_ids), ("id", self.ids)):
+            if values is not None:
+                yield name, list(values)
+
+    def polars(self) -> pl.Expr:
+        """The filter for a polars frame."""
+        return pl.all_horizontal(pl.lit(True), *(pl.col(name).is_in(v) for name, v in self._terms()))
+
+    def arrow(self) -> Any:
+        """The filter for a pyarrow dataset; None where everything matches."""
+        expression = None
+        for name, values in self._terms():
+            term = dataset.field(name).isin(pa.array(values, SCHEMA.field(name).type))
+            expression = term if expression is None else expression & term
+        return expression
+
+
+ALL = Where()
+
+
+class Store:
+    """A table of episodes in a folder. Several processes may append, and any number may read."""
+
+    def __init__(self, path: Path | str, *, create: bool = True) -> None:
+        """Open the table at `path`, made when absent unless `create` is False; raises `StoreError`."""
+        self.path = Path(path).absolute()
+        self._commits: dict[frozenset[tuple[str, str]], int] = {}
+        self._seen = -1
+        with self._errors("open"):
+            self._table = self._opened(create)
+            _check_format(self._table, self.path)
+
+    @classmethod
+    def open(cls, path: Path | str, *, create: bool = True) -> "Store":
+        """The same as `Store(path, create=create)`."""
+        return cls(path, create=create)
+
+    def version(self) -> int:
+        """The newest version of the table: 0 when it was made, then one more with every append."""
+        with self._errors("read"):
+            self._table.update_incremental()
+            return self._table.version()
+
+    def count(self, version: int | None = None) -> int:
+        """How many episodes the table (or an older version of it) holds; reads no episode."""
+        with self._errors("read"):
+            actions = pa.table(self._at(version).get_add_actions(flatten=True))
+            return sum(actions.column("num_records").to_pylist())
+
+    def committed(self, **commit: str) -> int | None:
+        """The version that the batch of exactly this key made; None when it is not in."""
+        with self._errors("read"):
+            self._read_new_commits()
+        return self._commits.get(frozenset(commit.items()))
+
+    def append(self, trajectories: Sequence[Trajectory], *, commit: Mapping[str, str]) -> int:
+        """Add a batch, all or nothing, and return the table's version with it; raises `StoreError`.
+
+        `commit` names the batch (run, iteration, stage, ...). A key that is already in is not appended again:
+        the version it made is returned. An empty batch is recorded too, so that a resumed run knows of it.
+        """
+        if not commit:
+            raise ValueError("a commit needs a key, for example {'run': 'a', 'iteration': '1'}")
+        _refuse_repeated_ids(trajectories)
+        done = self.committed(**commit)
+        if done is not None:
+            return done
+        file = self.path / f"{self.version() + 1:020d}-{uuid4().hex}.parquet"
+        self._write(trajectories, file)
+        self._commit(file, trajectories, commit)
+        version = self.committed(**commit)
+        if version is None:
+            raise StoreError(
+                f"{self.path}: the batch {dict(commit)} was written but is not in the table's log"
+            )
+        return version
+
+    def scan(self, where: Where = ALL, *, version: int | None = None) -> pl.LazyFrame:
+        """One row per episode without the nested turns (`EPISODE_COLUMNS`), in order of appending.
+
+        What goes wrong with a file shows at `collect`, as a polars error or an `OSError`.
+        """
+        with self._errors("read"):
+            files = self._files(version)
+            # not `scan_delta`: it does not find tables in folders whose name has a space
+            frame = pl.scan_parquet(files, glob=False) if files else _no_episodes()
+            return frame.select(EPISODE_COLUMNS).filter(where.polars())
+
+    def trajectories(self, where: Where = ALL, *, version: int | None = None) -> Iterator[Trajectory]:
+        """The matching episodes exactly as they were appended, in that order; a few hundred are in memory."""
+        with self._errors("read"):
+            batches = self._batches(where, version)
+        while True:
+            with self._errors("read"):
+                batch = next(batches, None)
+                episodes = [] if batch is None else from_batch(batch)
+            if batch is None:
+                return
+            yield from episodes
+
+    def _opened(self, create: bool) -> DeltaTable:
+        if unquote(str(self.path)) != str(self.path):
+            # delta-rs decodes it twice and would write beside the folder
+            raise StoreError(f"{self.path} looks percent-encoded, which Delta tables do not allow; rename it")
+        if DeltaTable.is_deltatable(str(self.path)):
+            return DeltaTable(self.path)
+        # a log without entries is what a process leaves that was killed while it made the table
+        if self.path.exists() and {file.name for file in self.path.iterdir()} - {"_delta_log"}:
+            raise StoreError(f"{self.path} is not a table of trajectories; name a new folder")
+        if not create:
+            raise StoreError(f"there is no table of trajectories at {self.path}")
+        self.path.mkdir(parents=True, exist_ok=True)
+        return DeltaTable.create(
+            self.path,
+            Schema.from_arrow(SCHEMA),
+            mode="ignore",
+            name="trajectories",
+            description="Episodes of language-model agents, one row each, token-exact.",
+            # the log is what `committed` asks: it is never cleaned up
+            configuration={FORMAT_KEY: FORMAT, "delta.enableExpiredLogCleanup": "false"},
+            raise_if_key_not_exists=False,
+        )
+
+    def _at(self, version: int | None) -> DeltaTable:
+        if version is not None:
+            return DeltaTable(self.path, version=version)
+        self._table.update_incremental()
+        return self._table
+
+    def _batches(self, where: Where, version: int | None) -> Iterator[Any]:
+        files = [str(file) for file in self._files(version)]
+        if not files:
+            return iter(())
+        rows = dataset.dataset(files, schema=SCHEMA, format="parquet")
+        return rows.to_batches(
+            filter=where.arrow(), batch_size=_READ_EPISODES, batch_readahead=1, fragment_readahead=1
+        )
+
+    def _files(self, version: int | None) -> list[Path]:
+        """The Parquet files of a version; their names begin with the version that they made."""
+        actions = pa.table(self._at(version).get_add_actions(flatten=True))
+        return [self.path / name for name in sorted(actions.column("path").to_pylist())]
+
+    def _read_new_commits(self) -> None:
+        self._table.update_incremental()
+        newest = self._table.version()
+        if newest == self._seen:
+            return
+        for entry in self._table.history(newest - self._seen):
+            key = {
+                name.removeprefix(_COMMIT_PREFIX): str(value)
+                for name, value in entry.items()
+                if name.startswith(_COMMIT_PREFIX)
+            }
+            if key:
+                self._commits.setdefault(frozenset(key.items()), int(entry["version"]))
+        self._seen = newest
+
+    def _write(self, trajectories: Sequence[Trajectory], file: Path) -> None:
+        """Write the Parquet file of a batch; when that fails, for whatever reason, no file is left."""
+        if not trajectories:
+            return
+        try:
+            with self._errors("write"):
+                _write_parquet(trajectories, file)
+        except BaseException:
+            file.unlink(missing_ok=True)
+            raise
+
+    def _commit(self, file: Path, trajectories: Sequence[Trajectory], commit: Mapping[str, str]) -> None:
+        key = json.dumps(sorted(commit.items()))
+        properties = CommitProperties(
+            custom_metadata={_COMMIT_PREFIX + name: value for name, value in commit.items()},
+            # two processes that append the same key at the same moment conflict, and one of them loses
+            app_transactions=[Transaction(f"agentevol:{sha256(key.encode()).hexdigest()}", 1)],
+        )
+        try:
+            with self._errors("write"):
+                actions: list[Any] = [_add_action(file, trajectories)] if trajectories else []
+                self._table.create_write_transaction(
+                    actions, "append", Schema.from_arrow(SCHEMA), commit_properties=properties
+                )
+        except StoreError:
+            # a file that the log names is in use, whatever was raised; where the log cannot be read, it stays
+            if file not in self._files(None):
+                file.unlink(missing_ok=True)
+            if self.committed(**commit) is None:
+                raise
+
+    @contextmanager
+    def _errors(self, doing: str) -> Generator[None]:
+        """Give what files, Arrow and Delta raise one type and one line."""
+        try:
+            yield
+        except (DeltaError, OSError, ValueError, pa.ArrowException, pl.exceptions.PolarsError) as cause:
+            raise StoreError(
+                f"cannot {doing} the table of trajectories {self.path}: {one_line(cause)}"
+            ) from cause
+
+
+def _no_episodes() -> pl.LazyFrame:
+    types = {"string": pl.String, "int64": pl.Int64, "double": pl.Float64, "bool": pl.Boolean}
+    return pl.LazyFrame(schema={name: types[str(SCHEMA.field(name).type)] for name in EPISODE_COLUMNS})
+
+
+def _check_format(table: DeltaTable, path: Path) -> None:
+    """The schema is compared by name and type: everything is read without validating it again."""
+    found = table.metadata().configuration.get(FORMAT_KEY)
+    if found != FORMAT:
+        raise StoreError(f"{path} is a Delta table of format {found!r}, not {FORMAT!r}; name another folder")
+    columns = {field.name: field.type for field in table.schema().fields}
+    expected = {field.name: field.type for field in Schema.from_arrow(SCHEMA).fields}
+    if columns != expected:
+        names = sorted(name for name in columns | expected if columns.get(name) != expected.get(name))
+        raise StoreError(f"{path}: columns differ from format {FORMAT}: {', '.join(names)}")
+    if table.protocol().reader_features:
+        features = ", ".join(table.protocol().reader_features or [])
+        raise StoreError(f"{path} uses features of Delta that this version does not read: {features}")
+
+
+def _refuse_repeated_ids(trajectories: Sequence[Trajectory]) -> None:
+    seen: set[str] = set()
+    for episode in trajectories:
+        if episode.id in seen:
+            raise StoreError(f"episode {episode.id!r} is twice in one batch")
+        seen.add(episode.id)
+
+
+def _write_parquet(trajectories: Sequence[Trajectory], file: Path) -> None:
+    with parquet.ParquetWriter(
+        file,
+        SCHEMA,
+        compression="zstd",
+        compression_level=1,
+        store_schema=False,
+        write_statistics=list(EPISODE_COLUMNS),
+    ) as writer:
+        for group in _row_groups(trajectories):
+            writer.write_batch(to_batch(group))
+
+
+def _row_groups(trajectories: Sequence[Trajectory]) -> Iterator[Sequence[Trajectory]]:
+    """Runs of episodes, bounded in number and in size."""
+    start = size = 0
+    for place, episode in zip(count(), trajectories, strict=False):
+        weight = _weight(episode)
+        if place > start and (place - start >= _GROUP_EPISODES or size + weight > _GROUP_CHARACTERS):
+            yield trajectories[start:place]
+            start, size = place, 0
+        size += weight
+    yield trajectories[start:]
+
+
+def _weight(episode: Trajectory) -> int:
+    """Roughly the characters and ids of an episode."""
+    total = len(episode.initial_observation) + len(episode.instruction)
+    for turn in episode.turns:
+        total += len(turn.observation) + len(turn.action)
+        if turn.sample is not None:
+            total += len(turn.sample.text) + len(turn.sample.prompt_ids) + len(turn.sample.token_ids)
+    return total
+
+
+def _add_action(file: Path, trajectories: Sequence[Trajectory]) -> AddAction:
+    values: dict[str, list[Any]] = {
+        name: [getattr(episode, name) for episode in trajectories] for name in _PRUNED if name != "ending"
+    }
+    values["ending"] = [episode.ending.kind for episode in trajectories]
+    stats = {
+        "numRecords": len(trajectories),
+        "minValues": {name: min(column) for name, column in values.items()},
+        "maxValues": {name: max(column) for name, column in values.items()},
+        "nullCount": dict.fromkeys(values, 0),
+    }
+    return AddAction(file.name, file.stat().st_size, {}, int(time.time() * 1000), True, json.dumps(stats))
