@@ -1,4 +1,6 @@
-"""The seams of the trainer: what acts (`Policy`, `RolloutEngine`) and what learns (`Learner`), and what they exchange."""
+"""The seams of the trainer: what acts (`Policy`, `RolloutEngine`) and what learns (`Learner`), and what they
+exchange.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -70,17 +72,23 @@ class ContextFull(Exception):
 
 
 class Policy(Protocol):
-    """One frozen set of weights (or a script) that acts. Many conversations may be acted upon concurrently."""
+    """One frozen set of weights (or a script) that acts. Many conversations may be acted upon
+    concurrently.
+    """
 
     name: str
     version: int
 
     async def act(self, conversation: Conversation, seed: int) -> Sample:
-        """What to say next; equal conversation and seed give equal samples. Raises `ContextFull`, `PolicyFault`."""
+        """What to say next; equal conversation and seed give equal samples. Raises `ContextFull`,
+        `PolicyFault`.
+        """
         ...
 
     def release(self, conversation_id: str) -> None:
-        """Forget what is cached for a conversation; called once when its episode is over, whatever became of it."""
+        """Forget what is cached for a conversation; called once when its episode is over, whatever became of
+        it.
+        """
         ...
 
 
@@ -107,9 +115,13 @@ class TrainingSequence:
     token_ids: NDArray[np.int32]
     """Shape (T,)."""
     mask: NDArray[np.bool_]
-    """Shape (T,): True where the policy sampled (or the demonstrator wrote) the token; never at position 0."""
+    """Shape (T,): True where the policy sampled (or the demonstrator wrote) the token; never at position
+    0.
+    """
     rollout_logp: NDArray[np.float32]
-    """Shape (T,): the engine's log-probability where `mask`, NaN where unknown (demonstrations) or not sampled."""
+    """Shape (T,): the engine's log-probability where `mask`, NaN where unknown (demonstrations) or not
+    sampled.
+    """
     weight: float
     """Weight of every masked token of this row in the loss, at least 0."""
     trajectory_id: str
@@ -127,5 +139,7 @@ class Learner(Protocol):
     """Turns data into better weights."""
 
     def learn(self, start: Checkpoint, data: Sequence[TrainingSequence], out: Path, seed: int) -> LearnReport:
-        """Train from `start` on `data`; write version `start.version + 1`... as a new folder `out`, atomically."""
+        """Train from `start` on `data`; write version `start.version + 1`... as a new folder `out`,
+        atomically.
+        """
         ...

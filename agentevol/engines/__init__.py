@@ -1,0 +1,1 @@
+"""What acts: engines and policies without weights."""

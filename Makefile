@@ -1,0 +1,48 @@
+# make run     set up, then evolve the starter agent for five iterations
+# make test    set up, then run the tests
+# make check   style, types and the direction of imports
+# make bench   measure each part beside an alternative
+# make docs    write docs/cli.md again from the commands' own help
+#
+# Set-up happens once: a virtual environment in $(VENV) with everything that constraints.txt pins. pip's own
+# settings (PIP_INDEX_URL and the like, pip.conf) hold. Another Python: make run PYTHON=python3.12
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+RECENT := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for name in python3.11 python3 python3.12 python3.13; do \
+	$$name -c '$(RECENT)' 2>/dev/null && echo $$name && break; done)
+BENCHMARKS := startup env store rollout learn
+
+.PHONY: run test check bench docs setup
+.DEFAULT_GOAL := run
+
+run: setup
+	$(BIN)/agentevol run --iters 5
+
+test: setup
+	$(BIN)/python -m pytest -m "not slow"
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports
+
+bench: setup
+	set -e; for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/agentevol bench $$name; done
+
+docs: setup
+	$(BIN)/python -m agentevol.cli.reference > docs/cli.md.new
+	mv docs/cli.md.new docs/cli.md
+
+setup: $(STAMP)
+
+# The stamp comes last: an interrupted set-up is done again.
+$(STAMP): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "error: Python 3.11 or newer is needed; name one: make PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -c '$(RECENT)' || { echo "error: $(PYTHON) is older than 3.11" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --constraint constraints.txt --editable '.[dev]'
+	touch $@

@@ -1,0 +1,38 @@
+"""The numbers of repeated measurements: a median and its spread, never a mean that one slow run decides."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from statistics import median
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A quantity measured several times."""
+
+    what: str
+    unit: str
+    runs: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """The middle of the runs."""
+        return median(self.runs)
+
+    def as_json(self) -> dict[str, object]:
+        """All runs, with their median and range."""
+        return {**asdict(self), "median": self.median, "low": min(self.runs), "high": max(self.runs)}
+
+    def __str__(self) -> str:
+        spread = f"{short(min(self.runs))} to {short(max(self.runs))} in {len(self.runs)} runs"
+        return f"{self.what}: {short(self.median)} {self.unit} ({spread})"
+
+
+def ratio(what: str, above: Sequence[float], below: Sequence[float]) -> Figure:
+    """Run by run `above / below`: pairs measured side by side share the noise of the machine."""
+    pairs = zip(above, below, strict=True)
+    return Figure(what, "times", tuple(first / second for first, second in pairs))
+
+
+def short(number: float) -> str:
+    """Three significant digits, with separators from a thousand on."""
+    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"

@@ -1,0 +1,132 @@
+"""`agentevol data`: benchmark data imported from its own source."""
+
+import json as json_module
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from agentevol.cli.output import AsJson, print_json, print_table
+
+app = typer.Typer(no_args_is_help=True, help="Import real benchmark data, list and verify it.")
+
+IMPORTERS: dict[str, str] = {"alfworld": "agentgym_envs.alfworld.catalogue"}
+"""Environment to the module with `import_official(source, home)` and `verify(home)`."""
+
+Importable = Literal["alfworld"]
+MANIFEST = "manifest.json"
+SHOWN = 20
+"""Refused tasks that an import names."""
+
+
+def register(parent: typer.Typer) -> None:
+    """Add the group to the command line."""
+    parent.add_typer(app, name="data")
+
+
+@app.command("list")
+def list_data(json: AsJson = False) -> None:
+    """List the data sets that can be imported, and what has been.
+
+    Example: agentevol data list --json
+    """
+    from agentgym_envs.home import data_home
+
+    home = data_home()
+    games = {name: counts(home, name) for name in IMPORTERS}
+    if json:
+        print_json({"home": str(home), "data": games})
+        return
+    rows = [(name, _told(name, found), str(home / name)) for name, found in games.items()]
+    print_table(("environment", "imported", "folder"), rows)
+
+
+@app.command("import")
+def import_data(
+    env: Annotated[Importable, typer.Argument(help="The environment whose data it is.")],
+    path: Annotated[Path, typer.Argument(help="The source: a folder as its publisher ships it.")],
+) -> None:
+    """Check the data of a benchmark and copy it to AGENTEVOL_HOME, all or nothing.
+
+    Example: agentevol data import alfworld ~/alfworld_data
+    """
+    from agentgym_envs.home import data_home
+
+    if not path.exists():
+        raise FileNotFoundError(2, "no such file or folder", str(path))
+    home = data_home()
+    with counting(f"importing {env}") as progress:
+        report = import_module(IMPORTERS[env]).import_official(path, home, progress)
+    for refused in report.refused[:SHOWN]:
+        print(f"refused {refused.name}: {refused.reason}")
+    if len(report.refused) > SHOWN:
+        print(f"... and {len(report.refused) - SHOWN} more")
+    print_table(("split", "tasks"), sorted(report.counts.items()))
+    print(f"imported into {home / env}; {len(report.refused)} refused")
+
+
+@app.command()
+def verify(json: AsJson = False) -> None:
+    """Compare imported data with the hashes of its manifest; exit code 1 when something differs.
+
+    Example: agentevol data verify
+    """
+    found = problems()
+    if json:
+        print_json(found)
+    else:
+        for name, lines in found.items():
+            print(f"{name}: {'ok' if not lines else 'DAMAGED'}")
+            print("".join(f"  {line}\n" for line in lines), end="")
+        if not found:
+            print("nothing has been imported; see agentevol data list")
+    if any(found.values()):
+        raise typer.Exit(1)
+
+
+def problems() -> dict[str, list[str]]:
+    """Imported environment to what is wrong with its data; empty lists where all is well."""
+    from agentgym_envs.home import data_home
+
+    home = data_home()
+    imported = [name for name in IMPORTERS if (home / name / MANIFEST).is_file()]
+    return {name: list(map(str, import_module(IMPORTERS[name]).verify(home))) for name in imported}
+
+
+def counts(home: Path, name: str) -> dict[str, int] | None:
+    """Tasks of each split of an imported data set; None where nothing was imported.
+
+    Raises `ConfigError` when its manifest cannot be read.
+    """
+    from agentevol.errors import ConfigError
+
+    file = home / name / MANIFEST
+    if not file.is_file():
+        return None
+    try:
+        splits: dict[str, dict[str, Any]] = json_module.loads(file.read_text(encoding="utf-8"))["splits"]
+        return {split: int(entry["games"]) for split, entry in splits.items()}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ConfigError(f"{file} is broken; import the data of {name} again") from None
+
+
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[int], None]]:
+    """A line on stderr with how many are done and the time taken; gives what to tell the number to."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    text = TextColumn("{task.description}: {task.completed:.0f}")
+    columns = (SpinnerColumn(), text, TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=None)
+        yield lambda number: progress.update(task, completed=number)
+
+
+def _told(name: str, found: dict[str, int] | None) -> str:
+    if found is None:
+        return f"no; agentevol data import {name} DIR"
+    return ", ".join(f"{split} {number:,}" for split, number in found.items())

@@ -1,0 +1,66 @@
+"""`agentevol eval`: how good a model is."""
+
+from typing import Annotated, Literal
+
+import typer
+
+from agentevol.cli.output import AsJson, print_json
+
+
+def register(parent: typer.Typer) -> None:
+    """Add the command to the command line."""
+    parent.command("eval")(evaluate)
+
+
+def evaluate(
+    model: Annotated[
+        str, typer.Option(help="starter, a model folder, a run's folder, or expert, random, idle, spray.")
+    ] = "starter",
+    env: Annotated[str, typer.Option(help="The environment.")] = "alfworld",
+    split: Annotated[str, typer.Option(help="Whose tasks are played.")] = "test",
+    difficulty: Annotated[str | None, typer.Option(help="Only tasks of this level.")] = None,
+    episodes: Annotated[int | None, typer.Option(min=1, help="The first so many tasks; default all.")] = None,
+    max_turns: Annotated[int | None, typer.Option(min=1, help="Actions in an episode, at most.")] = None,
+    temperature: Annotated[float, typer.Option(min=0, help="0 is greedy.")] = 0.0,
+    seed: Annotated[int, typer.Option(help="Seed of worlds and samples.")] = 0,
+    action_format: Annotated[
+        Literal["plain", "react"], typer.Option("--format", help="How the model writes actions.")
+    ] = "plain",
+    url: Annotated[
+        str | None, typer.Option(help="A server that runs already; default: one is started.")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Play a split with one model and print success, reward, turns and tokens with intervals.
+
+    Example: agentevol eval --model expert --env alfworld --split test --episodes 50
+    """
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from agentevol.config import EnvironmentConfig
+    from agentevol.evaluate import summarise
+    from agentevol.progress import Progress, evaluation_table
+    from agentevol.trial import trial
+    from agentgym_store.records import Trajectory
+
+    progress = Progress(Console(highlight=False, stderr=True))
+    with progress.playing_once(f"{model} on {env}/{split}") as started:
+        played: Sequence[Trajectory] = trial(
+            model,
+            EnvironmentConfig(name=env, max_turns=max_turns, format=action_format, url=url),
+            split,
+            difficulty=difficulty,
+            episodes=episodes,
+            temperature=temperature,
+            seed=seed,
+            started=started,
+        )
+    summary = summarise(played, split)
+    if json:
+        print_json({"model": model, "env": env, **summary.model_dump(mode="json")})
+    else:
+        Console(highlight=False).print(evaluation_table(model, summary))
+    if summary.n == 0:
+        raise typer.Exit(1)

@@ -1,0 +1,157 @@
+"""`agentevol trajectories`: figures of a run's episodes, one episode to read, and data sets made of them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from agentevol.cli.output import AsJson, print_json, print_table
+
+if TYPE_CHECKING:
+    from agentgym_store.records import Trajectory
+    from agentgym_store.statistics import Group
+    from agentgym_store.store import Store, Where
+
+app = typer.Typer(no_args_is_help=True, help="Read the table of a run's episodes.")
+
+Table = Annotated[Path, typer.Argument(help="A run folder, or its table of trajectories.")]
+Iteration = Annotated[int | None, typer.Option(min=0, help="Only this iteration.")]
+Purpose = Annotated[
+    Literal["explore", "evaluate", "demonstrate"] | None, typer.Option(help="Only episodes of this purpose.")
+]
+Format = Literal["jsonl", "agenttraj", "sft"]
+
+
+def register(parent: typer.Typer) -> None:
+    """Add the group to the command line."""
+    parent.add_typer(app, name="trajectories")
+
+
+@app.command()
+def stats(path: Table, iteration: Iteration = None, purpose: Purpose = None, json: AsJson = False) -> None:
+    """Count episodes by ending, purpose, iteration, environment, task type and difficulty.
+
+    Example: agentevol trajectories stats runs/first --purpose explore
+    """
+    from agentgym_store.statistics import statistics
+
+    found = statistics(open_table(path).scan(_where(iteration, purpose)))
+    if json:
+        print_json(found.model_dump())
+        return
+    header = ("by", "value", "episodes", "scored", "success", "reward", "turns", "tokens")
+    rows = [("all", "", *_figures(found.total))]
+    for name, groups in found.by.items():
+        rows.extend((name, value, *_figures(group)) for value, group in groups.items())
+    print_table(header, rows)
+
+
+@app.command()
+def show(
+    path: Table,
+    episode: Annotated[str, typer.Argument(help="Id of an episode, or the beginning of it.")],
+    json: AsJson = False,
+) -> None:
+    """Print one episode turn by turn.
+
+    Example: agentevol trajectories show runs/first train/small/17
+    """
+    found = find(open_table(path), episode)
+    if json:
+        print(found.model_dump_json(indent=2))
+        return
+    print("\n".join(transcript(found)))
+
+
+@app.command()
+def export(
+    path: Table,
+    out: Annotated[Path, typer.Argument(help="The file to write.")],
+    format: Annotated[  # noqa: A002 - the name of the option
+        Format, typer.Option(help="jsonl is lossless; agenttraj and sft hold text.")
+    ] = "jsonl",
+    iteration: Iteration = None,
+    purpose: Purpose = None,
+) -> None:
+    """Write episodes as a data set; the file appears when it is complete.
+
+    Example: agentevol trajectories export runs/first out.jsonl --format sft --iteration 3
+    """
+    from agentgym_store.exports import export_agent_traj, export_sft
+    from agentgym_store.jsonl import export_jsonl
+
+    write = {"jsonl": export_jsonl, "agenttraj": export_agent_traj, "sft": export_sft}[format]
+    if out.exists():
+        raise FileExistsError(17, "the file exists", str(out))
+    print(f"{write(open_table(path).trajectories(_where(iteration, purpose)), out)} episodes in {out}")
+
+
+def open_table(path: Path) -> "Store":
+    """The table at `path`, or the one in the run folder `path`; raises `StoreError`."""
+    from agentgym_store.store import Store
+
+    inner = path / "trajectories"
+    return Store.open(inner if inner.is_dir() else path, create=False)
+
+
+def find(store: "Store", wanted: str) -> "Trajectory":
+    """The episode with this id, or the only one whose id begins with it, or whose task it names.
+
+    Raises `ConfigError` when there is none or several.
+    """
+    from agentevol.errors import ConfigError
+    from agentgym_store.store import Where
+
+    ids = store.scan().select("id", "task_id").collect()
+    exact = [name for name, _ in ids.rows() if name == wanted]
+    near = exact or [name for name, task in ids.rows() if name.startswith(wanted) or task == wanted]
+    if len(near) != 1:
+        example = f"; for example {(near or ids['id'].to_list())[0]!r}" if ids.height else ""
+        raise ConfigError(f"{len(near)} episodes are named {wanted!r}; give one id{example}")
+    return next(store.trajectories(Where(ids=near)))
+
+
+def transcript(episode: "Trajectory") -> Iterator[str]:
+    """An episode as lines for a terminal. Control characters are escaped: what a model says is data."""
+    yield f"{episode.id}: {episode.env} {episode.task_id} ({episode.kind or 'task'}, seed {episode.seed})"
+    yield f"policy {episode.policy}, iteration {episode.iteration}, {episode.purpose}, {episode.wall_s:.1f} s"
+    yield from ("", printable(episode.instruction), "", printable(episode.initial_observation))
+    for number, turn in enumerate(episode.turns, start=1):
+        tokens = f"  [{len(turn.sample.token_ids)} tokens]" if turn.sample else ""
+        reward = f"  reward {turn.reward:g}" if turn.reward else ""
+        yield f"\n{number:3}> {printable(turn.action)}{tokens}{reward}"
+        yield printable(turn.observation)
+    details = episode.ending.model_dump(exclude={"kind"})
+    reason = "".join(f", {name} {value}" for name, value in details.items() if value)
+    total = episode.total_reward
+    yield f"\n{episode.ending.kind}{reason}; return {'none' if total is None else f'{total:g}'}"
+
+
+def printable(text: str) -> str:
+    """Text whose control characters, except line breaks, show as escapes and cannot steer a terminal."""
+    return "".join(
+        char if char == "\n" or char.isprintable() else char.encode("unicode_escape").decode()
+        for char in text
+    )
+
+
+def _where(iteration: int | None, purpose: str | None) -> "Where":
+    from agentgym_store.store import Where
+
+    return Where(iteration=iteration, purpose=purpose)
+
+
+def _figures(group: "Group") -> tuple[str, ...]:
+    return (
+        f"{group.episodes:,}",
+        f"{group.scored:,}",
+        _number(group.success_rate, ".1%"),
+        _number(group.mean_reward, ".3f"),
+        _number(group.mean_turns, ".1f"),
+        _number(group.mean_sampled_tokens, ".1f"),
+    )
+
+
+def _number(value: float | None, pattern: str) -> str:
+    return "-" if value is None else format(value, pattern)

@@ -1,0 +1,309 @@
+"""Processes on Ray: rollout workers that explore and evaluate, a learner that learns. The only file that
+imports ray.
+
+    with Cluster(config) as cluster:
+        cluster.start_rollouts(checkpoint, url)
+        async-free: for trajectory in cluster.play(requests, sampling): ...
+        report = cluster.learn(start, rows, out, seed)
+
+A worker that dies takes nothing with it but the episodes it was playing: they are played again by its
+replacement.
+"""
+
+import asyncio
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError, RayTaskError
+
+from agentevol.config import EngineConfig, EnvironmentConfig, RunConfig
+from agentevol.errors import AgentEvolError, ConfigError, RunStopped
+from agentevol.explore import EpisodeRequest, failed, play
+from agentevol.protocols import Checkpoint, LearnReport, Sampling, TrainingSequence
+from agentgym_store.records import Trajectory
+
+REPLACEMENTS = 20
+"""Workers that may die in one run before it stops: more is not bad luck."""
+POLL_S = 0.5
+_LOST = (RayActorError, ActorDiedError, ActorUnavailableError)
+
+
+class RolloutWorker:
+    """A process with an engine: plays one episode for every call that is under way."""
+
+    def __init__(
+        self, engine: EngineConfig, environment: EnvironmentConfig, url: str, checkpoint: Checkpoint
+    ) -> None:
+        from agentevol.engines.embedded import EmbeddedEngine
+        from agentgym_client import EnvClient
+        from agentgym_envs.formats import FORMATS
+
+        _quiet()
+        self._engine = EmbeddedEngine(
+            checkpoint, slots=engine.slots, context=engine.context, threads=engine.threads
+        )
+        self._client = EnvClient(url)
+        self._format = FORMATS[environment.format]
+        self._policies: dict[Sampling, Any] = {}
+
+    async def play(self, request: EpisodeRequest, sampling: Sampling) -> Trajectory:
+        """One episode under the current weights."""
+        policy = self._policies.get(sampling)
+        if policy is None:
+            policy = self._policies[sampling] = self._engine.serve(sampling)
+        return await play(self._client, policy, request, self._format)
+
+    async def update(self, checkpoint: Checkpoint) -> None:
+        """Swap the weights; no episode is under way then."""
+        self._policies.clear()
+        await asyncio.to_thread(self._engine.update, checkpoint)
+
+    async def pid(self) -> int:
+        """This worker's process id; also says that it has started."""
+        return os.getpid()
+
+
+class LearnerWorker:
+    """A process that learns. `progress` may be asked while `learn` runs."""
+
+    def __init__(self) -> None:
+        _quiet()
+        self._progress: tuple[int, int, float] = (0, 0, 0.0)
+
+    def learn(
+        self,
+        config: RunConfig,
+        start: Checkpoint,
+        rows: Sequence[TrainingSequence],
+        out: Path,
+        *,
+        seed: int,
+        version: int,
+        table_version: int,
+    ) -> LearnReport:
+        """Train from `start` and write the checkpoint `out`."""
+        from agentevol.learn.learner import SFTLearner
+
+        self._progress = (0, 0, 0.0)
+        learner = SFTLearner(config.learn, self._note)
+        return learner.learn(start, rows, out, seed, version=version, table_version=table_version)
+
+    def progress(self) -> tuple[int, int, float]:
+        """Step, number of steps, loss."""
+        return self._progress
+
+    def pid(self) -> int:
+        """This worker's process id."""
+        return os.getpid()
+
+    def _note(self, step: int, steps: int, loss: float) -> None:
+        self._progress = (step, steps, loss)
+
+
+@dataclass
+class Played:
+    """What became of a batch of requests, besides the trajectories."""
+
+    replayed: int = 0
+    """Episodes that infrastructure broke and that were played again."""
+    lost_workers: int = 0
+
+
+@dataclass
+class _Worker:
+    actor: Any
+    running: dict[Any, tuple[EpisodeRequest, int]] = field(
+        default_factory=dict[Any, tuple[EpisodeRequest, int]]
+    )
+    """Reply -> request and how often it was played before."""
+
+
+class Cluster:
+    """The processes of a run. A context manager: leaving it ends them."""
+
+    def __init__(self, config: RunConfig) -> None:
+        self._config = config
+        self._workers: list[_Worker] = []
+        self._learner: Any = None
+        self._replaced = 0
+        self._checkpoint: Checkpoint | None = None
+        self._url = ""
+
+    def __enter__(self) -> "Cluster":
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anyone
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        settings = self._config.ray
+        try:
+            ray.init(
+                address=settings.address,
+                num_cpus=None if settings.address else settings.cpus,
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level="ERROR",
+                configure_logging=True,
+            )
+        except (ConnectionError, RuntimeError) as cause:
+            raise ConfigError(f"cannot reach Ray at {settings.address or 'this machine'}: {cause}") from cause
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        ray.shutdown()
+
+    def start_rollouts(self, checkpoint: Checkpoint, url: str) -> None:
+        """Start the rollout workers with these weights, against the environment server at `url`."""
+        self._checkpoint, self._url = checkpoint, url
+        self._workers = [_Worker(self._new_worker()) for _ in range(self._config.engine.workers)]
+        self._learner = self._new_learner()
+        self._get([worker.actor.pid.remote() for worker in self._workers])
+
+    def pids(self) -> dict[str, list[int]]:
+        """Process ids by role."""
+        return {
+            "rollout": ray.get([worker.actor.pid.remote() for worker in self._workers]),
+            "learner": [ray.get(self._learner.pid.remote())],
+        }
+
+    def update(self, checkpoint: Checkpoint) -> None:
+        """Give all rollout workers other weights."""
+        self._checkpoint = checkpoint
+        for worker in self._workers:
+            try:
+                self._get([worker.actor.update.remote(checkpoint)])
+            except _LOST:
+                self._replace(worker)
+
+    def play(
+        self, requests: Iterable[EpisodeRequest], sampling: Sampling, played: Played
+    ) -> Generator[Trajectory]:
+        """Play all requests, spread over the workers, and yield each episode once when it has ended.
+
+        An episode that infrastructure broke is played again up to `explore.retries` times; then its failure
+        is what is yielded. `played` is updated on the way.
+        """
+        waiting = deque((request, 0) for request in requests)
+        while waiting or any(worker.running for worker in self._workers):
+            self._hand_out(waiting, sampling)
+            for trajectory, request, tries in self._harvest(played):
+                if trajectory.ending.kind == "failed" and tries < self._config.explore.retries:
+                    played.replayed += 1
+                    waiting.append((request, tries + 1))
+                else:
+                    yield trajectory
+
+    def learn(
+        self,
+        start: Checkpoint,
+        rows: Sequence[TrainingSequence],
+        out: Path,
+        *,
+        seed: int,
+        version: int,
+        table_version: int,
+        progress: Callable[[int, int, float], None],
+    ) -> LearnReport:
+        """Learn in the learner's process; a learner that dies is replaced and begins again from `start`."""
+        while True:
+            reply = self._learner.learn.remote(
+                self._config, start, rows, out, seed=seed, version=version, table_version=table_version
+            )
+            try:
+                return self._await_learning(reply, progress)
+            except _LOST:
+                self._count_replacement("learner")
+                self._learner = self._new_learner()
+
+    def _await_learning(self, reply: Any, progress: Callable[[int, int, float], None]) -> LearnReport:
+        while True:
+            done, _ = ray.wait([reply], timeout=POLL_S)
+            if done:
+                return self._get([reply])[0]
+            progress(*self._get([self._learner.progress.remote()])[0])
+
+    def _hand_out(self, waiting: deque[tuple[EpisodeRequest, int]], sampling: Sampling) -> None:
+        """Fill every worker up to its slots, the emptiest first."""
+        slots = self._config.engine.slots
+        while waiting:
+            worker = min(self._workers, key=lambda candidate: len(candidate.running))
+            if len(worker.running) >= slots:
+                return
+            request, tries = waiting.popleft()
+            worker.running[worker.actor.play.remote(request, sampling)] = (request, tries)
+
+    def _harvest(self, played: Played) -> list[tuple[Trajectory, EpisodeRequest, int]]:
+        """Episodes that have ended; those of a lost worker end as failed, and the worker is replaced."""
+        replies = {reply: worker for worker in self._workers for reply in worker.running}
+        done, _ = ray.wait(list(replies), num_returns=1, timeout=POLL_S)
+        if done:  # whatever else is ready comes along
+            done, _ = ray.wait(list(replies), num_returns=len(replies), timeout=0)
+        ended: list[tuple[Trajectory, EpisodeRequest, int]] = []
+        for reply in done:
+            worker = replies[reply]
+            if reply not in worker.running:
+                continue  # its worker was lost just now
+            try:
+                trajectory = self._get([reply])[0]
+                ended.append((trajectory, *worker.running.pop(reply)))
+            except _LOST as cause:
+                played.lost_workers += 1
+                ended += [
+                    (failed(request, "", "rollout-worker-lost", str(cause)), request, tries)
+                    for request, tries in worker.running.values()
+                ]
+                self._replace(worker)
+        return ended
+
+    def _replace(self, worker: _Worker) -> None:
+        self._count_replacement("rollout worker")
+        worker.running.clear()
+        worker.actor = self._new_worker()
+
+    def _count_replacement(self, what: str) -> None:
+        self._replaced += 1
+        if self._replaced > REPLACEMENTS:
+            raise RunStopped(f"{self._replaced} processes died, the last one a {what}; see the run's logs")
+        time.sleep(min(0.1 * self._replaced, 2.0))
+
+    def _new_worker(self) -> Any:
+        threads = self._config.engine.threads
+        # No processors are claimed: rollout workers and the learner take turns on the same ones.
+        return (
+            ray.remote(RolloutWorker)
+            .options(num_cpus=0, max_concurrency=self._config.engine.slots + 8, runtime_env=_threads(threads))
+            .remote(self._config.engine, self._config.environment, self._url, self._checkpoint)
+        )
+
+    def _new_learner(self) -> Any:
+        threads = self._config.learn.threads or os.cpu_count() or 1
+        return (
+            ray.remote(LearnerWorker)
+            .options(num_cpus=0, max_concurrency=2, runtime_env=_threads(threads))
+            .remote()
+        )
+
+    def _get(self, replies: Sequence[Any]) -> list[Any]:
+        """Results of calls; our own errors come out as they were raised, anything else as a stop with its
+        reason.
+        """
+        try:
+            return ray.get(list(replies))
+        except RayTaskError as cause:
+            if isinstance(cause.cause, AgentEvolError):
+                raise cause.cause from None
+            raise RunStopped(f"a worker broke: {cause.cause!r}") from cause
+
+
+def _threads(count: int) -> dict[str, Any]:
+    return {"env_vars": {"OMP_NUM_THREADS": str(count), "MKL_NUM_THREADS": str(count)}}
+
+
+def _quiet() -> None:
+    """Keep libraries' progress bars out of the workers' logs."""
+    import transformers
+
+    transformers.utils.logging.disable_progress_bar()

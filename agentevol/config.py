@@ -1,0 +1,271 @@
+"""What a run is: `RunConfig`, read from a TOML file and `key.path=value` overrides.
+
+Every key is checked: an unknown one is an error which names it. Defaults are the vetted values of the
+embedded run on two cores. The resolved copy beside the results is itself a valid input.
+"""
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import tomli_w
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from agentevol.errors import ConfigError
+from agentevol.learn.config import LearnConfig
+
+
+NULL = "null"
+"""How None is written in files and overrides."""
+
+
+class Section(BaseModel):
+    """A frozen part of the configuration whose unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class EnvironmentConfig(Section):
+    """The world to live in."""
+
+    name: str = "alfworld"
+    data: Literal["generated", "official"] = "generated"
+    """Whose tasks: the environment's own generator's, or those brought in by `agentevol data import`."""
+    url: str | None = None
+    """A server that already runs; None starts one for this run."""
+    workers: int = Field(default=0, ge=0)
+    """Worker processes of the server that is started; 0 steps cheap environments on its event loop."""
+    max_turns: int | None = Field(default=None, ge=1, le=10_000)
+    """Actions in an episode, at most; None is the environment's own limit."""
+    format: Literal["plain", "react"] = "plain"
+    """How a policy writes its action: bare, or as `Thought: ... Action: ...`."""
+    options: dict[str, str | int | float | bool] = {}
+    """The environment's own options, for example `dialect`."""
+
+
+class EngineConfig(Section):
+    """What acts."""
+
+    name: Literal["embedded"] = "embedded"
+    workers: int = Field(default=2, ge=1)
+    """Processes, each with its own copy of the weights."""
+    slots: int = Field(default=48, ge=1)
+    """Episodes that a worker plays at a time."""
+    threads: int = Field(default=1, ge=1)
+    """CPU threads of a worker."""
+    context: int | None = Field(default=None, ge=32)
+    """Tokens of an episode, at most; None is the model's own limit."""
+
+
+class ExploreConfig(Section):
+    """The E-step: sample episodes from the current policy."""
+
+    split: str | None = None
+    """None is `train`, or `official_train` for official data."""
+    difficulty: str | None = "medium"
+    """Only tasks of this level; None draws from all."""
+    tasks: int = Field(default=240, ge=1)
+    """Tasks in an iteration; every iteration continues through the split where the last one ended."""
+    samples: int = Field(default=2, ge=1)
+    """Episodes of every task: K."""
+    temperature: float = Field(default=1.0, gt=0)
+    max_new_tokens: int = Field(default=16, ge=1)
+    retries: int = Field(default=2, ge=0)
+    """How often an episode that infrastructure broke is played again before it counts as failed."""
+    max_failed: float = Field(default=0.05, ge=0, le=1)
+    """Share of failed episodes above which the run stops."""
+    commit_every: int = Field(default=64, ge=1)
+    """Finished episodes in one commit to the table: what a kill can cost at most."""
+
+
+class SelectConfig(Section):
+    """Which of the explored episodes are learnt from, and with what weight."""
+
+    rule: Literal["succeeded", "threshold", "top_k_ratio", "best_of", "rejection", "all"] = "succeeded"
+    threshold: float = 0.999
+    """For `threshold`: the least return."""
+    ratio: float = Field(default=0.25, gt=0, le=1)
+    """For `top_k_ratio`: the share with the highest returns."""
+    k: int = Field(default=1, ge=1)
+    """For `best_of`: how many of a task's episodes."""
+    scale: float = Field(default=1.0, gt=0)
+    """For `rejection`: an episode is accepted with probability return / scale."""
+    per_task: int | None = Field(default=4, ge=1)
+    """Episodes of one task, at most: shorter ones first."""
+    distinct: bool = True
+    """Drop episodes with the actions of one already taken of the same task."""
+    max_turns: int | None = Field(default=None, ge=1)
+    max_tokens: int | None = Field(default=None, ge=1)
+    weighting: Literal["binary", "reward", "softmax"] = "reward"
+    """Weight of an episode in the loss: 1, its return (AgentEvol, arXiv:2406.04151), or a softmax in its
+    group.
+    """
+    softmax_temperature: float = Field(default=0.5, gt=0)
+    merge: Literal["expert", "cumulative", "none"] = "cumulative"
+    """What this iteration's episodes are learnt together with: demonstrations, all earlier selections too,
+    nothing.
+    """
+
+
+class DemonstrationConfig(Section):
+    """Episodes of the environment's expert, replayed in every iteration."""
+
+    tasks: int = Field(default=0, ge=0)
+    weight: float = Field(default=1.0, gt=0)
+
+
+class EvaluateConfig(Section):
+    """How good a policy is on tasks that nothing is learnt from."""
+
+    split: str | None = None
+    """None is `test`, or `valid_unseen` for official data."""
+    difficulty: str | None = "medium"
+    episodes: int | None = Field(default=200, ge=1)
+    """The first so many tasks of the split; None plays all."""
+    validation_split: str | None = None
+    """The best checkpoint is chosen on this one; None is `valid`, or `valid_seen` for official data."""
+    validation_episodes: int | None = Field(default=100, ge=1)
+    temperature: float = Field(default=0.0, ge=0)
+    """0 is greedy."""
+    patience: int | None = Field(default=None, ge=1)
+    """Stop early after this many iterations without a better checkpoint."""
+
+
+class RayConfig(Section):
+    """Where the processes run."""
+
+    address: str | None = None
+    """None starts Ray on this machine; `auto` or an address joins a cluster."""
+    cpus: int | None = Field(default=None, ge=1)
+    """Processors that a Ray started here believes to have; None lets it count."""
+
+
+class RunConfig(Section):
+    """One run, whole."""
+
+    name: str = "evolve"
+    seed: int = Field(default=0, ge=0, lt=2**31)
+    iterations: int = Field(default=5, ge=1)
+    base: str = "starter"
+    """The policy to begin with: `starter`, or a Hugging Face model folder."""
+    start: Literal["base", "latest"] = "latest"
+    """What learning begins from in each iteration: the base (AgentEvol) or the latest checkpoint."""
+    environment: EnvironmentConfig = EnvironmentConfig()
+    engine: EngineConfig = EngineConfig()
+    explore: ExploreConfig = ExploreConfig()
+    select: SelectConfig = SelectConfig()
+    demonstrations: DemonstrationConfig = DemonstrationConfig()
+    learn: LearnConfig = LearnConfig(
+        learning_rate=5e-4, batch_tokens=8192, micro_batch_tokens=8192, epochs=2, threads=2, betas=(0.9, 0.95)
+    )
+    evaluate: EvaluateConfig = EvaluateConfig()
+    ray: RayConfig = RayConfig()
+
+    @model_validator(mode="after")
+    def _options_have_an_effect(self) -> "RunConfig":
+        if self.demonstrations.tasks and self.select.merge == "none":
+            raise ValueError("demonstrations.tasks has no effect with select.merge = 'none'")
+        return self
+
+    @property
+    def explore_split(self) -> str:
+        """The split that is explored."""
+        return self.explore.split or ("official_train" if self.environment.data == "official" else "train")
+
+    @property
+    def evaluate_split(self) -> str:
+        """The held-out split."""
+        return self.evaluate.split or ("valid_unseen" if self.environment.data == "official" else "test")
+
+    @property
+    def validate_split(self) -> str:
+        """The split by which the best checkpoint is chosen."""
+        official = self.environment.data == "official"
+        return self.evaluate.validation_split or ("valid_seen" if official else "valid")
+
+    def to_toml(self) -> str:
+        """The whole configuration; None is written as `"null"`, since TOML has no word for it."""
+        return tomli_w.dumps(_nulls_as_text(self.model_dump(mode="json")))
+
+
+def load(path: Path | None, overrides: Sequence[str] = ()) -> RunConfig:
+    """Read a configuration: the file (None: defaults), then `key.path=value` overrides in order.
+
+    Raises `ConfigError` with one line that names the file or key at fault.
+    """
+    values = _read(path) if path is not None else {}
+    for override in overrides:
+        _apply(values, override)
+    return validated(values)
+
+
+def validated(values: dict[str, Any]) -> RunConfig:
+    """A `RunConfig` of nested values. Raises `ConfigError` naming every key at fault."""
+    try:
+        # A section that is given in part keeps the run's own defaults for the rest, not the section's.
+        return RunConfig.model_validate(_merged(RunConfig().model_dump(), values))
+    except ValidationError as cause:
+        raise ConfigError("; ".join(_complaint(error) for error in cause.errors())) from cause
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return _text_as_nulls(tomllib.loads(path.read_text(encoding="utf-8")))
+    except OSError as cause:
+        raise ConfigError(f"cannot read the configuration {path}: {cause.strerror}") from cause
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as cause:
+        raise ConfigError(f"{path} is not valid TOML: {cause}") from cause
+
+
+def _apply(values: dict[str, Any], override: str) -> None:
+    key, equals, text = override.partition("=")
+    if not equals or not key.strip():
+        raise ConfigError(f"an override has the form key.path=value, not {override!r}")
+    *parents, last = key.strip().split(".")
+    for parent in parents:
+        values = values.setdefault(parent, {})
+        if not isinstance(values, dict):
+            raise ConfigError(f"{key}: {parent} is not a section")
+    values[last] = _literal(text)
+
+
+def _literal(text: str) -> Any:
+    """A TOML value where the text is one (numbers, true, quoted strings, lists), `null`, or else the bare
+    text.
+    """
+    if text.strip() == NULL:
+        return None
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _nulls_as_text(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _nulls_as_text(item) for key, item in value.items()}
+    return NULL if value is None else value
+
+
+def _text_as_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _text_as_nulls(item) for key, item in value.items()}
+    return None if value == NULL else value
+
+
+def _merged(defaults: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(defaults)
+    for key, value in values.items():
+        inherited = merged.get(key)
+        merged[key] = (
+            _merged(inherited, value) if isinstance(inherited, dict) and isinstance(value, dict) else value
+        )
+    return merged
+
+
+def _complaint(error: Any) -> str:
+    where = ".".join(str(part) for part in error["loc"]) or "configuration"
+    if error["type"] == "extra_forbidden":
+        return f"unknown key {where!r}"
+    return f"{where}: {error['msg'].removeprefix('Value error, ')}"

@@ -1,0 +1,55 @@
+"""Demonstrations: episodes of the environment's expert, played through the same server and client as any
+other.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from agentevol.config import EnvironmentConfig, RunConfig
+from agentevol.engines.scripted import ExpertPolicy
+from agentevol.errors import RunStopped
+from agentevol.explore import EpisodeRequest, play_all
+from agentevol.learn.batches import demonstration
+from agentevol.protocols import Checkpoint, TrainingSequence
+from agentevol.rendering import ChatRenderer, load_tokenizer
+from agentgym_client import EnvClient
+from agentgym_envs.formats import FORMATS
+from agentgym_envs.registry import make
+from agentgym_store.records import Trajectory
+
+CONCURRENCY = 32
+
+
+def demonstrate(
+    environment: EnvironmentConfig, url: str, requests: Sequence[EpisodeRequest]
+) -> list[Trajectory]:
+    """Play the requests with the environment's expert. Raises `RunStopped` where an episode was not won."""
+    trajectories = asyncio.run(_demonstrate(environment, url, requests))
+    lost = [t for t in trajectories if not t.succeeded()]
+    if lost:
+        raise RunStopped(
+            f"the expert of {environment.name} did not win {len(lost)} tasks, for example {lost[0].task_id}"
+        )
+    return sorted(trajectories, key=lambda t: t.id)
+
+
+async def _demonstrate(
+    environment: EnvironmentConfig, url: str, requests: Sequence[EpisodeRequest]
+) -> list[Trajectory]:
+    world = make(environment.name, **environment.options)
+    policy = ExpertPolicy(lambda task_id: world.expert(world.task(task_id)))
+    form = FORMATS[environment.format]
+    try:
+        async with EnvClient(url) as client:
+            return [t async for t in play_all(client, policy, requests, form, concurrency=CONCURRENCY)]
+    finally:
+        world.close()
+
+
+def demonstration_rows(
+    trajectories: Sequence[Trajectory], base: Checkpoint, config: RunConfig
+) -> list[TrainingSequence]:
+    """Training rows of expert episodes, encoded by the base's tokenizer and chat template."""
+    renderer = ChatRenderer(load_tokenizer(base.path))
+    weight = config.demonstrations.weight
+    return [demonstration(t, renderer, weight) for t in trajectories]

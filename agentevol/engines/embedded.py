@@ -1,0 +1,340 @@
+"""The embedded engine: a transformers model in this process, batched continuously over many conversations.
+
+One worker thread does the torch work: it takes requests in, feeds prompts and decodes all active slots in
+steps (`scheduler`, `forward`), and hands samples to the event loops that wait. Slots keep each episode's
+keys and values from its first act to its release, so a turn feeds only the last sampled token and the new
+observation. A sample depends on weights, ids and seed, not on what else is in the batch, up to float
+rounding.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+import torch
+
+from agentevol.engines.forward import StepModel
+from agentevol.engines.loading import Weights, load_weights, one_line, shapes
+from agentevol.engines.sampling import Draw, draw, uniform
+from agentevol.engines.scheduler import Request, Sampled, Scheduler, Slot
+from agentevol.engines.slots import Chunk, SlotCache
+from agentevol.errors import ConfigError, PolicyFault
+from agentevol.protocols import Checkpoint, ContextFull, Conversation, Sampling
+from agentgym_store.records import Sample
+
+DEFAULT_CONTEXT = 4096
+"""Most tokens of a conversation unless `context` says otherwise; less where the model was made for less."""
+PREFILL_TOKENS = 2048
+"""Most tokens of one prefill step, padding included: bounds its memory."""
+EVICT_AFTER_S = 5.0
+"""A conversation idle for so long gives its slot to one that waits; should it return, it is fed anew."""
+
+
+@dataclass
+class EngineCounts:
+    """What the worker has done so far."""
+
+    prefilled: int = 0
+    """Tokens fed that were not sampled in the step before."""
+    sampled: int = 0
+    prefill_steps: int = 0
+    decode_steps: int = 0
+
+
+class EmbeddedPolicy:
+    """One frozen set of weights with its sampling. It ends with the next `update` of its engine."""
+
+    def __init__(self, engine: "EmbeddedEngine", weights: Weights, sampling: Sampling) -> None:
+        self._engine, self._weights, self._sampling = engine, weights, sampling
+        self.name = weights.name
+        self.version = weights.version
+
+    async def act(self, conversation: Conversation, seed: int) -> Sample:
+        """Sample the next turn. Raises `ContextFull` and `PolicyFault`; waits while no slot is free."""
+        prompt_ids = self._weights.renderer.conversation_ids(conversation)
+        if len(prompt_ids) + self._sampling.max_new_tokens > self._engine.context:
+            asked = f"{len(prompt_ids)} tokens and {self._sampling.max_new_tokens} to sample"
+            raise ContextFull(f"{asked} exceed the context of {self._engine.context}")
+        reply: asyncio.Future[Sampled] = asyncio.get_running_loop().create_future()
+        request = Request(conversation.id, prompt_ids, self._sampling, seed, self._weights, reply)
+        self._engine.submit(request)
+        try:
+            sampled = await reply
+        except asyncio.CancelledError:
+            self._engine.abandon(request)
+            raise
+        return Sample(
+            text=self._weights.renderer.text(sampled.token_ids),
+            prompt_ids=tuple(prompt_ids),
+            token_ids=sampled.token_ids,
+            logprobs=sampled.logprobs,
+            policy_version=self.version,
+            finish_reason=sampled.finish_reason,
+        )
+
+    def release(self, conversation_id: str) -> None:
+        """Free the conversation's slot."""
+        self._engine.release(conversation_id)
+
+
+class EmbeddedEngine:
+    """Serves any causal LM of transformers that keeps keys and values; others are a `ConfigError` at the
+    start.
+
+    `context` bounds a conversation in tokens; None: the model's own window, at most `DEFAULT_CONTEXT`.
+    `threads` are torch's; None leaves them. The cache takes at most slots x context x layers x 2 x key heads
+    x head size numbers.
+    """
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        *,
+        slots: int = 64,
+        context: int | None = None,
+        threads: int | None = None,
+        device: str = "cpu",
+        dtype: str = "float32",
+    ) -> None:
+        if slots < 1:
+            raise ConfigError(f"slots must be at least 1, not {slots}")
+        self._device, self._dtype, self._threads = device, dtype, threads
+        self._weights = load_weights(checkpoint, device, dtype)
+        self.context = _context(context, self._weights.window)
+        self._model = StepModel(self._weights.model, SlotCache(slots, self.context))
+        self._model.check()
+        self._scheduler = Scheduler(slots, PREFILL_TOKENS, EVICT_AFTER_S)
+        self.counts = EngineCounts()
+        self._inbox: deque[Callable[[], None]] = deque()
+        self._wake = threading.Condition()
+        self._swap: tuple[Weights, StepModel, Future[None]] | None = None
+        self._over: str | None = None  # why nothing is served any more
+        self._closing = False
+        self._thread = threading.Thread(target=self._work, name="embedded-engine", daemon=True)
+        self._thread.start()
+
+    def serve(self, sampling: Sampling) -> EmbeddedPolicy:
+        """A policy over the current weights. Raises `ConfigError` for a sampling out of range."""
+        _check_sampling(sampling)
+        return EmbeddedPolicy(self, self._weights, sampling)
+
+    def update(self, checkpoint: Checkpoint) -> None:
+        """Swap the weights once the acts under way are through; blocks until then.
+
+        Policies of the weights before raise `PolicyFault` from then on. Raises `ConfigError` for a folder
+        that cannot be read or holds another architecture (the old weights stay), `PolicyFault` where the
+        engine is over.
+        """
+        fresh = load_weights(checkpoint, self._device, self._dtype)
+        if type(fresh.model) is not type(self._weights.model) or shapes(fresh.model) != shapes(
+            self._weights.model
+        ):
+            raise ConfigError(
+                f"the checkpoint {checkpoint.path} is of another architecture than {self._weights.name}"
+            )
+        done: Future[None] = Future()
+        model = StepModel(fresh.model, self._model.cache)
+        self._tell(lambda: self._ask_swap(fresh, model, done))
+        done.result()
+
+    def close(self) -> None:
+        """End the worker and free its memory; acts that wait raise `PolicyFault`. May be called twice."""
+        with self._wake:
+            self._closing = True
+            self._wake.notify()
+        self._thread.join()
+
+    def submit(self, request: Request) -> None:
+        """Queue a request. Raises `PolicyFault` where the engine is over."""
+        self._tell(lambda: self._add(request))
+
+    def abandon(self, request: Request) -> None:
+        """Stop working on a request that nobody waits for any more."""
+        self._tell(lambda: self._scheduler.drop(request), or_ignore=True)
+
+    def release(self, conversation_id: str) -> None:
+        """Free a conversation's slot; unknown ones are ignored."""
+        self._tell(lambda: self._release(conversation_id), or_ignore=True)
+
+    def _tell(self, command: Callable[[], None], *, or_ignore: bool = False) -> None:
+        """Have the worker run `command` between steps."""
+        with self._wake:
+            if self._over is None and not self._closing:
+                self._inbox.append(command)
+                self._wake.notify()
+                return
+        if not or_ignore:
+            raise PolicyFault(self._over or "the engine is closed")
+
+    # From here on: the worker thread only.
+
+    def _work(self) -> None:
+        reason = "the engine is closed"
+        try:
+            self._serve_until_closed()
+        except Exception as cause:  # noqa: BLE001 - whatever broke here must reach those who wait
+            reason = f"the engine failed, create another one: {one_line(cause)}"
+        finally:
+            self._end(reason)
+
+    @torch.inference_mode()
+    def _serve_until_closed(self) -> None:
+        """Take in what was asked, run one step, again."""
+        if self._threads:
+            torch.set_num_threads(self._threads)
+        while True:
+            self._wait()
+            while self._inbox:
+                self._inbox.popleft()()
+            if self._closing:
+                return
+            if self._swap and not self._scheduler.running:
+                self._swap_now()
+            if not self._swap:
+                self._scheduler.admit()
+            chunks = self._scheduler.next_chunks()
+            if chunks:
+                self._step(chunks)
+
+    def _wait(self) -> None:
+        """Sleep while there is nothing to do; where requests queue for slots, look again after a while."""
+        with self._wake:
+            busy = self._inbox or self._closing or self._swap or self._scheduler.running
+            if not busy:
+                self._wake.wait(EVICT_AFTER_S / 4 if self._scheduler.queued else None)
+
+    def _step(self, chunks: Sequence[Chunk]) -> None:
+        """Feed the chunks; sample in the slots whose request has been fed whole."""
+        logits_BV = self._model.logits(chunks)
+        whole: list[int] = []
+        for row, chunk in enumerate(chunks):
+            slot = self._scheduler.slots[chunk.slot]
+            slot.ids.extend(chunk.token_ids)
+            if slot.remaining == 0:
+                whole.append(row)
+        self._count(chunks)
+        if len(whole) < len(chunks):
+            logits_BV = logits_BV[whole]
+        if whole:
+            self._sample([self._scheduler.slots[chunks[row].slot] for row in whole], logits_BV)
+
+    def _sample(self, slots: list[Slot], logits_BV: torch.Tensor) -> None:
+        requests = [slot.request for slot in slots if slot.request]
+        rows = Draw(
+            temperatures=[request.sampling.temperature for request in requests],
+            top_ps=[request.sampling.top_p for request in requests],
+            uniforms=[uniform(request.seed, len(request)) for request in requests],
+        )
+        done: list[tuple[Request, Sampled | Exception]] = []
+        for request, token, logp in zip(requests, *draw(logits_BV, rows), strict=True):
+            request.token_ids.append(token)
+            request.logprobs.append(logp)
+            reason = request.finish_reason()
+            if reason:
+                done.append((request, Sampled(tuple(request.token_ids), tuple(request.logprobs), reason)))
+        self.counts.sampled += len(requests)
+        _deliver(done)  # before the slots forget them: should anything break here, all are answered
+        for request, _ in done:
+            self._scheduler.drop(request)
+
+    def _count(self, chunks: Sequence[Chunk]) -> None:
+        if max(len(chunk.token_ids) for chunk in chunks) == 1:
+            self.counts.decode_steps += 1
+        else:
+            self.counts.prefill_steps += 1
+            self.counts.prefilled += sum(len(chunk.token_ids) for chunk in chunks)
+
+    def _add(self, request: Request) -> None:
+        if request.weights is not self._weights:
+            _deliver([(request, self._replaced())])
+            return
+        try:
+            self._scheduler.add(request)
+        except ValueError as cause:
+            _deliver([(request, PolicyFault(str(cause)))])
+
+    def _release(self, conversation_id: str) -> None:
+        fault = PolicyFault("the conversation was released while it acted")
+        _deliver([(request, fault) for request in self._scheduler.release(conversation_id)])
+
+    def _ask_swap(self, weights: Weights, model: StepModel, done: "Future[None]") -> None:
+        if self._swap:
+            done.set_exception(PolicyFault("another update of the weights is under way"))
+        else:
+            self._swap = (weights, model, done)
+
+    def _swap_now(self) -> None:
+        if self._swap is None:
+            return
+        self._weights, self._model, done = self._swap
+        self._swap = None
+        _deliver([(request, self._replaced()) for request in self._scheduler.clear()])
+        done.set_result(None)
+
+    def _replaced(self) -> PolicyFault:
+        return PolicyFault(
+            f"the weights were replaced by version {self._weights.version}: serve a policy of those"
+        )
+
+    def _end(self, reason: str) -> None:
+        """Refuse what comes and answer what waits."""
+        with self._wake:
+            self._over = reason  # from here on the inbox stays as it is
+        while self._inbox:
+            self._inbox.popleft()()  # queues requests and swaps, so that the lines below answer them
+        _deliver([(request, PolicyFault(reason)) for request in self._scheduler.clear()])
+        if self._swap:
+            self._swap[2].set_exception(PolicyFault(reason))
+        self._model.cache.tensors.clear()
+
+
+def _deliver(replies: Sequence[tuple[Request, Sampled | Exception]]) -> None:
+    """Hand results to the event loops that wait for them; one that has ended waits no more."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Sampled], Sampled | Exception]]] = {}
+    for request, result in replies:
+        by_loop.setdefault(request.reply.get_loop(), []).append((request.reply, result))
+    for loop, items in by_loop.items():
+        if not loop.is_closed():
+            _call_soon(loop, items)
+
+
+def _call_soon(
+    loop: asyncio.AbstractEventLoop, items: list[tuple["asyncio.Future[Sampled]", Sampled | Exception]]
+) -> None:
+    try:
+        loop.call_soon_threadsafe(_resolve, items)
+    except RuntimeError:
+        if not loop.is_closed():  # closed between the two looks: nobody waits
+            raise
+
+
+def _resolve(items: list[tuple["asyncio.Future[Sampled]", Sampled | Exception]]) -> None:
+    for reply, result in items:
+        if reply.done():  # cancelled meanwhile
+            continue
+        if isinstance(result, Exception):
+            reply.set_exception(result)
+        else:
+            reply.set_result(result)
+
+
+def _context(wanted: int | None, window: int | None) -> int:
+    if wanted is None:
+        return min(window or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
+    if wanted < 8:
+        raise ConfigError(f"context must be at least 8 tokens, not {wanted}")
+    if window and wanted > window:
+        raise ConfigError(f"context {wanted} exceeds the {window} tokens that the model was made for")
+    return wanted
+
+
+def _check_sampling(sampling: Sampling) -> None:
+    if not 0 <= sampling.temperature < float("inf"):
+        raise ConfigError(f"temperature must be at least 0, not {sampling.temperature}")
+    if not 0 < sampling.top_p <= 1:
+        raise ConfigError(f"top_p must be above 0 and at most 1, not {sampling.top_p}")
+    if sampling.max_new_tokens < 1:
+        raise ConfigError(f"max_new_tokens must be at least 1, not {sampling.max_new_tokens}")

@@ -1,0 +1,124 @@
+"""Policies without weights: the baselines that every environment's figures are shown against.
+
+expert   plays the environment's own solution: the most that can be earned
+random   draws an admissible action, by seed
+idle     says one action that changes nothing
+spray    says every admissible action in turn
+
+Their samples have text and no tokens, so nothing can be trained on them by mistake; their version is 0.
+"""
+
+import inspect
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+from agentevol.errors import ConfigError, PolicyFault
+from agentevol.protocols import Conversation, Policy
+from agentgym_store.records import Sample
+
+Plan = Sequence[str] | None
+PlanOf = Callable[[str], Plan | Awaitable[Plan]]
+"""Task id to the expert's actions, at once or awaited; None where there is no expert."""
+
+
+class _Script:
+    """What scripted policies share: no weights, nothing cached."""
+
+    name: str
+    version = 0
+
+    def release(self, conversation_id: str) -> None:
+        """Nothing is cached."""
+
+
+class ExpertPolicy(_Script):
+    """Says the k-th action of the task's plan in turn k; `PolicyFault` where it is missing or used up."""
+
+    name = "expert"
+
+    def __init__(self, plan_of: PlanOf) -> None:
+        self._plan_of = plan_of
+        self._plans: dict[str, Plan] = {}  # by conversation: a plan may cost a request
+
+    async def act(self, conversation: Conversation, seed: int) -> Sample:
+        """The next action of the plan."""
+        if conversation.id not in self._plans:
+            found = self._plan_of(conversation.task_id)
+            self._plans[conversation.id] = await found if inspect.isawaitable(found) else found
+        plan = self._plans[conversation.id]
+        turn = len(conversation.samples)
+        if plan is None or turn >= len(plan):
+            length = "no" if plan is None else f"only {len(plan)}"
+            raise PolicyFault(f"the expert has {length} actions for task {conversation.task_id!r}")
+        return _say(plan[turn])
+
+    def release(self, conversation_id: str) -> None:
+        """Forget the conversation's plan."""
+        self._plans.pop(conversation_id, None)
+
+
+class RandomPolicy(_Script):
+    """Draws uniformly from the admissible actions: a function of seed and turn."""
+
+    name = "random"
+
+    async def act(self, conversation: Conversation, seed: int) -> Sample:
+        """One admissible action."""
+        actions = _admissible(conversation, self.name)
+        return _say(random.Random(f"{seed}/{len(conversation.samples)}").choice(actions))
+
+
+class IdlePolicy(_Script):
+    """Says the same harmless action in every turn."""
+
+    name = "idle"
+
+    def __init__(self, action: str = "look") -> None:
+        self._action = action
+
+    async def act(self, conversation: Conversation, seed: int) -> Sample:
+        """The action it was made with."""
+        return _say(self._action)
+
+
+class SprayPolicy(_Script):
+    """Says the k-th admissible action in turn k, and from the first again."""
+
+    name = "spray"
+
+    async def act(self, conversation: Conversation, seed: int) -> Sample:
+        """The admissible action whose turn it is."""
+        actions = _admissible(conversation, self.name)
+        return _say(actions[len(conversation.samples) % len(actions)])
+
+
+class _Maker(Protocol):
+    def __call__(self) -> Policy: ...
+
+
+_MAKERS: dict[str, _Maker] = {"random": RandomPolicy, "idle": IdlePolicy, "spray": SprayPolicy}
+SCRIPTED = ("expert", *_MAKERS)
+"""Names that `scripted_policy` knows."""
+
+
+def scripted_policy(name: str, plan_of: PlanOf | None = None) -> Policy:
+    """The policy of that name; `plan_of` is needed by `expert` alone. Raises `ConfigError`."""
+    if name == "expert":
+        if plan_of is None:
+            raise ConfigError("the policy 'expert' needs an environment that has an expert")
+        return ExpertPolicy(plan_of)
+    if name not in _MAKERS:
+        raise ConfigError(f"no scripted policy named {name!r}; there are: {', '.join(SCRIPTED)}")
+    return _MAKERS[name]()
+
+
+def _admissible(conversation: Conversation, name: str) -> tuple[str, ...]:
+    actions = conversation.observation.actions if conversation.observation else None
+    if not actions:
+        raise PolicyFault(f"the policy {name!r} needs admissible actions, and the observation lists none")
+    return actions
+
+
+def _say(action: str) -> Sample:
+    return Sample(text=action, prompt_ids=(), token_ids=(), logprobs=(), policy_version=0)

@@ -1,0 +1,67 @@
+"""How good a policy is: success, reward, turns and tokens, by task type and difficulty.
+
+Failed and cancelled episodes are counted but say nothing about the policy: rates are over those with a
+return.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+
+from agentevol.report.summary import EvaluationSummary
+from agentgym_store.records import Trajectory
+
+
+def summarise(trajectories: Sequence[Trajectory], split: str) -> EvaluationSummary:
+    """The figures of one evaluation; `n` counts the episodes that have a return."""
+    scored = [t for t in trajectories if t.total_reward is not None]
+    return EvaluationSummary(
+        split=split,
+        n=len(scored),
+        successes=sum(t.succeeded() for t in scored),
+        mean_reward=_mean(t.total_reward or 0.0 for t in scored),
+        mean_turns=_mean(len(t.turns) for t in scored),
+        mean_tokens=_mean(sampled_tokens(t) for t in scored),
+        endings=endings(trajectories),
+        by={
+            "kind": _breakdown(scored, lambda t: t.kind),
+            "difficulty": _breakdown(scored, lambda t: t.difficulty),
+        },
+    )
+
+
+def endings(trajectories: Iterable[Trajectory]) -> dict[str, int]:
+    """How many ended how: `terminated`, `truncated(max_turns)`, `failed(worker-lost)`, ...; sums to all of
+    them.
+    """
+    return dict(sorted(Counter(_label(t) for t in trajectories).items()))
+
+
+def sampled_tokens(trajectory: Trajectory) -> int:
+    """How many tokens the policy said."""
+    return sum(len(turn.sample.token_ids) for turn in trajectory.turns if turn.sample is not None)
+
+
+def _label(trajectory: Trajectory) -> str:
+    ending = trajectory.ending
+    match ending.kind:
+        case "truncated":
+            return f"truncated({ending.limit})"
+        case "failed":
+            return f"failed({ending.failure})"
+        case _:
+            return ending.kind
+
+
+def _breakdown(
+    trajectories: Iterable[Trajectory], key: Callable[[Trajectory], str]
+) -> dict[str, tuple[int, int]]:
+    groups: dict[str, list[bool]] = defaultdict(list)
+    for t in trajectories:
+        if key(t):
+            groups[key(t)].append(t.succeeded())
+    return {name: (sum(successes), len(successes)) for name, successes in sorted(groups.items())}
+
+
+def _mean(values: Iterable[float]) -> float:
+    numbers = list(values)
+    return sum(numbers) / len(numbers) if numbers else 0.0

@@ -1,0 +1,29 @@
+"""The loop: AgentEvol (arXiv:2406.04151, algorithm 1) and its relatives, one function.
+
+Filtered cloning, AgentEvol, and iterated preference or policy-gradient methods are this loop with other
+values of (selection, algorithm, start). Every step asks first what is there already, so a killed run goes on
+where it was.
+"""
+
+from agentevol.protocols import Checkpoint
+from agentevol.report.summary import RunSummary
+from agentevol.stages import Stages
+
+
+def evolve(stages: Stages) -> RunSummary:
+    """Run all iterations; returns what they came to. The paper's symbols stand at the right."""
+    base = stages.base()  # pi_theta^0, cloned from demonstrations D_s
+    stages.evaluate(0, base)
+    latest = base
+    for m in range(1, stages.config.iterations + 1):  # m = 1 .. M
+        explored = stages.explore(m, latest)  # E-step: tau ~ pi_theta^m(. | e, u), K for every task
+        data = stages.select(m, explored)  # r(e, u, tau) as filter and weight; D_m joined with D_s
+        latest = stages.learn(m, _start(stages, base, latest), data)  # M-step: argmax sum r log pi_theta(tau)
+        stages.evaluate(m, latest)
+        if stages.has_stalled(m):
+            break
+    return stages.finish()
+
+
+def _start(stages: Stages, base: Checkpoint, latest: Checkpoint) -> Checkpoint:
+    return base if stages.config.start == "base" else latest

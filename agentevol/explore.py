@@ -1,0 +1,223 @@
+"""Episodes, many at once: policy x EnvClient -> Trajectory.
+
+Every requested episode ends in exactly one `Ending`. Whatever breaks on the way (server, worker, transport,
+engine) becomes `Failed` with its kind: never a reward, never an exception for the other episodes.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Literal
+
+from agentevol.errors import EnvironmentFault, PolicyFault, RolloutFault, TransportFault
+from agentevol.protocols import ContextFull, Conversation, Message, Policy
+from agentgym_client import EnvClient, Session
+from agentgym_client.errors import EnvClientError, ServerProblem
+from agentgym_envs.formats import ActionFormat
+from agentgym_store.records import Cancelled, Ending, Failed, Sample, Terminated, Trajectory, Truncated, Turn
+
+ACT_TIMEOUT_S = 300.0
+"""A policy that says nothing for so long has failed."""
+
+
+@dataclass(frozen=True)
+class EpisodeRequest:
+    """One episode that is to be played; equal requests to equal weights give equal episodes."""
+
+    id: str
+    run: str
+    iteration: int
+    purpose: Literal["explore", "evaluate", "demonstrate"]
+    env: str
+    task_id: str
+    split: str
+    kind: str
+    difficulty: str
+    instruction: str
+    seed: int
+    attempt: int
+    max_turns: int | None = None
+
+
+@dataclass
+class _Progress:
+    """What is known of an episode while it lasts."""
+
+    request: EpisodeRequest
+    policy: str
+    began: float = field(default_factory=time.perf_counter)
+    started_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
+    env_version: str = ""
+    data_version: str = ""
+    initial_observation: str = ""
+    turns: list[Turn] = field(default_factory=list[Turn])
+
+    def finished(self, ending: Ending) -> Trajectory:
+        """The record of the episode."""
+        request = self.request
+        return Trajectory(
+            id=request.id,
+            run=request.run,
+            iteration=request.iteration,
+            purpose=request.purpose,
+            env=request.env,
+            env_version=self.env_version,
+            data_version=self.data_version,
+            task_id=request.task_id,
+            split=request.split,
+            kind=request.kind,
+            difficulty=request.difficulty,
+            instruction=request.instruction,
+            seed=request.seed,
+            attempt=request.attempt,
+            policy=self.policy,
+            initial_observation=self.initial_observation,
+            turns=tuple(self.turns),
+            ending=ending,
+            started_at=self.started_at,
+            wall_s=time.perf_counter() - self.began,
+        )
+
+
+async def play(
+    client: EnvClient, policy: Policy, request: EpisodeRequest, action_format: ActionFormat
+) -> Trajectory:
+    """Play one episode to its ending. Raises nothing but `CancelledError`, after closing the session."""
+    progress = _Progress(request, policy.name)
+    conversation = Conversation(request.id, [], task_id=request.task_id)
+    try:
+        async with _session(client, request) as session:
+            progress.env_version, progress.data_version = session.env_version, session.data_version
+            progress.initial_observation = session.observation.text
+            _open(conversation, session, action_format)
+            return progress.finished(await _turns(session, policy, conversation, action_format, progress))
+    except RolloutFault as fault:
+        return progress.finished(Failed(failure=fault.kind, detail=str(fault)[:500]))
+    finally:
+        policy.release(conversation.id)
+
+
+async def play_all(
+    client: EnvClient,
+    policy: Policy,
+    requests: Sequence[EpisodeRequest],
+    action_format: ActionFormat,
+    *,
+    concurrency: int,
+) -> AsyncIterator[Trajectory]:
+    """Play all requests, at most `concurrency` at a time, and yield each episode as it ends."""
+    waiting = iter(requests)
+    running: set[asyncio.Task[Trajectory]] = set()
+
+    def start(request: EpisodeRequest) -> None:
+        running.add(asyncio.create_task(play(client, policy, request, action_format)))
+
+    for request in islice(waiting, concurrency):
+        start(request)
+    try:
+        while running:
+            done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            running -= done
+            for request in islice(waiting, len(done)):
+                start(request)
+            for trajectory in [task.result() for task in done]:
+                yield trajectory
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+def cancelled(request: EpisodeRequest, policy: str) -> Trajectory:
+    """The record of an episode that was requested and then called off before it began."""
+    return _Progress(request, policy).finished(Cancelled())
+
+
+def failed(request: EpisodeRequest, policy: str, kind: str, detail: str) -> Trajectory:
+    """The record of an episode that was lost with the process that played it."""
+    return _Progress(request, policy).finished(Failed(failure=kind, detail=detail[:500]))
+
+
+async def _turns(
+    session: Session,
+    policy: Policy,
+    conversation: Conversation,
+    action_format: ActionFormat,
+    progress: _Progress,
+) -> Ending:
+    while True:
+        try:
+            sample = await _act(policy, conversation, progress.request.seed)
+        except ContextFull:
+            return Truncated(limit="context")
+        conversation.say(sample)
+        action = action_format.parse(sample.text)
+        with _owned("step"):
+            result = await session.step(action)
+        info = {key: value for key, value in result.info.items() if key != "available_actions"}
+        progress.turns.append(
+            Turn(
+                action=action,
+                observation=result.observation.text,
+                reward=result.reward,
+                sample=sample if sample.token_ids else None,
+                info=info,
+            )
+        )
+        if result.terminated:
+            return Terminated()
+        if result.truncated:
+            return Truncated(limit=str(info.get("truncation_reason", "max_turns")))
+        conversation.hear(result.observation)
+
+
+async def _act(policy: Policy, conversation: Conversation, seed: int) -> Sample:
+    """The policy's next words; every turn draws from numbers of its own."""
+    try:
+        turn_seed = seed * 10_007 + len(conversation.samples)
+        return await asyncio.wait_for(policy.act(conversation, turn_seed), ACT_TIMEOUT_S)
+    except TimeoutError as cause:
+        raise PolicyFault(f"no answer within {ACT_TIMEOUT_S:.0f} s") from cause
+
+
+def _open(conversation: Conversation, session: Session, action_format: ActionFormat) -> None:
+    instruction = action_format.instruction(session.env)
+    if instruction:
+        conversation.messages.append(Message("system", instruction))
+    conversation.hear(session.observation)
+
+
+class _session:  # noqa: N801 - reads as the context manager that it is
+    """A session that is closed whatever happens; that it could not be closed harms no episode."""
+
+    def __init__(self, client: EnvClient, request: EpisodeRequest) -> None:
+        self._client, self._request = client, request
+
+    async def __aenter__(self) -> Session:
+        request = self._request
+        with _owned("open"):
+            self._opened = await self._client.open(
+                request.env, request.task_id, seed=request.seed, max_turns=request.max_turns
+            )
+        return self._opened
+
+    async def __aexit__(self, *_: object) -> None:
+        try:
+            await self._opened.close()
+        except EnvClientError:
+            return  # the lease frees it
+
+
+@contextmanager
+def _owned(doing: str) -> Generator[None, None, None]:
+    """Turn the client's errors into faults, whose kinds are counted."""
+    try:
+        yield
+    except ServerProblem as problem:
+        raise EnvironmentFault(problem.kind, f"{doing}: {problem.detail}") from problem
+    except EnvClientError as cause:
+        raise TransportFault(f"{doing}: {cause}") from cause

@@ -1,0 +1,268 @@
+"""From episodes to packed tensors: rows of token ids, what of them is learnt, and batches without padding.
+
+A trajectory of two turns whose second prompt extends the first becomes one row; `mask` marks what was
+sampled:
+
+    prompt 1      said 1   answer        said 2
+    [5, 6, 7,     8, 9,    3, 4,         8, 2]
+    [F, F, F,     T, T,    F, F,         T, T]
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from agentevol.errors import ConfigError
+from agentevol.protocols import Message, TrainingSequence
+from agentgym_store.records import Sample, Trajectory
+
+UNKNOWN = float("nan")
+"""The log-probability of a token that no engine sampled. Never 0, which would be probability one."""
+
+
+class NothingToLearn(ConfigError):
+    """No row with a trained token and a positive weight is left; a loop skips the update and reports it."""
+
+
+class Renderer(Protocol):
+    """The part of a chat renderer that demonstrations need; every method gives token ids."""
+
+    def prompt(self, messages: Sequence[Message]) -> list[int]:
+        """The ids that an engine reads before its first turn."""
+        ...
+
+    def extend(self, previous_ids: Sequence[int], observation: str) -> list[int]:
+        """The ids between `previous_ids`, which end with an action, and the next action."""
+        ...
+
+    def action_ids(self, text: str) -> list[int]:
+        """An action as a policy would have sampled it, with the end token."""
+        ...
+
+
+@dataclass(frozen=True)
+class PackedBatch:
+    """R rows laid end to end, T tokens in all, without padding. Rows never see each other."""
+
+    token_ids: torch.Tensor
+    """(T,) int64."""
+    position_ids: torch.Tensor
+    """(T,) int64, from 0 in every row."""
+    cu_seqlens: torch.Tensor
+    """(R + 1,) int32: row r is [cu_seqlens[r], cu_seqlens[r + 1])."""
+    mask: torch.Tensor
+    """(T,) bool: the tokens that are learnt; never the first of a row."""
+    weight: torch.Tensor
+    """(T,) float32: the weight of the token's row."""
+    rollout_logp: torch.Tensor
+    """(T,) float32: NaN where unknown."""
+    row: torch.Tensor
+    """(T,) int64: index of the token's row among the packed sequences."""
+    lengths: tuple[int, ...]
+    """Tokens of each row: the differences of `cu_seqlens`, at hand without a device transfer."""
+
+    def to(self, device: torch.device) -> "PackedBatch":
+        """The same batch with its tensors on `device`."""
+        moved = {
+            name: value.to(device) for name, value in vars(self).items() if isinstance(value, torch.Tensor)
+        }
+        return replace(self, **moved)
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """The rows that can be trained on, and how many cannot. The four counts add up to the rows given."""
+
+    rows: tuple[TrainingSequence, ...]
+    """Cut after their last trained token: what follows it has no influence on the loss."""
+    dropped_overflow: int
+    """Rows longer than the limit."""
+    dropped_empty: int
+    """Rows without a trained token."""
+    dropped_weightless: int
+    """Rows of weight 0."""
+
+
+def sequences(trajectory: Trajectory, weight: float) -> list[TrainingSequence]:
+    """The rows of an episode that a language model played; one, unless its template rewrote what came before.
+
+    A turn whose prompt extends everything read and sampled so far continues the row, any other begins a new
+    one. Nothing is re-encoded. An episode without a turn has no rows. Raises `ConfigError` for scripted
+    turns, for failed or cancelled episodes and for turns sampled from an empty prompt.
+    """
+    if trajectory.ending.kind in ("failed", "cancelled"):
+        raise ConfigError(
+            f"episode {trajectory.id} {trajectory.ending.kind}: it has no return and is not learnt from"
+        )
+    rows: list[_Row] = []
+    for number, turn in enumerate(trajectory.turns):
+        if turn.sample is None:
+            raise ConfigError(
+                f"episode {trajectory.id} has no sample in turn {number}: encode it as a demonstration"
+            )
+        if not turn.sample.prompt_ids:
+            raise ConfigError(f"episode {trajectory.id} sampled turn {number} from an empty prompt")
+        if not rows or not rows[-1].continues(turn.sample.prompt_ids):
+            rows.append(_Row())
+        rows[-1].add(turn.sample)
+    return [row.sequence(trajectory.id, weight) for row in rows if any(row.mask)]
+
+
+def demonstration(
+    trajectory: Trajectory, renderer: Renderer, weight: float, opening: Sequence[Message] | None = None
+) -> TrainingSequence:
+    """The row of an episode that a script played: `renderer` encodes its texts, the actions are learnt.
+
+    `opening` is what a policy would have read first; None means one user message, the initial observation.
+    Raises `ConfigError` for an episode without a turn, and for a failed or cancelled one.
+    """
+    if trajectory.ending.kind in ("failed", "cancelled") or not trajectory.turns:
+        raise ConfigError(f"episode {trajectory.id} ({trajectory.ending.kind}) demonstrates nothing")
+    messages = list(opening) if opening is not None else [Message("user", trajectory.initial_observation)]
+    row = _Row()
+    row.read(renderer.prompt(messages))
+    for number, turn in enumerate(trajectory.turns):
+        if number > 0:
+            row.read(renderer.extend(row.token_ids, trajectory.turns[number - 1].observation))
+        action_ids = renderer.action_ids(turn.action)
+        row.say(action_ids, [UNKNOWN] * len(action_ids))
+    return row.sequence(trajectory.id, weight)
+
+
+class _Row:
+    """A row in the making."""
+
+    def __init__(self) -> None:
+        self.token_ids: list[int] = []
+        self.mask: list[bool] = []
+        self.logp: list[float] = []
+
+    def continues(self, prompt_ids: Sequence[int]) -> bool:
+        """Whether `prompt_ids` begin with all of this row."""
+        return list(prompt_ids[: len(self.token_ids)]) == self.token_ids
+
+    def read(self, token_ids: Sequence[int]) -> None:
+        """Append tokens that are not learnt."""
+        self.token_ids.extend(token_ids)
+        self.mask.extend([False] * len(token_ids))
+        self.logp.extend([UNKNOWN] * len(token_ids))
+
+    def say(self, token_ids: Sequence[int], logp: Sequence[float]) -> None:
+        """Append tokens that are learnt."""
+        self.token_ids.extend(token_ids)
+        self.mask.extend([True] * len(token_ids))
+        self.logp.extend(logp)
+
+    def add(self, sample: Sample) -> None:
+        """Append what is new in the prompt of `sample`, then what it sampled."""
+        self.read(sample.prompt_ids[len(self.token_ids) :])
+        self.say(sample.token_ids, sample.logprobs)
+
+    def sequence(self, trajectory_id: str, weight: float) -> TrainingSequence:
+        """The finished row."""
+        return TrainingSequence(
+            token_ids=np.asarray(self.token_ids, dtype=np.int32),
+            mask=np.asarray(self.mask, dtype=np.bool_),
+            rollout_logp=np.asarray(self.logp, dtype=np.float32),
+            weight=weight,
+            trajectory_id=trajectory_id,
+        )
+
+
+def fit(
+    rows: Sequence[TrainingSequence], max_tokens: int, overflow: Literal["drop", "error"] = "drop"
+) -> Fitting:
+    """Keep the rows that can be trained on, cut after their last trained token.
+
+    Raises `ConfigError` for a negative or not finite weight, a first token that is marked as learnt, arrays
+    of different lengths and, where `overflow` is "error", a row (so cut) longer than `max_tokens`.
+    """
+    kept: list[TrainingSequence] = []
+    empty = weightless = too_long = 0
+    for row in rows:
+        _check(row)
+        if not row.mask.any():
+            empty += 1
+        elif row.weight == 0:
+            weightless += 1
+        elif (length := int(row.mask.nonzero()[0][-1]) + 1) <= max_tokens:
+            kept.append(_cut(row, length))
+        elif overflow == "error":
+            raise ConfigError(f"episode {row.trajectory_id} has {length} tokens, more than {max_tokens}")
+        else:
+            too_long += 1
+    return Fitting(tuple(kept), too_long, empty, weightless)
+
+
+def _check(row: TrainingSequence) -> None:
+    """Raise `ConfigError` for a row that breaks the contract of `TrainingSequence`."""
+    if not (len(row.token_ids) == len(row.mask) == len(row.rollout_logp)):
+        raise ConfigError(f"episode {row.trajectory_id}: tokens, mask and log-probabilities differ in length")
+    if not (np.isfinite(row.weight) and row.weight >= 0):
+        raise ConfigError(
+            f"episode {row.trajectory_id} has weight {row.weight}: weights are finite and at least 0"
+        )
+    if len(row.mask) and row.mask[0]:
+        raise ConfigError(f"episode {row.trajectory_id} learns its first token, which nothing predicts")
+
+
+def _cut(row: TrainingSequence, length: int) -> TrainingSequence:
+    """The first `length` tokens of a row."""
+    if length == len(row.token_ids):
+        return row
+    return replace(
+        row, token_ids=row.token_ids[:length], mask=row.mask[:length], rollout_logp=row.rollout_logp[:length]
+    )
+
+
+def pack(rows: Sequence[TrainingSequence], max_tokens: int, seed: int) -> list[PackedBatch]:
+    """All rows, shuffled by `seed`, each in the first batch with room for it under `max_tokens` tokens.
+
+    Equal arguments give equal batches. Raises `ConfigError` for a row longer than `max_tokens`: see `fit`.
+    """
+    order = np.random.default_rng(seed).permutation(len(rows))
+    lengths = np.asarray([len(row.token_ids) for row in rows], dtype=np.int64)
+    return [packed(rows, indices) for indices in first_fit(lengths, order, max_tokens)]
+
+
+def first_fit(lengths: NDArray[np.int64], order: NDArray[np.int64], max_tokens: int) -> list[list[int]]:
+    """Indices into `lengths`, taken in `order`, in bins whose lengths sum to at most `max_tokens`."""
+    bins: list[list[int]] = []
+    room = np.zeros(len(lengths), dtype=np.int64)
+    for index in order.tolist():
+        length = int(lengths[index])
+        if length > max_tokens:
+            raise ConfigError(f"a row of {length} tokens does not fit into a batch of {max_tokens}")
+        fitting = np.flatnonzero(room[: len(bins)] >= length)
+        if len(fitting):
+            chosen = int(fitting[0])
+        else:
+            chosen = len(bins)
+            bins.append([])
+            room[chosen] = max_tokens
+        bins[chosen].append(index)
+        room[chosen] -= length
+    return bins
+
+
+def packed(rows: Sequence[TrainingSequence], indices: Sequence[int]) -> PackedBatch:
+    """The rows of these `indices`, in this order, as one batch; `row` holds the indices."""
+    chosen = [rows[index] for index in indices]
+    lengths = [len(row.token_ids) for row in chosen]
+    weight = np.repeat(np.asarray([row.weight for row in chosen], dtype=np.float32), lengths)
+    return PackedBatch(
+        token_ids=torch.from_numpy(np.concatenate([row.token_ids for row in chosen]).astype(np.int64)),
+        position_ids=torch.from_numpy(
+            np.concatenate([np.arange(length, dtype=np.int64) for length in lengths])
+        ),
+        cu_seqlens=torch.from_numpy(np.cumsum([0, *lengths], dtype=np.int32)),
+        mask=torch.from_numpy(np.concatenate([row.mask for row in chosen])),
+        weight=torch.from_numpy(weight),
+        rollout_logp=torch.from_numpy(np.concatenate([row.rollout_logp for row in chosen])),
+        row=torch.from_numpy(np.repeat(np.asarray(indices, dtype=np.int64), lengths)),
+        lengths=tuple(lengths),
+    )

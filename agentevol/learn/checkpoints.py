@@ -1,0 +1,245 @@
+"""Checkpoints: Hugging Face folders (safetensors, tokenizer, chat template) that appear whole or not at all.
+
+Beside the weights lies `agentevol.json`, which says where they come from:
+
+    {"format": 1, "version": 3, "parent": "iteration-2", "parent_version": 2, "table_version": 7, "seed": 0,
+     "metrics": {"loss_last": 0.41}}
+"""
+
+import errno
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from huggingface_hub.errors import StrictDataclassError
+from pydantic import Field, ValidationError
+from safetensors import SafetensorError
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
+from transformers.utils import logging
+
+from agentevol.errors import ConfigError, RunStopped
+from agentevol.learn.attention import PACKED_ATTENTION
+from agentgym_envs.core import Record
+
+LINEAGE = "agentevol.json"
+
+_UNLOADABLE = (
+    AttributeError,
+    KeyError,
+    OSError,
+    RuntimeError,
+    SafetensorError,
+    StrictDataclassError,
+    TypeError,
+    ValueError,
+)
+"""What transformers raises for files that it cannot make a model of."""
+_TOKENIZER_SUFFIXES = {".json", ".jinja", ".model", ".txt", ".tiktoken"}
+_NOT_TOKENIZER = {"config.json", "generation_config.json", LINEAGE}
+
+
+class Lineage(Record):
+    """Where a checkpoint comes from."""
+
+    format: int = 1
+    version: int
+    """How many updates lie between the start of the run and these weights."""
+    parent: str | None = None
+    """Name of the folder that training started from; None for weights made from nothing."""
+    parent_version: int | None = None
+    table_version: int | None = None
+    """Version of the table of trajectories that held the training data."""
+    seed: int | None = None
+    metrics: dict[str, float | None] = Field(default_factory=dict[str, float | None])
+    """What the learner reported; None for what is not a number."""
+
+
+class SavesTokenizer(Protocol):
+    """A tokenizer that writes itself into a folder."""
+
+    def save_pretrained(self, save_directory: str) -> Any:
+        """Write the tokenizer's files and chat template."""
+        ...
+
+
+def load_model(
+    path: Path, *, dtype: torch.dtype = torch.float32, attention: str = PACKED_ATTENTION
+) -> PreTrainedModel:
+    """The causal language model in the folder `path`, on the CPU, in evaluation mode.
+
+    Raises `ConfigError`, in one line, for a folder that is missing, incomplete or corrupt, weights that do
+    not match their configuration, and architectures that transformers does not know as causal language
+    models. Only safetensors are read and no code of the checkpoint is run.
+    """
+    check_folder(path)
+    try:
+        with _without_bars():
+            model, loading = _load(path, dtype, attention)
+    except _UNLOADABLE as cause:
+        raise ConfigError(f"cannot load the model in {path}: {one_line(cause)}") from cause
+    problems = [*loading["missing_keys"], *loading["mismatched_keys"], *loading["unexpected_keys"]]
+    if problems:
+        raise ConfigError(
+            f"the weights in {path} are not those of a {type(model).__name__}: {len(problems)} tensors"
+            f" are missing, left over or of another shape, for example {sorted(map(str, problems))[0]}"
+        )
+    return model.eval()
+
+
+def _load(path: Path, dtype: torch.dtype, attention: str) -> tuple[PreTrainedModel, dict[str, Any]]:
+    """The model and what transformers says about its weights."""
+    loaded: Any = AutoModelForCausalLM.from_pretrained(
+        path,
+        config=AutoConfig.from_pretrained(path, local_files_only=True),
+        dtype=dtype,
+        attn_implementation=attention,
+        local_files_only=True,
+        use_safetensors=True,
+        output_loading_info=True,
+    )
+    return loaded
+
+
+@contextmanager
+def _without_bars() -> Generator[None, None, None]:
+    """Keep transformers' own progress bars off the terminal."""
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+def check_folder(path: Path) -> None:
+    """Raise `ConfigError` unless `path` is a folder with config.json and safetensors."""
+    if not path.is_dir():
+        raise ConfigError(f"no checkpoint at {path}: not a folder")
+    if not (path / "config.json").is_file():
+        raise ConfigError(f"no checkpoint at {path}: config.json is missing")
+    if not any(path.glob("*.safetensors")):
+        raise ConfigError(f"no checkpoint at {path}: no weights (*.safetensors)")
+
+
+def one_line(cause: BaseException, limit: int = 300) -> str:
+    """The message of an exception in one line of at most `limit` characters."""
+    text = re.sub(r"\s+", " ", str(cause)).strip() or type(cause).__name__
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def read_lineage(path: Path) -> Lineage | None:
+    """What `agentevol.json` in the checkpoint `path` says; None where there is none. Raises `ConfigError`."""
+    file = path / LINEAGE
+    if not file.is_file():
+        return None
+    try:
+        return Lineage.model_validate_json(file.read_bytes())
+    except ValidationError as cause:
+        raise ConfigError(f"{file} is corrupt: {one_line(cause)}") from cause
+
+
+def save(
+    model: PreTrainedModel,
+    tokenizer: Path | SavesTokenizer,
+    out: Path,
+    lineage: Lineage,
+    extra_files: Mapping[str, bytes] | None = None,
+) -> None:
+    """Write a checkpoint as the new folder `out`: on disk when this returns, absent when it raises.
+
+    `tokenizer` is a checkpoint whose tokenizer files are copied unchanged, or a tokenizer. Raises
+    `ConfigError` where `out` exists, `RunStopped` where the disk is full.
+    """
+    if out.exists():
+        raise ConfigError(f"{out} exists already: a checkpoint is never overwritten")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        partial = _partial_folder(out)
+        try:
+            _write(model, tokenizer, partial, lineage, extra_files or {})
+            _sync(partial)
+            partial.rename(out)
+        except BaseException:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
+        _sync_entry(out.parent)
+    except (OSError, SafetensorError) as cause:
+        if disk_is_full(cause):
+            raise RunStopped(
+                f"the disk is full: {out} was not written; free some space and resume"
+            ) from cause
+        raise RunStopped(f"cannot write the checkpoint {out}: {one_line(cause)}") from cause
+
+
+def disk_is_full(cause: BaseException) -> bool:
+    """Whether no space (or quota) is left; safetensors tells the number in its text only."""
+    numbers = (errno.ENOSPC, errno.EDQUOT)
+    if isinstance(cause, OSError) and cause.errno in numbers:
+        return True
+    return any(f"os error {number})" in str(cause) for number in numbers)
+
+
+def _partial_folder(out: Path) -> Path:
+    """A new folder beside `out`, in which it is prepared; what a killed process left there is removed."""
+    prefix = f".{out.name}.partial-"
+    for abandoned in out.parent.iterdir():
+        if abandoned.name.startswith(prefix):
+            shutil.rmtree(abandoned, ignore_errors=True)
+    partial = Path(tempfile.mkdtemp(prefix=prefix, dir=out.parent))
+    partial.chmod(0o755)
+    return partial
+
+
+def _write(
+    model: PreTrainedModel,
+    tokenizer: Path | SavesTokenizer,
+    folder: Path,
+    lineage: Lineage,
+    extra_files: Mapping[str, bytes],
+) -> None:
+    """Fill `folder`."""
+    with _without_bars():
+        model.save_pretrained(folder)
+    if isinstance(tokenizer, Path):
+        copy_tokenizer(tokenizer, folder)
+    else:
+        tokenizer.save_pretrained(str(folder))
+    for name, content in extra_files.items():
+        (folder / name).write_bytes(content)
+    (folder / LINEAGE).write_text(json.dumps(lineage.model_dump(), indent=2) + "\n", encoding="utf-8")
+
+
+def copy_tokenizer(source: Path, folder: Path) -> None:
+    """Copy tokenizer, chat template and the like unchanged from the checkpoint `source`."""
+    for file in sorted(source.iterdir()):
+        weights = file.name.endswith(".index.json")
+        if (
+            file.is_file()
+            and file.suffix in _TOKENIZER_SUFFIXES
+            and file.name not in _NOT_TOKENIZER
+            and not weights
+        ):
+            shutil.copyfile(file, folder / file.name)
+
+
+def _sync(folder: Path) -> None:
+    """Put every file of `folder`, and the folder itself, on disk."""
+    for entry in [*folder.rglob("*"), folder]:
+        _sync_entry(entry)
+
+
+def _sync_entry(path: Path) -> None:
+    """Put a file, or the entries of a folder, on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

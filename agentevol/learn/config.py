@@ -1,0 +1,67 @@
+"""How to learn: `LearnConfig`."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from agentevol.learn.algorithms import Option, algorithm
+
+
+class LoraConfig(BaseModel):
+    """Low-rank adapters instead of full weights; the checkpoint has them merged."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rank: int = Field(default=16, ge=1)
+    alpha: int = Field(default=32, gt=0)
+    """The adapters' output is scaled by alpha / rank."""
+    targets: tuple[str, ...] | Literal["all-linear"] = "all-linear"
+    """Names of the modules to adapt; all linear ones except the output head by default."""
+
+
+class LearnConfig(BaseModel):
+    """Everything that decides what a learner does with its data."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    algorithm: str = "sft"
+    options: dict[str, Option] = {}
+    """The algorithm's own options."""
+    learning_rate: float = Field(default=1e-5, gt=0)
+    """The highest of the schedule. 1e-5 suits billions of pretrained weights, 1e-3 a few millions."""
+    epochs: int = Field(default=1, ge=1)
+    max_steps: int | None = Field(default=None, ge=1)
+    """Stop after this many optimiser steps; the schedule then ends there."""
+    batch_tokens: int = Field(default=16384, ge=1)
+    """Tokens read for one optimiser step, at most; a longer row makes a batch of its own."""
+    micro_batch_tokens: int = Field(default=4096, ge=2)
+    """Tokens in one forward pass, at most: bounds the memory, changes no result beyond rounding."""
+    overflow: Literal["drop", "error"] = "drop"
+    """What becomes of rows longer than `micro_batch_tokens` or the model's positions. They are never cut."""
+    warmup_fraction: float = Field(default=0.1, ge=0, le=1)
+    schedule: Literal["linear", "cosine", "constant"] = "cosine"
+    """How the learning rate goes down to 0 after the warm-up, if at all."""
+    weight_decay: float = Field(default=0.0, ge=0)
+    """Applied to matrices only, not to norms and biases."""
+    betas: tuple[float, float] = (0.9, 0.999)
+    """AdamW's decay rates; 0.95 for the second suits training from scratch."""
+    max_grad_norm: float = Field(default=1.0, gt=0)
+    device: str = "auto"
+    """`auto` is the first CUDA device, else the CPU; or a torch device such as `cuda:1`."""
+    dtype: Literal["float32", "bf16"] = "float32"
+    """What matrices are multiplied in. Trained weights, optimiser and log-probabilities are float32."""
+    save_dtype: Literal["float32", "bf16"] = "float32"
+    """Precision of the checkpoint's weights."""
+    gradient_checkpointing: bool = False
+    lora: LoraConfig | None = None
+    threads: int | None = Field(default=None, ge=1)
+    """CPU threads while learning; None leaves torch's setting alone."""
+    rollout_temperature: float = Field(default=1.0, gt=0)
+    """Temperature of the rollouts' log-probabilities, for `logp_gap` only."""
+
+    @model_validator(mode="after")
+    def _options_are_known(self) -> "LearnConfig":
+        algorithm(self.algorithm, self.options)
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"betas lie in [0, 1), not {self.betas}")
+        return self

@@ -1,0 +1,100 @@
+"""What is done to a model before and after training: checks, adapters, precision."""
+
+from typing import Literal, cast
+
+import numpy as np
+import torch
+from peft import LoraConfig as PeftLoraConfig
+from peft.tuners.lora import LoraModel
+from transformers import PreTrainedModel
+
+from agentevol.errors import ConfigError
+from agentevol.learn.batches import UNKNOWN, PackedBatch, packed
+from agentevol.learn.config import LoraConfig
+from agentevol.learn.scoring import final_hidden, model_inputs, output_head
+from agentevol.protocols import TrainingSequence
+
+_TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 1e-1, torch.float16: 2e-2}
+"""Of logits, relative to the largest: rounding, far below what a leak between rows does."""
+
+
+def precision(name: Literal["float32", "bf16"]) -> torch.dtype:
+    """The torch type of a configured precision."""
+    return {"float32": torch.float32, "bf16": torch.bfloat16}[name]
+
+
+def vocabulary_size(model: PreTrainedModel) -> int:
+    """How many token ids the model can read."""
+    return cast(torch.nn.Embedding, model.get_input_embeddings()).num_embeddings
+
+
+def positions(model: PreTrainedModel) -> int:
+    """How many positions the model has."""
+    return int(getattr(model.config, "max_position_embeddings", None) or 1 << 30)
+
+
+def check_packing(model: PreTrainedModel) -> None:
+    """Raise `ConfigError` unless the learner's forward pass is exactly this model's.
+
+    Two short rows are scored packed and each alone, one of them shortened as well, and by the model's own
+    head: rows that see each other, attention that looks ahead, and heads that scale or cap their logits all
+    show.
+    """
+    vocabulary = vocabulary_size(model)
+    first, second = [(3 * n + 1) % vocabulary for n in range(7)], [(5 * n + 2) % vocabulary for n in range(6)]
+    training = model.training
+    model.eval()
+    with torch.no_grad():
+        together = _logits(model, [first, second])
+        alone = torch.cat([_logits(model, [first[:4]]), _logits(model, [second])])
+        own = _own_logits(model, second)
+    model.train(training)
+    compared = torch.cat([together[:4], together[7:]])
+    bound = _TOLERANCE.get(model.dtype, 1e-3) * max(1.0, compared.abs().max().item())
+    if not compared.isfinite().all():
+        raise ConfigError(
+            f"the weights of this {type(model).__name__} are not finite: its logits are not numbers"
+        )
+    if (compared - alone).abs().max().item() > bound:
+        raise ConfigError(f"{type(model).__name__} cannot be trained packed: its rows do not stay apart")
+    if (compared[4:] - own).abs().max().item() > bound:
+        raise ConfigError(
+            f"{type(model).__name__} does more to its logits than one linear map: not supported"
+        )
+
+
+def _logits(model: PreTrainedModel, rows: list[list[int]]) -> torch.Tensor:
+    """Logits (T, V) of packed rows as the learner computes them."""
+    return output_head(model)(final_hidden(model, _batch(rows, model.device))).float()
+
+
+def _own_logits(model: PreTrainedModel, row: list[int]) -> torch.Tensor:
+    """Logits (T, V) of one row as the model's own forward pass gives them."""
+    return model(**model_inputs(_batch([row], model.device))).logits[0].float()
+
+
+def _batch(rows: list[list[int]], device: torch.device) -> PackedBatch:
+    """Rows of token ids as one packed batch that learns nothing."""
+    sequences = [
+        TrainingSequence(
+            token_ids=np.asarray(row, dtype=np.int32),
+            mask=np.zeros(len(row), dtype=np.bool_),
+            rollout_logp=np.full(len(row), UNKNOWN, dtype=np.float32),
+            weight=1.0,
+            trajectory_id="",
+        )
+        for row in rows
+    ]
+    return packed(sequences, range(len(rows))).to(device)
+
+
+def adapted(model: PreTrainedModel, lora: LoraConfig) -> LoraModel:
+    """Add adapters to `model`, in place, and freeze the rest; `ConfigError` where no module matches."""
+    targets = lora.targets if isinstance(lora.targets, str) else list(lora.targets)
+    adapters = PeftLoraConfig(
+        r=lora.rank, lora_alpha=lora.alpha, target_modules=targets, task_type="CAUSAL_LM"
+    )
+    try:
+        return LoraModel(model, adapters, "default")
+    except ValueError as cause:
+        raise ConfigError(f"lora.targets {targets} do not fit {type(model).__name__}: {cause}") from cause

@@ -1,0 +1,101 @@
+"""Log-probabilities of the trained tokens; the one place that shifts tokens against logits."""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
+from transformers import PreTrainedModel
+
+from agentevol.errors import ConfigError
+from agentevol.learn.attention import PackedRows
+from agentevol.learn.batches import PackedBatch
+
+CHUNK_LOGITS = 1 << 24
+"""Logits held at once, 64 MiB in float32. More are computed in chunks, and again in the backward pass."""
+
+
+class Scores(NamedTuple):
+    """N trained tokens, in the order of the batch."""
+
+    logp_N: torch.Tensor
+    """float32, with gradient."""
+    correct_N: torch.Tensor
+    """bool: the token had the highest logit."""
+
+
+def predictions(token_ids: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Where the N masked tokens are predicted, and which they are: the token at t from the logits at t - 1.
+
+    `token_ids` (T,) int64 and `mask` (T,) bool give two (N,) int64 tensors. Ids [7, 8] with mask [False,
+    True]: token 8 is predicted at position 0. A row's first token is never masked, so no row is predicted
+    from another.
+    """
+    positions = mask.nonzero().squeeze(1)
+    return positions - 1, token_ids[positions]
+
+
+def token_logp(
+    hidden_ND: torch.Tensor,
+    head: torch.nn.Linear,
+    labels_N: torch.Tensor,
+    *,
+    temperature: float = 1.0,
+    chunk_logits: int = CHUNK_LOGITS,
+) -> Scores:
+    """Natural log-probability of each label under softmax(head(hidden) / temperature), in float32.
+
+    Never more than `chunk_logits` logits (at least one position's) exist at once, the backward pass included.
+    """
+    per_chunk = max(1, chunk_logits // head.out_features)
+    if len(labels_N) <= per_chunk:
+        return _chunk_logp(hidden_ND, head, labels_N, temperature)
+    chunks = [
+        Scores(*checkpoint(_chunk_logp, hidden, head, labels, temperature, use_reentrant=False))
+        for hidden, labels in zip(hidden_ND.split(per_chunk), labels_N.split(per_chunk), strict=True)
+    ]
+    return Scores(
+        torch.cat([chunk.logp_N for chunk in chunks]), torch.cat([chunk.correct_N for chunk in chunks])
+    )
+
+
+def _chunk_logp(
+    hidden_ND: torch.Tensor, head: torch.nn.Linear, labels_N: torch.Tensor, temperature: float
+) -> Scores:
+    """`token_logp` of few positions."""
+    logits_NV = head(hidden_ND).float() / temperature
+    correct_N = logits_NV.detach().argmax(dim=1) == labels_N
+    return Scores(-functional.cross_entropy(logits_NV, labels_N, reduction="none"), correct_N)
+
+
+def score(model: PreTrainedModel, batch: PackedBatch, *, temperature: float = 1.0) -> Scores:
+    """The forward pass: scores of the masked tokens. The model's attention is `PACKED_ATTENTION`."""
+    positions_N, labels_N = predictions(batch.token_ids, batch.mask)
+    return token_logp(
+        final_hidden(model, batch)[positions_N], output_head(model), labels_N, temperature=temperature
+    )
+
+
+def model_inputs(batch: PackedBatch) -> dict[str, Any]:
+    """What a transformers model is called with to read `batch`."""
+    return {
+        "input_ids": batch.token_ids.unsqueeze(0),
+        "position_ids": batch.position_ids.unsqueeze(0),
+        "use_cache": False,
+        "rows": PackedRows(batch.lengths, batch.cu_seqlens),
+    }
+
+
+def final_hidden(model: PreTrainedModel, batch: PackedBatch) -> torch.Tensor:
+    """What the model's head reads, (T, D)."""
+    return model.base_model(**model_inputs(batch)).last_hidden_state[0]
+
+
+def output_head(model: PreTrainedModel) -> torch.nn.Linear:
+    """The linear map from hidden states to logits; raises `ConfigError` where there is none."""
+    head = model.get_output_embeddings()
+    if not isinstance(head, torch.nn.Linear):
+        raise ConfigError(
+            f"{type(model).__name__} has no linear output head: the learner needs a causal language model"
+        )
+    return head

@@ -1,0 +1,134 @@
+"""What a run tells a person while it works: bars with rates and failure counts, a line for each iteration.
+
+On a terminal the bars move; elsewhere (a log, CI) only finished phases are printed, one line each.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
+from rich.table import Table
+
+from agentevol.report.intervals import wilson
+from agentevol.report.rates import interval_text, rate_text
+from agentevol.report.summary import EvaluationSummary, IterationSummary
+from agentgym_store.records import Trajectory
+
+
+class Progress:
+    """Writes to a console."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console or Console(highlight=False)
+
+    def say(self, text: str) -> None:
+        """Print one line."""
+        self.console.print(text, markup=False)
+
+    @contextmanager
+    def playing(
+        self, purpose: str, split: str, iteration: int, total: int, done: int
+    ) -> Iterator[Callable[[Sequence[Trajectory]], None]]:
+        """A bar of episodes; call the result with every batch that is safely in the table."""
+        won = broken = 0
+        finished, began = done, time.perf_counter()
+        title = f"iteration {iteration}  {purpose} {split}"
+        with self._bars() as bars:
+            bar = bars.add_task(title, total=total, completed=done, note="")
+
+            def advance(batch: Sequence[Trajectory]) -> None:
+                nonlocal won, broken, finished
+                finished += len(batch)
+                won += sum(t.succeeded() for t in batch)
+                broken += sum(t.ending.kind == "failed" for t in batch)
+                rate = (finished - done) / (time.perf_counter() - began)
+                bars.update(
+                    bar, completed=finished, note=f"{rate:.1f} episodes/s, {won} won, {broken} failed"
+                )
+
+            yield advance
+        if not self.console.is_terminal:
+            seconds = time.perf_counter() - began
+            self.say(f"{title}: {finished} of {total} episodes, {won} won, {broken} failed, {seconds:.1f} s")
+
+    @contextmanager
+    def learning(self, iteration: int) -> Iterator[Callable[[int, int, float], None]]:
+        """A bar of optimiser steps."""
+        latest, began = (0, 0, 0.0), time.perf_counter()
+        with self._bars() as bars:
+            bar = bars.add_task(f"iteration {iteration}  learn", total=None, note="")
+
+            def advance(step: int, steps: int, loss: float) -> None:
+                nonlocal latest
+                latest = (step, steps, loss)
+                if steps:
+                    bars.update(bar, completed=step, total=steps, note=f"loss {loss:.3f}")
+
+            yield advance
+        if not self.console.is_terminal:
+            self.say(f"iteration {iteration}  learn: {latest[1]} steps, {time.perf_counter() - began:.1f} s")
+
+    @contextmanager
+    def playing_once(self, title: str) -> Iterator[Callable[[int], Callable[[Sequence[Trajectory]], None]]]:
+        """A bar for one split whose number of episodes is not known yet."""
+        with self._bars() as bars:
+            bar = bars.add_task(title, total=None, note="")
+            finished = won = broken = 0
+
+            def advance(batch: Sequence[Trajectory]) -> None:
+                nonlocal finished, won, broken
+                finished += len(batch)
+                won += sum(t.succeeded() for t in batch)
+                broken += sum(t.ending.kind == "failed" for t in batch)
+                bars.update(bar, completed=finished, note=f"{won} won, {broken} failed")
+
+            def start(total: int) -> Callable[[Sequence[Trajectory]], None]:
+                bars.update(bar, total=total)
+                return advance
+
+            yield start
+
+    def finished(self, summary: IterationSummary) -> None:
+        """One line with the figures of an iteration."""
+        if summary.evaluation is not None:
+            self.say(f"iteration {summary.iteration}: {figures(summary.evaluation)}")
+
+    def _bars(self) -> Bars:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[note]}"),
+        )
+        return Bars(*columns, console=self.console, disable=not self.console.is_terminal)
+
+
+def figures(evaluation: EvaluationSummary) -> str:
+    """Success with its interval, in words: `success on test 41.5 % [34.9, 48.4] of 200`."""
+    if evaluation.n == 0:
+        return f"no scored episode on {evaluation.split}"
+    low, high = wilson(evaluation.successes, evaluation.n)
+    rate = evaluation.successes / evaluation.n
+    return f"success on {evaluation.split} {rate:.1%} [{low:.1%}, {high:.1%}] of {evaluation.n}"
+
+
+def evaluation_table(model: str, evaluation: EvaluationSummary) -> Table:
+    """Success by task type and difficulty, each with its interval, under a line for all."""
+    table = Table(title=f"{model} on {evaluation.split}", title_justify="left")
+    for name in ("tasks", "success", "95 % interval", "won"):
+        table.add_column(name, justify="left" if name == "tasks" else "right")
+    groups = {"all": (evaluation.successes, evaluation.n)}
+    for values in evaluation.by.values():
+        groups |= values
+    for name, (successes, n) in groups.items():
+        table.add_row(name, rate_text(successes, n), interval_text(successes, n), f"{successes}/{n}")
+    ended = ", ".join(f"{count} {name}" for name, count in evaluation.endings.items())
+    table.caption = (
+        f"mean reward {evaluation.mean_reward:.3f}, {evaluation.mean_turns:.1f} turns,"
+        f" {evaluation.mean_tokens:.0f} sampled tokens; {ended}"
+    )
+    return table

@@ -1,0 +1,135 @@
+"""From conversations to token ids, without ever encoding twice what a model sampled.
+
+The first prompt comes from the tokenizer's chat template. Every later prompt is the exact ids of the turn
+before (prompt and sample) plus the tokens which the template puts after an assistant's message; only the
+new observation is tokenised. With a ChatML template, for example, `extend` adds
+
+    [<|im_end|>] \\n <|im_start|> user \\n  ...observation...  <|im_end|> \\n <|im_start|> assistant \\n
+
+where the first token is left out when the model has sampled it.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentevol.errors import ConfigError
+from agentevol.protocols import Conversation, Message
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+ACTION_MARK = "ACTION-3b1f"  # stands for the assistant's text when the template is asked what follows it
+
+
+def load_tokenizer(path: Path) -> "PreTrainedTokenizerBase":
+    """The tokenizer of a checkpoint's folder, exactly as its tokenizer.json says. Raises `ConfigError`.
+
+    Not `AutoTokenizer`: for some model types (qwen2 among them) it replaces what the file says of splitting
+    and normalising by what the original family had, and encodes other ids without a word.
+    """
+    from transformers import PreTrainedTokenizerFast
+
+    if not (path / "tokenizer.json").is_file():
+        raise ConfigError(f"{path} is not a checkpoint: it has no tokenizer.json")
+    try:
+        return PreTrainedTokenizerFast.from_pretrained(path, local_files_only=True)
+    except Exception as cause:  # tokenizers raises plain `Exception`
+        reason = (str(cause).splitlines() or [""])[0][:200]
+        raise ConfigError(f"the tokenizer of {path} cannot be read: {reason}") from cause
+
+
+class ChatRenderer:
+    """Renders for one tokenizer and its chat template.
+
+    `end_id` is the token with which the template ends an assistant's message, and an action token: the
+    policy has to learn to stop. Raises `ConfigError` where there is no template or where it has no such
+    token.
+    """
+
+    def __init__(self, tokenizer: "PreTrainedTokenizerBase") -> None:
+        if not tokenizer.chat_template:
+            raise ConfigError("the tokenizer has no chat template; add one to the checkpoint's folder")
+        self.tokenizer = tokenizer
+        self.end_id = self._find_end_id()
+        self.stop_ids = frozenset({self.end_id, *_eos_ids(tokenizer)})
+        """Sampling ends with any of these."""
+
+    def prompt(self, messages: Sequence[Message]) -> list[int]:
+        """Ids of a whole conversation up to where the assistant is to speak, by the chat template."""
+        return self._encode(self._render(messages))
+
+    def extend(self, previous_ids: Sequence[int], observation: str) -> list[int]:
+        """The ids to append to `previous_ids` (which end with a sampled turn) so that the assistant speaks
+        next.
+
+        Where the sample has no end token (it ended by length), the end token comes first.
+        """
+        added = self._encode(self._after_action(observation))
+        return added[1:] if previous_ids and previous_ids[-1] == self.end_id else added
+
+    def action_ids(self, text: str) -> list[int]:
+        """Ids of a demonstrator's action, the end token included."""
+        return [*self._encode(text), self.end_id]
+
+    def conversation_ids(self, conversation: Conversation) -> list[int]:
+        """Prompt ids of the next turn; they extend the latest sample's ids wherever it has any.
+
+        Raises `ValueError` unless the conversation ends with exactly one user message since the last sample.
+        """
+        messages = conversation.messages
+        if not messages or messages[-1].role != "user":
+            raise ValueError("it is not the policy's turn: the conversation does not end with a user message")
+        if not conversation.samples or not conversation.samples[-1].prompt_ids:
+            return self.prompt(messages)
+        if len(messages) < 2 or messages[-2].role != "assistant":
+            raise ValueError("the latest observation does not follow an assistant message")
+        sample = conversation.samples[-1]
+        previous_ids = [*sample.prompt_ids, *sample.token_ids]
+        return previous_ids + self.extend(previous_ids, messages[-1].content)
+
+    def text(self, token_ids: Sequence[int]) -> str:
+        """Text of sampled ids without the token that ended them; never encoded again."""
+        spoken = token_ids[:-1] if token_ids and token_ids[-1] in self.stop_ids else token_ids
+        text = self.tokenizer.decode(
+            list(spoken), skip_special_tokens=False, clean_up_tokenization_spaces=False
+        )
+        return text if isinstance(text, str) else "".join(text)
+
+    def _encode(self, text: str) -> list[int]:
+        return list(self.tokenizer.encode(text, add_special_tokens=False))
+
+    def _render(self, messages: Sequence[Message]) -> str:
+        chat = [{"role": message.role, "content": message.content} for message in messages]
+        text = self.tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
+        if not isinstance(text, str):
+            raise TypeError(f"the chat template gave {type(text).__name__}, not text")
+        return text
+
+    def _after_action(self, observation: str) -> str:
+        """What the template writes after an assistant's text, up to where the assistant speaks again."""
+        exchange = [Message("user", "?"), Message("assistant", ACTION_MARK), Message("user", observation)]
+        return self._render(exchange).partition(ACTION_MARK)[2]
+
+    def _find_end_id(self) -> int:
+        """The special token right after an assistant's text.
+
+        It has to be a token of its own: only then does what follows it tokenise alike whatever came before.
+        """
+        added = self._encode(self._after_action("?"))
+        if not added or added[0] not in _special_ids(self.tokenizer):
+            raise ConfigError(
+                "the chat template does not end an assistant's message with a special token to stop at"
+            )
+        return added[0]
+
+
+def _special_ids(tokenizer: "PreTrainedTokenizerBase") -> set[int]:
+    """Tokens that text is split at; the unknown token is none, though it is listed as one."""
+    added: Mapping[int, object] = tokenizer.added_tokens_decoder
+    return {token_id for token_id in added if token_id != tokenizer.unk_token_id}
+
+
+def _eos_ids(tokenizer: "PreTrainedTokenizerBase") -> list[int]:
+    eos = tokenizer.eos_token_id
+    return [eos] if isinstance(eos, int) else []

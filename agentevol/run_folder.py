@@ -1,0 +1,150 @@
+"""The folder of a run: configuration, table of trajectories, checkpoints, one summary for each finished
+iteration.
+
+    config.toml         the resolved configuration; itself a valid input
+    trajectories/       Delta Lake table: every episode, failed ones too
+    checkpoints/0001/   Hugging Face folders
+    iterations/0001.json
+    metrics.jsonl  tensorboard/  report.html  success.png
+
+Whatever is here is whole: files are written beside their place and then moved. A run that is resumed does
+only what is missing.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO
+
+from agentevol.config import RunConfig, load
+from agentevol.errors import ConfigError, RunStopped
+from agentevol.learn.checkpoints import LINEAGE, Lineage
+from agentevol.protocols import Checkpoint
+from agentevol.report.page import write_report
+from agentevol.report.summary import IterationSummary, RunSummary, best
+from agentgym_store.store import Store
+
+
+class RunFolder:
+    """One run on disk. Only one process at a time may hold it."""
+
+    def __init__(self, path: Path, config: RunConfig, lock: IO[str]) -> None:
+        self.path = path
+        self.config = config
+        self._lock = lock  # released by the kernel when the process ends, however it ends
+        self.store = Store.open(path / "trajectories", create=True)
+
+    @classmethod
+    def create(cls, path: Path, config: RunConfig) -> "RunFolder":
+        """Begin a run in a new folder. Raises `ConfigError` where the folder has something in it."""
+        if path.exists() and any(path.iterdir()):
+            raise ConfigError(
+                f"{path} is not empty: a run never overwrites a run; resume it or choose another --out"
+            )
+        path.mkdir(parents=True, exist_ok=True)
+        lock = _lock(path)
+        write_atomically(path / "config.toml", config.to_toml())
+        return cls(path, config, lock)
+
+    @classmethod
+    def resume(cls, path: Path) -> "RunFolder":
+        """Continue a run. Raises `ConfigError` where there is none, or where another process is at it."""
+        if not (path / "config.toml").is_file():
+            raise ConfigError(f"{path} is not a run: it has no config.toml")
+        return cls(path, load(path / "config.toml"), _lock(path))
+
+    def checkpoint(self, version: int) -> Checkpoint:
+        """The place of checkpoint number `version`; 0 is a copy of the base."""
+        return Checkpoint(self.path / "checkpoints" / f"{version:04d}", version)
+
+    def adopt(self, base: Path) -> Checkpoint:
+        """Copy the base policy into the run as checkpoint 0, so that the run stands on its own."""
+        checkpoint = self.checkpoint(0)
+        return checkpoint if checkpoint.path.exists() else self.repeat(Checkpoint(base, 0), checkpoint)
+
+    def repeat(self, earlier: Checkpoint, checkpoint: Checkpoint) -> Checkpoint:
+        """Let `checkpoint` be a copy of `earlier`: an iteration that had nothing to learn from."""
+        partial = checkpoint.path.with_name(".copy.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        shutil.copytree(earlier.path, partial)
+        partial.rename(checkpoint.path)
+        return checkpoint
+
+    def metrics_of(self, checkpoint: Checkpoint) -> Mapping[str, float | None]:
+        """What the learner reported of a checkpoint."""
+        file = checkpoint.path / LINEAGE
+        return Lineage.model_validate_json(file.read_text()).metrics if file.is_file() else {}
+
+    def conclude(self, summary: RunSummary) -> None:
+        """Name the best checkpoint and draw the report."""
+        leader = best(summary)
+        if leader is not None:
+            place = str(Path("checkpoints") / leader.checkpoint)
+            write_atomically(
+                self.path / "best.json", json.dumps({"iteration": leader.iteration, "path": place})
+            )
+        write_report(self.path, summary)
+
+    def clear_partial(self) -> None:
+        """Remove what a killed process left half written."""
+        for leftover in (self.path / "checkpoints").glob(".*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        for leftover in self.path.rglob("*.partial"):
+            if leftover.is_file():
+                leftover.unlink()
+
+    def summary(self, iteration: int) -> IterationSummary | None:
+        """The summary of a finished iteration, None if it has not finished."""
+        file = self._summary_file(iteration)
+        return IterationSummary.model_validate_json(file.read_text()) if file.is_file() else None
+
+    def finish(self, summary: IterationSummary) -> None:
+        """Declare an iteration finished."""
+        write_atomically(self._summary_file(summary.iteration), summary.model_dump_json(indent=1))
+
+    def run_summary(self) -> RunSummary:
+        """Everything that has finished so far."""
+        files = sorted((self.path / "iterations").glob("[0-9]*.json"))
+        return RunSummary(
+            run=self.config.name,
+            environment=self.config.environment.name,
+            config=self.config.model_dump(mode="json"),
+            iterations=tuple(IterationSummary.model_validate_json(file.read_text()) for file in files),
+        )
+
+    def _summary_file(self, iteration: int) -> Path:
+        return self.path / "iterations" / f"{iteration:04d}.json"
+
+
+def write_atomically(file: Path, text: str) -> None:
+    """Write a file so that it is there whole or not at all; a full disk is an `RunStopped` that says so."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial = file.with_name(file.name + ".partial")
+    try:
+        with partial.open("w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.replace(file)
+    except OSError as cause:
+        partial.unlink(missing_ok=True)
+        raise RunStopped(f"cannot write {file}: {cause.strerror}") from cause
+
+
+def append_metrics(folder: Path, values: Mapping[str, object]) -> None:
+    """Add one line to `metrics.jsonl`; a line cut short by a full disk is dropped by readers."""
+    with (folder / "metrics.jsonl").open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps(values) + "\n")
+
+
+def _lock(path: Path) -> IO[str]:
+    stream = (path / ".lock").open("w")
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as cause:
+        stream.close()
+        raise ConfigError(f"another process is running {path}") from cause
+    return stream

@@ -1,0 +1,127 @@
+"""Selections: which explored episodes are learnt from. Pure functions from trajectories to trajectories.
+
+Episodes that failed or were cancelled have no return and are never selected. Every function keeps the order
+of its input, so equal inputs give equal outputs whatever order the episodes finished in (callers sort by id
+first).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from random import Random
+
+from agentevol.config import SelectConfig
+from agentevol.learn.algorithms.weights import binary, reward, softmax
+from agentgym_store.records import Trajectory
+
+
+def scored(trajectories: Iterable[Trajectory]) -> list[Trajectory]:
+    """Those that have a return and at least one turn."""
+    return [t for t in trajectories if t.total_reward is not None and t.turns]
+
+
+def at_least(trajectories: Iterable[Trajectory], threshold: float) -> list[Trajectory]:
+    """Those whose return is at least `threshold` (rejection-sampling fine-tuning)."""
+    return [t for t in scored(trajectories) if (t.total_reward or 0.0) >= threshold]
+
+
+def top_ratio(trajectories: Iterable[Trajectory], ratio: float) -> list[Trajectory]:
+    """The share `ratio` with the highest returns, at least one; ties go to fewer turns, then to the smaller
+    id.
+    """
+    candidates = scored(trajectories)
+    count = max(1, round(ratio * len(candidates)))
+    chosen = {t.id for t in sorted(candidates, key=_preference)[:count]}
+    return [t for t in candidates if t.id in chosen]
+
+
+def best_of(trajectories: Iterable[Trajectory], k: int) -> list[Trajectory]:
+    """The `k` best episodes of every task that has a return above the worst possible, 0."""
+    return at_most_per_task([t for t in scored(trajectories) if (t.total_reward or 0.0) > 0], k)
+
+
+def accepted(trajectories: Iterable[Trajectory], scale: float, seed: int) -> list[Trajectory]:
+    """Rejection sampling: an episode is kept with probability return / scale, by a draw of its own."""
+    return [
+        t for t in scored(trajectories) if Random(f"{seed}/{t.id}").random() < (t.total_reward or 0.0) / scale
+    ]
+
+
+def distinct(trajectories: Iterable[Trajectory]) -> list[Trajectory]:
+    """Without those that repeat the actions of an earlier one of the same task."""
+    seen: set[tuple[str, tuple[str, ...]]] = set()
+    kept: list[Trajectory] = []
+    for t in trajectories:
+        key = (t.task_id, tuple(turn.action for turn in t.turns))
+        if key not in seen:
+            seen.add(key)
+            kept.append(t)
+    return kept
+
+
+def at_most_per_task(trajectories: Iterable[Trajectory], count: int) -> list[Trajectory]:
+    """At most `count` of every task: higher return first, then fewer turns, then the smaller id."""
+    by_task: dict[str, list[Trajectory]] = defaultdict(list)
+    candidates = list(trajectories)
+    for t in candidates:
+        by_task[t.task_id].append(t)
+    chosen = {t.id for group in by_task.values() for t in sorted(group, key=_preference)[:count]}
+    return [t for t in candidates if t.id in chosen]
+
+
+def within_limits(
+    trajectories: Iterable[Trajectory], *, max_turns: int | None, max_tokens: int | None
+) -> list[Trajectory]:
+    """Without those that are longer than asked; tokens are those of the last prompt and what was sampled
+    then.
+    """
+    kept: list[Trajectory] = []
+    for t in trajectories:
+        if max_turns is not None and len(t.turns) > max_turns:
+            continue
+        if max_tokens is not None and tokens(t) > max_tokens:
+            continue
+        kept.append(t)
+    return kept
+
+
+def tokens(trajectory: Trajectory) -> int:
+    """Tokens of the longest context that was read and sampled; 0 for a scripted episode."""
+    samples = [turn.sample for turn in trajectory.turns if turn.sample is not None]
+    return max((len(sample.prompt_ids) + len(sample.token_ids) for sample in samples), default=0)
+
+
+def select(trajectories: Sequence[Trajectory], config: SelectConfig, seed: int) -> list[Trajectory]:
+    """The episodes to learn from, in the order of their ids."""
+    candidates = sorted(trajectories, key=lambda t: t.id)
+    match config.rule:
+        case "succeeded":
+            chosen = [t for t in scored(candidates) if t.succeeded()]
+        case "threshold":
+            chosen = at_least(candidates, config.threshold)
+        case "top_k_ratio":
+            chosen = top_ratio(candidates, config.ratio)
+        case "best_of":
+            chosen = best_of(candidates, config.k)
+        case "rejection":
+            chosen = accepted(candidates, config.scale, seed)
+        case "all":
+            chosen = scored(candidates)
+    chosen = within_limits(chosen, max_turns=config.max_turns, max_tokens=config.max_tokens)
+    if config.distinct:
+        chosen = distinct(chosen)
+    return at_most_per_task(chosen, config.per_task) if config.per_task is not None else chosen
+
+
+def weights(trajectories: Sequence[Trajectory], config: SelectConfig) -> list[float]:
+    """The weight of each selected episode in the loss (spec of each rule:
+    `agentevol.learn.algorithms.weights`).
+    """
+    returns = [t.total_reward or 0.0 for t in trajectories]
+    if config.weighting == "softmax":
+        groups = [f"{t.iteration}/{t.task_id}" for t in trajectories]
+        return softmax(returns, groups, temperature=config.softmax_temperature)
+    return reward(returns) if config.weighting == "reward" else binary(returns, threshold=0.0)
+
+
+def _preference(trajectory: Trajectory) -> tuple[float, int, str]:
+    return (-(trajectory.total_reward or 0.0), len(trajectory.turns), trajectory.id)

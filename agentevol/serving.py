@@ -1,0 +1,116 @@
+"""The environment server of a run: a process beside it, started again when it dies.
+
+The trainer meets environments over HTTP only; it starts the very command that a user would.
+"""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from queue import Empty, Queue
+
+from agentevol.config import EnvironmentConfig
+from agentevol.errors import RunStopped
+
+READY_TIMEOUT_S = 60.0
+RESTARTS = 20
+"""A server that dies more often than this is not worth starting again."""
+
+
+class EnvironmentServer:
+    """A context manager around `agentevol envs up`. `url` is constant: a restarted server takes the same
+    port.
+
+    The server reads its standard input and leaves when that ends, so it does not outlive a killed run.
+    """
+
+    def __init__(self, config: EnvironmentConfig, log: Path) -> None:
+        self._config, self._log = config, log
+        self.restarts = 0
+        self.url = ""
+        self._closing = False
+        self._process: subprocess.Popen[str] | None = None
+        self._watcher: threading.Thread | None = None
+
+    @property
+    def pid(self) -> int:
+        """Process id of the server that runs now."""
+        return self._process.pid if self._process else 0
+
+    def __enter__(self) -> "EnvironmentServer":
+        self.url = self._start(port=0)
+        self._watcher = threading.Thread(target=self._watch, daemon=True, name="environment-server")
+        self._watcher.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing = True
+        if self._process is not None:
+            self._process.terminate()
+            try:
+                self._process.wait(10)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+
+    def _start(self, port: int) -> str:
+        with self._log.open("a") as log:
+            self._process = subprocess.Popen(
+                command(self._config, port),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        lines: Queue[str] = Queue()
+        threading.Thread(target=_forward, args=(self._process, lines), daemon=True).start()
+        try:
+            line = lines.get(timeout=READY_TIMEOUT_S)
+        except Empty:
+            line = ""
+        if not line.startswith("ready "):
+            self._process.kill()
+            raise RunStopped(
+                f"the environment server did not start; its last words: {_last_words(self._log)}"
+            )
+        return line.removeprefix("ready ").strip()
+
+    def _watch(self) -> None:
+        while not self._closing and self._process is not None:
+            self._process.wait()
+            if self._closing or self.restarts >= RESTARTS:
+                return
+            self.restarts += 1
+            try:
+                self._start(port=int(self.url.rpartition(":")[2]))
+            except RunStopped:
+                time.sleep(1.0)  # the port may not be free yet; the next round counts as another restart
+
+
+def command(config: EnvironmentConfig, port: int) -> Sequence[str]:
+    """The command line of the server."""
+    name = config.name
+    options = [f"--option={name}.{key}={_toml(value)}" for key, value in sorted(config.options.items())]
+    workers = ["--workers", str(config.workers)] if config.workers else []
+    return [
+        *(sys.executable, "-m", "agentevol", "envs", "up", config.name, "--port", str(port)),
+        *("--max-sessions", "4096", "--exit-with-stdin", *workers, *options),
+    ]
+
+
+def _toml(value: str | int | float | bool) -> str:
+    return json.dumps(value)  # of these types, JSON is TOML
+
+
+def _forward(process: "subprocess.Popen[str]", lines: Queue[str]) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        lines.put(line)
+    lines.put("")
+
+
+def _last_words(log: Path) -> str:
+    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    return lines[-1][:300] if lines else "none"

@@ -1,0 +1,290 @@
+"""The steps of the loop, each of them safe to repeat: what is on disk is not done again.
+
+Explored episodes are in the table, checkpoints in their folders, figures in `iterations/`. A stage that finds
+its result there returns it; one that finds half of it does the other half.
+"""
+
+import hashlib
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Literal
+
+from agentevol.cluster import Cluster, Played
+from agentevol.config import RunConfig
+from agentevol.demonstrations import demonstrate, demonstration_rows
+from agentevol.errors import RunStopped
+from agentevol.evaluate import endings, summarise
+from agentevol.explore import EpisodeRequest
+from agentevol.learn.batches import NothingToLearn, sequences
+from agentevol.progress import Progress
+from agentevol.protocols import Checkpoint, Sampling, TrainingSequence
+from agentevol.report.summary import EvaluationSummary, IterationSummary, RunSummary, best
+from agentevol.run_folder import RunFolder, append_metrics
+from agentevol.select import select, weights
+from agentevol.tasks import EnvTask, list_tasks
+from agentgym_store.records import Trajectory
+from agentgym_store.store import Where
+
+COMMIT_EVERY_S = 5.0
+
+
+class Stages:
+    """One run's steps. `url` is the environment server's."""
+
+    def __init__(
+        self, folder: RunFolder, cluster: Cluster, url: str, base: Checkpoint, progress: Progress
+    ) -> None:
+        self.config: RunConfig = folder.config
+        self._folder, self._cluster, self._url = folder, cluster, url
+        self._base, self._progress = base, progress
+        self._loaded = base
+        self._draft: dict[int, IterationSummary] = {}
+
+    def base(self) -> Checkpoint:
+        """The policy that the run begins with."""
+        return self._base
+
+    def explore(self, iteration: int, policy: Checkpoint) -> list[Trajectory]:
+        """K sampled episodes of every task of this iteration, from the table, in the order of their ids."""
+        config = self.config.explore
+        if self._folder.summary(iteration) is None:
+            tasks = self._tasks(
+                self.config.explore_split, config.difficulty, (iteration - 1) * config.tasks, config.tasks
+            )
+            requests = [
+                self._request("explore", iteration, task, attempt)
+                for task in tasks
+                for attempt in range(config.samples)
+            ]
+            sampling = Sampling(temperature=config.temperature, max_new_tokens=config.max_new_tokens)
+            with self._timed(iteration, "explore"):
+                played = self._play("explore", iteration, policy, requests, sampling)
+            explored = self._from_table("explore", iteration)
+            self._stop_if_too_many_failed(explored)
+            self._note(
+                iteration, requested=len(requests), explored=endings(explored), replayed=played.replayed
+            )
+            return explored
+        return self._from_table("explore", iteration)
+
+    def select(self, iteration: int, explored: Sequence[Trajectory]) -> list[TrainingSequence]:
+        """Rows to learn from: the selection of this iteration, joined with what `select.merge` says."""
+        if self._folder.summary(iteration) is not None:
+            return []
+        rows = self._rows(iteration, explored)
+        chosen = len({row.trajectory_id for row in rows})
+        if self.config.select.merge == "cumulative":
+            for earlier in range(1, iteration):
+                rows += self._rows(earlier, self._from_table("explore", earlier))
+        if self.config.demonstrations.tasks:
+            rows += self._demonstrations()
+        self._note(iteration, selected=chosen, rows=len(rows))
+        return rows
+
+    def learn(self, iteration: int, start: Checkpoint, rows: Sequence[TrainingSequence]) -> Checkpoint:
+        """The checkpoint of this iteration. Where nothing can be learnt from, it is the one before."""
+        checkpoint = self._folder.checkpoint(iteration)
+        if checkpoint.path.is_dir():
+            if self._folder.summary(iteration) is None:
+                self._note_learning(iteration, self._folder.metrics_of(checkpoint))
+            return checkpoint
+        with self._timed(iteration, "learn"), self._progress.learning(iteration) as step:
+            try:
+                report = self._cluster.learn(
+                    start,
+                    rows,
+                    checkpoint.path,
+                    seed=self.config.seed * 1000 + iteration,
+                    version=iteration,
+                    table_version=self._folder.store.version(),
+                    progress=step,
+                )
+            except NothingToLearn as reason:
+                self._progress.say(f"iteration {iteration}: no update, {reason}")
+                return self._folder.repeat(self._folder.checkpoint(iteration - 1), checkpoint)
+        self._note_learning(iteration, report.metrics)
+        return checkpoint
+
+    def evaluate(self, iteration: int, policy: Checkpoint) -> None:
+        """Play the held-out tasks and the validation tasks, then declare the iteration finished."""
+        if self._folder.summary(iteration) is not None:
+            return
+        config = self.config.evaluate
+        test = self._evaluation(iteration, policy, self.config.evaluate_split, config.episodes)
+        validation = self._evaluation(
+            iteration, policy, self.config.validate_split, config.validation_episodes
+        )
+        self._note(
+            iteration,
+            checkpoint=policy.path.name,
+            table_version=self._folder.store.version(),
+            evaluation=test,
+            validation=validation,
+        )
+        summary = self._draft.pop(iteration)
+        self._folder.finish(summary)
+        append_metrics(self._folder.path, summary.model_dump(mode="json"))
+        self._progress.finished(summary)
+
+    def has_stalled(self, iteration: int) -> bool:
+        """Whether `evaluate.patience` iterations have passed without a better checkpoint on the validation
+        tasks.
+        """
+        patience = self.config.evaluate.patience
+        if patience is None:
+            return False
+        leader = best(self._folder.run_summary())
+        return leader is not None and iteration - leader.iteration >= patience
+
+    def finish(self) -> RunSummary:
+        """Point to the best checkpoint and write the report."""
+        summary = self._folder.run_summary()
+        self._folder.conclude(summary)
+        return summary
+
+    def _evaluation(
+        self, iteration: int, policy: Checkpoint, split: str, episodes: int | None
+    ) -> EvaluationSummary:
+        config = self.config.evaluate
+        tasks = self._tasks(split, config.difficulty, 0, episodes)
+        purpose = f"evaluate {split}"
+        requests = [self._request("evaluate", iteration, task, 0) for task in tasks]
+        sampling = Sampling(temperature=config.temperature, max_new_tokens=self.config.explore.max_new_tokens)
+        with self._timed(iteration, purpose):
+            self._play("evaluate", iteration, policy, requests, sampling)
+        wanted = {request.id for request in requests}
+        return summarise([t for t in self._from_table("evaluate", iteration) if t.id in wanted], split)
+
+    def _play(
+        self,
+        purpose: Literal["explore", "evaluate"],
+        iteration: int,
+        policy: Checkpoint,
+        requests: Sequence[EpisodeRequest],
+        sampling: Sampling,
+    ) -> Played:
+        """Play what is not in the table yet and append it there, batch by batch."""
+        frame = self._folder.store.scan(Where(iteration=iteration, purpose=purpose)).select("id").collect()
+        there = set(frame["id"].to_list())
+        missing = [request for request in requests if request.id not in there]
+        played = Played()
+        if not missing:
+            return played
+        self._load(policy)
+        split = requests[0].split
+        with self._progress.playing(
+            purpose, split, iteration, len(requests), len(requests) - len(missing)
+        ) as bar:
+            for batch in self._batches(self._cluster.play(missing, sampling, played)):
+                self._folder.store.append(
+                    batch,
+                    commit={
+                        "run": self.config.name,
+                        "iteration": str(iteration),
+                        "purpose": purpose,
+                        "first": batch[0].id,
+                    },
+                )
+                bar(batch)
+        return played
+
+    def _batches(self, trajectories: Iterator[Trajectory]) -> Iterator[list[Trajectory]]:
+        batch: list[Trajectory] = []
+        since = time.monotonic()
+        for trajectory in trajectories:
+            batch.append(trajectory)
+            if len(batch) >= self.config.explore.commit_every or time.monotonic() - since > COMMIT_EVERY_S:
+                yield batch
+                batch, since = [], time.monotonic()
+        if batch:
+            yield batch
+
+    def _load(self, policy: Checkpoint) -> None:
+        if policy != self._loaded:
+            self._cluster.update(policy)
+            self._loaded = policy
+
+    def _rows(self, iteration: int, explored: Sequence[Trajectory]) -> list[TrainingSequence]:
+        chosen = select(explored, self.config.select, self.config.seed * 1000 + iteration)
+        pairs = zip(chosen, weights(chosen, self.config.select), strict=True)
+        return [row for trajectory, weight in pairs for row in sequences(trajectory, float(weight))]
+
+    def _demonstrations(self) -> list[TrainingSequence]:
+        config = self.config
+        shown = self._from_table("demonstrate", 0)
+        if len(shown) < config.demonstrations.tasks:
+            tasks = self._tasks(
+                config.explore_split, config.explore.difficulty, 0, config.demonstrations.tasks
+            )
+            there = {t.id for t in shown}
+            requests = [self._request("demonstrate", 0, task, 0) for task in tasks]
+            fresh = demonstrate(config.environment, self._url, [r for r in requests if r.id not in there])
+            if fresh:
+                commit = {"run": config.name, "purpose": "demonstrate", "first": fresh[0].id}
+                self._folder.store.append(fresh, commit=commit)
+            shown = self._from_table("demonstrate", 0)
+        return demonstration_rows(shown, self._base, config)
+
+    def _from_table(self, purpose: str, iteration: int) -> list[Trajectory]:
+        found = self._folder.store.trajectories(Where(purpose=purpose, iteration=iteration))
+        return sorted(found, key=lambda t: t.id)
+
+    def _tasks(self, split: str, difficulty: str | None, first: int, count: int | None) -> list[EnvTask]:
+        name = self.config.environment.name
+        return list_tasks(self._url, name, split, difficulty, first=first, count=count)
+
+    def _request(
+        self,
+        purpose: Literal["explore", "evaluate", "demonstrate"],
+        iteration: int,
+        task: EnvTask,
+        attempt: int,
+    ) -> EpisodeRequest:
+        identity = f"{self.config.name}/{purpose}/{iteration:04d}/{task.task_id}/{attempt}"
+        digest = hashlib.sha256(f"{self.config.seed}/{identity}".encode()).digest()
+        return EpisodeRequest(
+            id=identity,
+            run=self.config.name,
+            iteration=iteration,
+            purpose=purpose,
+            env=self.config.environment.name,
+            task_id=task.task_id,
+            split=task.split,
+            kind=task.kind,
+            difficulty=task.difficulty,
+            instruction=task.instruction,
+            seed=int.from_bytes(digest[:4], "big") >> 1,
+            attempt=attempt,
+            max_turns=self.config.environment.max_turns,
+        )
+
+    def _stop_if_too_many_failed(self, explored: Sequence[Trajectory]) -> None:
+        broken = [t for t in explored if t.ending.kind == "failed"]
+        if len(broken) > self.config.explore.max_failed * len(explored):
+            reasons = ", ".join(f"{count} {name}" for name, count in endings(broken).items())
+            raise RunStopped(
+                f"{len(broken)} of {len(explored)} episodes failed for no fault of the agent: {reasons}"
+            )
+
+    def _note(self, iteration: int, **values: object) -> None:
+        draft = self._draft.get(iteration) or IterationSummary(
+            iteration=iteration, checkpoint="", table_version=0
+        )
+        self._draft[iteration] = draft.model_copy(update=values)
+
+    def _note_learning(self, iteration: int, figures: Mapping[str, float | None]) -> None:
+        metrics = {
+            name: value for name, value in figures.items() if value is not None and math.isfinite(value)
+        }
+        self._note(iteration, learn=metrics, trained_tokens=int(metrics.get("tokens_trained", 0)))
+
+    @contextmanager
+    def _timed(self, iteration: int, phase: str) -> Iterator[None]:
+        began = time.perf_counter()
+        yield
+        seconds = dict(self._draft[iteration].seconds) if iteration in self._draft else {}
+        self._note(
+            iteration, seconds={**seconds, phase: seconds.get(phase, 0.0) + time.perf_counter() - began}
+        )

@@ -1,0 +1,118 @@
+"""Playing a split once with one model, outside of a run: what `agentevol eval` does."""
+
+import asyncio
+import tempfile
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from agentevol.config import EnvironmentConfig
+from agentevol.engines.scripted import SCRIPTED, scripted_policy
+from agentevol.explore import EpisodeRequest, play_all
+from agentevol.models import resolve
+from agentevol.protocols import Policy, Sampling
+from agentevol.serving import EnvironmentServer
+from agentevol.tasks import EnvTask, list_tasks
+from agentgym_client import EnvClient
+from agentgym_envs.formats import FORMATS
+from agentgym_envs.registry import make
+from agentgym_store.records import Trajectory
+
+SLOTS = 64
+MAX_NEW_TOKENS = 16
+
+Report = Callable[[Sequence[Trajectory]], None]
+
+
+def trial(
+    model: str,
+    environment: EnvironmentConfig,
+    split: str,
+    *,
+    difficulty: str | None,
+    episodes: int | None,
+    temperature: float,
+    seed: int,
+    started: Callable[[int], Report],
+) -> list[Trajectory]:
+    """Play the first `episodes` tasks of a split (None: all) with `model`; the trajectories in the order of
+    tasks.
+
+    `started` is told the number of episodes and gives a function that hears of each batch. Raises
+    `ConfigError` for an unknown model, split or difficulty.
+    """
+    policy, close = _policy(model, environment, temperature)
+    try:
+        with tempfile.TemporaryDirectory(prefix="agentevol-") as folder:
+            if environment.url is not None:
+                return _play(policy, environment, environment.url, split, difficulty, episodes, seed, started)
+            with EnvironmentServer(environment, Path(folder) / "server.log") as server:
+                return _play(policy, environment, server.url, split, difficulty, episodes, seed, started)
+    finally:
+        close()
+
+
+def _policy(
+    model: str, environment: EnvironmentConfig, temperature: float
+) -> tuple[Policy, Callable[[], None]]:
+    """What acts, and how to end it."""
+    if model in SCRIPTED:
+        world = make(environment.name, **environment.options)
+        return scripted_policy(model, lambda task_id: world.expert(world.task(task_id))), world.close
+    from agentevol.engines.embedded import EmbeddedEngine
+
+    engine = EmbeddedEngine(resolve(model), slots=SLOTS)
+    return engine.serve(Sampling(temperature=temperature, max_new_tokens=MAX_NEW_TOKENS)), engine.close
+
+
+def _play(
+    policy: Policy,
+    environment: EnvironmentConfig,
+    url: str,
+    split: str,
+    difficulty: str | None,
+    episodes: int | None,
+    seed: int,
+    started: Callable[[int], Report],
+) -> list[Trajectory]:
+    tasks = list_tasks(url, environment.name, split, difficulty, count=episodes)
+    requests = [_request(environment, task, seed, number) for number, task in enumerate(tasks)]
+    report = started(len(requests))
+    found = asyncio.run(_all(policy, environment, url, requests, report))
+    order = {request.id: number for number, request in enumerate(requests)}
+    return sorted(found, key=lambda t: order[t.id])
+
+
+async def _all(
+    policy: Policy,
+    environment: EnvironmentConfig,
+    url: str,
+    requests: Sequence[EpisodeRequest],
+    report: Report,
+) -> list[Trajectory]:
+    found: list[Trajectory] = []
+    form = FORMATS[environment.format]
+    async with EnvClient(url) as client:
+        async for trajectory in play_all(client, policy, requests, form, concurrency=SLOTS):
+            found.append(trajectory)
+            report([trajectory])
+    return found
+
+
+def _request(environment: EnvironmentConfig, task: EnvTask, seed: int, number: int) -> EpisodeRequest:
+    identity = f"eval/{number}/{task.task_id}"
+    return EpisodeRequest(
+        id=identity,
+        run="eval",
+        iteration=0,
+        purpose="evaluate",
+        env=environment.name,
+        task_id=task.task_id,
+        split=task.split,
+        kind=task.kind,
+        difficulty=task.difficulty,
+        instruction=task.instruction,
+        seed=zlib.crc32(f"{seed}/{identity}".encode()) >> 1,
+        attempt=0,
+        max_turns=environment.max_turns,
+    )

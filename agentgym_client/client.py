@@ -1,0 +1,114 @@
+"""A connection to one environment server."""
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
+
+from agentgym_client.caller import Caller, RetryRules
+from agentgym_client.exchange import exchange_for
+from agentgym_client.records import EnvironmentInfo, TaskInfo, TaskPage
+from agentgym_client.session import Session, fresh_key, wait_header
+
+if TYPE_CHECKING:
+    import httpx
+
+    from agentgym_client.sync import SyncEnvClient
+
+
+class EnvClient:
+    """Opens episodes on one server; one instance serves any number of them at once, within one event loop.
+
+    `transport` is the seam: tests pass `httpx.ASGITransport(app)`, so that the whole protocol runs without a
+    socket. `timeout_s` bounds one request, not the episode. A request without an answer is repeated `retries`
+    times; a server that is full or busy is waited for `patience_s` seconds. At most `connections` requests
+    are on their way at once.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        token: str | None = None,
+        timeout_s: float = 60.0,
+        transport: "httpx.AsyncBaseTransport | None" = None,
+        retries: int = 8,
+        patience_s: float = 600.0,
+        connections: int = 256,
+    ) -> None:
+        rules = RetryRules(retries=retries, patience_s=patience_s)
+        self._caller = Caller(exchange_for(base_url, transport, connections), token, timeout_s, rules)
+        self._timeout_s = timeout_s
+        self.base_url = base_url
+
+    @classmethod
+    def sync(cls, base_url: str, **options: Any) -> "SyncEnvClient":
+        """The same client without `await`; takes the same options."""
+        from agentgym_client.sync import SyncEnvClient
+
+        return SyncEnvClient(base_url, **options)
+
+    async def health(self) -> dict[str, Any]:
+        """Liveness and capacity; a draining server is waited for like a full one."""
+        return await self._caller.call("GET", "/health")
+
+    async def environments(self) -> list[EnvironmentInfo]:
+        """What the server offers."""
+        reply = await self._caller.call("GET", "/envs")
+        return [EnvironmentInfo.model_validate(entry) for entry in reply["envs"]]
+
+    async def tasks(
+        self,
+        env: str,
+        split: str | None = None,
+        *,
+        difficulty: str | None = None,
+        offset: int = 0,
+        limit: int = 100,
+    ) -> TaskPage:
+        """Tasks `offset`, `offset` + 1, ... of a split (None: of all, one after another); at most 1,000."""
+        query: dict[str, str | int] = {"offset": offset, "limit": limit}
+        query |= {
+            name: value for name, value in (("split", split), ("difficulty", difficulty)) if value is not None
+        }
+        reply = await self._caller.call("GET", f"/envs/{quote(env, safe='')}/tasks?{urlencode(query)}")
+        rows = tuple(TaskInfo.model_validate({"env": env, **row}) for row in reply["tasks"])
+        return TaskPage(tasks=rows, total=reply["total"], offset=reply["offset"])
+
+    async def open(
+        self,
+        env: str,
+        task_id: str,
+        *,
+        seed: int | None = None,
+        max_turns: int | None = None,
+        labels: dict[str, str] | None = None,
+        lease_ttl_s: float | None = None,
+        action_format: str | None = None,
+    ) -> Session:
+        """Begin an episode; None leaves the choice to the server.
+
+        Waits while the server is full; raises `ServerProblem` (`task-not-found`, ...) or `TransportError`.
+        """
+        choices: dict[str, object] = {
+            "seed": seed,
+            "max_turns": max_turns,
+            "labels": labels,
+            "lease_ttl_s": lease_ttl_s,
+            "format": action_format,
+        }
+        body = {"task_id": task_id} | {name: value for name, value in choices.items() if value is not None}
+        headers = (fresh_key(), wait_header(self._timeout_s))
+        target = f"/envs/{quote(env, safe='')}/sessions"
+        return Session(self._caller, await self._caller.call("POST", target, body, headers), self._timeout_s)
+
+    async def close(self) -> None:
+        """Give back connections; sessions live on."""
+        await self._caller.close()
+
+    async def __aenter__(self) -> "EnvClient":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

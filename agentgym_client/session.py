@@ -1,0 +1,115 @@
+"""One episode of one task, played turn by turn."""
+
+import uuid
+from types import TracebackType
+from typing import Any
+
+from agentgym_client.caller import Caller
+from agentgym_client.errors import ServerProblem
+from agentgym_client.exchange import Header
+from agentgym_envs.core import Observation, StepResult
+
+GONE = ("session-not-found", "session-expired", "session-closed")
+WAIT_S = 30
+"""How long a full server is asked to hold a request before it says so."""
+
+Action = str | dict[str, Any]
+
+
+def fresh_key() -> Header:
+    """An `Idempotency-Key` of its own: repeats of the request begin no second episode."""
+    return (b"idempotency-key", uuid.uuid4().hex.encode())
+
+
+def wait_header(timeout_s: float) -> Header:
+    """`Prefer: wait=N` for a request that may take so long."""
+    return (b"prefer", b"wait=%d" % max(0, min(WAIT_S, int(timeout_s / 2))))
+
+
+class Session:
+    """An episode on the server. Attributes tell where it stands; `step` moves it on."""
+
+    def __init__(self, caller: Caller, reply: dict[str, Any], timeout_s: float) -> None:
+        self._caller = caller
+        self._timeout_s = timeout_s
+        self.id: str = reply["session_id"]
+        self.env: str = reply["env"]
+        self.task_id: str = reply["task_id"]
+        self.seed: int = reply["seed"]
+        self.env_version: str = reply["env_version"]
+        self.data_version: str = reply["data_version"]
+        self.max_turns: int = reply["max_turns"]
+        self.turn: int = reply["turn"]
+        """Completed turns."""
+        self.terminated: bool = reply["terminated"]
+        self.truncated: bool = reply["truncated"]
+        self.total_reward: float = reply["total_reward"]
+        tools: list[dict[str, Any]] | None = reply["tools"]
+        self._tools = None if tools is None else tuple(tools)
+        self._steps = f"/sessions/{self.id}/steps"
+        info = dict(reply["info"])
+        self.observation: Observation = self._observed(reply["observation"], info)
+        """The latest observation."""
+        self.info: dict[str, Any] = info
+        """What came with it."""
+
+    @property
+    def done(self) -> bool:
+        """Whether the episode is over."""
+        return self.terminated or self.truncated
+
+    async def step(self, action: Action) -> StepResult:
+        """Play an action: text, or an object as the wire format has it.
+
+        A lost reply is asked for again; the action is carried out once. Raises `ServerProblem` where the
+        episode is over, failed (`problem.failure` says of what) or gone, and `TransportError`.
+        """
+        reply = await self._caller.call("POST", self._steps, {"turn": self.turn + 1, "action": action})
+        info: dict[str, Any] = reply["info"]
+        self.observation, self.info = self._observed(reply["observation"], info), info
+        self.turn = reply["turn"]
+        self.terminated, self.truncated = reply["terminated"], reply["truncated"]
+        self.total_reward = reply["total_reward"]
+        return StepResult(
+            observation=self.observation,
+            reward=reply["reward"],
+            terminated=self.terminated,
+            truncated=self.truncated,
+            info=info,
+        )
+
+    async def fork(self, at_turn: int | None = None) -> "Session":
+        """A new, independent session that stands where this one stands, or stood after `at_turn` turns."""
+        body = {} if at_turn is None else {"at_turn": at_turn}
+        headers = (fresh_key(), wait_header(self._timeout_s))
+        reply = await self._caller.call("POST", f"/sessions/{self.id}/fork", body, headers)
+        return Session(self._caller, reply, self._timeout_s)
+
+    async def renew(self, lease_ttl_s: float | None = None) -> None:
+        """Renew the lease, perhaps for another time; every step does so by itself."""
+        body = {} if lease_ttl_s is None else {"lease_ttl_s": lease_ttl_s}
+        await self._caller.call("POST", f"/sessions/{self.id}/lease", body)
+
+    async def close(self) -> None:
+        """Free the session; again and again, if need be. One that is gone already is fine."""
+        try:
+            await self._caller.call("DELETE", f"/sessions/{self.id}")
+        except ServerProblem as problem:
+            if problem.kind not in GONE:
+                raise
+
+    async def __aenter__(self) -> "Session":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def _observed(self, text: str, info: dict[str, Any]) -> Observation:
+        """The observation of a reply; takes what belongs to it out of `info`."""
+        actions: list[str] | None = info.pop("available_actions", None)
+        if "tools" in info:
+            tools: list[dict[str, Any]] | None = info.pop("tools")
+            self._tools = None if tools is None else tuple(tools)
+        return Observation(text=text, actions=None if actions is None else tuple(actions), tools=self._tools)

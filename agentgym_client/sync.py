@@ -1,0 +1,160 @@
+"""The client without `await`: the same one, on an event loop in a thread of its own."""
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from types import TracebackType
+from typing import Any, TypeVar
+
+from agentgym_client.client import EnvClient
+from agentgym_client.records import EnvironmentInfo, TaskPage
+from agentgym_client.session import Action, Session
+from agentgym_envs.core import Observation, StepResult
+
+ResultT = TypeVar("ResultT")
+
+
+class LoopThread:
+    """An event loop that runs in the background; may be used from many threads."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="agentgym-client", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, ResultT]) -> ResultT:
+        """The result of a coroutine."""
+        if self._loop.is_closed():
+            work.close()
+            raise RuntimeError("the client is closed")
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def stop(self) -> None:
+        """End the loop; may be called twice."""
+        if not self._loop.is_closed():
+            self.run(self._cancel_rest())
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+    @staticmethod
+    async def _cancel_rest() -> None:
+        """Cancel what an application in this process still has running."""
+        rest = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in rest:
+            task.cancel()
+        await asyncio.gather(*rest, return_exceptions=True)
+
+
+class SyncSession:
+    """See `Session`."""
+
+    def __init__(self, session: Session, thread: LoopThread) -> None:
+        self._session = session
+        self._thread = thread
+        self.id = session.id
+        self.env = session.env
+        self.task_id = session.task_id
+        self.seed = session.seed
+        self.env_version = session.env_version
+        self.data_version = session.data_version
+        self.max_turns = session.max_turns
+
+    @property
+    def observation(self) -> Observation:
+        """The latest observation."""
+        return self._session.observation
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """What came with the latest observation."""
+        return self._session.info
+
+    @property
+    def turn(self) -> int:
+        """Completed turns."""
+        return self._session.turn
+
+    @property
+    def terminated(self) -> bool:
+        """Whether the world reached its end."""
+        return self._session.terminated
+
+    @property
+    def truncated(self) -> bool:
+        """Whether a limit cut the episode."""
+        return self._session.truncated
+
+    @property
+    def done(self) -> bool:
+        """Whether the episode is over."""
+        return self._session.done
+
+    @property
+    def total_reward(self) -> float:
+        """Sum of the rewards so far."""
+        return self._session.total_reward
+
+    def step(self, action: Action) -> StepResult:
+        """See `Session.step`."""
+        return self._thread.run(self._session.step(action))
+
+    def fork(self, at_turn: int | None = None) -> "SyncSession":
+        """See `Session.fork`."""
+        return SyncSession(self._thread.run(self._session.fork(at_turn)), self._thread)
+
+    def renew(self, lease_ttl_s: float | None = None) -> None:
+        """See `Session.renew`."""
+        self._thread.run(self._session.renew(lease_ttl_s))
+
+    def close(self) -> None:
+        """See `Session.close`."""
+        self._thread.run(self._session.close())
+
+    def __enter__(self) -> "SyncSession":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class SyncEnvClient:
+    """See `EnvClient`, whose options it takes; may be used from many threads."""
+
+    def __init__(self, base_url: str, **options: Any) -> None:
+        self._client = EnvClient(base_url, **options)
+        self._thread = LoopThread()
+
+    def health(self) -> dict[str, Any]:
+        """See `EnvClient.health`."""
+        return self._thread.run(self._client.health())
+
+    def environments(self) -> list[EnvironmentInfo]:
+        """See `EnvClient.environments`."""
+        return self._thread.run(self._client.environments())
+
+    def tasks(self, env: str, split: str | None = None, **page: Any) -> TaskPage:
+        """See `EnvClient.tasks`."""
+        return self._thread.run(self._client.tasks(env, split, **page))
+
+    def open(self, env: str, task_id: str, **choices: Any) -> SyncSession:
+        """See `EnvClient.open`."""
+        return SyncSession(self._thread.run(self._client.open(env, task_id, **choices)), self._thread)
+
+    def close(self) -> None:
+        """Give back connections and end the thread; may be called twice."""
+        try:
+            self._thread.run(self._client.close())
+        except RuntimeError:
+            return  # closed before
+        self._thread.stop()
+
+    def __enter__(self) -> "SyncEnvClient":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

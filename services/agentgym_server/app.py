@@ -1,0 +1,96 @@
+"""The application: a FastAPI object whose outermost layer answers the wire format's own routes.
+
+    environments -> Catalogue (lists), Hosts (play)  \\ settings -> Registry (leases, tombstones)          >
+    Service -> Gate (ASGI) -> FastAPI (whatever is mounted) ENDPOINTS -> Gate (routes), openapi (document)   /
+
+FastAPI's own request handling is not on the way of a step: it would cost more than the step. It serves
+whatever is mounted beside these routes.
+"""
+
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from agentgym_envs.core import Environment
+from agentgym_server import openapi
+from agentgym_server.endpoints import ENDPOINTS
+from agentgym_server.gate import Gate
+from agentgym_server.problems import Problem
+from agentgym_server.reply import problem_reply
+from agentgym_server.service import Service, release
+from agentgym_server.settings import ServerSettings
+
+TITLE = "agentevol environments"
+SLUGS = {404: "not-found", 405: "method-not-allowed"}
+
+
+def create_app(
+    environments: Mapping[str, Callable[[], Environment[Any]]],
+    *,
+    settings: ServerSettings | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> FastAPI:
+    """An application that serves these environments, by name.
+
+    `clock` gives seconds for leases. Workers start with the application's lifespan, or with the first session
+    where a transport in the same process runs none; `service_of(app).close()` stops them then.
+    """
+    service = Service(environments, settings or ServerSettings(), clock)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncGenerator[None, None]:
+        await service.start()
+        try:
+            yield
+        finally:
+            await service.close()
+
+    app = FastAPI(
+        title=TITLE,
+        version=release(),
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.service = service
+    app.openapi = lambda: openapi.document(TITLE, release(), ENDPOINTS)
+    app.add_middleware(Gate, service=service, endpoints=ENDPOINTS)
+    app.add_exception_handler(HTTPException, _problem)
+    app.add_route("/docs", _docs, methods=["GET"])
+    return app
+
+
+def service_of(app: FastAPI) -> Service:
+    """The service behind an application of `create_app`."""
+    return app.state.service
+
+
+async def _problem(request: Request, cause: Exception) -> Response:
+    status = cause.status_code if isinstance(cause, HTTPException) else 404
+    slug = SLUGS.get(status, "not-found")
+    detail = "no such route" if slug == "not-found" else "this route has other methods"
+    problem = problem_reply(Problem(slug, detail), request.url.path)
+    headers = dict(cause.headers or {}) if isinstance(cause, HTTPException) else {}
+    return Response(problem.body, problem.status, headers, "application/problem+json")
+
+
+async def _docs(_: Request) -> Response:
+    """A page without third-party hosts."""
+    rows = "".join(
+        f"<tr><td><code>{endpoint.method}</code></td><td><code>{endpoint.path}</code></td>"
+        f"<td>{endpoint.summary}</td></tr>"
+        for endpoint in ENDPOINTS
+    )
+    style = "body{font-family:sans-serif;margin:2em}td{padding:.3em 1em .3em 0}"
+    return HTMLResponse(
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{TITLE}</title>'
+        f"<style>{style}</style></head><body><h1>{TITLE}</h1><table>{rows}</table>"
+        f'<p>In full: <a href="/openapi.json">/openapi.json</a></p></body></html>'
+    )

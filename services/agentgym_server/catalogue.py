@@ -1,0 +1,168 @@
+"""What a server offers: its environments, their schemas and tasks. Nothing here shows an answer or a goal."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentgym_envs.core import Environment, Task, TaskNotFound
+from agentgym_envs.formats import FORMATS
+from agentgym_server.problems import Problem, clipped
+from agentgym_server.requests import invalid
+from agentgym_server.rooms import Factory
+from agentgym_server.settings import ServerSettings
+
+SUMMARY_CHARS = 120
+DEFAULT_FORMAT = "plain"
+
+
+@dataclass(frozen=True)
+class Page:
+    """Which tasks to list."""
+
+    split: str | None = None
+    difficulty: str | None = None
+    offset: int = 0
+    limit: int = 100
+
+
+@dataclass(eq=False)
+class World:
+    """One environment of the catalogue; the instance plays no episodes."""
+
+    name: str
+    environment: Environment[Any]
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    entry: dict[str, Any] | None = None
+
+
+class Catalogue:
+    """The environments by name. Tasks are listed in a thread: a lazy sequence may have to generate them."""
+
+    def __init__(self, factories: Mapping[str, Factory], settings: ServerSettings) -> None:
+        self._settings = settings
+        self.worlds = {name: World(name, factory()) for name, factory in factories.items()}
+
+    def world(self, env: str) -> World:
+        """One environment; raises the problem `env-not-found`."""
+        world = self.worlds.get(env)
+        if world is None:
+            names = ", ".join(self.worlds)
+            raise Problem(
+                "env-not-found", f"no environment has this name; there are: {names}", env=clipped(env)
+            )
+        return world
+
+    async def entries(self) -> list[dict[str, Any]]:
+        """The list of environments."""
+        return [await self.entry(name) for name in self.worlds]
+
+    async def entry(self, env: str) -> dict[str, Any]:
+        """One entry of the list."""
+        world = self.world(env)
+        async with world.lock:
+            if world.entry is None:
+                world.entry = await asyncio.to_thread(_entry, world)
+        return world.entry
+
+    def schema(self, env: str) -> dict[str, Any]:
+        """How to act in an environment, and what its replies hold."""
+        world = self.world(env)
+        instruction = FORMATS["react"].instruction(world.name)
+        kinds = ["text", "tool_call", "completion"]
+        return {
+            "env": world.name,
+            "action": {
+                "kinds": kinds,
+                "formats": list(FORMATS),
+                "max_chars": self._settings.max_action_chars,
+            },
+            "tools": None,
+            "info_keys": {
+                "available_actions": "array of strings, optional",
+                "invalid_action": "boolean, optional",
+                "tools": "array of objects, optional: only where they changed",
+                "truncation_reason": "string, only where truncated",
+            },
+            "prompt": {
+                "conversation_start": [
+                    {"from": "human", "loss": None, "value": instruction},
+                    {"from": "gpt", "loss": False, "value": "Ok."},
+                ]
+            },
+            "observation": {"type": "string"},
+        }
+
+    async def tasks(self, env: str, page: Page) -> dict[str, Any]:
+        """One page of tasks; raises the problems `task-not-found` (the split) and `validation`."""
+        world = self.world(env)
+        async with world.lock:
+            try:
+                total, rows = await asyncio.to_thread(_page, world.environment, page)
+            except TaskNotFound:
+                text = "no split has this name; there are: " + ", ".join(world.environment.splits)
+                raise Problem("task-not-found", text, split=clipped(page.split or "")) from None
+            except ValueError:
+                known = ", ".join(world.environment.difficulties) or "none"
+                raise invalid(("/difficulty", f"must be one of: {known}")) from None
+        return {
+            "env": env,
+            "split": page.split,
+            "offset": page.offset,
+            "limit": page.limit,
+            "total": total,
+            "tasks": rows,
+        }
+
+    def close(self) -> None:
+        """Free the instances."""
+        for world in self.worlds.values():
+            world.environment.close()
+
+
+def _entry(world: World) -> dict[str, Any]:
+    environment = world.environment
+    return {
+        "env": world.name,
+        "version": environment.version,
+        "data_version": environment.data_version,
+        "splits": {split: len(environment.tasks(split)) for split in environment.splits},
+        "default_max_turns": environment.max_turns,
+        "deterministic": environment.deterministic,
+        "difficulties": list(environment.difficulties),
+        "capabilities": {"fork": fork_capability(environment), "tools": False, "multi_agent": False},
+        "reward_range": list(environment.reward_range),
+    }
+
+
+def fork_capability(environment: Environment[Any]) -> str:
+    """`any` turn where actions can be played again, `current` where there are only snapshots, or `none`."""
+    if environment.deterministic:
+        return "any"
+    return "current" if environment.forkable else "none"
+
+
+def _page(environment: Environment[Any], page: Page) -> tuple[int, list[dict[str, Any]]]:
+    splits = environment.splits if page.split is None else (page.split,)
+    rows: list[dict[str, Any]] = []
+    total = 0
+    for split in splits:
+        tasks: Sequence[Task] = environment.tasks(split, page.difficulty)
+        first = max(0, page.offset - total)
+        room = page.limit - len(rows)
+        last = min(len(tasks), first + room)
+        rows += [_row(tasks[index], split, index) for index in range(first, last)]
+        total += len(tasks)
+    return total, rows
+
+
+def _row(task: Task, split: str, index: int) -> dict[str, Any]:
+    return {
+        "task_id": task.id,
+        "split": split,
+        "index": index,
+        "summary": " ".join(task.instruction.split())[:SUMMARY_CHARS],
+        "kind": task.kind,
+        "difficulty": task.difficulty,
+        "instruction": task.instruction,
+    }

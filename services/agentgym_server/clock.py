@@ -1,0 +1,23 @@
+"""Time: leases are measured on a monotonic clock and told as RFC 3339."""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import lru_cache
+
+
+class Clock:
+    """A monotonic clock that can tell the date of its moments. `now` is injected by tests; seconds."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self.now = now
+        self._epoch = time.time() - now()
+
+    def stamp(self, moment: float) -> str:
+        """RFC 3339, UTC, whole seconds (rounded down) of a moment of `now`."""
+        return _stamp(int(self._epoch + moment))
+
+
+@lru_cache(maxsize=4096)
+def _stamp(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

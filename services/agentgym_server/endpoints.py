@@ -1,0 +1,248 @@
+"""The routes as data: what is called for which method and path, who may, and what goes in and out."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+from urllib.parse import parse_qsl
+
+from agentgym_server.auth import Scope
+from agentgym_server.operations import batch, page
+from agentgym_server.reply import Reply, json_reply
+from agentgym_server.requests import (
+    BatchRequest,
+    Body,
+    CreateRequest,
+    ForkRequest,
+    LeaseRequest,
+    StepRequest,
+    invalid,
+)
+from agentgym_server.service import Service
+
+MOST_WAIT_S = 60
+WAIT = re.compile(r"(?:^|[,;])\s*wait\s*=\s*(\d{1,9})\s*(?:$|[,;])", re.IGNORECASE)
+INTEGER = re.compile(r"-?\d{1,12}")
+UNAVAILABLE = ((b"retry-after", b"1"),)
+
+
+class Call(NamedTuple):
+    """One request, past authentication, routing and parsing."""
+
+    param: str
+    """The path's parameter: an environment or a session."""
+    headers: Mapping[bytes, bytes]
+    query: bytes
+    body: object
+    """The parsed JSON body; None where there is none."""
+    scope: Scope | None = "admin"
+    """None: a stranger, at an open endpoint."""
+
+
+Handler = Callable[[Service, Call], Awaitable[Reply]]
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One method of one path."""
+
+    method: Literal["GET", "POST", "DELETE"]
+    path: str
+    handler: Handler
+    summary: str
+    status: int = 200
+    body: type[Body] | None = None
+    body_optional: bool = False
+    scope: Scope = "trainer"
+    open: bool = False
+    """Whether strangers may call it."""
+    query: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    @property
+    def stored(self) -> bool:
+        """Whether caches may keep the reply."""
+        return "/sessions" not in self.path
+
+
+async def health(service: Service, call: Call) -> Reply:
+    """Liveness; strangers get the status only."""
+    return _health(service, call, 503 if service.status == "draining" else 200)
+
+
+async def ready(service: Service, call: Call) -> Reply:
+    """Readiness."""
+    return _health(service, call, 200 if service.ready else 503)
+
+
+def _health(service: Service, call: Call, status: int) -> Reply:
+    body = {"status": service.status} if call.scope is None else service.health()
+    return json_reply(body, status, UNAVAILABLE if status == 503 else ())
+
+
+async def environments(service: Service, call: Call) -> Reply:  # noqa: ARG001 - a handler
+    """Every environment."""
+    return json_reply({"envs": await service.catalogue.entries()})
+
+
+async def environment(service: Service, call: Call) -> Reply:
+    """One environment."""
+    return json_reply(await service.catalogue.entry(call.param))
+
+
+async def schema(service: Service, call: Call) -> Reply:
+    """How to act in one environment."""
+    return json_reply(service.catalogue.schema(call.param))
+
+
+async def tasks(service: Service, call: Call) -> Reply:
+    """One page of tasks."""
+    service.catalogue.world(call.param)
+    return json_reply(await service.catalogue.tasks(call.param, page(query_members(call.query))))
+
+
+async def create(service: Service, call: Call) -> Reply:
+    """Begin an episode."""
+    return await service.episodes.create(call.param, call.body, idempotency_key(call), wait_s(call))
+
+
+async def step(service: Service, call: Call) -> Reply:
+    """Play a turn."""
+    return await service.episodes.step(call.param, call.body)
+
+
+async def fork(service: Service, call: Call) -> Reply:
+    """Branch."""
+    return await service.episodes.fork(call.param, call.body, idempotency_key(call), wait_s(call))
+
+
+async def lease(service: Service, call: Call) -> Reply:
+    """Renew a lease."""
+    return service.episodes.lease(call.param, call.body)
+
+
+async def delete(service: Service, call: Call) -> Reply:
+    """Close a session."""
+    return service.episodes.delete(call.param)
+
+
+async def get(service: Service, call: Call) -> Reply:
+    """Show a session."""
+    service.registry.find(call.param)
+    members = query_members(call.query)
+    history = members.pop("history", "false")
+    if members or history not in ("true", "false"):
+        raise invalid(("/history", "must be true or false, and the only parameter"))
+    return service.episodes.get(call.param, history == "true")
+
+
+async def many(service: Service, call: Call) -> Reply:
+    """Carry out many operations."""
+    return await batch(service, call.body)
+
+
+def query_members(query: bytes) -> dict[str, Any]:
+    """The parameters of a query, `offset` and `limit` as integers where they are; raises `validation`."""
+    members: dict[str, Any] = {}
+    for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True, errors="replace"):
+        if name in members:
+            raise invalid((f"/{name}", "given twice"))
+        numeric = name in ("offset", "limit") and INTEGER.fullmatch(value)
+        members[name] = int(value) if numeric else value
+    return members
+
+
+def idempotency_key(call: Call) -> str | None:
+    """The `Idempotency-Key` header."""
+    key = call.headers.get(b"idempotency-key")
+    return None if key is None else key.decode("latin-1")
+
+
+def wait_s(call: Call) -> float:
+    """Seconds of `Prefer: wait=N`, at most 60; 0 without."""
+    match = WAIT.search(call.headers.get(b"prefer", b"").decode("latin-1"))
+    return 0.0 if match is None else float(min(int(match.group(1)), MOST_WAIT_S))
+
+
+SESSION_PROBLEMS = ("session-not-found", "session-expired", "session-closed", "session-failed")
+BEGIN_PROBLEMS = ("task-not-found", "idempotency-key-reused", "capacity", "overloaded", "draining")
+BROKEN = ("internal", "worker-lost", "step-timeout")
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint("GET", "/health", health, "Liveness and capacity", open=True, scope="agent"),
+    Endpoint("GET", "/ready", ready, "Readiness", open=True, scope="agent"),
+    Endpoint("GET", "/envs", environments, "List of environments"),
+    Endpoint("GET", "/envs/{env}", environment, "One environment", problems=("env-not-found",)),
+    Endpoint("GET", "/envs/{env}/schema", schema, "How to act", problems=("env-not-found",)),
+    Endpoint(
+        "GET",
+        "/envs/{env}/tasks",
+        tasks,
+        "Tasks, page by page",
+        query=("split", "difficulty", "offset", "limit"),
+        problems=("env-not-found", "task-not-found", "validation"),
+    ),
+    Endpoint(
+        "POST",
+        "/envs/{env}/sessions",
+        create,
+        "Begin an episode",
+        status=201,
+        body=CreateRequest,
+        problems=("env-not-found", "validation", *BEGIN_PROBLEMS, *BROKEN),
+    ),
+    Endpoint(
+        "GET",
+        "/sessions/{session_id}",
+        get,
+        "State and accounting; does not renew the lease",
+        query=("history",),
+        problems=("session-not-found",),
+    ),
+    Endpoint("DELETE", "/sessions/{session_id}", delete, "Close", problems=("session-not-found",)),
+    Endpoint(
+        "POST",
+        "/sessions/{session_id}/steps",
+        step,
+        "Play one turn",
+        body=StepRequest,
+        scope="agent",
+        problems=(
+            *SESSION_PROBLEMS,
+            "validation",
+            "turn-conflict",
+            "action-mismatch",
+            "session-ended",
+            "overloaded",
+            *BROKEN,
+        ),
+    ),
+    Endpoint(
+        "POST",
+        "/sessions/{session_id}/fork",
+        fork,
+        "Branch",
+        status=201,
+        body=ForkRequest,
+        body_optional=True,
+        problems=(
+            *SESSION_PROBLEMS,
+            "validation",
+            "turn-conflict",
+            "session-ended",
+            *BEGIN_PROBLEMS,
+            "unsupported-operation",
+            *BROKEN,
+        ),
+    ),
+    Endpoint(
+        "POST",
+        "/sessions/{session_id}/lease",
+        lease,
+        "Renew the lease",
+        body=LeaseRequest,
+        body_optional=True,
+        problems=(*SESSION_PROBLEMS, "validation"),
+    ),
+    Endpoint("POST", "/batch", many, "Many operations", body=BatchRequest, problems=("validation",)),
+)

@@ -1,0 +1,322 @@
+"""The operations on sessions: create, step, fork, lease, delete, get. Every lane calls these."""
+
+import asyncio
+import secrets
+import traceback
+from collections.abc import Awaitable, Mapping
+from typing import Any, cast
+
+from agentgym_envs.core import TaskNotFound
+from agentgym_envs.formats import FORMATS
+from agentgym_server.catalogue import DEFAULT_FORMAT, Catalogue, World
+from agentgym_server.clock import Clock
+from agentgym_server.idempotency import Idempotency
+from agentgym_server.pool import WorkerStartFailed
+from agentgym_server.problems import Problem, clipped
+from agentgym_server.registry import Registry
+from agentgym_server.reply import REPLAY, Reply, json_reply
+from agentgym_server.requests import (
+    CreateRequest,
+    ForkRequest,
+    LeaseRequest,
+    StepRequest,
+    invalid,
+    validated,
+)
+from agentgym_server.rooms import Host, HostFault, Origin, Outcome, Overloaded, internal_fault
+from agentgym_server.sessions import (
+    FailedStep,
+    JsonAction,
+    Replies,
+    Running,
+    Session,
+    account_view,
+    history_view,
+    lease_view,
+    new_session_id,
+    session_view,
+)
+from agentgym_server.settings import ServerSettings
+from agentgym_server.turns import action_text, complete, conflict, gone, recall, visible_info
+
+MAX_TASK_ID_CHARS = 256
+
+
+class Episodes:
+    """Sessions of all environments of one server. Whatever goes wrong is a `Problem`."""
+
+    def __init__(
+        self, catalogue: Catalogue, hosts: Mapping[str, Host], settings: ServerSettings, clock: Clock
+    ) -> None:
+        self.registry = Registry(settings, clock)
+        self.draining = False
+        self._catalogue = catalogue
+        self._hosts = hosts
+        self._settings = settings
+        self._clock = clock
+        self._keyed = Idempotency(clock, settings.idempotency_s)
+
+    async def create(self, env: str, body: object, key: str | None = None, wait_s: float = 0.0) -> Reply:
+        """Begin an episode; `wait_s`: how long it may wait for a free slot."""
+        world = self._catalogue.world(env)
+        request = validated(CreateRequest, body)
+        if request.format is not None and request.format not in FORMATS:
+            raise invalid(("/format", "must be one of: " + ", ".join(FORMATS)))
+        return await self._keyed.once(
+            f"create {env}", key, body, lambda: self._create(world, request, wait_s)
+        )
+
+    async def step(self, session_id: str, body: object) -> Reply:
+        """Play one numbered turn, or answer it again."""
+        session = self.registry.find(session_id)
+        request = validated(StepRequest, body)
+        action = cast("dict[str, JsonAction]", body)["action"]
+        self._check_size(action)
+        known = recall(session, request.turn, action)
+        if known is None:
+            return Reply(200, await self._play(session, request, action))
+        if isinstance(known, bytes):
+            return Reply(200, known, REPLAY)
+        return Reply(200, await asyncio.shield(known.reply), REPLAY)
+
+    async def fork(self, session_id: str, body: object, key: str | None = None, wait_s: float = 0.0) -> Reply:
+        """Branch a session at its current turn or an earlier one."""
+        parent = self.registry.find(session_id)
+        request = validated(ForkRequest, {} if body is None else body)
+        self._check_alive(parent)
+        at_turn = parent.turn if request.at_turn is None else request.at_turn
+        if at_turn > parent.turn:
+            raise conflict(parent, at_turn)
+        if parent.state == "ended" and at_turn == parent.turn:
+            raise Problem("session-ended", "the episode is over at this turn", state="ended")
+        scope = f"fork {session_id}"
+        work = lambda: self._fork(parent, at_turn, request, wait_s)  # noqa: E731
+        return await self._keyed.once(scope, key, body, work)
+
+    def lease(self, session_id: str, body: object) -> Reply:
+        """Renew a lease, perhaps for another time."""
+        session = self.registry.find(session_id)
+        request = validated(LeaseRequest, {} if body is None else body)
+        self._check_alive(session)
+        if request.lease_ttl_s is not None:
+            session.lease_ttl_s = min(request.lease_ttl_s, self._settings.max_lease_ttl_s)
+        session.renew(self._clock.now())
+        return json_reply({"session_id": session.id, "lease": lease_view(session, self._clock)})
+
+    def delete(self, session_id: str) -> Reply:
+        """Close a session; again and again, if need be."""
+        session = self.registry.find(session_id)
+        if session.state not in ("closed", "expired"):
+            self.registry.close(session)
+        return json_reply({"session_id": session.id, "state": session.state, "outcome": session.outcome})
+
+    def get(self, session_id: str, history: bool = False) -> Reply:
+        """A session's state and accounting."""
+        session = self.registry.find(session_id)
+        view = account_view(session, self._clock)
+        if history:
+            view["history"] = history_view(session)
+        return json_reply(view)
+
+    async def _create(self, world: World, request: CreateRequest, wait_s: float) -> Reply:
+        seed = secrets.randbelow(2**53) if request.seed is None else request.seed
+        origin = Origin(world.name, request.task_id, seed)
+        host = self._hosts[world.name]
+        key = new_session_id()
+        deadline_s = self._settings.reset_deadline_s
+        await self._take_slot(wait_s)
+        opened = await self._begun(origin, host, lambda: host.open(key, origin, deadline_s))
+        session = self._session(key, origin, request.lease_ttl_s, request.labels, None)
+        session.format = request.format or DEFAULT_FORMAT
+        session.max_turns = request.max_turns or world.environment.max_turns
+        session.observation, session.info, session.tools = opened.text, visible_info(opened), opened.tools
+        return self._enter(session)
+
+    async def _fork(self, parent: Session, at_turn: int, request: ForkRequest, wait_s: float) -> Reply:
+        environment = self._catalogue.world(parent.origin.env).environment
+        now_there = at_turn == parent.turn and parent.running is None and parent.state == "open"
+        snapshot = environment.forkable and now_there
+        if not snapshot and not environment.deterministic:
+            raise Problem("unsupported-operation", "this environment cannot be forked at this turn")
+        actions = None if snapshot else [action_text(parent, action) for action in parent.played[:at_turn]]
+        key, host, deadline_s = new_session_id(), parent.host, self._settings.reset_deadline_s
+        await self._take_slot(wait_s)
+        child = self._child(key, parent, at_turn, request)
+        reached = await self._begun(
+            parent.origin, host, lambda: host.fork(key, parent.id, parent.origin, actions, deadline_s)
+        )
+        if reached is not None:
+            child.observation, child.info, child.tools = reached.text, visible_info(reached), reached.tools
+            child.reward = reached.reward
+        parent.renew(self._clock.now())
+        return self._enter(child)
+
+    def _child(self, key: str, parent: Session, at_turn: int, request: ForkRequest) -> Session:
+        labels = parent.labels if request.labels is None else request.labels
+        origin = {"session_id": parent.id, "turn": at_turn}
+        ttl_s = request.lease_ttl_s or parent.lease_ttl_s
+        child = self._session(key, parent.origin, ttl_s, labels, origin)
+        child.format, child.max_turns = parent.format, parent.max_turns
+        child.turn = child.inherited = at_turn
+        child.played, child.rewards = parent.played[:at_turn], parent.rewards[:at_turn]
+        child.total_reward = sum(child.rewards)
+        child.replies = parent.replies.until(at_turn)
+        child.observation, child.info, child.tools = parent.observation, dict(parent.info), parent.tools
+        child.reward = parent.reward
+        return child
+
+    def _session(
+        self,
+        key: str,
+        origin: Origin,
+        ttl_s: float | None,
+        labels: dict[str, str],
+        parent: dict[str, Any] | None,
+    ) -> Session:
+        now = self._clock.now()
+        settings = self._settings
+        lease_s = min(settings.lease_ttl_s if ttl_s is None else ttl_s, settings.max_lease_ttl_s)
+        environment = self._catalogue.world(origin.env).environment
+        return Session(
+            id=key,
+            origin=origin,
+            host=self._hosts[origin.env],
+            env_version=environment.version,
+            data_version=environment.data_version,
+            format=DEFAULT_FORMAT,
+            max_turns=environment.max_turns,
+            lease_ttl_s=lease_s,
+            labels=labels,
+            parent=parent,
+            created_at=now,
+            expires_at=now + lease_s,
+            active_at=now,
+            replies=Replies(settings.stored_replies, settings.stored_reply_bytes),
+        )
+
+    async def _take_slot(self, wait_s: float) -> None:
+        if self.draining:
+            raise Problem("draining", "the server is about to stop")
+        self.registry.keep_sweeping()
+        capacity = self.registry.capacity
+        if capacity.taken >= capacity.limit:
+            self.registry.sweep()
+        if not await capacity.take(wait_s):
+            raise Problem(
+                "capacity",
+                f"{capacity.taken} of {capacity.limit} sessions are in use",
+                active_sessions=capacity.taken,
+                max_sessions=capacity.limit,
+            )
+
+    async def _begun(self, origin: Origin, host: Host, begin: Any) -> Any:
+        """The outcome of `begin`, for which a slot was taken; a failure gives it back and is a problem."""
+        try:
+            if not _fit(origin.task_id):
+                raise TaskNotFound
+            await host.start()
+            return await begin()
+        except BaseException as cause:
+            self.registry.capacity.give()
+            if not isinstance(cause, Exception):
+                raise
+            raise self._beginning_problem(cause, origin) from None
+
+    def _beginning_problem(self, cause: Exception, origin: Origin) -> Problem:
+        if isinstance(cause, TaskNotFound):
+            shown = clipped(origin.task_id)
+            return Problem("task-not-found", "no task has this id", env=origin.env, task_id=shown)
+        if isinstance(cause, Overloaded):
+            return Problem("overloaded", str(cause))
+        problem = self.registry.failure_problem(_fault(cause), 0)
+        problem.retryable = problem.slug == "worker-lost"  # no session came of it: a repeat cannot act twice
+        return problem
+
+    def _enter(self, session: Session) -> Reply:
+        try:
+            reply = json_reply(
+                session_view(session, self._clock), 201, ((b"location", f"/sessions/{session.id}".encode()),)
+            )
+        except (TypeError, ValueError) as cause:
+            session.host.drop(session.id)
+            self.registry.capacity.give()
+            raise self.registry.failure_problem(_fault(cause), 0) from None
+        self.registry.add(session)
+        return reply
+
+    async def _play(self, session: Session, request: StepRequest, action: JsonAction) -> bytes:
+        session.renew(self._clock.now())
+        deadline_s = min(self._settings.step_deadline_s, request.deadline_s or float("inf"))
+        try:
+            step = session.host.step(session.id, action_text(session, action), deadline_s)
+            if isinstance(step, Outcome):
+                return self._commit(session, action, step)
+        except Overloaded as cause:
+            raise Problem("overloaded", str(cause)) from None
+        except Exception as cause:  # noqa: BLE001 - a world may raise anything; its session fails
+            raise self._failed(session, action, cause) from None
+        running = Running(request.turn, action, asyncio.get_running_loop().create_future())
+        running.reply.add_done_callback(_seen)
+        session.running = running
+        running.task = asyncio.create_task(self._await_step(session, running, step))
+        return await asyncio.shield(running.reply)
+
+    async def _await_step(self, session: Session, running: Running, step: Awaitable[Outcome]) -> None:
+        """Finish a step, whether or not its caller still waits."""
+        try:
+            played = await step
+            if session.running is not running:
+                return  # it failed or was closed meanwhile
+            session.running = None
+            running.reply.set_result(self._commit(session, running.action, played))
+        except Exception as cause:  # noqa: BLE001 - a world may raise anything; its session fails
+            problem = self._failed(session, running.action, cause)
+            if not running.reply.done():
+                running.reply.set_exception(problem)
+
+    def _commit(self, session: Session, action: JsonAction, played: Outcome) -> bytes:
+        session.renew(self._clock.now())
+        reply = complete(session, action, played, self._clock)
+        if session.terminated or session.truncated:
+            self.registry.end(session)
+        return reply
+
+    def _failed(self, session: Session, action: JsonAction, cause: Exception) -> Problem:
+        fault, turn = _fault(cause), session.turn + 1
+        problem = self.registry.failure_problem(fault, turn)
+        session.running = None
+        self.registry.fail(session.id, fault, FailedStep(turn, action, problem))
+        return problem
+
+    def _check_alive(self, session: Session) -> None:
+        if session.state == "failed":
+            raise Problem("session-failed", "the episode failed", state="failed", failure=session.failure)
+        if session.state in ("closed", "expired"):
+            raise gone(session)
+
+    def _check_size(self, action: JsonAction) -> None:
+        limit = self._settings.max_action_chars
+        text = action if isinstance(action, str) else action.get("text", "")
+        if len(text) > limit:
+            path = "/action" if isinstance(action, str) else "/action/text"
+            raise invalid((path, f"must have at most {limit} characters"))
+
+
+def _fit(task_id: str) -> bool:
+    return 0 < len(task_id) <= MAX_TASK_ID_CHARS and not any(ord(character) < 32 for character in task_id)
+
+
+def _fault(cause: Exception) -> HostFault:
+    """Whose failure it is: a host's own, or the environment's, which goes to the log under an incident."""
+    if isinstance(cause, HostFault):
+        return cause
+    if isinstance(cause, WorkerStartFailed):
+        return HostFault("worker-lost", str(cause))
+    trace = "".join(traceback.format_exception(cause))
+    return internal_fault("an environment raised", trace)
+
+
+def _seen(reply: asyncio.Future[bytes]) -> None:
+    """Mark an exception as seen: a step may have nobody left who waits for it."""
+    if not reply.cancelled():
+        reply.exception()

@@ -1,0 +1,88 @@
+"""Problems: every error of the server as RFC 9457 has it.
+
+{"type": "urn:agentevol:problem:turn-conflict", "title": "Out-of-turn step", "status": 409,
+ "detail": "expected turn 4, got 6", "instance": "/sessions/s_.../steps",
+ "expected_turn": 4, "given_turn": 6, "retryable": false}
+"""
+
+from typing import Any, NamedTuple
+
+PREFIX = "urn:agentevol:problem:"
+ECHO_LIMIT = 256
+"""Most characters of a caller's input that an error repeats."""
+
+
+class Kind(NamedTuple):
+    """What all problems of one slug share."""
+
+    status: int
+    title: str
+
+
+KINDS: dict[str, Kind] = {
+    "invalid-json": Kind(400, "Malformed JSON"),
+    "unauthorized": Kind(401, "Missing or wrong token"),
+    "forbidden-origin": Kind(403, "Foreign Host or Origin"),
+    "forbidden-scope": Kind(403, "Token of another scope"),
+    "not-found": Kind(404, "No such route"),
+    "env-not-found": Kind(404, "No such environment"),
+    "task-not-found": Kind(404, "No such task"),
+    "session-not-found": Kind(404, "No such session"),
+    "method-not-allowed": Kind(405, "Method not allowed"),
+    "request-timeout": Kind(408, "Request too slow"),
+    "turn-conflict": Kind(409, "Out-of-turn step"),
+    "action-mismatch": Kind(409, "Another action has this turn"),
+    "session-ended": Kind(409, "Episode is over"),
+    "session-failed": Kind(409, "Episode failed"),
+    "session-expired": Kind(410, "Session expired"),
+    "session-closed": Kind(410, "Session closed"),
+    "payload-too-large": Kind(413, "Body too large"),
+    "uri-too-long": Kind(414, "URL too long"),
+    "unsupported-media-type": Kind(415, "Unsupported media type"),
+    "validation": Kind(422, "Invalid request"),
+    "idempotency-key-reused": Kind(422, "Idempotency key reused"),
+    "head-too-large": Kind(431, "Header block too large"),
+    "too-many-in-flight": Kind(429, "Too many operations in flight"),
+    "internal": Kind(500, "Internal error"),
+    "unsupported-operation": Kind(501, "Unsupported operation"),
+    "worker-lost": Kind(502, "Worker lost"),
+    "capacity": Kind(503, "All sessions in use"),
+    "overloaded": Kind(503, "Queue full"),
+    "draining": Kind(503, "Server is draining"),
+    "step-timeout": Kind(504, "Step deadline exceeded"),
+}
+
+RETRY_LATER = frozenset({408, 429, 503})
+"""Statuses of requests that were not carried out: repeating them cannot act twice."""
+
+
+class Problem(Exception):
+    """An error that its caller is told; `members` are the document's further members."""
+
+    def __init__(self, slug: str, detail: str, *, retryable: bool | None = None, **members: Any) -> None:
+        super().__init__(f"{slug}: {detail}")
+        self.slug = slug
+        self.status, self.title = KINDS[slug]
+        self.detail = detail
+        self.retryable = self.status in RETRY_LATER if retryable is None else retryable
+        self.members = members
+        self.headers: tuple[tuple[bytes, bytes], ...] = ()
+        if self.status in (429, 503):
+            self.headers = ((b"retry-after", b"1"),)
+
+    def document(self, instance: str | None = None) -> dict[str, Any]:
+        """The JSON document; `instance` is the path that had the problem."""
+        document: dict[str, Any] = {
+            "type": PREFIX + self.slug,
+            "title": self.title,
+            "status": self.status,
+            "detail": self.detail,
+        }
+        if instance is not None:
+            document["instance"] = clipped(instance)
+        return {**document, **self.members, "retryable": self.retryable}
+
+
+def clipped(text: str) -> str:
+    """At most `ECHO_LIMIT` characters of what a caller sent, fit for UTF-8."""
+    return text[:ECHO_LIMIT].encode("utf-8", "replace").decode()

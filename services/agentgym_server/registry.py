@@ -1,0 +1,186 @@
+"""All sessions of a server: their endings, leases and tombstones.
+
+A session is open, then ended (the episode is over, its replies remain), then gone: failed, expired or closed,
+with a tombstone that says so for a while. Each has exactly one outcome, given when it stops being open; with
+that its slot is free and its environment dropped. Created sessions are the active ones plus the finished
+ones, at any time.
+"""
+
+import asyncio
+from collections import Counter, OrderedDict, deque
+from typing import Any
+
+from agentgym_server.capacity import Capacity
+from agentgym_server.clock import Clock
+from agentgym_server.problems import Problem, clipped
+from agentgym_server.rooms import HostFault
+from agentgym_server.sessions import ENDINGS, Ending, FailedStep, Session, State
+from agentgym_server.settings import ServerSettings
+
+SWEEP_S = 0.5
+FAILURE_TITLES = {
+    "worker-lost": "the worker that held this episode is gone",
+    "step-timeout": "the environment gave no answer in time",
+    "internal": "the environment broke",
+}
+
+
+class Registry:
+    """Sessions by id."""
+
+    def __init__(self, settings: ServerSettings, clock: Clock) -> None:
+        self.capacity = Capacity(settings.max_sessions)
+        self._settings = settings
+        self._clock = clock
+        self._sessions: dict[str, Session] = {}
+        self._open: dict[str, Session] = {}
+        self._ended: OrderedDict[str, Session] = OrderedDict()
+        self._graves: deque[tuple[float, Session]] = deque()
+        self._sweeper: asyncio.Task[None] | None = None
+        self.idle = asyncio.Event()
+        """Set while no session is open."""
+        self.idle.set()
+        self.created: Counter[str] = Counter()
+        """Sessions by environment."""
+        self.finished: Counter[tuple[str, Ending]] = Counter()
+        """Sessions by environment and outcome."""
+
+    @property
+    def active(self) -> int:
+        """Open sessions."""
+        return len(self._open)
+
+    def totals(self) -> dict[str, int]:
+        """Finished sessions by outcome."""
+        return {
+            ending: sum(n for (_, outcome), n in self.finished.items() if outcome == ending)
+            for ending in ENDINGS
+        }
+
+    def add(self, session: Session) -> None:
+        """Enter a new session; its slot has been taken."""
+        self._sessions[session.id] = self._open[session.id] = session
+        self.idle.clear()
+        self.created[session.origin.env] += 1
+
+    def find(self, session_id: str) -> Session:
+        """A session or its tombstone; raises the problem `session-not-found`."""
+        session = self._sessions.get(session_id)
+        if session is None:
+            raise _unknown(session_id)
+        now = self._clock.now()
+        if session.is_expired(now):
+            self.expire(session)
+        if session.purge_at is not None and now >= session.purge_at:
+            del self._sessions[session_id]
+            raise _unknown(session_id)
+        return session
+
+    def end(self, session: Session) -> None:
+        """The episode is over: terminated or truncated."""
+        session.state = "ended"
+        self._finish(session, "terminated" if session.terminated else "truncated")
+        self._ended[session.id] = session
+        if len(self._ended) > self._settings.retained_sessions:
+            self.expire(next(iter(self._ended.values())))
+
+    def fail(self, session_id: str, fault: HostFault, step: FailedStep | None = None) -> None:
+        """The environment broke; sessions that are not open (any more) are left alone."""
+        session = self._open.get(session_id)
+        if session is None:
+            return
+        running, session.running = session.running, None
+        turn = session.turn + 1
+        if step is None and running is not None:
+            step = FailedStep(running.turn, running.action, self.failure_problem(fault, turn))
+        session.state = "failed"
+        session.failure = failure_view(fault, turn)
+        session.failed_step = step
+        self._finish(session, "failed")
+        self._bury(session)
+        if running is not None and step is not None and not running.reply.done():
+            running.reply.set_exception(step.problem)
+
+    def failure_problem(self, fault: HostFault, turn: int) -> Problem:
+        """What the caller of the failed step is told; it has no reward."""
+        failure = failure_view(fault, turn)
+        if fault.kind == "internal":
+            return Problem("internal", failure["message"], incident=fault.message, failure=failure)
+        return Problem(fault.kind, failure["message"], failure=failure)
+
+    def expire(self, session: Session) -> None:
+        """The lease is over."""
+        self._depart(session, "expired", "lease-expired")
+
+    def close(self, session: Session) -> None:
+        """Its owner closed it; a running step is cancelled."""
+        running, session.running = session.running, None
+        self._depart(session, "closed", "closed")
+        if running is not None:
+            if running.task is not None:
+                running.task.cancel()
+            if not running.reply.done():
+                running.reply.set_exception(
+                    Problem("session-closed", "the session was closed", state="closed")
+                )
+
+    def sweep(self) -> None:
+        """Expire what is due, and remove old tombstones."""
+        now = self._clock.now()
+        for session in [s for s in (*self._open.values(), *self._ended.values()) if s.is_expired(now)]:
+            self.expire(session)
+        while self._graves and now >= self._graves[0][0]:
+            purge_at, session = self._graves.popleft()
+            if session.purge_at == purge_at:  # not buried again since
+                self._sessions.pop(session.id, None)
+
+    def keep_sweeping(self) -> None:
+        """Sweep twice a second for as long as this event loop runs."""
+        if self._sweeper is None or self._sweeper.done():
+            self._sweeper = asyncio.get_running_loop().create_task(self._sweep_on())
+
+    async def shut(self) -> None:
+        """Stop sweeping and close what is open."""
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            await asyncio.gather(self._sweeper, return_exceptions=True)
+        for session in list(self._open.values()):
+            self.close(session)
+
+    async def _sweep_on(self) -> None:
+        while True:
+            await asyncio.sleep(SWEEP_S)
+            self.sweep()
+
+    def _finish(self, session: Session, outcome: Ending) -> None:
+        session.outcome = outcome
+        session.finished_at = self._clock.now()
+        self.finished[session.origin.env, outcome] += 1
+        del self._open[session.id]
+        if not self._open:
+            self.idle.set()
+        session.host.drop(session.id)
+        self.capacity.give()
+
+    def _depart(self, session: Session, state: State, reason: str) -> None:
+        if session.outcome is None:
+            session.reason = reason
+            self._finish(session, "cancelled")
+        self._ended.pop(session.id, None)
+        session.state = state
+        session.forget()
+        self._bury(session)
+
+    def _bury(self, session: Session) -> None:
+        session.purge_at = self._clock.now() + self._settings.tombstone_s
+        self._graves.append((session.purge_at, session))
+
+
+def failure_view(fault: HostFault, turn: int) -> dict[str, Any]:
+    """The `failure` member; an environment's own words stay in the log."""
+    text = fault.message if fault.kind == "step-timeout" else FAILURE_TITLES[fault.kind]
+    return {"kind": fault.kind, "turn": turn, "message": text}
+
+
+def _unknown(session_id: str) -> Problem:
+    return Problem("session-not-found", "no session has this id", session_id=clipped(session_id))

@@ -1,0 +1,173 @@
+"""What callers may send: one model per body, and the words for what is wrong with one."""
+
+from typing import Annotated, Any, Literal, TypeVar, cast
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
+from pydantic_core import ErrorDetails
+
+from agentgym_server.problems import Problem, clipped
+
+MAX_ERRORS = 16
+LabelText = Annotated[str, Field(max_length=128)]
+LeaseSeconds = Annotated[float, Field(ge=1, le=86400)]
+
+
+class Body(BaseModel):
+    """A request's body: strict types, unknown fields are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class TextAction(Body):
+    """A clean environment action."""
+
+    type: Literal["text"]
+    text: str
+
+
+class ToolCall(Body):
+    """A call of one of the environment's tools."""
+
+    type: Literal["tool_call"]
+    name: str
+    arguments: dict[str, Any]
+
+
+class Completion(Body):
+    """Raw model output, parsed by the session's format."""
+
+    type: Literal["completion"]
+    text: str
+
+
+def _action_tag(value: object) -> str | None:
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, dict):
+        kind = cast("dict[str, object]", value).get("type")
+        return kind if isinstance(kind, str) else None
+    return None
+
+
+Action = Annotated[
+    Annotated[str, Tag("string")]
+    | Annotated[TextAction, Tag("text")]
+    | Annotated[ToolCall, Tag("tool_call")]
+    | Annotated[Completion, Tag("completion")],
+    Discriminator(_action_tag),
+]
+
+
+class CreateRequest(Body):
+    """Begin an episode of a task."""
+
+    task_id: str
+    seed: Annotated[int, Field(ge=0, le=2**53 - 1)] | None = None
+    """None: the server draws one."""
+    max_turns: Annotated[int, Field(ge=1, le=10000)] | None = None
+    lease_ttl_s: LeaseSeconds | None = None
+    format: str | None = None
+    """Name of the action format of `completion` actions."""
+    labels: Annotated[dict[LabelText, LabelText], Field(max_length=16)] = {}
+
+
+class StepRequest(Body):
+    """Play one action as a numbered turn."""
+
+    turn: Annotated[int, Field(ge=1, le=2**31 - 1)]
+    action: Action
+    deadline_s: Annotated[float, Field(gt=0)] | None = None
+    """Shortens the step's deadline."""
+
+
+class ForkRequest(Body):
+    """Branch a session; `at_turn` None: at its current turn."""
+
+    at_turn: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = None
+    lease_ttl_s: LeaseSeconds | None = None
+    labels: Annotated[dict[LabelText, LabelText], Field(max_length=16)] | None = None
+    """None: the parent's."""
+
+
+class LeaseRequest(Body):
+    """Renew a lease."""
+
+    lease_ttl_s: LeaseSeconds | None = None
+
+
+class BatchRequest(Body):
+    """Operations to carry out: items of different sessions concurrently, of one session in order."""
+
+    items: list[Any]
+
+
+BodyT = TypeVar("BodyT", bound=Body)
+
+
+def validated(model: type[BodyT], body: object) -> BodyT:
+    """The body as its model; raises the problem `validation`."""
+    try:
+        return model.model_validate(body)
+    except ValidationError as cause:
+        errors = cause.errors(include_url=False, include_context=True, include_input=False)
+        raise invalid(*((pointer(error, body), message(error)) for error in errors[:MAX_ERRORS])) from None
+
+
+def invalid(*errors: tuple[str, str]) -> Problem:
+    """The problem `validation` of these (JSON pointer, message) pairs."""
+    rows = [{"path": clipped(path), "message": clipped(text)} for path, text in errors]
+    detail = "; ".join(f"{row['path'] or '/'} {row['message']}" for row in rows)
+    return Problem("validation", clipped(detail), errors=rows)
+
+
+def pointer(error: ErrorDetails, body: object) -> str:
+    """The JSON pointer of an error: the parts of its location that the body has, or misses."""
+    location = error["loc"]
+    if location[:1] == ("action",):  # then comes the kind of action by which it was judged
+        location = (*location[:1], *location[2:])
+    parts: list[str] = []
+    value: Any = body
+    for position, part in enumerate(location):
+        last = position == len(location) - 1
+        if _holds(value, part):
+            parts.append(str(part))
+            value = value[part]
+        elif last and error["type"] == "missing":
+            parts.append(str(part))
+    return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+def _holds(value: Any, part: str | int) -> bool:
+    if isinstance(value, dict):
+        return part in value
+    return isinstance(value, list) and isinstance(part, int) and part < len(cast("list[Any]", value))
+
+
+LIMITS = ("max_length", "gt", "ge", "le")
+MESSAGES = {
+    "missing": "is required",
+    "extra_forbidden": "unknown field",
+    "int_type": "must be an integer",
+    "string_type": "must be a string",
+    "float_type": "must be a number",
+    "dict_type": "must be an object",
+    "list_type": "must be an array",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+    "string_too_long": "must have at most {max_length} characters",
+    "too_long": "must have at most {max_length} members",
+    "greater_than": "must be greater than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
+    "union_tag_invalid": "must be a string, or an object whose type is text, tool_call or completion",
+    "union_tag_not_found": "must be a string, or an object whose type is text, tool_call or completion",
+}
+
+
+def message(error: ErrorDetails) -> str:
+    """What is wrong, in a few words."""
+    template = MESSAGES.get(error["type"])
+    if template is None:
+        return error["msg"]
+    limits = {name: f"{limit:.15g}" for name, limit in error.get("ctx", {}).items() if name in LIMITS}
+    return template.format(**limits)

@@ -1,0 +1,237 @@
+"""Run a server until it is told to stop.
+
+`serve` prints `ready http://HOST:PORT` once sessions may be created. SIGTERM drains: no new sessions, open
+ones may go on for a while; SIGINT, or a second signal, stops at once.
+"""
+
+import asyncio
+import contextlib
+import functools
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from types import FrameType
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+from agentgym_envs.core import Environment
+from agentgym_server.app import create_app, service_of
+from agentgym_server.pool import WorkerStartFailed
+from agentgym_server.service import Service
+from agentgym_server.settings import ServerSettings
+
+
+class CannotServe(RuntimeError):
+    """The server cannot start; the text is one line: what, and what to do."""
+
+
+def serve(
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    names: Sequence[str] | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    workers: int | None = None,
+    settings: ServerSettings | None = None,
+) -> int:
+    """Serve the registered environments of these names (None: all) and give the exit code.
+
+    `options`: keyword arguments by environment. `host` and `workers` overrule those of `settings`. Port 0
+    takes a free one.
+    """
+    chosen = (settings or ServerSettings()).model_copy(update={"host": host, "workers": workers})
+    try:
+        factories = registered(names, options or {})
+    except LookupError as cause:
+        return _refuse(str(cause.args[0] if cause.args else cause))
+    return serve_environments(factories, port, chosen)
+
+
+def registered(
+    names: Sequence[str] | None, options: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Callable[[], Environment[Any]]]:
+    """Factories of registered environments; raises `LookupError` for a name that is not."""
+    from agentgym_envs import registry
+
+    known = list(registry.names())
+    for name in [*(names or ()), *options]:
+        if name not in known:
+            raise LookupError(f"no environment named {name!r}; there are: {', '.join(known)}")
+    chosen = known if names is None else list(names)
+    return {name: functools.partial(registry.make, name, **options.get(name, {})) for name in chosen}
+
+
+def serve_environments(
+    environments: Mapping[str, Callable[[], Environment[Any]]], port: int, settings: ServerSettings
+) -> int:
+    """Serve until a signal; the exit code is 0, or 1 with one line on standard error."""
+    try:
+        check_exposure(settings)
+        sock = listening_socket(settings.host, port)
+    except CannotServe as cause:
+        return _refuse(str(cause))
+    with sock:
+        try:
+            app = create_app(environments, settings=settings)
+        except Exception as cause:  # a world may raise anything while it loads its data
+            logging.getLogger(__name__).debug("an environment cannot be built", exc_info=cause)
+            return _refuse(f"an environment cannot be built: {type(cause).__name__}: {cause}")
+        return _run(app, sock, settings)
+
+
+def check_exposure(settings: ServerSettings) -> None:
+    """Refuse to be reachable from elsewhere without a token."""
+    tokens = (settings.token, settings.trainer_token, settings.agent_token)
+    if not settings.loopback and not any(tokens) and not settings.insecure_no_auth:
+        raise CannotServe(
+            f"{settings.host} is reachable from other machines: set AGENTEVOL_TOKEN or give --token-file "
+            "(or --insecure-no-auth, if everybody may use it)"
+        )
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """A bound socket; raises `CannotServe` where the address is not to be had."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        sock = socket.socket(family, kind, protocol)
+    except OSError as cause:
+        raise CannotServe(f"cannot listen on {host}:{port}: {cause.strerror or cause}") from None
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(address)
+        sock.listen(2048)
+    except (OSError, OverflowError) as cause:
+        sock.close()
+        reason = getattr(cause, "strerror", None) or cause
+        raise CannotServe(
+            f"cannot listen on {host}:{port}: {reason}; choose another port (0 takes a free one)"
+        ) from None
+    sock.setblocking(False)
+    return sock
+
+
+def address_of(sock: socket.socket) -> str:
+    """The URL of a bound socket."""
+    host, port = sock.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _refuse(reason: str) -> int:
+    sys.stderr.write(f"error: {' '.join(reason.split())}\n")
+    return 1
+
+
+def _run(app: FastAPI, sock: socket.socket, settings: ServerSettings) -> int:
+    head_timeout_s = settings.head_timeout_s
+    config = uvicorn.Config(
+        app,
+        http=guarded_protocol(head_timeout_s),
+        ws="none",
+        lifespan="off",
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        date_header=False,
+        h11_max_incomplete_event_size=settings.max_head_bytes,
+        timeout_keep_alive=int(settings.keep_alive_s),
+        timeout_graceful_shutdown=int(settings.step_deadline_s) + 1,
+    )
+    server = DrainingServer(config, service_of(app), settings.drain_s)
+    try:
+        return asyncio.run(_live(server, sock))
+    except KeyboardInterrupt:  # uvicorn hands the signal on once it has stopped
+        return 0
+
+
+async def _live(server: "DrainingServer", sock: socket.socket) -> int:
+    service = server.service
+    try:
+        await service.start()
+        await server.serve([sock])
+    except WorkerStartFailed as cause:
+        return _refuse(f"a worker did not start: {cause}")
+    finally:
+        await service.close()
+    return 0
+
+
+class DrainingServer(uvicorn.Server):
+    """A server that lets open sessions go on for a while when it is told to stop."""
+
+    def __init__(self, config: uvicorn.Config, service: Service, drain_s: float) -> None:
+        super().__init__(config)
+        self.service = service
+        self._drain_s = drain_s
+        self._drain: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to answer, and say so."""
+        self._loop = asyncio.get_running_loop()
+        await super().startup(sockets)
+        for sock in sockets or ():
+            sys.stdout.write(f"ready {address_of(sock)}\n")
+        sys.stdout.flush()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """SIGTERM drains; anything else, or a second signal, stops at once."""
+        if sig != signal.SIGTERM or self.service.episodes.draining or self._loop is None:
+            self.should_exit = True
+            return
+        self.service.drain()
+        self._loop.call_soon_threadsafe(self._begin_drain)
+
+    def _begin_drain(self) -> None:
+        self._drain = asyncio.get_running_loop().create_task(self._drained())
+
+    async def _drained(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.service.registry.idle.wait(), self._drain_s)
+        self.should_exit = True
+
+
+class HeadGuard(AutoHTTPProtocol):
+    """uvicorn's protocol, closing a connection on which a request's head takes too long to arrive."""
+
+    cycle: Any
+    head_timeout_s = 10.0
+    _connection: asyncio.BaseTransport
+    _limit: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Await the first head."""
+        super().connection_made(transport)
+        self._connection = transport
+        self._await_head()
+
+    def data_received(self, data: bytes) -> None:
+        """Stop the watch once a head is complete; start it when the next one begins."""
+        super().data_received(data)
+        if self.cycle is None or self.cycle.response_complete:
+            self._await_head()
+        else:
+            self._forget()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the watch."""
+        self._forget()
+        super().connection_lost(exc)
+
+    def _await_head(self) -> None:
+        if self._limit is None:
+            loop = asyncio.get_running_loop()
+            self._limit = loop.call_later(self.head_timeout_s, self._connection.close)
+
+    def _forget(self) -> None:
+        if self._limit is not None:
+            self._limit.cancel()
+            self._limit = None
+
+
+def guarded_protocol(head_timeout_s: float) -> type[asyncio.Protocol]:
+    """The protocol with this limit: uvicorn makes its instances, so that the limit is a fact of the class."""
+    return type("HeadGuard", (HeadGuard,), {"head_timeout_s": head_timeout_s})

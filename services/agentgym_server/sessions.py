@@ -1,0 +1,205 @@
+"""Sessions: what is remembered of an episode, and how it is shown."""
+
+import asyncio
+import json
+import secrets
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from agentgym_server.clock import Clock
+from agentgym_server.problems import Problem
+from agentgym_server.rooms import Host, Origin
+
+State = Literal["open", "ended", "failed", "expired", "closed"]
+Ending = Literal["terminated", "truncated", "failed", "cancelled"]
+ENDINGS: tuple[Ending, ...] = ("terminated", "truncated", "failed", "cancelled")
+
+JsonAction = str | dict[str, Any]
+
+
+def new_session_id() -> str:
+    """An id that nobody guesses: 144 random bits."""
+    return "s_" + secrets.token_urlsafe(18)
+
+
+@dataclass(slots=True)
+class Running:
+    """The step that is being played; `reply` gets its stored bytes or a `Problem`."""
+
+    turn: int
+    action: JsonAction
+    reply: asyncio.Future[bytes]
+    task: asyncio.Task[None] | None = None
+
+
+@dataclass(slots=True)
+class FailedStep:
+    """The step at which a session failed, and what its caller was told."""
+
+    turn: int
+    action: JsonAction
+    problem: Problem
+
+
+@dataclass(slots=True)
+class Replies:
+    """The replies of the last turns, as the bytes that were sent."""
+
+    keep: int
+    """At least so many are kept."""
+    keep_bytes: int
+    """Beyond so many bytes the oldest go, down to `keep` replies."""
+    stored: deque[bytes] = field(default_factory=deque[bytes])
+    first: int = 1
+    """The turn of the oldest stored reply."""
+    size: int = 0
+
+    def append(self, reply: bytes) -> None:
+        """Store the next turn's reply."""
+        self.stored.append(reply)
+        self.size += len(reply)
+        while self.size > self.keep_bytes and len(self.stored) > self.keep:
+            self.size -= len(self.stored.popleft())
+            self.first += 1
+
+    def get(self, turn: int) -> bytes | None:
+        """The reply of a completed turn; None where it is no longer stored."""
+        place = turn - self.first
+        return self.stored[place] if 0 <= place < len(self.stored) else None
+
+    def until(self, turn: int) -> "Replies":
+        """A copy that ends with this turn."""
+        stored = deque(list(self.stored)[: max(0, turn - self.first + 1)])
+        first = min(self.first, turn + 1)
+        return Replies(self.keep, self.keep_bytes, stored, first, sum(map(len, stored)))
+
+    def forget(self) -> None:
+        """Free everything."""
+        self.first += len(self.stored)
+        self.stored.clear()
+        self.size = 0
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Session:
+    """One episode and its lease. Moments are seconds of the server's clock."""
+
+    id: str
+    origin: Origin
+    host: Host
+    env_version: str
+    data_version: str
+    format: str
+    max_turns: int
+    lease_ttl_s: float
+    labels: dict[str, str]
+    parent: dict[str, Any] | None
+    created_at: float
+    expires_at: float
+    active_at: float
+    replies: Replies
+
+    state: State = "open"
+    turn: int = 0
+    """Completed turns."""
+    observation: str = ""
+    info: dict[str, Any] = field(default_factory=dict[str, Any])
+    tools: Sequence[dict[str, Any]] | None = None
+    reward: float = 0.0
+    """Reward of the last turn."""
+    total_reward: float = 0.0
+    terminated: bool = False
+    truncated: bool = False
+    played: list[JsonAction] = field(default_factory=list[JsonAction])
+    """The action of every completed turn, as it was sent; a fork's begin with its parent's."""
+    rewards: list[float] = field(default_factory=list[float])
+    """The reward of every completed turn."""
+    inherited: int = 0
+    """Turns that the parent played: their replies name the parent and are no replies of this session."""
+    running: Running | None = None
+    failed_step: FailedStep | None = None
+    failure: dict[str, Any] | None = None
+    outcome: Ending | None = None
+    reason: str | None = None
+    """Why a session was cancelled: `closed` or `lease-expired`."""
+    finished_at: float | None = None
+    purge_at: float | None = None
+    """When the tombstone goes; None while the session lives."""
+    steps_executed: int = 0
+
+    def renew(self, now: float) -> None:
+        """Begin the lease anew."""
+        self.active_at = now
+        self.expires_at = now + self.lease_ttl_s
+
+    def is_expired(self, now: float) -> bool:
+        """Whether the lease is over; a running step keeps it."""
+        return now >= self.expires_at and self.running is None and self.state in ("open", "ended")
+
+    def forget(self) -> None:
+        """Free what only a living session needs."""
+        self.replies.forget()
+        self.played.clear()
+        self.rewards.clear()
+        self.observation, self.info, self.tools = "", {}, None
+
+
+def lease_view(session: Session, clock: Clock) -> dict[str, Any]:
+    """The `lease` member of replies."""
+    ttl_s = session.lease_ttl_s
+    shown = int(ttl_s) if ttl_s.is_integer() else ttl_s
+    return {"ttl_s": shown, "expires_at": clock.stamp(session.expires_at)}
+
+
+def session_view(session: Session, clock: Clock) -> dict[str, Any]:
+    """The session object of create, fork and GET."""
+    living = session.state in ("open", "ended")
+    view: dict[str, Any] = {
+        "session_id": session.id,
+        "env": session.origin.env,
+        "task_id": session.origin.task_id,
+        "seed": session.origin.seed,
+        "state": session.state,
+        "turn": session.turn,
+    }
+    if living:
+        view |= {"observation": session.observation, "info": session.info, "reward": session.reward}
+        view |= {"tools": session.tools, "lease": lease_view(session, clock)}
+    return view | {
+        "total_reward": session.total_reward,
+        "terminated": session.terminated,
+        "truncated": session.truncated,
+        "max_turns": session.max_turns,
+        "format": session.format,
+        "parent": session.parent,
+        "labels": session.labels,
+        "created_at": clock.stamp(session.created_at),
+        "env_version": session.env_version,
+        "data_version": session.data_version,
+        "failure": session.failure,
+        "outcome": session.outcome,
+        "reason": session.reason,
+    }
+
+
+def account_view(session: Session, clock: Clock) -> dict[str, Any]:
+    """The session object with its accounting, as GET has it."""
+    until = clock.now() if session.finished_at is None else session.finished_at
+    return session_view(session, clock) | {
+        "steps_executed": session.steps_executed,
+        "last_activity_at": clock.stamp(session.active_at),
+        "wall_s": round(until - session.created_at, 6),
+    }
+
+
+def history_view(session: Session) -> list[dict[str, Any]]:
+    """The turns whose replies are stored, oldest first; a fork's begin with its parent's."""
+    rows: list[dict[str, Any]] = []
+    for turn, stored in enumerate(session.replies.stored, session.replies.first):
+        reply = json.loads(stored)
+        members = ("observation", "reward", "terminated", "truncated", "info")
+        row = {"turn": turn, "action": session.played[turn - 1]}
+        rows.append(row | {member: reply[member] for member in members})
+    return rows

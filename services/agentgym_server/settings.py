@@ -1,0 +1,75 @@
+"""What a server may be told: addresses, tokens, limits. Every default is one of the wire format's."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from agentgym_envs.core import Record
+
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+
+Seconds = Annotated[float, Field(gt=0)]
+Count = Annotated[int, Field(ge=1)]
+
+
+class ServerSettings(Record):
+    """Settings of one server."""
+
+    host: str = "127.0.0.1"
+    """The address it is bound to; on a loopback address, foreign `Host` and `Origin` headers are refused."""
+    token: str | None = None
+    """Secret with scope `admin`: everything. None: no authentication, for loopback addresses only."""
+    trainer_token: str | None = None
+    """Secret with scope `trainer`: everything but operation."""
+    agent_token: str | None = None
+    """Secret with scope `agent`: steps of a session whose id it knows."""
+    insecure_no_auth: bool = False
+    """Allow an address beyond loopback without a token."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Names that `Host` and `Origin` may carry besides the loopback ones."""
+    workers: Annotated[int, Field(ge=1)] | None = None
+    """Worker processes for all environments; None: for the blocking ones only, as many as fit the machine."""
+
+    max_sessions: Count = 1024
+    """Open sessions at one time; beyond, creation gets 503 `capacity`."""
+    lease_ttl_s: Seconds = 600.0
+    """Lease of a session whose creator names none."""
+    max_lease_ttl_s: Seconds = 86400.0
+    tombstone_s: Seconds = 600.0
+    """How long a session that is gone still says so."""
+    idempotency_s: Seconds = 600.0
+    """How long an `Idempotency-Key` is remembered."""
+    step_deadline_s: Seconds = 60.0
+    """Longest time for one step; beyond, its worker is killed."""
+    reset_deadline_s: Seconds = 120.0
+    """Longest time for the reset that creates or forks a session."""
+    max_queue: Count = 1024
+    """Operations that may wait for one worker; beyond, 503 `overloaded`."""
+    stored_replies: Count = 64
+    """Replies of a session that are kept whatever their size."""
+    stored_reply_bytes: Annotated[int, Field(ge=0)] = 1 << 20
+    """Bytes of replies of a session beyond which the oldest go, down to `stored_replies`."""
+    retained_sessions: Count = 16384
+    """Ended sessions that nobody closed; beyond, the oldest expire before their lease does."""
+
+    max_body_bytes: Count = 1 << 20
+    max_url_bytes: Count = 8192
+    max_head_bytes: Count = 16384
+    max_action_chars: Count = 65536
+    max_batch_items: Count = 256
+    head_timeout_s: Seconds = 10.0
+    body_timeout_s: Seconds = 30.0
+    keep_alive_s: Seconds = 75.0
+    drain_s: Annotated[float, Field(ge=0)] = 10.0
+    """After SIGTERM: how long open sessions may go on before the server stops."""
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach the server."""
+        return is_loopback(self.host)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address, without port, names this machine only."""
+    name = host.strip("[]").lower()
+    return name in LOOPBACK_NAMES or (name.startswith("127.") and name.replace(".", "").isdigit())

@@ -1,0 +1,175 @@
+"""Worlds for tests and benchmarks of servers: `Echo` does nothing, `Mischief` whatever must not happen.
+
+They live here, not beside the tests, since a worker process must be able to import them.
+"""
+
+import asyncio
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from agentgym_envs.core import Environment, Observation, StepResult, Task, TaskNotFound
+
+
+class Echo(Environment[Task]):
+    """Repeats every action; `stop` terminates with reward 1, any other action earns 0.125.
+
+    The state is the list of actions, so that an episode that got another one's actions shows it.
+    """
+
+    name = "echo"
+    max_turns = 8
+    blocking = False
+    forkable = True
+    difficulties = ("easy", "hard")
+    episodes = 3
+    """Tasks of each split."""
+
+    def __init__(self) -> None:
+        self._said: list[str] = []
+        self._seed = 0
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Two splits."""
+        return ("train", "test")
+
+    def tasks(self, split: str, difficulty: str | None = None) -> Sequence[Task]:
+        """Easy and hard tasks in turn."""
+        if split not in self.splits:
+            raise TaskNotFound(split)
+        if difficulty not in (None, *self.difficulties):
+            raise ValueError(difficulty)
+        every = [self.task(f"{split}/{index}") for index in range(self.episodes)]
+        return [task for task in every if difficulty in (None, task.difficulty)]
+
+    def task(self, task_id: str) -> Task:
+        """`train/0`, `train/1`, ..."""
+        split, _, index = task_id.partition("/")
+        if split not in self.splits or index not in map(str, range(self.episodes)):
+            raise TaskNotFound(task_id)
+        return Task(
+            env=self.name,
+            id=task_id,
+            split=split,
+            instruction=f"Say stop. This is episode {index}.",
+            kind="chat",
+            difficulty=self.difficulties[int(index) % 2],
+        )
+
+    def reset(self, task: Task, seed: int) -> Observation:
+        """Forget what was said."""
+        self._said, self._seed = [], seed
+        return Observation(text=f"{task.instruction} Seed {seed}.", actions=("say", "stop"))
+
+    def step(self, action: str) -> StepResult:
+        """Say it back."""
+        self._said.append(action)
+        text = f"{len(self._said)}: {' '.join(self._said)}"
+        if action == "stop":
+            return StepResult(observation=Observation(text=text), reward=1.0, terminated=True)
+        return StepResult(observation=Observation(text=text, actions=("say", "stop")), reward=0.125)
+
+    def expert(self, task: Task) -> list[str]:
+        """Just stop."""
+        return ["stop"]
+
+    def snapshot(self) -> object:
+        """The actions so far."""
+        return (tuple(self._said), self._seed)
+
+    def restore(self, snapshot: object) -> None:
+        """Continue from such actions."""
+        said, self._seed = cast("tuple[tuple[str, ...], int]", snapshot)
+        self._said = list(said)
+
+
+class Mischief(Echo):
+    """Breaks on command: `exit`, `kill`, `raise`, `hang`, `nan`, `lie`, `pid`; plays in a worker."""
+
+    name = "mischief"
+    blocking = True
+    forkable = False
+
+    def step(self, action: str) -> StepResult:
+        """Do as told."""
+        misdeeds: dict[str, Callable[[], object]] = {
+            "exit": lambda: os._exit(3),
+            "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
+            "raise": _raise,
+            "hang": lambda: time.sleep(3600),
+            "print": lambda: os.write(1, b"noise\n"),
+        }
+        if action in misdeeds:
+            misdeeds[action]()
+        if action == "nan":
+            return StepResult(observation=Observation(text="not a number"), reward=float("nan"))
+        if action == "lie":
+            return StepResult(observation=Observation(text="no JSON"), info={"value": object()})
+        if action == "pid":
+            return StepResult(observation=Observation(text=str(os.getpid())))
+        return super().step(action)
+
+
+def _raise() -> None:
+    raise RuntimeError("told to raise, at /secret/path")
+
+
+class CheapMischief(Mischief):
+    """The same on the event loop; do not tell it to hang, exit or kill."""
+
+    name = "cheap-mischief"
+    blocking = False
+
+
+class Slow(Environment[Task]):
+    """Waits without blocking: an action is a number of seconds."""
+
+    name = "slow"
+    max_turns = 100
+    blocking = False
+    deterministic = False
+
+    def __init__(self) -> None:
+        self._echo = Echo()
+        self._steps = 0
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Those of `Echo`."""
+        return self._echo.splits
+
+    def tasks(self, split: str, difficulty: str | None = None) -> Sequence[Task]:
+        """Those of `Echo`."""
+        return self._echo.tasks(split, difficulty)
+
+    def task(self, task_id: str) -> Task:
+        """One of `Echo`."""
+        return self._echo.task(task_id)
+
+    async def reset(self, task: Task, seed: int) -> Observation:
+        """Begin."""
+        self._steps = 0
+        await asyncio.sleep(0)
+        return self._echo.reset(task, seed)
+
+    async def step(self, action: str) -> StepResult:
+        """Wait so many seconds."""
+        self._steps += 1
+        await asyncio.sleep(float(action))
+        return StepResult(observation=Observation(text=f"step {self._steps}"))
+
+
+class Broken(Echo):
+    """Can be built in the server, for the catalogue, but in no worker."""
+
+    name = "broken"
+    blocking = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        if multiprocessing.parent_process() is not None:
+            raise RuntimeError("the data of this world is missing")

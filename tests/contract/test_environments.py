@@ -1,0 +1,260 @@
+"""Every registered environment keeps the contract, and the check notices each way of breaking it."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from agentgym_envs import registry
+from agentgym_envs.core import Observation, StepResult
+from agentgym_envs.guess import Guess, GuessTask
+from agentgym_envs.testing import CHECKS, HOSTILE, Report, check_environment
+
+
+def violations(report: Report, check: str) -> tuple[str, ...]:
+    return next(result.violations for result in report.results if result.name == check)
+
+
+@pytest.mark.parametrize("name", registry.REGISTRY)
+def test_a_registered_environment_keeps_the_contract(name: str) -> None:
+    report = check_environment(lambda: registry.make(name), tasks_per_split=2, rows_per_split=12)
+    assert report.passed, "\n".join(report.lines())
+    assert report.env == name
+    assert {result.name for result in report.results} == set(CHECKS)
+    assert all(result.cases > 0 for result in report.results if result.name not in {"fork", "expert"})
+
+
+def test_the_report_counts_what_was_looked_at() -> None:
+    lines = check_environment(Guess).lines()
+    assert lines[0] == "ok    facts       1 checked"
+    assert f"ok    hostile     {2 * len(HOSTILE)} checked" in lines
+    assert "ok    expert      8 checked" in lines  # all eight numbers: 4 + 2 + 2
+
+
+class BadFacts(Guess):
+    max_turns = 0
+
+
+class SameIds(Guess):
+    def tasks(self, split: str, difficulty: str | None = None) -> Sequence[GuessTask]:
+        return [task.model_copy(update={"id": "guess-1"}) for task in super().tasks(split, difficulty)]
+
+
+class AcceptsAnySplit(Guess):
+    def tasks(self, split: str, difficulty: str | None = None) -> Sequence[GuessTask]:
+        return super().tasks(split if split in self.splits else "train", difficulty)
+
+
+class SameContent(Guess):
+    """Test has its own ids, but the secrets of train."""
+
+    def tasks(self, split: str, difficulty: str | None = None) -> Sequence[GuessTask]:
+        tasks = super().tasks(split, difficulty)
+        return [task.model_copy(update={"secret": 5}) for task in tasks] if split == "test" else tasks
+
+    def task(self, task_id: str) -> GuessTask:
+        found = super().task(task_id)
+        return next(task for task in self.tasks(found.split) if task.id == task_id)
+
+
+class SameEpisode(SameContent):
+    """As above, hidden by a field that differs: only the expert's episode shows it."""
+
+    def tasks(self, split: str, difficulty: str | None = None) -> Sequence[GuessTask]:
+        tasks = super().tasks(split, difficulty)
+        return [task.model_copy(update={"kind": task.id}) for task in tasks]
+
+
+class Remembers(Guess):
+    """A counter of episodes survives `reset`."""
+
+    episodes = 0
+
+    def reset(self, task: GuessTask, seed: int) -> Observation:
+        self.episodes += 1
+        self.secret = task.secret
+        return Observation(text=f"Make a guess. This is episode {self.episodes}.")
+
+
+class SharesState(Guess):
+    """The secret lives in the class: the instance reset last decides for all."""
+
+    shared = 0
+
+    def reset(self, task: GuessTask, seed: int) -> Observation:
+        type(self).shared = task.secret
+        return Observation(text="Make a guess.")
+
+    def step(self, action: str) -> StepResult:
+        self.secret = type(self).shared
+        return super().step(action)
+
+
+class ClosesAll(Guess):
+    """Closing one instance closes what all of them use."""
+
+    open = True
+
+    def reset(self, task: GuessTask, seed: int) -> Observation:
+        type(self).open = True
+        self.secret = task.secret
+        return Observation(text="Make a guess.")
+
+    def step(self, action: str) -> StepResult:
+        return super().step(action) if type(self).open else StepResult(observation=Observation(text="?"))
+
+    def close(self) -> None:
+        type(self).open = False
+
+
+class ConvertsBlindly(Guess):
+    """`int` refuses a megabyte of digits, and everything that is no number."""
+
+    def step(self, action: str) -> StepResult:
+        return super().step(str(int(action)))
+
+
+class EchoesHalfCharacters(Guess):
+    """The answer holds a lone surrogate, which no reply can carry."""
+
+    def step(self, action: str) -> StepResult:
+        return StepResult(observation=Observation(text=f"You said {action[:9]}\ud83e"))
+
+
+class RewardsTwice(Guess):
+    """Half a reward for any number at all, on top of the whole one."""
+
+    def step(self, action: str) -> StepResult:
+        result = super().step(action)
+        return result.model_copy(update={"reward": result.reward + 0.5})
+
+
+class RewardsNothingAtAll(Guess):
+    def step(self, action: str) -> StepResult:
+        return super().step(action).model_copy(update={"reward": float("nan")})
+
+
+class ClosesOnce(Guess):
+    closed = False
+
+    def close(self) -> None:
+        if self.closed:
+            raise RuntimeError("closed already")
+        self.closed = True
+
+
+class SnapshotForgets(Guess):
+    """The snapshot lacks a part of the state: the number of hints given."""
+
+    hints = 0
+
+    def reset(self, task: GuessTask, seed: int) -> Observation:
+        self.hints = 0
+        self.secret = task.secret
+        return Observation(text="Make a guess.")
+
+    def step(self, action: str) -> StepResult:
+        self.hints += 1
+        result = super().step(action)
+        text = f"{result.observation.text} ({self.hints})"
+        return result.model_copy(update={"observation": Observation(text=text)})
+
+
+class ExpertIsWrong(Guess):
+    def expert(self, task: GuessTask) -> list[str]:
+        return [str(task.secret + 1)]
+
+
+class ExpertIsSlow(Guess):
+    def expert(self, task: GuessTask) -> list[str]:
+        return ["9"] * 4 + [str(task.secret)]
+
+
+class PaysForSilence(Guess):
+    """An empty answer wins, against the declaration that silence earns 0."""
+
+    def step(self, action: str) -> StepResult:
+        return super().step(action or str(self.secret))
+
+
+class DeclaresTooMuch(Guess):
+    baselines = {"idle": (0.0, 0.0), "spray": (0.9, 1.0)}  # noqa: RUF012 - a class fact
+
+
+BROKEN: list[tuple[type[Guess], str, str]] = [
+    (BadFacts, "facts", "max_turns is 0"),
+    (SameIds, "tasks", "id 'guess-1' occurs twice"),
+    (AcceptsAnySplit, "tasks", "an unknown split raises nothing, not TaskNotFound"),
+    (SameContent, "splits", "'guess-3' of 'test' has the content of 'guess-5' of 'train'"),
+    (SameEpisode, "splits", "'guess-3' of 'test' has the expert's episode of 'guess-5' of 'train'"),
+    (Remembers, "determinism", "an instance that played before gives another episode"),
+    (SharesState, "isolation", "stepping one in between changes the other"),
+    (ClosesAll, "isolation", "stepping one in between changes the other"),
+    (ConvertsBlindly, "hostile", "1 MB of a digit: raised ValueError"),
+    (EchoesHalfCharacters, "hostile", "the result cannot be written as JSON"),
+    (RewardsTwice, "returns", "return 2.0 outside (0.0, 1.0)"),
+    (RewardsNothingAtAll, "returns", "the reward nan is not finite"),
+    (ClosesOnce, "close", "the second close before any episode raised RuntimeError: closed already"),
+    (SnapshotForgets, "fork", "restored in the same instance, equal actions go on differently"),
+    (ExpertIsWrong, "expert", "the expert earns 0"),
+    (ExpertIsSlow, "expert", "the expert needs 5 actions; max_turns is 4"),
+    (PaysForSilence, "baselines", "idle earns 1.000 on average of 8 tasks; declared is 0.0 to 0.0"),
+    (DeclaresTooMuch, "baselines", "spray earns 0.375 on average of 8 tasks; declared is 0.9 to 1.0"),
+]
+
+
+@pytest.mark.parametrize(
+    ("environment", "check", "message"), BROKEN, ids=lambda value: getattr(value, "__name__", "")
+)
+def test_a_broken_environment_is_caught(environment: type[Guess], check: str, message: str) -> None:
+    found = violations(check_environment(environment), check)
+    assert any(message in violation for violation in found), found
+
+
+def test_every_check_has_an_environment_that_breaks_it() -> None:
+    assert {check for _, check, _ in BROKEN} == set(CHECKS)
+
+
+class Waits(Guess):
+    """Waits for another party, as a world with a judge does."""
+
+    async def reset(self, task: GuessTask, seed: int) -> Observation:  # type: ignore[override] - coroutines are allowed
+        await asyncio.sleep(0)
+        return Guess.reset(self, task, seed)
+
+    async def step(self, action: str) -> StepResult:  # type: ignore[override] - coroutines are allowed
+        await asyncio.sleep(0)
+        return Guess.step(self, action)
+
+
+def test_an_environment_of_coroutines_is_checked_as_well() -> None:
+    report = check_environment(Waits)
+    assert report.passed, report.lines()
+
+
+def test_an_environment_that_cannot_be_made_is_a_finding() -> None:
+    def broken() -> Any:
+        raise OSError("no data")
+
+    report = check_environment(broken)
+    assert report.lines() == ["FAIL  draw        0 checked", "      - raised OSError: no data"]
+
+
+def test_a_slow_answer_to_a_hostile_action_is_caught() -> None:
+    report = check_environment(Guess, step_limit_s=0.0)  # nothing is that fast
+    assert all("more than 0.0 s" in violation for violation in violations(report, "hostile"))
+    assert violations(report, "hostile")
+
+
+def test_the_mean_of_a_sample_may_differ_by_chance_but_that_of_all_tasks_may_not() -> None:
+    few = check_environment(Guess, tasks_per_split=1)  # guess-1, guess-4, guess-3: spray finds two of three
+    assert violations(few, "baselines") == ()
+    assert violations(check_environment(lambda: _declaring(0.374)), "baselines") != ()
+
+
+def _declaring(spray: float) -> Guess:
+    class Declares(Guess):
+        baselines = {"idle": (0.0, 0.0), "spray": (spray, spray)}  # noqa: RUF012 - a class fact
+
+    return Declares()

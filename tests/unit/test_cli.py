@@ -1,0 +1,235 @@
+"""What a user of the command line sees: results, one line for each error, exit codes."""
+
+import errno
+import json
+from pathlib import Path
+
+import pytest
+
+from agentevol.cli import main
+from agentevol.cli.failures import EXPECTED, failure
+from agentevol.cli.trajectories import printable, transcript
+from agentevol.errors import ConfigError, EnvironmentFault, RunStopped
+from agentgym_store.records import Failed, Sample, Terminated, Trajectory, Turn
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of a command."""
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    captured = capsys.readouterr()
+    code = ended.value.code
+    assert isinstance(code, int)
+    return code, captured.out, captured.err
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("AGENTEVOL_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("AGENTEVOL_TOKEN", raising=False)
+    return tmp_path / "home"
+
+
+def test_environments_are_listed_for_scripts(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "envs", "list", "--json")
+    assert (code, err) == (0, "")
+    assert {"alfworld", "guess"} <= {entry["name"] for entry in json.loads(out)}
+
+
+def test_a_checked_environment_is_reported_for_scripts(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "envs", "check", "guess", "--json")
+    (report,) = json.loads(out)
+    assert (code, report["env"], report["passed"]) == (0, "guess", True)
+    assert report["results"][0] == {"name": "facts", "cases": 1, "violations": []}
+
+
+def test_a_broken_environment_gives_exit_code_1(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agentgym_envs.guess.Guess.max_turns", 0)
+    code, out, _ = run(capsys, "envs", "check", "guess")
+    assert code == 1
+    assert "guess: BREAKS the contract" in out
+    assert "      - max_turns is 0; it must be at least 1" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "line"),
+    [
+        (["envs", "check", "gues"], 2, "error: environment: no environment named 'gues'; there are: "),
+        (["envs", "chek"], 2, "error: usage: No such command 'chek'."),
+        (["envs", "list", "--jsn"], 2, "error: usage: No such option: --jsn"),
+        (["bench", "nothing"], 2, "error: usage: Invalid value"),
+        (["data", "import", "webshop", "."], 2, "error: usage: Invalid value"),
+        (
+            ["data", "import", "alfworld", "no/such"],
+            1,
+            "error: system: no such file or folder: no/such; check",
+        ),
+        (["trajectories", "stats", "no/such"], 1, "error: store: there is no table of trajectories at "),
+        (
+            ["envs", "up", "guess", "--option", "dialect=put"],
+            2,
+            "error: usage: Invalid value: 'dialect=put' is not",
+        ),
+        (
+            ["envs", "up", "guess", "--option", "alfworld.a=1"],
+            2,
+            "error: usage: Invalid value: --option names",
+        ),
+    ],
+)
+def test_an_error_is_one_line_on_stderr(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, line: str
+) -> None:
+    got, out, err = run(capsys, *arguments)
+    assert got == code
+    assert err.startswith(line)
+    assert err.count("\n") == 1
+    assert out == ""
+
+
+def test_an_empty_token_is_no_open_door(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENTEVOL_TOKEN", " ")
+    code, _, err = run(capsys, "envs", "up", "guess")
+    assert (code, err[:41]) == (2, "error: usage: Invalid value: the token is")
+
+
+def test_debug_shows_the_traceback_before_the_line(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "envs", "check", "gues", "--debug")
+    assert code == 2
+    assert err.startswith("Traceback (most recent call last):\n")
+    assert err.splitlines()[-1].startswith("error: environment: no environment named 'gues'")
+
+
+def test_nothing_imported_is_said_and_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "data", "verify", "--json") == (0, "{}\n", "")
+    code, out, _ = run(capsys, "data", "list", "--json")
+    assert (code, json.loads(out)["data"]) == (0, {"alfworld": None})
+
+
+def test_a_broken_manifest_is_one_line(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    (home / "alfworld").mkdir(parents=True)
+    (home / "alfworld" / "manifest.json").write_text("{")
+    code, _, err = run(capsys, "data", "list")
+    assert code == 2
+    assert err.endswith("manifest.json is broken; import the data of alfworld again\n")
+
+
+@pytest.mark.parametrize(
+    ("cause", "line", "code"),
+    [
+        (ConfigError("unknown key 'a.b'"), "error: configuration: unknown key 'a.b'", 2),
+        (RunStopped("6 of 100 episodes failed"), "error: run stopped: 6 of 100 episodes failed", 1),
+        (EnvironmentFault("worker-lost", "gone"), "error: environment: worker-lost: gone", 1),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "runs/a"),
+            "error: system: No space left on device: runs/a; free some space or choose another folder",
+            1,
+        ),
+        (
+            OSError(errno.EADDRINUSE, "Address already in use"),
+            "error: system: Address already in use; choose another port, or 0 for any that is free",
+            1,
+        ),
+        (
+            ModuleNotFoundError("No module named 'polars'", name="polars"),
+            "error: missing package: polars; pip install 'agentevol[store]'",
+            1,
+        ),
+        (KeyboardInterrupt(), "error: interrupted", 130),
+        (
+            ZeroDivisionError("two\nlines"),
+            "error: internal: ZeroDivisionError: two lines; --debug shows where",
+            1,
+        ),
+    ],
+)
+def test_each_kind_of_failure_has_its_line_and_code(cause: BaseException, line: str, code: int) -> None:
+    assert failure(cause) == (line, code)
+
+
+def test_every_expected_exception_exists() -> None:
+    from importlib import import_module
+
+    for expected in EXPECTED:
+        assert issubclass(getattr(import_module(expected.module), expected.name), Exception)
+
+
+def episode(**changes: object) -> Trajectory:
+    sample = Sample(text="4", prompt_ids=(1, 2), token_ids=(3,), logprobs=(-0.5,), policy_version=1)
+    fields = {
+        "id": "run/1/guess-4/0",
+        "run": "run",
+        "iteration": 1,
+        "purpose": "explore",
+        "env": "guess",
+        "env_version": "1",
+        "data_version": "1",
+        "task_id": "guess-4",
+        "split": "valid",
+        "instruction": "Find the number.",
+        "seed": 7,
+        "attempt": 0,
+        "policy": "checkpoint-1",
+        "initial_observation": "Make a guess.",
+        "turns": (Turn(action="4\x1b[2J", observation="Right.", reward=1.0, sample=sample),),
+        "ending": Terminated(),
+        "started_at": "2025-01-01T00:00:00Z",
+        "wall_s": 0.25,
+    }
+    return Trajectory.model_validate({**fields, **changes})
+
+
+def test_an_episode_is_printed_turn_by_turn() -> None:
+    assert "\n".join(transcript(episode())).splitlines() == [
+        "run/1/guess-4/0: guess guess-4 (task, seed 7)",
+        "policy checkpoint-1, iteration 1, explore, 0.2 s",
+        "",
+        "Find the number.",
+        "",
+        "Make a guess.",
+        "",
+        "  1> 4\\x1b[2J  [1 tokens]  reward 1",
+        "Right.",
+        "",
+        "terminated; return 1",
+    ]
+
+
+def test_a_failed_episode_has_no_return() -> None:
+    last = list(transcript(episode(ending=Failed(failure="worker-lost", detail="killed"))))[-1]
+    assert last == "\nfailed, failure worker-lost, detail killed; return none"
+
+
+def test_what_a_model_says_cannot_steer_the_terminal() -> None:
+    assert printable("a\x1b]0;owned\x07\u202eb\nc é 中") == "a\\x1b]0;owned\\x07\\u202eb\nc é 中"
+
+
+def test_the_table_of_a_run_is_read(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    store = pytest.importorskip("agentgym_store.store")
+    table = store.Store.open(tmp_path / "run" / "trajectories")
+    episodes = [
+        episode(),
+        episode(id="run/1/guess-8/0", task_id="guess-8", ending=Failed(failure="transport")),
+    ]
+    table.append(episodes, commit={"run": "run", "iteration": "1"})
+    folder = str(tmp_path / "run")
+    code, out, _ = run(capsys, "trajectories", "stats", folder, "--json")
+    total = json.loads(out)["total"]
+    assert (code, total["episodes"], total["scored"], total["successes"]) == (0, 2, 1, 1)
+    assert (
+        run(capsys, "trajectories", "show", folder, "guess-4", "--json")[1]
+        == episode().model_dump_json(indent=2) + "\n"
+    )
+    code, _, err = run(capsys, "trajectories", "show", folder, "run/")
+    assert (code, err) == (
+        2,
+        "error: configuration: 2 episodes are named 'run/'; give one id; for example 'run/1/guess-4/0'\n",
+    )
+    out_file = tmp_path / "out.jsonl"
+    assert run(capsys, "trajectories", "export", folder, str(out_file), "--format", "sft")[0] == 0
+    assert len(out_file.read_text().splitlines()) == 1  # a failed episode is not exported to train on
+    assert run(capsys, "trajectories", "export", folder, str(out_file))[0] == 1  # nothing is overwritten

@@ -1,0 +1,77 @@
+from pathlib import Path
+
+import pytest
+
+from agentevol.config import RunConfig, load, validated
+from agentevol.errors import ConfigError
+
+
+def test_overrides_win_over_the_file_and_the_file_over_the_defaults(tmp_path: Path):
+    file = tmp_path / "run.toml"
+    file.write_text('iterations = 3\n[explore]\ntasks = 7\nsamples = 2\n[environment]\nname = "guess"\n')
+    config = load(file, ["explore.tasks=9", "learn.learning_rate=2e-5"])
+    assert (config.iterations, config.explore.tasks, config.explore.samples) == (3, 9, 2)
+    assert config.learn.learning_rate == 2e-5
+    assert config.environment.name == "guess"
+
+
+def test_a_section_given_in_part_keeps_the_runs_own_defaults_for_the_rest():
+    assert load(None, ["learn.epochs=1"]).learn.learning_rate == RunConfig().learn.learning_rate
+    assert load(None, ["learn.epochs=1"]).learn.epochs == 1
+
+
+@pytest.mark.parametrize(
+    ("override", "complaint"),
+    [
+        ("lern.epochs=2", "unknown key 'lern'"),
+        ("learn.epoch=2", "unknown key 'learn.epoch'"),
+        ("learn.epochs=two", "learn.epochs"),
+        ("explore.tasks=0", "explore.tasks"),
+        ("select.rule=best", "select.rule"),
+        ("learn.algorithm=gpo", "gpo"),
+        ("nonsense", "key.path=value"),
+        ("seed.x=1", "seed"),
+    ],
+)
+def test_a_bad_override_is_named(override: str, complaint: str):
+    with pytest.raises(ConfigError, match=complaint):
+        load(None, [override])
+
+
+def test_a_setting_without_effect_is_refused():
+    with pytest.raises(ConfigError, match="no effect"):
+        load(None, ["demonstrations.tasks=5", "select.merge=none"])
+
+
+def test_the_resolved_configuration_is_a_valid_input(tmp_path: Path):
+    config = load(None, ["seed=3", "explore.difficulty=null", "environment.options.dialect=put"])
+    file = tmp_path / "config.toml"
+    file.write_text(config.to_toml())
+    again = load(file)
+    assert again == config
+
+
+def test_none_survives_the_way_through_the_file(tmp_path: Path):
+    file = tmp_path / "config.toml"
+    file.write_text(load(None, ["explore.difficulty=null"]).to_toml())
+    assert load(file).explore.difficulty is None
+
+
+@pytest.mark.parametrize(("text", "complaint"), [("a = ", "TOML"), ("[explore]\ntask = 1", "explore.task")])
+def test_a_bad_file_is_named(tmp_path: Path, text: str, complaint: str):
+    file = tmp_path / "run.toml"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=complaint):
+        load(file)
+
+
+def test_a_missing_file_is_named(tmp_path: Path):
+    with pytest.raises(ConfigError, match=r"nowhere\.toml"):
+        load(tmp_path / "nowhere.toml")
+
+
+def test_official_data_choose_their_own_splits():
+    official = validated({"environment": {"data": "official"}})
+    assert (official.explore_split, official.evaluate_split) == ("official_train", "valid_unseen")
+    assert official.validate_split == "valid_seen"
+    assert (RunConfig().explore_split, RunConfig().evaluate_split) == ("train", "test")

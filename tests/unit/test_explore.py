@@ -1,0 +1,167 @@
+import asyncio
+from collections import Counter
+from dataclasses import replace
+
+import httpx
+import pytest
+
+from agentevol.engines.scripted import scripted_policy
+from agentevol.explore import EpisodeRequest, play, play_all
+from agentevol.protocols import ContextFull, Conversation
+from agentgym_client import EnvClient
+from agentgym_envs.core import Observation, StepResult
+from agentgym_envs.formats import FORMATS
+from agentgym_envs.guess import Guess
+from agentgym_server.app import create_app
+from agentgym_server.settings import ServerSettings
+from agentgym_store.records import Failed, Sample, Terminated, Truncated
+
+PLAIN = FORMATS["plain"]
+
+
+class Clumsy(Guess):
+    """Raises when 7 is guessed."""
+
+    def step(self, action: str) -> StepResult:
+        if action == "7":
+            raise RuntimeError("a bug of the world")
+        return super().step(action)
+
+
+class Counting:
+    """Guesses 1, 2, 3, ... ; what it says has made-up tokens."""
+
+    name, version = "counting", 4
+
+    def __init__(self) -> None:
+        self.released: list[str] = []
+
+    async def act(self, conversation: Conversation, seed: int) -> Sample:
+        guess = len(conversation.samples) + 1
+        return Sample(text=str(guess), prompt_ids=(1,), token_ids=(guess,), logprobs=(-0.5,), policy_version=4)
+
+    def release(self, conversation_id: str) -> None:
+        self.released.append(conversation_id)
+
+
+class Wordy(Counting):
+    async def act(self, conversation: Conversation, seed: int) -> Sample:
+        if len(conversation.samples) == 2:
+            raise ContextFull
+        return await super().act(conversation, seed)
+
+
+def request(number: int, **changes: object) -> EpisodeRequest:
+    plain = EpisodeRequest(
+        id=f"e{number}",
+        run="r",
+        iteration=1,
+        purpose="explore",
+        env="guess",
+        task_id=f"guess-{number}",
+        split="train",
+        kind="",
+        difficulty="",
+        instruction="",
+        seed=number,
+        attempt=0,
+    )
+    return replace(plain, **changes)
+
+
+def client(world=Guess, **settings) -> EnvClient:
+    app = create_app({"guess": world}, settings=ServerSettings(**settings))
+    return EnvClient("http://127.0.0.1:1", transport=httpx.ASGITransport(app), patience_s=5.0)
+
+
+async def test_an_episode_is_recorded_turn_by_turn():
+    policy = Counting()
+    async with client() as world:
+        played = await play(world, policy, request(2), PLAIN)
+    assert isinstance(played.ending, Terminated)
+    assert [turn.action for turn in played.turns] == ["1", "2"]
+    assert [turn.observation for turn in played.turns] == ["Go higher than 1.", "Right."]
+    assert [turn.reward for turn in played.turns] == [0.0, 1.0]
+    assert (played.policy, played.turns[1].sample.policy_version) == ("counting", 4)
+    assert policy.released == ["e2"]
+
+
+async def test_the_turn_limit_truncates_and_the_reward_so_far_counts():
+    async with client() as world:
+        played = await play(world, Counting(), request(8), PLAIN)
+    assert played.ending == Truncated(limit="max_turns")
+    assert len(played.turns) == Guess.max_turns
+    assert played.total_reward == 0.0
+
+
+async def test_a_full_context_truncates():
+    async with client() as world:
+        played = await play(world, Wordy(), request(8), PLAIN)
+    assert played.ending == Truncated(limit="context")
+    assert len(played.turns) == 2
+
+
+async def test_a_bug_of_the_world_is_a_failure_without_a_return():
+    async with client(Clumsy) as world:
+        played = await play(world, scripted_policy("expert", lambda _: ["7"]), request(2), PLAIN)
+    assert isinstance(played.ending, Failed)
+    assert played.ending.failure == "internal"
+    assert played.total_reward is None
+
+
+async def test_an_unknown_task_and_a_dead_server_are_failures_with_their_kinds():
+    async with client() as world:
+        unknown = await play(world, Counting(), request(2, task_id="guess-99"), PLAIN)
+    async with EnvClient("http://127.0.0.1:9", retries=0) as nowhere:
+        unreachable = await play(nowhere, Counting(), request(2), PLAIN)
+    assert unknown.ending.failure == "task-not-found"
+    assert unreachable.ending.failure == "transport"
+
+
+async def test_a_broken_policy_fails_only_its_own_episode():
+    plans = {"guess-1": ["1"], "guess-2": None, "guess-3": ["1", "3"]}
+    policy = scripted_policy("expert", plans.get)
+    async with client() as world:
+        found = [t async for t in play_all(world, policy, [request(n) for n in (1, 2, 3)], PLAIN, concurrency=2)]
+    assert Counter(t.ending.kind for t in found) == {"terminated": 2, "failed": 1}
+
+
+async def test_every_request_is_answered_once_and_never_more_than_so_many_play_at_a_time():
+    at_once = most = 0
+
+    class Slow(Counting):
+        async def act(self, conversation: Conversation, seed: int) -> Sample:
+            nonlocal at_once, most
+            at_once += 1
+            most = max(most, at_once)
+            await asyncio.sleep(0)
+            at_once -= 1
+            return await super().act(conversation, seed)
+
+    requests = [request(1 + n % 4, id=f"e{n}") for n in range(40)]
+    async with client(max_sessions=7) as world:
+        found = [t async for t in play_all(world, Slow(), requests, PLAIN, concurrency=7)]
+    assert sorted(t.id for t in found) == sorted(r.id for r in requests)
+    assert 2 <= most <= 7
+
+
+async def test_a_server_with_fewer_places_than_episodes_is_waited_for():
+    requests = [request(1 + n % 4, id=f"e{n}") for n in range(12)]
+    async with client(max_sessions=2) as world:
+        found = [t async for t in play_all(world, Counting(), requests, PLAIN, concurrency=8)]
+    assert Counter(t.ending.kind for t in found) == {"terminated": 12}
+
+
+@pytest.mark.parametrize("text", ["", "a" * 70_000, "\x00\x1b", "4"])
+async def test_whatever_a_model_says_the_episode_has_an_ending(text: str):
+    async with client() as world:
+        played = await play(world, scripted_policy("expert", lambda _: [text] * 4), request(4), PLAIN)
+    assert played.ending.kind in ("terminated", "truncated", "failed")
+    assert (played.total_reward == 1.0) == (text == "4")
+
+
+def test_an_observation_is_what_the_guess_world_gives():
+    # counter-test of the literal texts above: the world itself says them
+    world = Guess()
+    world.reset(world.task("guess-2"), seed=0)
+    assert world.step("1").observation == Observation(text="Go higher than 1.")

@@ -1,0 +1,189 @@
+from math import isnan
+
+import numpy as np
+import pytest
+
+from agentevol.errors import ConfigError
+from agentevol.learn.batches import demonstration, first_fit, fit, pack, sequences
+from agentevol.protocols import Message, TrainingSequence
+from agentgym_store.records import Failed, Sample, Terminated, Trajectory, Turn
+
+
+def sample(prompt_ids: tuple[int, ...], token_ids: tuple[int, ...], logprobs: tuple[float, ...]) -> Sample:
+    return Sample(text="", prompt_ids=prompt_ids, token_ids=token_ids, logprobs=logprobs, policy_version=0)
+
+
+def episode(
+    *samples: Sample | None, ending: object = Terminated(), actions: tuple[str, ...] = ()
+) -> Trajectory:
+    names = actions or ("go",) * len(samples)
+    turns = [
+        Turn(action=name, observation=f"after {name}", reward=0.0, sample=said)
+        for name, said in zip(names, samples, strict=True)
+    ]
+    return Trajectory.model_validate(
+        {
+            "id": "e1", "run": "r", "iteration": 1, "purpose": "explore", "env": "x", "env_version": "1",
+            "data_version": "1", "task_id": "t", "split": "train", "instruction": "", "seed": 0, "attempt": 0,
+            "policy": "p", "initial_observation": "start", "turns": turns, "ending": ending,
+            "started_at": "2026-01-01T00:00:00Z", "wall_s": 0.0,
+        }
+    )  # fmt: skip
+
+
+def row(length: int, weight: float = 1.0, trained: int = 1, name: str = "row") -> TrainingSequence:
+    mask = np.zeros(length, dtype=np.bool_)
+    mask[length - trained :] = True
+    return TrainingSequence(
+        np.arange(length, dtype=np.int32), mask, np.full(length, np.nan, np.float32), weight, name
+    )
+
+
+JOINED = (sample((5, 6, 7), (8, 9), (-0.5, -1.0)), sample((5, 6, 7, 8, 9, 3, 4), (8, 2), (-0.25, -2.0)))
+
+
+def test_turns_that_extend_each_other_become_one_row_masked_where_sampled():
+    (joined,) = sequences(episode(*JOINED), weight=0.5)
+    assert joined.token_ids.tolist() == [5, 6, 7, 8, 9, 3, 4, 8, 2]
+    assert joined.mask.tolist() == [False, False, False, True, True, False, False, True, True]
+    assert joined.rollout_logp[joined.mask].tolist() == [-0.5, -1.0, -0.25, -2.0]
+    assert np.isnan(joined.rollout_logp[~joined.mask]).all()
+    assert (joined.weight, joined.trajectory_id) == (0.5, "e1")
+
+
+def test_a_prompt_that_rewrites_history_begins_a_new_row():
+    rewritten = sample((5, 6, 7, 8, 1, 3, 4), (8, 2), (-0.25, -2.0))  # 9 became 1
+    first, second = sequences(episode(JOINED[0], rewritten), weight=1.0)
+    assert first.token_ids.tolist() == [5, 6, 7, 8, 9]
+    assert first.mask.tolist() == [False, False, False, True, True]
+    assert second.token_ids.tolist() == [5, 6, 7, 8, 1, 3, 4, 8, 2]
+    assert second.mask.tolist() == [False] * 7 + [True, True]
+
+
+def test_a_prompt_shorter_than_what_was_said_begins_a_new_row():
+    first, second = sequences(episode(JOINED[0], sample((5, 6, 7, 8), (9,), (-1.0,))), weight=1.0)
+    assert first.token_ids.tolist() == [5, 6, 7, 8, 9]
+    assert second.token_ids.tolist() == [5, 6, 7, 8, 9]
+    assert second.mask.tolist() == [False] * 4 + [True]
+
+
+@pytest.mark.parametrize(
+    ("trajectory", "reason"),
+    [
+        (episode(JOINED[0], None), "no sample in turn 1"),
+        (episode(*JOINED, ending=Failed(failure="worker-lost")), "failed"),
+        (episode(sample((), (8,), (-1.0,))), "empty prompt"),
+    ],
+)
+def test_what_cannot_be_learnt_from_is_refused(trajectory: Trajectory, reason: str):
+    with pytest.raises(ConfigError, match=reason):
+        sequences(trajectory, weight=1.0)
+
+
+def test_an_episode_without_turns_has_no_rows():
+    assert sequences(episode(), weight=1.0) == []
+
+
+class Letters:
+    """One token per letter; 1 ends an action, 2 begins one."""
+
+    def prompt(self, messages: list[Message]) -> list[int]:
+        return [ord(letter) for message in messages for letter in message.content] + [2]
+
+    def extend(self, previous_ids: list[int], observation: str) -> list[int]:
+        assert previous_ids[-1] == 1  # the action ended
+        return [*map(ord, observation), 2]
+
+    def action_ids(self, text: str) -> list[int]:
+        return [*map(ord, text), 1]
+
+
+def test_a_demonstration_learns_actions_with_their_end_and_nothing_else():
+    shown = demonstration(episode(None, None, actions=("a", "b")), Letters(), weight=2.0)
+    expected = [*map(ord, "start"), 2, ord("a"), 1, *map(ord, "after a"), 2, ord("b"), 1]
+    assert shown.token_ids.tolist() == expected
+    assert [expected[index] for index in shown.mask.nonzero()[0]] == [ord("a"), 1, ord("b"), 1]
+    assert np.isnan(shown.rollout_logp).all()  # no engine sampled it
+    assert shown.weight == 2.0
+
+
+def test_a_demonstration_may_open_with_other_messages():
+    shown = demonstration(
+        episode(None), Letters(), 1.0, opening=[Message("system", "s"), Message("user", "u")]
+    )
+    assert shown.token_ids.tolist() == [ord("s"), ord("u"), 2, ord("g"), ord("o"), 1]
+
+
+@pytest.mark.parametrize("trajectory", [episode(), episode(None, ending=Failed(failure="internal"))])
+def test_an_episode_that_shows_nothing_is_no_demonstration(trajectory: Trajectory):
+    with pytest.raises(ConfigError, match="demonstrates nothing"):
+        demonstration(trajectory, Letters(), weight=1.0)
+
+
+def test_rows_end_after_their_last_trained_token():
+    mask = np.array([False, True, False, True, False, False])
+    long = TrainingSequence(np.arange(6, dtype=np.int32), mask, np.arange(6, dtype=np.float32), 1.0, "e")
+    (kept,) = fit([long], max_tokens=4).rows
+    assert kept.token_ids.tolist() == [0, 1, 2, 3]
+    assert kept.mask.tolist() == [False, True, False, True]
+    assert kept.rollout_logp.tolist() == [0, 1, 2, 3]
+
+
+def test_rows_that_cannot_be_trained_on_are_counted_by_reason():
+    fitting = fit([row(4), row(9), row(8), row(4, trained=0), row(4, weight=0.0), row(9)], max_tokens=8)
+    assert [len(kept.token_ids) for kept in fitting.rows] == [4, 8]
+    assert (fitting.dropped_overflow, fitting.dropped_empty, fitting.dropped_weightless) == (2, 1, 1)
+
+
+def test_overflow_may_be_an_error():
+    assert len(fit([row(8)], 8, "error").rows) == 1
+    with pytest.raises(ConfigError, match="9 tokens, more than 8"):
+        fit([row(8), row(9)], 8, "error")
+
+
+@pytest.mark.parametrize("weight", [-0.1, float("nan"), float("inf")])
+def test_weights_are_finite_and_not_negative(weight: float):
+    with pytest.raises(ConfigError, match="weight"):
+        fit([row(4, weight=weight)], 8)
+
+
+def test_the_first_token_is_never_learnt():
+    with pytest.raises(ConfigError, match="first token"):
+        fit([row(4, trained=4)], 8)
+
+
+def test_packed_rows_lie_end_to_end_with_positions_of_their_own():
+    (batch,) = pack([row(2, 0.5, name="a"), row(3, 2.0, name="b")], max_tokens=5, seed=1)
+    by_row = {index: (batch.row == index) for index in (0, 1)}
+    assert batch.token_ids[by_row[0]].tolist() == [0, 1]
+    assert batch.token_ids[by_row[1]].tolist() == [0, 1, 2]
+    assert batch.position_ids[by_row[1]].tolist() == [0, 1, 2]
+    assert batch.mask[by_row[1]].tolist() == [False, False, True]
+    assert batch.weight[by_row[0]].tolist() == [0.5, 0.5]
+    assert batch.weight[by_row[1]].tolist() == [2.0, 2.0, 2.0]
+    assert batch.cu_seqlens.tolist() in ([0, 2, 5], [0, 3, 5])
+    assert batch.lengths == tuple(batch.cu_seqlens.diff().tolist())
+    assert all(isnan(value) for value in batch.rollout_logp.tolist())
+
+
+def test_packing_holds_every_row_once_fills_batches_and_follows_its_seed():
+    lengths = [3, 7, 5, 2, 8, 4, 6, 5]  # 40 tokens
+    rows = [row(length) for length in lengths]
+    packings = [pack(rows, max_tokens=10, seed=seed) for seed in (3, 3, 4)]
+    orders = [[batch.row.unique_consecutive().tolist() for batch in packing] for packing in packings]
+    assert sorted(index for order in orders[0] for index in order) == list(range(8))
+    assert all(sum(lengths[index] for index in order) <= 10 for order in orders[0])
+    assert len(orders[0]) <= 6
+    assert orders[0] == orders[1]
+    assert orders[0] != orders[2]
+
+
+def test_a_row_takes_the_first_batch_with_room():
+    lengths = np.array([6, 5, 4, 5, 1])
+    assert first_fit(lengths, np.arange(5), max_tokens=10) == [[0, 2], [1, 3], [4]]
+    assert first_fit(lengths, np.array([4, 3, 2, 1, 0]), max_tokens=10) == [[4, 3, 2], [1], [0]]
+
+
+def test_a_row_longer_than_a_batch_is_an_error():
+    with pytest.raises(ConfigError, match="11 tokens does not fit"):
+        pack([row(11)], max_tokens=10, seed=0)

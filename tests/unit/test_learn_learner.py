@@ -1,0 +1,290 @@
+from math import isnan, log
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import Qwen2Config, Qwen2ForCausalLM
+
+from agentevol.errors import ConfigError, RunStopped
+from agentevol.learn.batches import NothingToLearn, packed
+from agentevol.learn.checkpoints import load_model, read_lineage
+from agentevol.learn.config import LearnConfig, LoraConfig
+from agentevol.learn.learner import SFTLearner, learning_rate_factor, plan
+from agentevol.learn.scoring import score
+from agentevol.protocols import Checkpoint, TrainingSequence
+
+VOCABULARY = 12
+FAST = LearnConfig(learning_rate=1e-2, batch_tokens=400, micro_batch_tokens=200, device="cpu", threads=1)
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
+    torch.manual_seed(0)
+    config = Qwen2Config(
+        vocab_size=VOCABULARY,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        tie_word_embeddings=False,
+        max_position_embeddings=64,
+    )
+    path = tmp_path_factory.mktemp("learner") / "start"
+    Qwen2ForCausalLM(config).save_pretrained(path)
+    (path / "tokenizer.json").write_text("{}", encoding="utf-8")
+    return Checkpoint(path, version=4)
+
+
+def copies(count: int, seed: int = 0, weight: float = 1.0) -> list[TrainingSequence]:
+    """Three letters, a separator, the same three letters: the second half is learnt."""
+    random = np.random.default_rng(seed)
+    mask = np.array([False] * 4 + [True] * 3)
+    rows = []
+    for number in range(count):
+        letters = random.integers(0, VOCABULARY - 1, 3)
+        token_ids = np.array([*letters, VOCABULARY - 1, *letters], dtype=np.int32)
+        rows.append(
+            TrainingSequence(token_ids, mask, np.full(7, np.nan, np.float32), weight, f"copy-{number}")
+        )
+    return rows
+
+
+def weights(path: Path) -> dict[str, torch.Tensor]:
+    return load_model(path).state_dict()
+
+
+def difference(one: Path, other: Path) -> float:
+    ours, theirs = weights(one), weights(other)
+    return max((ours[name] - theirs[name]).abs().max().item() for name in ours)
+
+
+def mean_nll(path: Path, rows: list[TrainingSequence]) -> float:
+    with torch.no_grad():
+        return -score(load_model(path), packed(rows, range(len(rows)))).logp_N.mean().item()
+
+
+def test_it_learns_to_copy_and_reports_what_it_did(start: Checkpoint, tmp_path: Path):
+    seen: list[tuple[int, int, float]] = []
+    learner = SFTLearner(FAST.model_copy(update={"epochs": 8}), lambda *step: seen.append(step))
+    report = learner.learn(start, copies(600), tmp_path / "new", seed=0, table_version=9)
+    figures = report.metrics
+    assert report.checkpoint == Checkpoint(tmp_path / "new", 5)
+    assert figures["loss_first"] == pytest.approx(log(VOCABULARY), abs=0.3)  # nearly uniform at the start
+    assert mean_nll(tmp_path / "new", copies(50, seed=1)) < 0.2  # unseen letters
+    assert figures["ppl"] < 1.3
+    assert figures["rows"] == 600
+    assert figures["tokens_trained"] == 600 * 8 * 3
+    assert figures["mask_fraction"] == pytest.approx(3 / 7)
+    assert figures["effective_sample_size"] == pytest.approx(600)
+    assert figures["steps"] == 88  # 57 rows of 7 tokens fit into 400, so 11 batches in each of 8 epochs
+    assert [step for step, _, _ in seen] == list(range(1, 89))
+    assert seen[-1][1:] == (88, figures["loss_last"])
+    lineage = read_lineage(tmp_path / "new")
+    assert lineage is not None
+    assert (lineage.version, lineage.parent_version, lineage.table_version) == (5, 4, 9)
+    assert lineage.metrics["logp_gap"] is None  # demonstrations: there is no engine to agree with
+    assert (tmp_path / "new" / "tokenizer.json").exists()
+
+
+def test_shuffled_answers_teach_nothing(start: Checkpoint, tmp_path: Path):
+    random = np.random.default_rng(3)
+    shuffled = []
+    for row in copies(600):
+        token_ids = row.token_ids.copy()
+        token_ids[4:] = random.integers(0, VOCABULARY - 1, 3)
+        shuffled.append(TrainingSequence(token_ids, row.mask, row.rollout_logp, 1.0, row.trajectory_id))
+    SFTLearner(FAST.model_copy(update={"epochs": 2})).learn(start, shuffled, tmp_path / "new", seed=0)
+    assert mean_nll(tmp_path / "new", copies(50, seed=1)) > 2.0
+
+
+def test_equal_seeds_give_equal_weights_and_others_do_not(start: Checkpoint, tmp_path: Path):
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        SFTLearner(FAST).learn(start, copies(120), tmp_path / name, seed)
+    assert difference(tmp_path / "a", tmp_path / "b") == 0.0
+    assert difference(tmp_path / "a", tmp_path / "c") > 1e-4
+
+
+def test_the_size_of_micro_batches_changes_rounding_only(start: Checkpoint, tmp_path: Path):
+    rows = [*copies(60, weight=2.0), *copies(60, seed=1)]
+    for name, micro, batch in (("whole", 400, 400), ("tiny", 8, 400), ("other", 400, 200)):
+        sizes = {"micro_batch_tokens": micro, "batch_tokens": batch, "learning_rate": 1e-3}
+        SFTLearner(FAST.model_copy(update=sizes)).learn(start, rows, tmp_path / name, 0)
+    assert difference(tmp_path / "whole", tmp_path / "tiny") < 1e-4
+    assert difference(tmp_path / "whole", tmp_path / "other") > 1e-3  # optimiser batches do matter
+
+
+def test_a_duplicated_data_set_has_the_same_loss(start: Checkpoint, tmp_path: Path):
+    config = FAST.model_copy(update={"batch_tokens": 10_000})
+    once = SFTLearner(config).learn(start, copies(20), tmp_path / "once", 0).metrics
+    twice = SFTLearner(config).learn(start, copies(20) * 2, tmp_path / "twice", 0).metrics
+    assert once["loss_first"] == pytest.approx(twice["loss_first"], abs=1e-5)
+
+
+def test_weights_decide_what_is_learnt(start: Checkpoint, tmp_path: Path):
+    good, bad = copies(100), copies(100, seed=7)
+    for row in bad:
+        row.token_ids[4:] = 0
+    heavy = [
+        *copies(100, weight=1.0),
+        *(TrainingSequence(r.token_ids, r.mask, r.rollout_logp, 0.0, "") for r in bad),
+    ]
+    report = SFTLearner(FAST).learn(start, heavy, tmp_path / "weighted", 0)
+    SFTLearner(FAST).learn(start, good, tmp_path / "good", 0)
+    assert report.metrics["rows_dropped_weightless"] == 100
+    assert difference(tmp_path / "weighted", tmp_path / "good") == 0.0
+
+
+def test_the_gap_is_zero_for_the_models_own_log_probabilities_and_not_otherwise(
+    start: Checkpoint, tmp_path: Path
+):
+    rows = copies(30)
+    with torch.no_grad():
+        own = score(load_model(start.path), packed(rows, range(30))).logp_N.reshape(30, 3).numpy()
+    for row, logp in zip(rows, own, strict=True):
+        row.rollout_logp[row.mask] = logp
+    same = SFTLearner(FAST).learn(start, [*copies(5, 9), *rows], tmp_path / "same", 0).metrics
+    assert same["logp_gap"] == pytest.approx(0.0, abs=1e-5)
+    for row in rows:
+        row.rollout_logp[row.mask] -= 0.5
+    shifted = SFTLearner(FAST).learn(start, [*copies(5, 9), *rows], tmp_path / "shifted", 0).metrics
+    assert shifted["logp_gap"] == pytest.approx(0.5, abs=1e-5)
+    assert isnan(SFTLearner(FAST).learn(start, copies(5), tmp_path / "shown", 0).metrics["logp_gap"])
+
+
+def test_adapters_are_merged_into_an_ordinary_checkpoint(start: Checkpoint, tmp_path: Path):
+    lora = LoraConfig(rank=4, alpha=8, targets=("q_proj", "v_proj"))
+    config = FAST.model_copy(update={"lora": lora, "epochs": 3})
+    report = SFTLearner(config).learn(start, copies(200), tmp_path / "new", 0)
+    before, after = weights(start.path), weights(tmp_path / "new")
+    assert before.keys() == after.keys()
+    changed = {name.split(".")[-2] for name in before if not torch.equal(before[name], after[name])}
+    assert changed == {"q_proj", "v_proj"}
+    delta = after["model.layers.0.self_attn.q_proj.weight"] - before["model.layers.0.self_attn.q_proj.weight"]
+    assert int(torch.linalg.matrix_rank(delta, rtol=1e-4)) <= 4
+    assert report.metrics["loss_last"] < report.metrics["loss_first"]
+    assert mean_nll(tmp_path / "new", copies(200)) < mean_nll(start.path, copies(200))
+
+
+@pytest.mark.parametrize(
+    "change", [{"dtype": "bf16"}, {"gradient_checkpointing": True}, {"options": {"dft": True}}]
+)
+def test_other_ways_to_train_learn_too(start: Checkpoint, tmp_path: Path, change: dict):
+    SFTLearner(FAST.model_copy(update=change)).learn(start, copies(300), tmp_path / "new", 0)
+    assert mean_nll(tmp_path / "new", copies(50, seed=1)) < 2.35  # ln 12 = 2.48 at the start
+
+
+def test_gradient_checkpointing_changes_nothing(start: Checkpoint, tmp_path: Path):
+    for name, on in (("on", True), ("off", False)):
+        config = FAST.model_copy(update={"gradient_checkpointing": on})
+        SFTLearner(config).learn(start, copies(60), tmp_path / name, 0)
+    assert difference(tmp_path / "on", tmp_path / "off") < 1e-6
+
+
+def test_weights_can_be_saved_in_half_precision(start: Checkpoint, tmp_path: Path):
+    SFTLearner(FAST.model_copy(update={"save_dtype": "bf16"})).learn(start, copies(10), tmp_path / "half", 0)
+    SFTLearner(FAST).learn(start, copies(10), tmp_path / "full", 0)
+    half, full = ((tmp_path / name / "model.safetensors").stat().st_size for name in ("half", "full"))
+    assert half < 0.6 * full
+
+
+def poisoned(start: Checkpoint, folder: Path) -> Checkpoint:
+    model = load_model(start.path)
+    with torch.no_grad():
+        model.lm_head.weight[0, 0] = float("nan")
+    model.save_pretrained(folder)
+    return Checkpoint(folder, 0)
+
+
+def test_a_loss_that_is_not_a_number_stops_before_anything_is_saved(
+    start: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("agentevol.learn.learner.check_packing", lambda _: None)
+    with pytest.raises(RunStopped, match=r"diverged in step 1 of \d+: loss nan"):
+        SFTLearner(FAST).learn(poisoned(start, tmp_path / "bad"), copies(20), tmp_path / "new", 0)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_start_that_is_not_finite_is_refused(start: Checkpoint, tmp_path: Path):
+    with pytest.raises(ConfigError, match="not finite"):
+        SFTLearner(FAST).learn(poisoned(start, tmp_path / "bad"), copies(20), tmp_path / "new", 0)
+
+
+def test_nothing_to_learn_from_says_why(start: Checkpoint, tmp_path: Path):
+    for rows, message in (([], "from 0 rows"), (copies(2, weight=0.0), "2 of weight 0")):
+        with pytest.raises(NothingToLearn, match=message):
+            SFTLearner(FAST).learn(start, rows, tmp_path / "new", 0)
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "rows", "message"),
+    [
+        ({}, copies(2, weight=-1.0), "weight -1.0"),
+        ({"micro_batch_tokens": 6, "overflow": "error"}, copies(2), "7 tokens, more than 6"),
+        ({"device": "no-such-device"}, copies(2), "no device"),
+        ({"lora": LoraConfig(targets=("no_such_module",))}, copies(2), "lora.targets"),
+    ],
+)
+def test_unusable_input_is_refused(
+    start: Checkpoint, tmp_path: Path, change: dict, rows: list[TrainingSequence], message: str
+):
+    with pytest.raises(ConfigError, match=message):
+        SFTLearner(FAST.model_copy(update=change)).learn(start, rows, tmp_path / "new", 0)
+
+
+def test_token_ids_of_another_tokenizer_are_refused(start: Checkpoint, tmp_path: Path):
+    rows = copies(2)
+    rows[1].token_ids[0] = VOCABULARY
+    with pytest.raises(ConfigError, match="copy-1 has token ids outside"):
+        SFTLearner(FAST).learn(start, rows, tmp_path / "new", 0)
+
+
+def test_an_existing_folder_is_never_overwritten(start: Checkpoint, tmp_path: Path):
+    with pytest.raises(ConfigError, match="exists already"):
+        SFTLearner(FAST).learn(start, copies(2), tmp_path, 0)
+
+
+def test_learning_leaves_torchs_generator_and_threads_alone(start: Checkpoint, tmp_path: Path):
+    torch.manual_seed(5)
+    state, threads = torch.get_rng_state(), torch.get_num_threads()
+    SFTLearner(FAST).learn(start, copies(5), tmp_path / "new", 0)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.get_num_threads() == threads
+
+
+def test_a_plan_takes_every_row_once_an_epoch_in_batches_that_fit():
+    rows = copies(10)
+    steps = plan(rows, batch_tokens=21, epochs=2, seed=0)
+    assert [len(step) for step in steps] == [3, 3, 3, 1] * 2
+    first, second = ([index for step in epoch for index in step] for epoch in (steps[:4], steps[4:]))
+    assert sorted(first) == sorted(second) == list(range(10))
+    assert first != second
+    assert [len(step) for step in plan(rows, batch_tokens=1, epochs=1, seed=0)] == [1] * 10
+
+
+def test_learning_rates_by_hand():
+    def factors(schedule: str) -> list[float]:
+        return [learning_rate_factor(step, 6, 2, schedule) for step in range(6)]
+
+    assert factors("linear") == pytest.approx([1 / 3, 2 / 3, 1, 0.75, 0.5, 0.25])
+    assert factors("cosine") == pytest.approx(
+        [1 / 3, 2 / 3, 1, 0.5 + 0.5 * 0.5**0.5, 0.5, 0.5 - 0.5 * 0.5**0.5]
+    )
+    assert factors("constant") == pytest.approx([1 / 3, 2 / 3, 1, 1, 1, 1])
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"learning_rte": 1.0},
+        {"algorithm": "sftt"},
+        {"options": {"dtf": True}},
+        {"betas": (0.9, 1.0)},
+        {"epochs": 0},
+    ],
+)
+def test_misspelt_and_senseless_settings_are_errors(setting: dict):
+    with pytest.raises(ValueError, match=next(iter(setting))[:5] + "|sftt|dtf"):
+        LearnConfig.model_validate(setting)

@@ -1,0 +1,43 @@
+"""Action formats: what is found in an agent's message."""
+
+import pytest
+
+from agentgym_envs.formats import FORMATS, render_react, split_react
+
+
+@pytest.mark.parametrize(
+    ("message", "thought", "action"),
+    [
+        ("Thought:\nLook around.\n\nAction:\nlook", "Look around.", "look"),
+        ("Thought: a Action: one Action: two", "a Action: one", "two"),
+        ("Action: look</s>", "", "look"),
+        ("I think.\nAction:look", "I think.", "look"),
+        ("Thought: a Thought: b Action: c", "a", "c"),
+        ("Thought:\nNo action here", "No action here", ""),
+        ("search[red shoes]", "search[red shoes]", "search[red shoes]"),
+        (" click[Buy Now] </s>", "click[Buy Now]", "click[Buy Now]"),
+        ("Action:", "", ""),
+        ("", "", ""),
+        ("action: look", "action: look", ""),
+    ],
+)
+def test_react_splits_at_the_last_action(message: str, thought: str, action: str):
+    assert split_react(message) == (thought, action)
+    assert FORMATS["react"].parse(message) == action
+
+
+def test_react_renders_what_it_splits():
+    assert render_react("Why?", "look") == "Thought:\nWhy?\n\nAction:\nlook"
+    assert split_react(render_react("Why?\nWell.", "go to desk 1")) == ("Why?\nWell.", "go to desk 1")
+
+
+def test_plain_is_the_whole_message():
+    assert FORMATS["plain"].parse(" Action: look \n") == "Action: look"
+    assert FORMATS["plain"].instruction("alfworld") is None
+
+
+def test_react_says_how_to_answer():
+    instruction = FORMATS["react"].instruction("alfworld")
+    assert instruction is not None
+    assert "alfworld" in instruction
+    assert "Thought:\nyour thoughts.\n\nAction:\nyour next action" in instruction
