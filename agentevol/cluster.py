@@ -11,6 +11,7 @@ replacement.
 """
 
 import asyncio
+import logging
 import os
 import time
 from collections import deque
@@ -145,7 +146,7 @@ class Cluster:
                 num_cpus=None if settings.address else settings.cpus,
                 include_dashboard=False,
                 log_to_driver=False,
-                logging_level="ERROR",
+                logging_level=logging.ERROR,
                 configure_logging=True,
             )
         except (ConnectionError, RuntimeError) as cause:

@@ -15,7 +15,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from agentevol.errors import ConfigError
 from agentevol.learn.config import LearnConfig
 
-
 NULL = "null"
 """How None is written in files and overrides."""
 
@@ -65,9 +64,9 @@ class ExploreConfig(Section):
     """None is `train`, or `official_train` for official data."""
     difficulty: str | None = "medium"
     """Only tasks of this level; None draws from all."""
-    tasks: int = Field(default=240, ge=1)
+    tasks: int = Field(default=160, ge=1)
     """Tasks in an iteration; every iteration continues through the split where the last one ended."""
-    samples: int = Field(default=2, ge=1)
+    samples: int = Field(default=5, ge=1)
     """Episodes of every task: K."""
     temperature: float = Field(default=1.0, gt=0)
     max_new_tokens: int = Field(default=16, ge=1)
@@ -97,6 +96,11 @@ class SelectConfig(Section):
     """Drop episodes with the actions of one already taken of the same task."""
     max_turns: int | None = Field(default=None, ge=1)
     max_tokens: int | None = Field(default=None, ge=1)
+    turns: Literal["all", "valid", "fresh"] = "fresh"
+    """Which turns of a selected episode are learnt: all, those that the world could carry out, or of these
+    only the ones that did not repeat an earlier turn (same action, same answer). The others stay in the
+    context.
+    """
     weighting: Literal["binary", "reward", "softmax"] = "reward"
     """Weight of an episode in the loss: 1, its return (AgentEvol, arXiv:2406.04151), or a softmax in its
     group.
@@ -157,7 +161,7 @@ class RunConfig(Section):
     select: SelectConfig = SelectConfig()
     demonstrations: DemonstrationConfig = DemonstrationConfig()
     learn: LearnConfig = LearnConfig(
-        learning_rate=5e-4, batch_tokens=8192, micro_batch_tokens=8192, epochs=2, threads=2, betas=(0.9, 0.95)
+        learning_rate=5e-4, batch_tokens=8192, micro_batch_tokens=8192, epochs=3, threads=2, betas=(0.9, 0.95)
     )
     evaluate: EvaluateConfig = EvaluateConfig()
     ray: RayConfig = RayConfig()

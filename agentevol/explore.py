@@ -218,6 +218,6 @@ def _owned(doing: str) -> Generator[None, None, None]:
     try:
         yield
     except ServerProblem as problem:
-        raise EnvironmentFault(problem.kind, f"{doing}: {problem.detail}") from problem
+        raise EnvironmentFault(problem.failure, f"{doing}: {problem.detail}") from problem
     except EnvClientError as cause:
         raise TransportFault(f"{doing}: {cause}") from cause

@@ -8,9 +8,10 @@ first).
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from random import Random
+from typing import Literal
 
 from agentevol.config import SelectConfig
-from agentevol.learn.algorithms.weights import binary, reward, softmax
+from agentevol.learn.algorithms.weights import Floats, binary, reward, softmax
 from agentgym_store.records import Trajectory
 
 
@@ -112,7 +113,22 @@ def select(trajectories: Sequence[Trajectory], config: SelectConfig, seed: int) 
     return at_most_per_task(chosen, config.per_task) if config.per_task is not None else chosen
 
 
-def weights(trajectories: Sequence[Trajectory], config: SelectConfig) -> list[float]:
+def learnt_turns(trajectory: Trajectory, which: Literal["all", "valid", "fresh"]) -> list[bool]:
+    """Of each turn, whether its action is worth learning, though the episode as a whole was selected.
+
+    A won episode can hold actions that the world refused, and loops. To clone them is to learn the detour.
+    """
+    seen: set[tuple[str, str]] = set()
+    learnt: list[bool] = []
+    for turn in trajectory.turns:
+        step = (turn.action, turn.observation)
+        valid = not turn.info.get("invalid_action", False)
+        learnt.append(which == "all" or (valid and (which == "valid" or step not in seen)))
+        seen.add(step)
+    return learnt
+
+
+def weights(trajectories: Sequence[Trajectory], config: SelectConfig) -> Floats:
     """The weight of each selected episode in the loss (spec of each rule:
     `agentevol.learn.algorithms.weights`).
     """

@@ -22,7 +22,7 @@ from agentevol.progress import Progress
 from agentevol.protocols import Checkpoint, Sampling, TrainingSequence
 from agentevol.report.summary import EvaluationSummary, IterationSummary, RunSummary, best
 from agentevol.run_folder import RunFolder, append_metrics
-from agentevol.select import select, weights
+from agentevol.select import learnt_turns, select, weights
 from agentevol.tasks import EnvTask, list_tasks
 from agentgym_store.records import Trajectory
 from agentgym_store.store import Where
@@ -209,7 +209,13 @@ class Stages:
     def _rows(self, iteration: int, explored: Sequence[Trajectory]) -> list[TrainingSequence]:
         chosen = select(explored, self.config.select, self.config.seed * 1000 + iteration)
         pairs = zip(chosen, weights(chosen, self.config.select), strict=True)
-        return [row for trajectory, weight in pairs for row in sequences(trajectory, float(weight))]
+        return [
+            row
+            for trajectory, weight in pairs
+            for row in sequences(
+                trajectory, float(weight), learnt_turns(trajectory, self.config.select.turns)
+            )
+        ]
 
     def _demonstrations(self) -> list[TrainingSequence]:
         config = self.config

@@ -29,7 +29,7 @@ def list_tasks(
     first: int = 0,
     count: int | None = None,
 ) -> list[EnvTask]:
-    """`count` tasks of a split from number `first` on, going round at its end; None gives each of them once.
+    """`count` tasks of a split (at most each once; None: all) from number `first` on, going round at its end.
 
     Raises `ConfigError` for an unknown or empty split, `EnvironmentFault` or `TransportFault` for a server
     that fails.
@@ -48,7 +48,7 @@ async def _list(
                 raise ConfigError(
                     f"{environment} has no tasks in split {split!r} of difficulty {difficulty!r}"
                 )
-            wanted = total if count is None else count
+            wanted = total if count is None else min(count, total)
             offset = first % total
             while len(tasks) < wanted:
                 limit = min(PAGE, wanted - len(tasks), total - offset)

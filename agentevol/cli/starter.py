@@ -33,11 +33,15 @@ def build(
     from agentevol.starter.recipe import StarterRecipe, build
 
     recipe = StarterRecipe(seed=seed)
-    episodes = {level: max(1, round(count * scale)) for level, count in recipe.episodes.items()}
-    learn = recipe.learn.model_copy(update={"threads": threads})
+    recipe = replace(
+        recipe,
+        walkthroughs={level: max(1, round(count * scale)) for level, count in recipe.walkthroughs.items()},
+        searches={level: max(1, round(count * scale)) for level, count in recipe.searches.items()},
+        learn=recipe.learn.model_copy(update={"threads": threads}),
+    )
     progress = Progress()
     with progress.learning(0) as step:
-        report = build(replace(recipe, episodes=episodes, learn=learn), out, step)
+        report = build(recipe, out, step)
     figures = report.metrics
     progress.say(
         f"{out}: {figures['rows']:.0f} demonstrations, {figures['tokens_read']:.0f} tokens,"

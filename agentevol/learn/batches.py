@@ -87,12 +87,15 @@ class Fitting:
     """Rows of weight 0."""
 
 
-def sequences(trajectory: Trajectory, weight: float) -> list[TrainingSequence]:
+def sequences(
+    trajectory: Trajectory, weight: float, learnt: Sequence[bool] | None = None
+) -> list[TrainingSequence]:
     """The rows of an episode that a language model played; one, unless its template rewrote what came before.
 
     A turn whose prompt extends everything read and sampled so far continues the row, any other begins a new
-    one. Nothing is re-encoded. An episode without a turn has no rows. Raises `ConfigError` for scripted
-    turns, for failed or cancelled episodes and for turns sampled from an empty prompt.
+    one. Nothing is re-encoded. `learnt` says of each turn whether what was sampled is learnt (None: of all);
+    the others are context. An episode without a turn has no rows. Raises `ConfigError` for scripted turns,
+    for failed or cancelled episodes and for turns sampled from an empty prompt.
     """
     if trajectory.ending.kind in ("failed", "cancelled"):
         raise ConfigError(
@@ -108,7 +111,7 @@ def sequences(trajectory: Trajectory, weight: float) -> list[TrainingSequence]:
             raise ConfigError(f"episode {trajectory.id} sampled turn {number} from an empty prompt")
         if not rows or not rows[-1].continues(turn.sample.prompt_ids):
             rows.append(_Row())
-        rows[-1].add(turn.sample)
+        rows[-1].add(turn.sample, learnt=learnt is None or learnt[number])
     return [row.sequence(trajectory.id, weight) for row in rows if any(row.mask)]
 
 
@@ -157,10 +160,13 @@ class _Row:
         self.mask.extend([True] * len(token_ids))
         self.logp.extend(logp)
 
-    def add(self, sample: Sample) -> None:
+    def add(self, sample: Sample, *, learnt: bool) -> None:
         """Append what is new in the prompt of `sample`, then what it sampled."""
         self.read(sample.prompt_ids[len(self.token_ids) :])
-        self.say(sample.token_ids, sample.logprobs)
+        if learnt:
+            self.say(sample.token_ids, sample.logprobs)
+        else:
+            self.read(sample.token_ids)
 
     def sequence(self, trajectory_id: str, weight: float) -> TrainingSequence:
         """The finished row."""

@@ -14,17 +14,20 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import PreTrainedTokenizerFast, LlamaConfig, LlamaForCausalLM
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from agentevol.learn.batches import UNKNOWN
 from agentevol.learn.config import LearnConfig
 from agentevol.learn.learner import Progress, SFTLearner
 from agentevol.protocols import Checkpoint, LearnReport, Message, TrainingSequence
 from agentevol.rendering import ChatRenderer
-from agentevol.starter.tokenizer import PAD, word_tokenizer
+from agentevol.starter.tokenizer import END, PAD, word_tokenizer
 from agentgym_envs.core import Environment, Task
+from agentgym_envs.episodes import Episode, Player, follow
 from agentgym_envs.registry import make
 
+WALKTHROUGHS = {"small": 3_000, "medium": 1_500, "large": 1_000}
+SEARCHES = {"small": 7_000, "medium": 4_000, "large": 2_500}
 LEARN = LearnConfig(
     learning_rate=2e-3,
     betas=(0.9, 0.95),
@@ -61,16 +64,16 @@ class StarterRecipe:
     """Everything that decides what the starter becomes."""
 
     environment: str = "alfworld"
-    episodes: dict[str, int] = field(
-        default_factory=lambda: {"small": 14_000, "medium": 5_000, "large": 3_000}
-    )
-    """Difficulty -> demonstrations."""
+    walkthroughs: dict[str, int] = field(default_factory=lambda: dict(WALKTHROUGHS))
+    """Difficulty -> episodes of the expert, who knows where everything is and goes straight there."""
+    searches: dict[str, int] = field(default_factory=lambda: dict(SEARCHES))
+    """Difficulty -> episodes of the player who sees only texts, and so shows how to look for things."""
     first_task: int = 100_000
-    """Number of the first task of each difficulty: runs explore from task 0 on, so the starter has seen none
-    of theirs.
+    """Number of the first task of each difficulty: runs explore from task 0 on, so that the starter has seen
+    none of theirs.
     """
     vocabulary_episodes: int = 1_500
-    """Demonstrations of each difficulty whose words make the vocabulary."""
+    """Episodes of each difficulty whose words make the vocabulary."""
     vocabulary_texts: tuple[str, ...] = RARE_WORDS
     """Texts whose words are tokens whether or not they occur there."""
     shape: Shape = Shape()
@@ -78,57 +81,78 @@ class StarterRecipe:
     seed: int = 0
 
 
-Lines = list[tuple[str, str]]
-"""(action, observation) of every turn."""
-
-
 def build(recipe: StarterRecipe, out: Path, progress: Progress | None = None) -> LearnReport:
     """Make the starter in the new folder `out`. Raises `ConfigError` where it exists."""
-    world: Environment[Any] = make(recipe.environment)
-    tokenizer = word_tokenizer(_vocabulary(world, recipe))
+    players = Players(recipe)
+    tokenizer = word_tokenizer(_vocabulary(players, recipe))
     start = out.with_name(f".{out.name}.start")
     _fresh_model(recipe, tokenizer, start)
-    rows = list(demonstrations(world, recipe, ChatRenderer(tokenizer)))
+    rows = list(demonstrations(players, recipe, ChatRenderer(tokenizer)))
     try:
         report = SFTLearner(recipe.learn, progress).learn(Checkpoint(start, -1), rows, out, recipe.seed)
     finally:
         shutil.rmtree(start, ignore_errors=True)
+        players.close()
     (out / "recipe.json").write_text(
         json.dumps(asdict(recipe), indent=1, default=lambda value: value.model_dump())
     )
     return report
 
 
+class Players:
+    """The two demonstrators in one world."""
+
+    def __init__(self, recipe: StarterRecipe) -> None:
+        self._world: Environment[Any] = make(recipe.environment)
+        self._player = Player()
+        self._seed = recipe.seed
+
+    def walkthrough(self, difficulty: str, number: int) -> tuple[str, Episode] | None:
+        """Task id and episode of the expert."""
+        task = self._task(difficulty, number)
+        return self._played(task, self._world.expert(task))
+
+    def search(self, difficulty: str, number: int) -> tuple[str, Episode] | None:
+        """Task id and episode of the player who sees only texts; None where it lost."""
+        task = self._task(difficulty, number)
+        return self._played(task, self._world.demonstrate(task, self._seed + number))
+
+    def close(self) -> None:
+        """End the world."""
+        self._player.close()
+        self._world.close()
+
+    def _task(self, difficulty: str, number: int) -> Task:
+        return self._world.tasks("train", difficulty)[number]
+
+    def _played(self, task: Task, actions: list[str] | None) -> tuple[str, Episode] | None:
+        if actions is None:
+            return None
+        return task.id, self._player.play(self._world, task, follow(actions), seed=self._seed)
+
+
 def demonstrations(
-    world: Environment[Any], recipe: StarterRecipe, renderer: ChatRenderer
+    players: Players, recipe: StarterRecipe, renderer: ChatRenderer
 ) -> Iterator[TrainingSequence]:
-    """A row for every demonstration that was won; only the player's actions are learnt."""
+    """A row for every demonstration; only the player's actions are learnt. No task is shown twice."""
     encode = _remembering(renderer)
-    for difficulty, count in recipe.episodes.items():
-        tasks = world.tasks("train", difficulty)
-        for number in range(recipe.first_task, recipe.first_task + count):
-            played = _play(world, tasks[number], recipe.seed + number)
-            if played is not None:
-                yield _row(tasks[number].id, *played, renderer, encode)
-
-
-def _play(world: Environment[Any], task: Task, seed: int) -> tuple[str, Lines] | None:
-    """First observation and turns of a demonstration; None where the player lost."""
-    actions = world.demonstrate(task, seed)
-    if actions is None:
-        return None
-    first = world.reset(task, seed).text
-    return first, [(action, world.step(action).observation.text) for action in actions]
+    first = dict.fromkeys((*recipe.walkthroughs, *recipe.searches), recipe.first_task)
+    for play, counts in ((players.walkthrough, recipe.walkthroughs), (players.search, recipe.searches)):
+        for difficulty, count in counts.items():
+            numbers = range(first[difficulty], first[difficulty] + count)
+            first[difficulty] += count
+            played = (play(difficulty, number) for number in numbers)
+            yield from (_row(*one, renderer, encode) for one in played if one is not None)
 
 
 def _row(
-    name: str, first: str, lines: Lines, renderer: ChatRenderer, encode: Callable[[str, bool], list[int]]
+    name: str, episode: Episode, renderer: ChatRenderer, encode: Callable[[str, bool], list[int]]
 ) -> TrainingSequence:
-    token_ids = renderer.prompt([Message("user", first)])
+    token_ids = renderer.prompt([Message("user", episode.first.text)])
     mask = [False] * len(token_ids)
-    for number, (action, _) in enumerate(lines):
+    for number, action in enumerate(episode.actions):
         if number > 0:
-            heard = encode(lines[number - 1][1], False)
+            heard = encode(episode.results[number - 1].observation.text, False)
             token_ids += heard
             mask += [False] * len(heard)
         said = encode(action, True)
@@ -151,15 +175,15 @@ def _remembering(renderer: ChatRenderer) -> Callable[[str, bool], list[int]]:
     return encode
 
 
-def _vocabulary(world: Environment[Any], recipe: StarterRecipe) -> Iterator[str]:
+def _vocabulary(players: Players, recipe: StarterRecipe) -> Iterator[str]:
     yield from recipe.vocabulary_texts
-    for difficulty in recipe.episodes:
-        tasks = world.tasks("train", difficulty)
+    for difficulty in {**recipe.walkthroughs, **recipe.searches}:
         for number in range(recipe.vocabulary_episodes):
-            played = _play(world, tasks[number], number)
+            played = players.walkthrough(difficulty, number)
             if played is not None:
-                yield played[0]
-                yield from (text for line in played[1] for text in line)
+                yield played[1].first.text
+                yield from played[1].actions
+                yield from (result.observation.text for result in played[1].results)
 
 
 def _fresh_model(recipe: StarterRecipe, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
@@ -173,8 +197,8 @@ def _fresh_model(recipe: StarterRecipe, tokenizer: PreTrainedTokenizerFast, fold
         intermediate_size=shape.intermediate,
         max_position_embeddings=shape.context,
         tie_word_embeddings=False,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.convert_tokens_to_ids(PAD),
+        eos_token_id=tokenizer.get_vocab()[END],
+        pad_token_id=tokenizer.get_vocab()[PAD],
         bos_token_id=None,
     )
     with torch.random.fork_rng(devices=[]):

@@ -60,14 +60,18 @@ def test_the_held_out_combinations_are_asked_nowhere_else():
         assert not seen & held_out
 
 
-@pytest.mark.parametrize("place", [("train", "tiny", 0), ("night", "small", 0), ("test", "small", 200), ("test", "small", -1)])
+@pytest.mark.parametrize(
+    "place", [("train", "tiny", 0), ("night", "small", 0), ("test", "small", 200), ("test", "small", -1)]
+)
 def test_an_unknown_game_is_a_lookup_error(place: tuple[str, str, int]):
     with pytest.raises(LookupError):
         generator.game(*place)
 
 
 def test_the_searcher_wins_most_rooms_by_reading_alone():
-    wins = [play(World(parse(game)), Random(number), 30) for number, game in enumerate(games("valid", "medium"))]
+    wins = [
+        play(World(parse(game)), Random(number), 30) for number, game in enumerate(games("valid", "medium"))
+    ]
     assert sum(commands is not None for commands in wins) >= 36  # 98 % of 400 on another occasion
 
 

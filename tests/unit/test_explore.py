@@ -38,7 +38,9 @@ class Counting:
 
     async def act(self, conversation: Conversation, seed: int) -> Sample:
         guess = len(conversation.samples) + 1
-        return Sample(text=str(guess), prompt_ids=(1,), token_ids=(guess,), logprobs=(-0.5,), policy_version=4)
+        return Sample(
+            text=str(guess), prompt_ids=(1,), token_ids=(guess,), logprobs=(-0.5,), policy_version=4
+        )
 
     def release(self, conversation_id: str) -> None:
         self.released.append(conversation_id)
@@ -122,7 +124,9 @@ async def test_a_broken_policy_fails_only_its_own_episode():
     plans = {"guess-1": ["1"], "guess-2": None, "guess-3": ["1", "3"]}
     policy = scripted_policy("expert", plans.get)
     async with client() as world:
-        found = [t async for t in play_all(world, policy, [request(n) for n in (1, 2, 3)], PLAIN, concurrency=2)]
+        found = [
+            t async for t in play_all(world, policy, [request(n) for n in (1, 2, 3)], PLAIN, concurrency=2)
+        ]
     assert Counter(t.ending.kind for t in found) == {"terminated": 2, "failed": 1}
 
 

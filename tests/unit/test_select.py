@@ -1,5 +1,14 @@
 from agentevol.config import SelectConfig
-from agentevol.select import accepted, at_most_per_task, best_of, distinct, select, top_ratio, weights
+from agentevol.select import (
+    accepted,
+    at_most_per_task,
+    best_of,
+    distinct,
+    learnt_turns,
+    select,
+    top_ratio,
+    weights,
+)
 from agentgym_store.records import Cancelled, Ending, Failed, Terminated, Trajectory, Truncated, Turn
 
 
@@ -50,7 +59,12 @@ def test_a_truncated_episode_counts_with_what_it_earned():
 
 
 def test_the_top_quarter_prefers_shorter_episodes_among_equals():
-    found = [episode("a", 1.0, actions="abc"), episode("b", 1.0, actions="ab"), episode("c", 0.2), episode("d", 0.1)]
+    found = [
+        episode("a", 1.0, actions="abc"),
+        episode("b", 1.0, actions="ab"),
+        episode("c", 0.2),
+        episode("d", 0.1),
+    ]
     assert names(top_ratio(found, 0.25)) == ["b"]
     assert names(top_ratio(found, 0.5)) == ["a", "b"]
 
@@ -75,12 +89,21 @@ def test_rejection_sampling_takes_about_half_of_return_one_half_and_the_same_one
 
 
 def test_equal_actions_count_once_in_a_task_but_again_in_another():
-    found = [episode("a", 1.0), episode("b", 1.0), episode("c", 1.0, task="u"), episode("d", 1.0, actions="ba")]
+    found = [
+        episode("a", 1.0),
+        episode("b", 1.0),
+        episode("c", 1.0, task="u"),
+        episode("d", 1.0, actions="ba"),
+    ]
     assert names(distinct(found)) == ["a", "c", "d"]
 
 
 def test_a_task_gives_at_most_so_many_episodes_shorter_ones_first():
-    found = [episode("a", 1.0, actions="abcd"), episode("b", 1.0, actions="abc"), episode("c", 1.0, actions="ab")]
+    found = [
+        episode("a", 1.0, actions="abcd"),
+        episode("b", 1.0, actions="abc"),
+        episode("c", 1.0, actions="ab"),
+    ]
     assert names(at_most_per_task(found, 2)) == ["b", "c"]
 
 
@@ -97,4 +120,29 @@ def test_the_selection_does_not_depend_on_the_order_in_which_episodes_finished()
 
 def test_agentevol_weighs_an_episode_by_its_return():
     assert list(weights([episode("a", 0.5), episode("b", 1.0)], SelectConfig())) == [0.5, 1.0]
-    assert list(weights([episode("a", 0.5), episode("b", 1.0)], SelectConfig(weighting="binary"))) == [1.0, 1.0]
+    assert list(weights([episode("a", 0.5), episode("b", 1.0)], SelectConfig(weighting="binary"))) == [
+        1.0,
+        1.0,
+    ]
+
+
+def looped(*steps: tuple[str, str, bool]):
+    """An episode of (action, answer, whether the world refused it)."""
+    turns = tuple(
+        Turn(action=a, observation=o, reward=0.0, info={"invalid_action": True} if refused else {})
+        for a, o, refused in steps
+    )
+    return episode("a", 1.0).model_copy(update={"turns": turns})
+
+
+def test_refused_actions_and_repeated_turns_of_a_won_episode_are_not_learnt():
+    won = looped(
+        ("go to desk 1", "On the desk 1, you see nothing.", False),
+        ("take mug 1 from desk 1", "Nothing happens.", True),
+        ("go to desk 1", "On the desk 1, you see nothing.", False),
+        ("go to bed 1", "On the bed 1, you see a mug 1.", False),
+        ("go to desk 1", "On the desk 1, you see a mug 1.", False),
+    )
+    assert learnt_turns(won, "all") == [True] * 5
+    assert learnt_turns(won, "valid") == [True, False, True, True, True]
+    assert learnt_turns(won, "fresh") == [True, False, False, True, True]  # the last one is answered anew

@@ -71,11 +71,11 @@ class Ask:
 class _Room:
     """A room in the making. Ids are mangled; lists are in the order of creation."""
 
-    receptacles: list[tuple[str, str, str]] = field(default_factory=list)
+    receptacles: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
     """(id, type, location)"""
-    objects: list[tuple[str, str]] = field(default_factory=list)
+    objects: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """(id, type)"""
-    within: list[tuple[str, str]] = field(default_factory=list)
+    within: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """(object id, receptacle id)"""
 
 

@@ -114,10 +114,48 @@ FITTINGS: dict[str, str] = {
 """Objects that belong to no receptacle and cannot be carried."""
 
 CLEANABLE = frozenset(
-    ["Apple", "Bowl", "ButterKnife", "Cloth", "Cup", "DishSponge", "Egg", "Fork", "Kettle", "Knife", "Ladle", "Lettuce", "Mug", "Pan", "Plate", "Pot", "Potato", "SoapBar", "Spatula", "Spoon", "Tomato"]
+    [
+        "Apple",
+        "Bowl",
+        "ButterKnife",
+        "Cloth",
+        "Cup",
+        "DishSponge",
+        "Egg",
+        "Fork",
+        "Kettle",
+        "Knife",
+        "Ladle",
+        "Lettuce",
+        "Mug",
+        "Pan",
+        "Plate",
+        "Pot",
+        "Potato",
+        "SoapBar",
+        "Spatula",
+        "Spoon",
+        "Tomato",
+    ]
 )
 HEATABLE = frozenset(["Apple", "Bread", "Cup", "Egg", "Mug", "Plate", "Potato", "Tomato"])
-COOLABLE = frozenset(["Apple", "Bowl", "Bread", "Cup", "Egg", "Lettuce", "Mug", "Pan", "Plate", "Pot", "Potato", "Tomato", "WineBottle"])
+COOLABLE = frozenset(
+    [
+        "Apple",
+        "Bowl",
+        "Bread",
+        "Cup",
+        "Egg",
+        "Lettuce",
+        "Mug",
+        "Pan",
+        "Plate",
+        "Pot",
+        "Potato",
+        "Tomato",
+        "WineBottle",
+    ]
+)
 SLICEABLE = frozenset(["Apple", "Bread", "Egg", "Lettuce", "Potato", "Tomato"])
 TOGGLEABLE = frozenset(("DeskLamp", "FloorLamp"))
 RECEPTACLE_OBJECTS = frozenset(["Bowl", "Box", "Cup", "Mug", "Pan", "Plate", "Pot"])
@@ -191,7 +229,9 @@ _FITS = {
     "TowelHolder": "Towel",
 }
 
-FITS: dict[str, frozenset[str]] = {receptacle: frozenset(objects.split()) for receptacle, objects in _FITS.items()}
+FITS: dict[str, frozenset[str]] = {
+    receptacle: frozenset(objects.split()) for receptacle, objects in _FITS.items()
+}
 """Receptacle type -> object types that may be put there; a type that is absent (Toaster) takes nothing."""
 
 

@@ -12,6 +12,7 @@ demonstrations.
 
 import math
 import re
+from collections import deque
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field
 from random import Random
@@ -37,6 +38,7 @@ _TASKS = (
     (r"put (?:a|some) (\w+) (?:in|on) (\w+)", "place"),
 )
 _APPLIANCE = {"clean": "sinkbasin", "heat": "microwave", "cool": "fridge"}
+REFUSED = "Nothing happens."
 _THING = re.compile(r"a (\w+ \d+)")
 _FITS = {r.lower(): {o.lower() for o in objects} for r, objects in rooms.FITS.items()}
 _ROOMINESS = {r.lower(): weight for r, weight in rooms.ROOMINESS.items()}
@@ -76,7 +78,10 @@ def search(first_observation: str, rng: Random, *, eagerness: float = 1.0) -> Ag
         if memory.verb in _APPLIANCE:
             yield from _treat(memory, thing)
         yield from _reach(memory, homes[0])
-        yield f"move {thing} to {homes[0]}"
+        text = yield f"move {thing} to {homes[0]}"
+        if text == REFUSED:  # it stands where we do, and is closed
+            yield f"open {homes[0]}"
+            yield f"move {thing} to {homes[0]}"
 
 
 def play(world: World, rng: Random, max_turns: int) -> list[str] | None:
@@ -125,8 +130,14 @@ def _fetch(memory: _Memory, avoid: str) -> Generator[str, str, str]:
             if _type(place) != avoid:
                 yield from _reach(memory, place)
                 return (yield from _take(memory, thing, place))
-    for place in [p for p in memory.places if p not in memory.seen and _type(p) != avoid]:
+    unseen = deque(p for p in memory.places if p not in memory.seen and _type(p) != avoid)
+    for _ in range(2 * len(unseen)):
+        if not unseen:
+            break
+        place = unseen.popleft()
         yield from _reach(memory, place)
+        if place not in memory.seen:  # it stands where we do: to be looked at when we come from elsewhere
+            unseen.append(place)
         for thing in _of_type(memory.seen.get(place, []), memory.object):
             return (yield from _take(memory, thing, place))
     return ""
@@ -139,12 +150,14 @@ def _take(memory: _Memory, thing: str, place: str) -> Generator[str, str, str]:
 
 
 def _reach(memory: _Memory, place: str) -> Generator[str, str, None]:
-    """Go to a place, open it if it is closed, and remember what is there."""
+    """Go to a place, open it if it is closed, and remember what is there; nothing, if we stand there
+    already.
+    """
     if place == memory.here and place in memory.seen:
         return
     text = yield f"examine {place}" if place == memory.here else f"go to {place}"
-    if text == "Nothing happens.":  # we already stand where this place is
-        text = yield f"examine {place}"
+    if text == REFUSED:
+        return
     memory.here = place
     if text.endswith("is closed."):
         text = yield f"open {place}"
@@ -170,7 +183,7 @@ def _examine_in_light(memory: _Memory) -> Agent:
     unknown = [place for place in memory.places if place not in memory.seen]
     for place in [*known, *unknown]:
         yield from _reach(memory, place)
-        for lamp in _of_type(memory.seen[place], memory.target):
+        for lamp in _of_type(memory.seen.get(place, []), memory.target):
             yield f"use {lamp}"
             return
 

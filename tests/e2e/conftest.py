@@ -1,0 +1,71 @@
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from agentevol.starter.tokenizer import END, PAD, word_tokenizer
+
+WORDS = (
+    "Find the number between 1 and 8. Answer with a number. Make a guess. That is not a number.",
+    "Go higher than 4. Go lower than 4. Right.",
+    *(f" {n} {n}." for n in range(1, 9)),
+    *(str(n) for n in range(1, 9)),
+)
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random model of a few thousand weights that can say the words of the guess world."""
+    folder = tmp_path_factory.mktemp("models") / "tiny"
+    tokenizer = word_tokenizer(WORDS)
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=512,
+        tie_word_embeddings=False,
+        eos_token_id=tokenizer.get_vocab()[END],
+        pad_token_id=tokenizer.get_vocab()[PAD],
+        bos_token_id=None,
+    )
+    LlamaForCausalLM(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def command(tiny_model: Path) -> Callable[..., list[str]]:
+    """The command line of a small run in the guess world, with further arguments."""
+
+    def build(out: Path, *more: str) -> list[str]:
+        settings = (
+            f"base={tiny_model}",
+            "environment.name=guess",
+            "explore.difficulty=null",
+            "evaluate.difficulty=null",
+            "explore.tasks=4",
+            "explore.samples=40",
+            "explore.max_new_tokens=3",
+            "explore.commit_every=16",
+            "select.per_task=20",
+            "learn.learning_rate=3e-3",
+            "learn.batch_tokens=512",
+            "learn.micro_batch_tokens=512",
+            "learn.threads=1",
+        )
+        return [sys.executable, "-m", "agentevol", "run", "--iters", "2", "--out", str(out), *settings, *more]
+
+    return build
+
+
+@pytest.fixture
+def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Imported data of this machine's user play no part."""
+    monkeypatch.setenv("AGENTEVOL_HOME", str(tmp_path / "home"))

@@ -1,0 +1,206 @@
+"""The main job on real processes: a Ray of its own, an environment server, rollout workers and a learner."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agentevol.run_folder import RunFolder
+from agentgym_store.store import Store, Where
+
+pytestmark = pytest.mark.usefixtures("clean_environment")
+Command = Callable[..., list[str]]
+
+
+def finish(arguments: list[str], timeout_s: float = 240) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(arguments, capture_output=True, text=True, timeout=timeout_s, env=dict(os.environ))
+
+
+def resume(out: Path) -> list[str]:
+    return [sys.executable, "-m", "agentevol", "run", "--resume", str(out)]
+
+
+def rows(out: Path) -> list[tuple[object, ...]]:
+    """What every episode was, apart from times."""
+    return sorted(
+        (
+            t.id,
+            t.ending.kind,
+            t.total_reward,
+            tuple((turn.action, turn.reward, turn.sample and turn.sample.token_ids) for turn in t.turns),
+        )
+        for t in Store.open(out / "trajectories", create=False).trajectories()
+    )
+
+
+def figures(out: Path) -> list[tuple[object, ...]]:
+    """What was selected, learnt and reached in every iteration."""
+    found = [json.loads(file.read_text()) for file in sorted((out / "iterations").glob("*.json"))]
+    return [
+        (
+            one["iteration"],
+            one["selected"],
+            one["rows"],
+            one["trained_tokens"],
+            one["evaluation"]["successes"],
+        )
+        for one in found
+    ]
+
+
+def weights(out: Path, version: int) -> bytes:
+    return (out / "checkpoints" / f"{version:04d}" / "model.safetensors").read_bytes()
+
+
+def test_a_run_goes_from_exploration_to_a_report_and_its_numbers_add_up(tmp_path: Path, command: Command):
+    out = tmp_path / "run"
+    done = finish(command(out))
+    assert done.returncode == 0, done.stderr
+    assert "success on test" in done.stdout
+
+    explored = Counter(
+        t.ending.kind for t in Store.open(out / "trajectories").trajectories(Where(purpose="explore"))
+    )
+    assert explored["terminated"] + explored["truncated"] == explored.total() == 2 * 4 * 40
+    for one in RunFolder.resume(out).run_summary().iterations[1:]:
+        assert sum(one.explored.values()) == one.requested == 160
+        assert 0 < one.selected <= 80
+        assert one.learn["logp_gap"] < 1e-4  # float32 on both sides
+    assert (out / "report.html").stat().st_size > 10_000
+    assert (out / "success.png").read_bytes().startswith(b"\x89PNG")
+    lineage = json.loads((out / "checkpoints" / "0002" / "agentevol.json").read_text())
+    assert lineage["table_version"] <= Store.open(out / "trajectories").version()
+    assert json.loads((out / "best.json").read_text())["iteration"] in (0, 1, 2)
+
+    before = rows(out)
+    again = finish(resume(out))
+    assert again.returncode == 0, again.stderr
+    assert rows(out) == before
+
+
+def test_nothing_that_is_evaluated_is_learnt_from(tmp_path: Path, command: Command):
+    out = tmp_path / "run"
+    done = finish(command(out, "iterations=1"))
+    assert done.returncode == 0, done.stderr
+    found = list(Store.open(out / "trajectories").trajectories())
+    learnt = {t.task_id for t in found if t.purpose == "explore"}
+    tested = {t.task_id for t in found if t.purpose == "evaluate"}
+    assert learnt
+    assert tested
+    assert not learnt & tested
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["run", "lern.epochs=2"], "unknown key 'lern'"),
+        (["run", "--dry-run", "base=nowhere"], None),
+        (["run", "base=nowhere", "--out", "{tmp}/run"], "no model 'nowhere'"),
+        (["run", "--resume", "{tmp}/missing"], "is not a run"),
+        (["run", "{tmp}/missing.toml"], "cannot read the configuration"),
+        (["eval", "--split", "night", "--model", "random", "--episodes", "1"], "night"),
+        (["eval", "--model", "{tmp}"], "neither a model folder"),
+    ],
+)
+def test_bad_input_is_told_in_one_line(tmp_path: Path, arguments: list[str], line: str | None):
+    given = [argument.format(tmp=tmp_path) for argument in arguments]
+    done = finish([sys.executable, "-m", "agentevol", *given])
+    if line is None:
+        assert done.returncode == 0
+        return
+    assert done.returncode == 2
+    assert line in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_a_folder_with_something_in_it_is_not_overwritten(tmp_path: Path, command: Command):
+    (tmp_path / "notes.txt").write_text("mine")
+    done = finish(command(tmp_path))
+    assert done.returncode == 2
+    assert "not empty" in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["notes.txt"]
+
+
+@pytest.mark.slow
+def test_a_run_killed_at_twenty_random_moments_ends_like_an_undisturbed_one(tmp_path: Path, command: Command):
+    calm, rough = tmp_path / "calm", tmp_path / "rough"
+    began = time.monotonic()
+    assert finish(command(calm, "name=same")).returncode == 0
+    duration = time.monotonic() - began
+
+    draw = random.Random(0)
+    kills = 0
+    arguments = command(rough, "name=same")
+    while kills < 20:
+        process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        # Starting takes most of the time: late moments, so that every other kill finds new work done.
+        time.sleep(draw.uniform(0.2, 0.75) * duration)
+        if process.poll() is not None and process.returncode == 0:
+            break
+        process.kill()
+        process.wait()
+        kills += 1
+        started = (rough / "config.toml").is_file()
+        arguments = resume(rough) if started else command(rough, "name=same")
+    done = finish(arguments)
+    assert done.returncode == 0, done.stderr
+    assert kills >= 3
+    assert rows(rough) == rows(calm)
+    assert figures(rough) == figures(calm)
+    assert weights(rough, 2) == weights(calm, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", ["envs up", "RolloutWorker", "LearnerWorker"])
+def test_a_process_killed_in_the_middle_costs_only_its_work(tmp_path: Path, command: Command, victim: str):
+    calm, rough = tmp_path / "calm", tmp_path / "rough"
+    assert finish(command(calm, "name=same")).returncode == 0
+    mark = f"{os.getpid()}-{victim}"
+    process = subprocess.Popen(
+        command(rough, "name=same"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "AGENTEVOL_TEST_RUN": mark},
+    )
+    killed = 0
+    deadline = time.monotonic() + 120
+    while process.poll() is None and killed < 2 and time.monotonic() < deadline:
+        found = _victims(victim, mark)
+        if found and _has_begun(rough):
+            os.kill(found[0], signal.SIGKILL)
+            killed += 1
+            time.sleep(1.0)
+        time.sleep(0.05)
+    output, errors = process.communicate(timeout=200)
+    assert process.returncode == 0, errors
+    assert killed >= 1, output
+    assert rows(rough) == rows(calm)
+    assert figures(rough) == figures(calm)
+
+
+def _has_begun(out: Path) -> bool:
+    return (out / "iterations" / "0000.json").is_file()
+
+
+def _victims(victim: str, mark: str) -> list[int]:
+    """Processes of this run, by its mark in their environment, whose title holds every word of `victim`."""
+    found: list[int] = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            title = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            environment = (folder / "environ").read_bytes()
+        except OSError:
+            continue
+        if f"AGENTEVOL_TEST_RUN={mark}".encode() in environment and victim in title:
+            found.append(int(folder.name))
+    return found
