@@ -139,6 +139,8 @@ class Cluster:
     def __enter__(self) -> "Cluster":
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anyone
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        # Ray gives its workers niceness 15: beside anything else that computes, they would hardly run.
+        os.environ.setdefault("RAY_worker_niceness", "0")
         settings = self._config.ray
         try:
             ray.init(
@@ -222,9 +224,9 @@ class Cluster:
     def _await_learning(self, reply: Any, progress: Callable[[int, int, float], None]) -> LearnReport:
         while True:
             done, _ = ray.wait([reply], timeout=POLL_S)
+            progress(*self._get([self._learner.progress.remote()])[0])
             if done:
                 return self._get([reply])[0]
-            progress(*self._get([self._learner.progress.remote()])[0])
 
     def _hand_out(self, waiting: deque[tuple[EpisodeRequest, int]], sampling: Sampling) -> None:
         """Fill every worker up to its slots, the emptiest first."""

@@ -26,7 +26,7 @@ class Progress:
 
     def say(self, text: str) -> None:
         """Print one line."""
-        self.console.print(text, markup=False)
+        self.console.print(text, markup=False, soft_wrap=True)
 
     @contextmanager
     def playing(
