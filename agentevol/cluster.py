@@ -3,8 +3,8 @@ imports ray.
 
     with Cluster(config) as cluster:
         cluster.start_rollouts(checkpoint, url)
-        async-free: for trajectory in cluster.play(requests, sampling): ...
-        report = cluster.learn(start, rows, out, seed)
+        for trajectory in cluster.play(requests, sampling, played): ...
+        report = cluster.learn(start, rows, out, ...)
 
 A worker that dies takes nothing with it but the episodes it was playing: they are played again by its
 replacement.
@@ -163,7 +163,10 @@ class Cluster:
         self._checkpoint, self._url = checkpoint, url
         self._workers = [_Worker(self._new_worker()) for _ in range(self._config.engine.workers)]
         self._learner = self._new_learner()
-        self._get([worker.actor.pid.remote() for worker in self._workers])
+        try:
+            self._get([worker.actor.pid.remote() for worker in self._workers])
+        except _LOST as cause:
+            raise _start_failure(cause) from cause
 
     def pids(self) -> dict[str, list[int]]:
         """Process ids by role."""
@@ -299,6 +302,18 @@ class Cluster:
             if isinstance(cause.cause, AgentEvolError):
                 raise cause.cause from None
             raise RunStopped(f"a worker broke: {cause.cause!r}") from cause
+
+
+def _start_failure(cause: Exception) -> AgentEvolError:
+    """Why a worker did not start: Ray tells it as the last line of a traceback."""
+    lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
+    reason = next(
+        (line for line in reversed(lines) if "Error: " in line), lines[-1] if lines else repr(cause)
+    )
+    kind, _, text = reason.partition(": ")
+    if kind.endswith(ConfigError.__name__):
+        return ConfigError(text)
+    return RunStopped(f"a rollout worker did not start: {reason}")
 
 
 def _threads(count: int) -> dict[str, Any]:

@@ -17,7 +17,9 @@ def launch(folder: RunFolder, progress: Progress) -> RunSummary:
     """Run, or finish, the run in `folder`."""
     config = folder.config
     folder.clear_partial()
-    base = folder.adopt(resolve(config.base).path)
+    base = folder.checkpoint(0)
+    if not base.path.is_dir():  # killed before it was copied
+        folder.repeat(resolve(config.base), base)
     with ExitStack() as stack:
         url = config.environment.url
         if url is None:

@@ -38,16 +38,22 @@ class RunFolder:
         self.store = Store.open(path / "trajectories", create=True)
 
     @classmethod
-    def create(cls, path: Path, config: RunConfig) -> "RunFolder":
-        """Begin a run in a new folder. Raises `ConfigError` where the folder has something in it."""
-        if path.exists() and any(path.iterdir()):
+    def create(cls, path: Path, config: RunConfig, base: Checkpoint) -> "RunFolder":
+        """Begin a run in a new folder, with a copy of the base policy as checkpoint 0: a run stands on its
+        own.
+
+        Raises `ConfigError` where the folder has something in it.
+        """
+        if path.exists() and any(entry.name != ".lock" for entry in path.iterdir()):
             raise ConfigError(
                 f"{path} is not empty: a run never overwrites a run; resume it or choose another --out"
             )
         path.mkdir(parents=True, exist_ok=True)
         lock = _lock(path)
         write_atomically(path / "config.toml", config.to_toml())
-        return cls(path, config, lock)
+        folder = cls(path, config, lock)
+        folder.repeat(base, folder.checkpoint(0))
+        return folder
 
     @classmethod
     def resume(cls, path: Path) -> "RunFolder":
@@ -59,11 +65,6 @@ class RunFolder:
     def checkpoint(self, version: int) -> Checkpoint:
         """The place of checkpoint number `version`; 0 is a copy of the base."""
         return Checkpoint(self.path / "checkpoints" / f"{version:04d}", version)
-
-    def adopt(self, base: Path) -> Checkpoint:
-        """Copy the base policy into the run as checkpoint 0, so that the run stands on its own."""
-        checkpoint = self.checkpoint(0)
-        return checkpoint if checkpoint.path.exists() else self.repeat(Checkpoint(base, 0), checkpoint)
 
     def repeat(self, earlier: Checkpoint, checkpoint: Checkpoint) -> Checkpoint:
         """Let `checkpoint` be a copy of `earlier`: an iteration that had nothing to learn from."""

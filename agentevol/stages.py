@@ -20,6 +20,7 @@ from agentevol.explore import EpisodeRequest
 from agentevol.learn.batches import NothingToLearn, sequences
 from agentevol.progress import Progress
 from agentevol.protocols import Checkpoint, Sampling, TrainingSequence
+from agentevol.report.curves import write_curves
 from agentevol.report.summary import EvaluationSummary, IterationSummary, RunSummary, best
 from agentevol.run_folder import RunFolder, append_metrics
 from agentevol.select import learnt_turns, select, weights
@@ -126,6 +127,7 @@ class Stages:
         summary = self._draft.pop(iteration)
         self._folder.finish(summary)
         append_metrics(self._folder.path, summary.model_dump(mode="json"))
+        write_curves(self._folder.path / "tensorboard", summary)
         self._progress.finished(summary)
 
     def has_stalled(self, iteration: int) -> bool:
@@ -155,7 +157,9 @@ class Stages:
         with self._timed(iteration, purpose):
             self._play("evaluate", iteration, policy, requests, sampling)
         wanted = {request.id for request in requests}
-        return summarise([t for t in self._from_table("evaluate", iteration) if t.id in wanted], split)
+        evaluated = [t for t in self._from_table("evaluate", iteration) if t.id in wanted]
+        self._stop_if_too_many_failed(evaluated)
+        return summarise(evaluated, split)
 
     def _play(
         self,

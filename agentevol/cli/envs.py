@@ -88,7 +88,8 @@ def _stop_when_stdin_ends() -> None:
     """A parent that is killed cannot tell its server to stop, but its end of the pipe closes."""
 
     def wait() -> None:
-        while sys.stdin.buffer.read(4096):
+        # Not `sys.stdin`, whose lock this thread would hold while the interpreter shuts down.
+        while os.read(0, 4096):
             pass
         os.kill(os.getpid(), signal.SIGTERM)
 

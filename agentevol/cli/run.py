@@ -72,11 +72,15 @@ def _shortcuts(*, iters: int | None, seed: int | None, data: str | None) -> list
 
 def _go(path: Path, config: Any) -> None:
     from agentevol.launch import launch
+    from agentevol.models import resolve
     from agentevol.progress import Progress
     from agentevol.report.table import terminal_table
     from agentevol.run_folder import RunFolder
 
-    folder = RunFolder.resume(path) if config is None else RunFolder.create(path, config)
+    if config is None:
+        folder = RunFolder.resume(path)
+    else:
+        folder = RunFolder.create(path, config, resolve(config.base))
     progress = Progress()
     progress.say(f"run {folder.config.name} in {path}; resume it with: agentevol run --resume {path}")
     summary = launch(folder, progress)

@@ -1,0 +1,32 @@
+from pathlib import Path
+
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from agentevol.report.curves import scalars, write_curves
+from agentevol.report.summary import EvaluationSummary, IterationSummary
+
+ONE = IterationSummary(
+    iteration=3,
+    checkpoint="0003",
+    table_version=7,
+    learn={"loss_last": 0.5},
+    evaluation=EvaluationSummary(split="test", n=4, successes=1, mean_reward=0.25, mean_turns=8.0),
+    validation=EvaluationSummary(split="valid", n=0, successes=0, mean_reward=0.0, mean_turns=0.0),
+    seconds={"explore": 12.0},
+)
+
+
+def test_what_was_not_scored_has_no_curve():
+    assert dict(scalars(ONE)) == {
+        "success/test": 0.25,
+        "turns/test": 8.0,
+        "learn/loss_last": 0.5,
+        "seconds/explore": 12.0,
+    }
+
+
+def test_tensorboard_reads_the_curves(tmp_path: Path):
+    write_curves(tmp_path, ONE)
+    events = EventAccumulator(str(tmp_path)).Reload()
+    (point,) = events.Scalars("success/test")
+    assert (point.step, point.value) == (3, 0.25)
