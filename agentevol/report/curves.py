@@ -16,7 +16,9 @@ def write_curves(folder: Path, summary: IterationSummary) -> None:
 
 
 def scalars(summary: IterationSummary) -> Iterator[tuple[str, float]]:
-    """Names and values: success and turns of both evaluations, the learner's figures, seconds of every phase."""
+    """Names and values: success and turns of both evaluations, the learner's figures, seconds of every
+    phase.
+    """
     for evaluation in (summary.evaluation, summary.validation):
         if evaluation is not None and evaluation.n:
             yield f"success/{evaluation.split}", evaluation.successes / evaluation.n
