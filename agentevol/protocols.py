@@ -125,6 +125,10 @@ class TrainingSequence:
     weight: float
     """Weight of every masked token of this row in the loss, at least 0."""
     trajectory_id: str
+    policy_version: int | None = None
+    """Version of the weights that sampled all of the row; None for demonstrations and rows of several
+    versions.
+    """
 
 
 @dataclass(frozen=True)

@@ -143,6 +143,7 @@ class _Row:
         self.token_ids: list[int] = []
         self.mask: list[bool] = []
         self.logp: list[float] = []
+        self.versions: set[int] = set()
 
     def continues(self, prompt_ids: Sequence[int]) -> bool:
         """Whether `prompt_ids` begin with all of this row."""
@@ -163,6 +164,7 @@ class _Row:
     def add(self, sample: Sample, *, learnt: bool) -> None:
         """Append what is new in the prompt of `sample`, then what it sampled."""
         self.read(sample.prompt_ids[len(self.token_ids) :])
+        self.versions.add(sample.policy_version)
         if learnt:
             self.say(sample.token_ids, sample.logprobs)
         else:
@@ -176,6 +178,7 @@ class _Row:
             rollout_logp=np.asarray(self.logp, dtype=np.float32),
             weight=weight,
             trajectory_id=trajectory_id,
+            policy_version=self.versions.pop() if len(self.versions) == 1 else None,
         )
 
 

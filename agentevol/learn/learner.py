@@ -86,6 +86,7 @@ class _Training:
     """What a run over the data needs."""
 
     config: LearnConfig
+    start_version: int
     model: PreTrainedModel
     adapters: LoraModel | None
     """The same model's, where it has any."""
@@ -162,7 +163,7 @@ def _prepare(
         model.gradient_checkpointing_enable({"use_reentrant": False})
     steps = plan(fitting.rows, config.batch_tokens, config.epochs, seed)[: config.max_steps]
     loss = algorithm(config.algorithm, config.options)
-    return _Training(config, model, adapters, device, loss, fitting, steps)
+    return _Training(config, start.version, model, adapters, device, loss, fitting, steps)
 
 
 def _finished(training: _Training) -> PreTrainedModel:
@@ -311,13 +312,14 @@ def _optimiser(model: PreTrainedModel, config: LearnConfig) -> torch.optim.AdamW
 
 
 def _gap(training: _Training) -> float:
-    """Mean |learner - engine| log-probability of sampled tokens under the start weights; NaN without any.
+    """Mean |learner - engine| log-probability of tokens that the start weights sampled; NaN without any.
 
-    Small (rounding) exactly if the start is what sampled the rows, at `rollout_temperature`.
+    Small (rounding) as long as engine and learner compute the same model, at `rollout_temperature`.
     """
     rows, indices, tokens = training.fitting.rows, list[int](), 0
     for index, row in enumerate(rows):
-        if tokens < GAP_TOKENS and np.isfinite(row.rollout_logp[row.mask]).any():
+        own = row.policy_version == training.start_version
+        if own and tokens < GAP_TOKENS and np.isfinite(row.rollout_logp[row.mask]).any():
             indices.append(index)
             tokens += len(row.token_ids)
     if not indices:

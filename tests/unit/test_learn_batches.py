@@ -48,7 +48,20 @@ def test_turns_that_extend_each_other_become_one_row_masked_where_sampled():
     assert joined.mask.tolist() == [False, False, False, True, True, False, False, True, True]
     assert joined.rollout_logp[joined.mask].tolist() == [-0.5, -1.0, -0.25, -2.0]
     assert np.isnan(joined.rollout_logp[~joined.mask]).all()
-    assert (joined.weight, joined.trajectory_id) == (0.5, "e1")
+    assert (joined.weight, joined.trajectory_id, joined.policy_version) == (0.5, "e1", 0)
+
+
+def test_turns_that_are_not_to_be_learnt_stay_in_the_context():
+    (joined,) = sequences(episode(*JOINED), weight=1.0, learnt=[False, True])
+    assert joined.token_ids.tolist() == [5, 6, 7, 8, 9, 3, 4, 8, 2]
+    assert joined.mask.tolist() == [False] * 7 + [True, True]
+    assert sequences(episode(*JOINED), weight=1.0, learnt=[False, False]) == []
+
+
+def test_a_row_of_several_versions_has_none():
+    later = JOINED[1].model_copy(update={"policy_version": 1})
+    (joined,) = sequences(episode(JOINED[0], later), weight=1.0)
+    assert joined.policy_version is None
 
 
 def test_a_prompt_that_rewrites_history_begins_a_new_row():

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from math import isnan, log
 from pathlib import Path
 
@@ -139,7 +140,7 @@ def test_weights_decide_what_is_learnt(start: Checkpoint, tmp_path: Path):
 def test_the_gap_is_zero_for_the_models_own_log_probabilities_and_not_otherwise(
     start: Checkpoint, tmp_path: Path
 ):
-    rows = copies(30)
+    rows = [replace(row, policy_version=start.version) for row in copies(30)]
     with torch.no_grad():
         own = score(load_model(start.path), packed(rows, range(30))).logp_N.reshape(30, 3).numpy()
     for row, logp in zip(rows, own, strict=True):
@@ -151,6 +152,9 @@ def test_the_gap_is_zero_for_the_models_own_log_probabilities_and_not_otherwise(
     shifted = SFTLearner(FAST).learn(start, [*copies(5, 9), *rows], tmp_path / "shifted", 0).metrics
     assert shifted["logp_gap"] == pytest.approx(0.5, abs=1e-5)
     assert isnan(SFTLearner(FAST).learn(start, copies(5), tmp_path / "shown", 0).metrics["logp_gap"])
+    # what other weights sampled says nothing about whether engine and learner agree
+    older = [replace(row, policy_version=start.version - 1) for row in rows]
+    assert isnan(SFTLearner(FAST).learn(start, older, tmp_path / "older", 0).metrics["logp_gap"])
 
 
 def test_adapters_are_merged_into_an_ordinary_checkpoint(start: Checkpoint, tmp_path: Path):
