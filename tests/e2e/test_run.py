@@ -154,8 +154,9 @@ def _killed_until_it_ends(out: Path, begin: list[str], draw: random.Random, dura
         arguments = resume(out) if (out / "config.toml").is_file() else begin
         process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         try:
-            # Mostly late in the run: starting takes the first third of it.
-            _, errors = process.communicate(timeout=draw.uniform(0.1, 0.9) * duration)
+            # Longer with every kill, or a machine that has become slower would never let it through.
+            moment = draw.uniform(0.1, 0.9) * duration * (1 + kills / 10)
+            _, errors = process.communicate(timeout=moment)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
