@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -128,6 +129,16 @@ def test_a_folder_with_something_in_it_is_not_overwritten(tmp_path: Path, comman
     assert done.returncode == 2
     assert "not empty" in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["notes.txt"]
+
+
+def test_a_corrupt_checkpoint_is_told_in_one_line(tmp_path: Path, command: Command, tiny_model: Path):
+    corrupt = tmp_path / "corrupt"
+    shutil.copytree(tiny_model, corrupt)
+    (corrupt / "model.safetensors").write_bytes(b"not weights")
+    done = finish(command(tmp_path / "run", f"base={corrupt}"))
+    assert done.returncode == 2
+    assert "corrupt" in done.stderr or "0000" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
 
 
 @pytest.mark.slow
