@@ -28,6 +28,10 @@ from agentevol.report.summary import IterationSummary, RunSummary, best
 from agentgym_store.store import Store
 
 
+_BEGINNINGS = {".lock", "config.toml.partial"}
+"""What a process leaves that was killed before its run had begun."""
+
+
 class RunFolder:
     """One run on disk. Only one process at a time may hold it."""
 
@@ -44,7 +48,7 @@ class RunFolder:
 
         Raises `ConfigError` where the folder has something in it.
         """
-        if path.exists() and any(entry.name != ".lock" for entry in path.iterdir()):
+        if path.exists() and any(entry.name not in _BEGINNINGS for entry in path.iterdir()):
             raise ConfigError(
                 f"{path} is not empty: a run never overwrites a run; resume it or choose another --out"
             )
