@@ -27,7 +27,6 @@ from agentevol.report.page import write_report
 from agentevol.report.summary import IterationSummary, RunSummary, best
 from agentgym_store.store import Store
 
-
 _BEGINNINGS = {".lock", "config.toml.partial"}
 """What a process leaves that was killed before its run had begun."""
 
