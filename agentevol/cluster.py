@@ -65,9 +65,9 @@ class RolloutWorker:
         self._policies.clear()
         await asyncio.to_thread(self._engine.update, checkpoint)
 
-    async def pid(self) -> int:
-        """This worker's process id; also says that it has started."""
-        return os.getpid()
+    async def ready(self) -> bool:
+        """Answers once the worker has started."""
+        return True
 
 
 class LearnerWorker:
@@ -98,10 +98,6 @@ class LearnerWorker:
     def progress(self) -> tuple[int, int, float]:
         """Step, number of steps, loss."""
         return self._progress
-
-    def pid(self) -> int:
-        """This worker's process id."""
-        return os.getpid()
 
     def _note(self, step: int, steps: int, loss: float) -> None:
         self._progress = (step, steps, loss)
@@ -164,16 +160,9 @@ class Cluster:
         self._workers = [_Worker(self._new_worker()) for _ in range(self._config.engine.workers)]
         self._learner = self._new_learner()
         try:
-            self._get([worker.actor.pid.remote() for worker in self._workers])
+            self._get([worker.actor.ready.remote() for worker in self._workers])
         except _LOST as cause:
             raise _start_failure(cause) from cause
-
-    def pids(self) -> dict[str, list[int]]:
-        """Process ids by role."""
-        return {
-            "rollout": ray.get([worker.actor.pid.remote() for worker in self._workers]),
-            "learner": [ray.get(self._learner.pid.remote())],
-        }
 
     def update(self, checkpoint: Checkpoint) -> None:
         """Give all rollout workers other weights."""

@@ -18,7 +18,7 @@ from agentevol.protocols import ContextFull, Conversation, Message, Policy
 from agentgym_client import EnvClient, Session
 from agentgym_client.errors import EnvClientError, ServerProblem
 from agentgym_envs.formats import ActionFormat
-from agentgym_store.records import Cancelled, Ending, Failed, Sample, Terminated, Trajectory, Truncated, Turn
+from agentgym_store.records import Ending, Failed, Sample, Terminated, Trajectory, Truncated, Turn
 
 ACT_TIMEOUT_S = 300.0
 """A policy that says nothing for so long has failed."""
@@ -130,11 +130,6 @@ async def play_all(
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
-
-
-def cancelled(request: EpisodeRequest, policy: str) -> Trajectory:
-    """The record of an episode that was requested and then called off before it began."""
-    return _Progress(request, policy).finished(Cancelled())
 
 
 def failed(request: EpisodeRequest, policy: str, kind: str, detail: str) -> Trajectory:
