@@ -16,8 +16,9 @@ from dataclasses import dataclass
 
 import torch
 
+from agentevol.causal_lm import one_line
 from agentevol.engines.forward import StepModel
-from agentevol.engines.loading import Weights, load_weights, one_line, shapes
+from agentevol.engines.loading import Weights, load_weights, shapes
 from agentevol.engines.sampling import Draw, draw, uniform
 from agentevol.engines.scheduler import Request, Sampled, Scheduler, Slot
 from agentevol.engines.slots import Chunk, SlotCache

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from agentevol.engines.loading import one_line
+from agentevol.causal_lm import one_line
 from agentevol.engines.slots import ATTENTION, Chunk, SlotCache, Step, current_step, running
 from agentevol.errors import ConfigError
 

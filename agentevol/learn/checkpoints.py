@@ -9,38 +9,22 @@ Beside the weights lies `agentevol.json`, which says where they come from:
 import errno
 import json
 import os
-import re
 import shutil
 import tempfile
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-import torch
-from huggingface_hub.errors import StrictDataclassError
 from pydantic import Field, ValidationError
 from safetensors import SafetensorError
-from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
-from transformers.utils import logging
+from transformers import PreTrainedModel
 
+from agentevol.causal_lm import one_line, without_bars
 from agentevol.errors import ConfigError, RunStopped
-from agentevol.learn.attention import PACKED_ATTENTION
 from agentgym_envs.core import Record
 
 LINEAGE = "agentevol.json"
 
-_UNLOADABLE = (
-    AttributeError,
-    KeyError,
-    OSError,
-    RuntimeError,
-    SafetensorError,
-    StrictDataclassError,
-    TypeError,
-    ValueError,
-)
-"""What transformers raises for files that it cannot make a model of."""
 _TOKENIZER_SUFFIXES = {".json", ".jinja", ".model", ".txt", ".tiktoken"}
 _NOT_TOKENIZER = {"config.json", "generation_config.json", LINEAGE}
 
@@ -67,72 +51,6 @@ class SavesTokenizer(Protocol):
     def save_pretrained(self, save_directory: str) -> Any:
         """Write the tokenizer's files and chat template."""
         ...
-
-
-def load_model(
-    path: Path, *, dtype: torch.dtype = torch.float32, attention: str = PACKED_ATTENTION
-) -> PreTrainedModel:
-    """The causal language model in the folder `path`, on the CPU, in evaluation mode.
-
-    Raises `ConfigError`, in one line, for a folder that is missing, incomplete or corrupt, weights that do
-    not match their configuration, and architectures that transformers does not know as causal language
-    models. Only safetensors are read and no code of the checkpoint is run.
-    """
-    check_folder(path)
-    try:
-        with _without_bars():
-            model, loading = _load(path, dtype, attention)
-    except _UNLOADABLE as cause:
-        raise ConfigError(f"cannot load the model in {path}: {one_line(cause)}") from cause
-    problems = [*loading["missing_keys"], *loading["mismatched_keys"], *loading["unexpected_keys"]]
-    if problems:
-        raise ConfigError(
-            f"the weights in {path} are not those of a {type(model).__name__}: {len(problems)} tensors"
-            f" are missing, left over or of another shape, for example {sorted(map(str, problems))[0]}"
-        )
-    return model.eval()
-
-
-def _load(path: Path, dtype: torch.dtype, attention: str) -> tuple[PreTrainedModel, dict[str, Any]]:
-    """The model and what transformers says about its weights."""
-    loaded: Any = AutoModelForCausalLM.from_pretrained(
-        path,
-        config=AutoConfig.from_pretrained(path, local_files_only=True),
-        dtype=dtype,
-        attn_implementation=attention,
-        local_files_only=True,
-        use_safetensors=True,
-        output_loading_info=True,
-    )
-    return loaded
-
-
-@contextmanager
-def _without_bars() -> Generator[None, None, None]:
-    """Keep transformers' own progress bars off the terminal."""
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            logging.enable_progress_bar()
-
-
-def check_folder(path: Path) -> None:
-    """Raise `ConfigError` unless `path` is a folder with config.json and safetensors."""
-    if not path.is_dir():
-        raise ConfigError(f"no checkpoint at {path}: not a folder")
-    if not (path / "config.json").is_file():
-        raise ConfigError(f"no checkpoint at {path}: config.json is missing")
-    if not any(path.glob("*.safetensors")):
-        raise ConfigError(f"no checkpoint at {path}: no weights (*.safetensors)")
-
-
-def one_line(cause: BaseException, limit: int = 300) -> str:
-    """The message of an exception in one line of at most `limit` characters."""
-    text = re.sub(r"\s+", " ", str(cause)).strip() or type(cause).__name__
-    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def read_lineage(path: Path) -> Lineage | None:
@@ -206,7 +124,7 @@ def _write(
     extra_files: Mapping[str, bytes],
 ) -> None:
     """Fill `folder`."""
-    with _without_bars():
+    with without_bars():
         model.save_pretrained(folder)
     if isinstance(tokenizer, Path):
         copy_tokenizer(tokenizer, folder)

@@ -15,12 +15,14 @@ import torch
 from peft.tuners.lora import LoraModel
 from transformers import PreTrainedModel
 
+from agentevol.causal_lm import load_model
 from agentevol.errors import ConfigError, RunStopped
 from agentevol.learn.algorithms import algorithm
 from agentevol.learn.algorithms.contract import Algorithm, Batch, Loss, Totals
 from agentevol.learn.algorithms.weights import effective_sample_size
+from agentevol.learn.attention import PACKED_ATTENTION
 from agentevol.learn.batches import Fitting, NothingToLearn, PackedBatch, first_fit, fit, packed
-from agentevol.learn.checkpoints import Lineage, load_model, save
+from agentevol.learn.checkpoints import Lineage, save
 from agentevol.learn.config import LearnConfig
 from agentevol.learn.models import adapted, check_packing, positions, precision, vocabulary_size
 from agentevol.learn.scoring import Scores, score
@@ -147,7 +149,7 @@ def _prepare(
 ) -> _Training:
     """Load the model, keep the rows that fit it, and plan the steps."""
     frozen = config.lora is not None and config.dtype == "bf16"
-    model = load_model(start.path, dtype=precision("bf16" if frozen else "float32"))
+    model = load_model(start.path, PACKED_ATTENTION, precision("bf16" if frozen else "float32"))
     limit = min(config.micro_batch_tokens, positions(model))
     fitting = fit(data, limit, config.overflow)
     if not fitting.rows:

@@ -7,9 +7,11 @@ import torch
 from safetensors import SafetensorError
 from transformers import PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
 
+from agentevol.causal_lm import load_model
 from agentevol.errors import ConfigError, RunStopped
 from agentevol.learn import checkpoints
-from agentevol.learn.checkpoints import Lineage, load_model, read_lineage, save
+from agentevol.learn.attention import PACKED_ATTENTION
+from agentevol.learn.checkpoints import Lineage, read_lineage, save
 
 FULL = "full_attention"
 LINEAGE = Lineage(
@@ -44,7 +46,7 @@ def test_a_checkpoint_reads_back_with_its_tokenizer_and_its_lineage(
 ):
     out = tmp_path / "runs" / "new"
     save(model, tokenizer, out, LINEAGE, {"notes.txt": b"hello"})
-    again = load_model(out)
+    again = load_model(out, PACKED_ATTENTION)
     for name, tensor in model.state_dict().items():
         assert torch.equal(again.state_dict()[name], tensor)
     assert (out / "tokenizer.json").read_text(encoding="utf-8") == '{"a": 1}'
@@ -146,14 +148,14 @@ def edit(folder: Path, **changes: object) -> None:
 def test_a_damaged_checkpoint_is_one_clear_line(saved: Path, damage: object, message: str):
     damage(saved)
     with pytest.raises(ConfigError, match=message) as caught:
-        load_model(saved)
+        load_model(saved, PACKED_ATTENTION)
     assert "\n" not in str(caught.value)
     assert str(saved) in str(caught.value)
 
 
 def test_a_missing_checkpoint_is_one_clear_line(tmp_path: Path):
     with pytest.raises(ConfigError, match=r"no checkpoint at .*nowhere: not a folder"):
-        load_model(tmp_path / "nowhere")
+        load_model(tmp_path / "nowhere", PACKED_ATTENTION)
 
 
 def test_a_corrupt_lineage_is_an_error_and_a_missing_one_is_not(saved: Path):

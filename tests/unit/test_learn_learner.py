@@ -7,9 +7,11 @@ import pytest
 import torch
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
+from agentevol.causal_lm import load_model
 from agentevol.errors import ConfigError, RunStopped
+from agentevol.learn.attention import PACKED_ATTENTION
 from agentevol.learn.batches import NothingToLearn, packed
-from agentevol.learn.checkpoints import load_model, read_lineage
+from agentevol.learn.checkpoints import read_lineage
 from agentevol.learn.config import LearnConfig, LoraConfig
 from agentevol.learn.learner import SFTLearner, learning_rate_factor, plan
 from agentevol.learn.scoring import score
@@ -53,7 +55,7 @@ def copies(count: int, seed: int = 0, weight: float = 1.0) -> list[TrainingSeque
 
 
 def weights(path: Path) -> dict[str, torch.Tensor]:
-    return load_model(path).state_dict()
+    return load_model(path, PACKED_ATTENTION).state_dict()
 
 
 def difference(one: Path, other: Path) -> float:
@@ -63,7 +65,7 @@ def difference(one: Path, other: Path) -> float:
 
 def mean_nll(path: Path, rows: list[TrainingSequence]) -> float:
     with torch.no_grad():
-        return -score(load_model(path), packed(rows, range(len(rows)))).logp_N.mean().item()
+        return -score(load_model(path, PACKED_ATTENTION), packed(rows, range(len(rows)))).logp_N.mean().item()
 
 
 def test_it_learns_to_copy_and_reports_what_it_did(start: Checkpoint, tmp_path: Path):
@@ -142,7 +144,11 @@ def test_the_gap_is_zero_for_the_models_own_log_probabilities_and_not_otherwise(
 ):
     rows = [replace(row, policy_version=start.version) for row in copies(30)]
     with torch.no_grad():
-        own = score(load_model(start.path), packed(rows, range(30))).logp_N.reshape(30, 3).numpy()
+        own = (
+            score(load_model(start.path, PACKED_ATTENTION), packed(rows, range(30)))
+            .logp_N.reshape(30, 3)
+            .numpy()
+        )
     for row, logp in zip(rows, own, strict=True):
         row.rollout_logp[row.mask] = logp
     same = SFTLearner(FAST).learn(start, [*copies(5, 9), *rows], tmp_path / "same", 0).metrics
@@ -194,7 +200,7 @@ def test_weights_can_be_saved_in_half_precision(start: Checkpoint, tmp_path: Pat
 
 
 def poisoned(start: Checkpoint, folder: Path) -> Checkpoint:
-    model = load_model(start.path)
+    model = load_model(start.path, PACKED_ATTENTION)
     with torch.no_grad():
         model.lm_head.weight[0, 0] = float("nan")
     model.save_pretrained(folder)

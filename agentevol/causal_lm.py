@@ -1,0 +1,97 @@
+"""Causal language models out of Hugging Face folders, for engines and learners alike.
+
+Everything that can be wrong with a folder is a `ConfigError` of one line that names it. Only safetensors are
+read, no code of the checkpoint is run, and nothing is fetched.
+"""
+
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from huggingface_hub.errors import StrictDataclassError
+from safetensors import SafetensorError
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
+from transformers.utils import logging
+
+from agentevol.errors import ConfigError
+
+_UNLOADABLE = (
+    AttributeError,
+    KeyError,
+    OSError,
+    RuntimeError,
+    SafetensorError,
+    StrictDataclassError,
+    TypeError,
+    ValueError,
+)
+"""What transformers raises for files that it cannot make a model of."""
+
+
+def load_model(path: Path, attention: str, dtype: torch.dtype = torch.float32) -> PreTrainedModel:
+    """The causal language model in the folder `path`, on the CPU, in evaluation mode.
+
+    `attention` is the name of an implementation that is registered with transformers.
+
+    Raises `ConfigError`, in one line, for a folder that is missing, incomplete or corrupt, weights that do
+    not match their configuration, and architectures that transformers does not know as causal language
+    models. Only safetensors are read and no code of the checkpoint is run.
+    """
+    check_folder(path)
+    try:
+        with without_bars():
+            model, loading = _load(path, dtype, attention)
+    except _UNLOADABLE as cause:
+        raise ConfigError(f"cannot load the model in {path}: {one_line(cause)}") from cause
+    problems = [*loading["missing_keys"], *loading["mismatched_keys"], *loading["unexpected_keys"]]
+    if problems:
+        raise ConfigError(
+            f"the weights in {path} are not those of a {type(model).__name__}: {len(problems)} tensors"
+            f" are missing, left over or of another shape, for example {sorted(map(str, problems))[0]}"
+        )
+    return model.eval()
+
+
+def _load(path: Path, dtype: torch.dtype, attention: str) -> tuple[PreTrainedModel, dict[str, Any]]:
+    """The model and what transformers says about its weights."""
+    loaded: Any = AutoModelForCausalLM.from_pretrained(
+        path,
+        config=AutoConfig.from_pretrained(path, local_files_only=True),
+        dtype=dtype,
+        attn_implementation=attention,
+        local_files_only=True,
+        use_safetensors=True,
+        output_loading_info=True,
+    )
+    return loaded
+
+
+@contextmanager
+def without_bars() -> Generator[None, None, None]:
+    """Keep transformers' own progress bars off the terminal."""
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+def check_folder(path: Path) -> None:
+    """Raise `ConfigError` unless `path` is a folder with config.json and safetensors."""
+    if not path.is_dir():
+        raise ConfigError(f"no checkpoint at {path}: not a folder")
+    if not (path / "config.json").is_file():
+        raise ConfigError(f"no checkpoint at {path}: config.json is missing")
+    if not any(path.glob("*.safetensors")):
+        raise ConfigError(f"no checkpoint at {path}: no weights (*.safetensors)")
+
+
+def one_line(cause: BaseException, limit: int = 300) -> str:
+    """The message of an exception in one line of at most `limit` characters."""
+    text = re.sub(r"\s+", " ", str(cause)).strip() or type(cause).__name__
+    return text if len(text) <= limit else text[: limit - 1] + "…"
