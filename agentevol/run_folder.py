@@ -61,9 +61,7 @@ class RunFolder:
     @classmethod
     def resume(cls, path: Path) -> "RunFolder":
         """Continue a run. Raises `ConfigError` where there is none, or where another process is at it."""
-        if not (path / "config.toml").is_file():
-            raise ConfigError(f"{path} is not a run: it has no config.toml")
-        return cls(path, load(path / "config.toml"), _lock(path))
+        return cls(path, _config(path), _lock(path))
 
     def checkpoint(self, version: int) -> Checkpoint:
         """The place of checkpoint number `version`; 0 is a copy of the base."""
@@ -111,16 +109,15 @@ class RunFolder:
 
     def run_summary(self) -> RunSummary:
         """Everything that has finished so far."""
-        files = sorted((self.path / "iterations").glob("[0-9]*.json"))
-        return RunSummary(
-            run=self.config.name,
-            environment=self.config.environment.name,
-            config=self.config.model_dump(mode="json"),
-            iterations=tuple(IterationSummary.model_validate_json(file.read_text()) for file in files),
-        )
+        return _summary(self.path, self.config)
 
     def _summary_file(self, iteration: int) -> Path:
         return self.path / "iterations" / f"{iteration:04d}.json"
+
+
+def read_summary(path: Path) -> RunSummary:
+    """What has finished of a run, which may be running. Raises `ConfigError` where there is none."""
+    return _summary(path, _config(path))
 
 
 def write_atomically(file: Path, text: str) -> None:
@@ -142,6 +139,22 @@ def append_metrics(folder: Path, values: Mapping[str, object]) -> None:
     """Add one line to `metrics.jsonl`; a line cut short by a full disk is dropped by readers."""
     with (folder / "metrics.jsonl").open("a", encoding="utf-8") as stream:
         stream.write(json.dumps(values) + "\n")
+
+
+def _config(path: Path) -> RunConfig:
+    if not (path / "config.toml").is_file():
+        raise ConfigError(f"{path} is not a run: it has no config.toml")
+    return load(path / "config.toml")
+
+
+def _summary(path: Path, config: RunConfig) -> RunSummary:
+    files = sorted((path / "iterations").glob("[0-9]*.json"))
+    return RunSummary(
+        run=config.name,
+        environment=config.environment.name,
+        config=config.model_dump(mode="json"),
+        iterations=tuple(IterationSummary.model_validate_json(file.read_text()) for file in files),
+    )
 
 
 def _lock(path: Path) -> IO[str]:

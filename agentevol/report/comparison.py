@@ -1,0 +1,111 @@
+"""What runs gained, task by task: every run's best checkpoint against its own start, and against other runs'.
+
+All differences are paired: both policies played the same held-out tasks.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+import polars as pl
+
+from agentevol.errors import ConfigError
+from agentevol.report.intervals import bootstrap_mean, mean_interval
+from agentevol.report.summary import IterationSummary, RunSummary, best
+from agentgym_store.store import Store, Where
+
+Outcomes = Mapping[str, bool]
+"""Task id -> whether it was won."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two policies on the tasks that both played."""
+
+    n: int
+    won: int
+    """Tasks that only the second policy won."""
+    lost: int
+    """Tasks that only the first policy won."""
+    interval: tuple[float, float]
+    """Of the difference in success rates: 95 % bootstrap over tasks."""
+
+    @property
+    def gain(self) -> float:
+        """Success rate of the second policy minus that of the first."""
+        return (self.won - self.lost) / self.n
+
+    @property
+    def p(self) -> float:
+        """Two-sided exact sign test (McNemar 1947, exact form) of equal success."""
+        changed = self.won + self.lost
+        tail = sum(math.comb(changed, k) for k in range(min(self.won, self.lost) + 1)) / 2**changed
+        return min(1.0, 2 * tail)
+
+
+@dataclass(frozen=True)
+class Evolved:
+    """A run's start and best checkpoint on its held-out split."""
+
+    name: str
+    seed: int
+    settings: Mapping[str, object]
+    """The configuration without name and seed."""
+    split: str
+    iteration: int
+    """Of the best checkpoint, chosen on the validation tasks."""
+    start: Outcomes
+    best: Outcomes
+
+
+def evolved(folder: Path, summary: RunSummary) -> Evolved:
+    """Outcomes of a run out of its table. Raises `ConfigError` where nothing was evaluated."""
+    evaluated = [one for one in summary.iterations if one.evaluation is not None]
+    leader = best(summary)
+    if not evaluated or leader is None or leader.evaluation is None:
+        raise ConfigError(f"{folder} has nothing evaluated yet")
+    split = leader.evaluation.split
+    rows = (
+        Store.open(folder / "trajectories", create=False)
+        .scan(Where(run=summary.run, purpose="evaluate", split=split))
+        .select("iteration", "task_id", "succeeded", "total_reward")
+        .filter(pl.col("total_reward").is_not_null())
+        .collect()
+    )
+    settings = {key: value for key, value in summary.config.items() if key not in ("name", "seed")}
+    return Evolved(
+        str(folder),
+        int(summary.config["seed"]),
+        settings,
+        split,
+        leader.iteration,
+        _outcomes(rows, evaluated[0]),
+        _outcomes(rows, leader),
+    )
+
+
+def difference(first: Outcomes, second: Outcomes) -> Difference:
+    """The second policy against the first. Raises `ConfigError` where they share no task."""
+    shared = sorted(first.keys() & second.keys())
+    if not shared:
+        raise ConfigError("nothing to compare: no task was played by both")
+    changes = [second[task] - first[task] for task in shared]
+    return Difference(len(shared), changes.count(1), changes.count(-1), bootstrap_mean(changes, seed=0))
+
+
+def differ_in_seed_alone(runs: Sequence[Evolved]) -> bool:
+    """Whether the runs repeat one experiment with different seeds."""
+    seeds = {run.seed for run in runs}
+    return len(seeds) == len(runs) > 1 and all(run.settings == runs[0].settings for run in runs)
+
+
+def mean_gain(gains: Sequence[float]) -> tuple[float, tuple[float, float]]:
+    """Mean over runs, and Student's 95 % interval of it: what another seed would do is part of the doubt."""
+    return fmean(gains), mean_interval(gains)
+
+
+def _outcomes(rows: pl.DataFrame, iteration: IterationSummary) -> dict[str, bool]:
+    chosen = rows.filter(pl.col("iteration") == iteration.iteration)
+    return dict(zip(chosen["task_id"].to_list(), chosen["succeeded"].to_list(), strict=True))
