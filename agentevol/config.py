@@ -65,7 +65,7 @@ class ExploreConfig(Section):
     difficulty: str | None = "medium"
     """Only tasks of this level; None draws from all."""
     tasks: int = Field(default=160, ge=1)
-    """Tasks in an iteration; every iteration continues through the split where the last one ended."""
+    """Tasks in an iteration; each goes on where the last one ended, in an order drawn from `seed`."""
     samples: int = Field(default=5, ge=1)
     """Episodes of every task: K."""
     temperature: float = Field(default=1.0, gt=0)
@@ -126,7 +126,7 @@ class EvaluateConfig(Section):
     """None is `test`, or `valid_unseen` for official data."""
     difficulty: str | None = "medium"
     episodes: int | None = Field(default=200, ge=1)
-    """The first so many tasks of the split; None plays all."""
+    """So many tasks, evenly over the split; None plays all."""
     validation_split: str | None = None
     """The best checkpoint is chosen on this one; None is `valid`, or `valid_seen` for official data."""
     validation_episodes: int | None = Field(default=100, ge=1)

@@ -24,7 +24,7 @@ from agentevol.report.curves import write_curves
 from agentevol.report.summary import EvaluationSummary, IterationSummary, RunSummary, best
 from agentevol.run_folder import RunFolder, append_metrics
 from agentevol.select import learnt_turns, select, weights
-from agentevol.tasks import EnvTask, list_tasks
+from agentevol.tasks import Choice, EnvTask, drawn, list_tasks, spread
 from agentgym_store.records import Trajectory
 from agentgym_store.store import Where
 
@@ -51,9 +51,8 @@ class Stages:
         """K sampled episodes of every task of this iteration, from the table, in the order of their ids."""
         config = self.config.explore
         if self._folder.summary(iteration) is None:
-            tasks = self._tasks(
-                self.config.explore_split, config.difficulty, (iteration - 1) * config.tasks, config.tasks
-            )
+            choice = drawn(self.config.seed, (iteration - 1) * config.tasks, config.tasks)
+            tasks = self._tasks(self.config.explore_split, config.difficulty, choice)
             requests = [
                 self._request("explore", iteration, task, attempt)
                 for task in tasks
@@ -150,7 +149,7 @@ class Stages:
         self, iteration: int, policy: Checkpoint, split: str, episodes: int | None
     ) -> EvaluationSummary:
         config = self.config.evaluate
-        tasks = self._tasks(split, config.difficulty, 0, episodes)
+        tasks = self._tasks(split, config.difficulty, spread(episodes))
         purpose = f"evaluate {split}"
         requests = [self._request("evaluate", iteration, task, 0) for task in tasks]
         sampling = Sampling(temperature=config.temperature, max_new_tokens=self.config.explore.max_new_tokens)
@@ -225,9 +224,8 @@ class Stages:
         config = self.config
         shown = self._from_table("demonstrate", 0)
         if len(shown) < config.demonstrations.tasks:
-            tasks = self._tasks(
-                config.explore_split, config.explore.difficulty, 0, config.demonstrations.tasks
-            )
+            choice = drawn(config.seed, 0, config.demonstrations.tasks)
+            tasks = self._tasks(config.explore_split, config.explore.difficulty, choice)
             there = {t.id for t in shown}
             requests = [self._request("demonstrate", 0, task, 0) for task in tasks]
             fresh = demonstrate(config.environment, self._url, [r for r in requests if r.id not in there])
@@ -241,9 +239,8 @@ class Stages:
         found = self._folder.store.trajectories(Where(purpose=purpose, iteration=iteration))
         return sorted(found, key=lambda t: t.id)
 
-    def _tasks(self, split: str, difficulty: str | None, first: int, count: int | None) -> list[EnvTask]:
-        name = self.config.environment.name
-        return list_tasks(self._url, name, split, difficulty, first=first, count=count)
+    def _tasks(self, split: str, difficulty: str | None, choose: Choice) -> list[EnvTask]:
+        return list_tasks(self._url, self.config.environment.name, split, difficulty, choose)
 
     def _request(
         self,

@@ -1,13 +1,21 @@
 """Which tasks there are, asked of the environment server."""
 
 import asyncio
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from agentevol.errors import ConfigError, EnvironmentFault, TransportFault
 from agentgym_client import EnvClient
 from agentgym_client.errors import EnvClientError, ServerProblem
 
 PAGE = 1000
+REQUESTS = 16
+"""Pages that are asked for at a time."""
+
+Choice = Callable[[int], Sequence[int]]
+"""From the number of tasks in a split to the positions wanted."""
 
 
 class EnvTask(NamedTuple):
@@ -20,27 +28,46 @@ class EnvTask(NamedTuple):
     instruction: str
 
 
+def spread(count: int | None) -> Choice:
+    """At most `count` positions, evenly over the split (None: all): the same in every run."""
+    return lambda total: [
+        position * total // min(count or total, total) for position in range(min(count or total, total))
+    ]
+
+
+def drawn(seed: int, first: int, count: int) -> Choice:
+    """At most `count` different positions in a random order of the split, from place `first` of it on.
+
+    Different seeds draw different orders; splits are often sorted by kind. Whoever goes on at `first` +
+    `count` sees no task again before the next round.
+    """
+
+    def choose(total: int) -> list[int]:
+        begin, needed = first % total, min(count, total)
+        order = np.random.default_rng([seed, first // total]).permutation(total)
+        if begin + needed > total:  # into the next round, without the tasks that end this one
+            ending = order[begin:]
+            following = np.random.default_rng([seed, first // total + 1]).permutation(total)
+            order = np.concatenate([order, following[~np.isin(following, ending)]])
+        return order[begin : begin + needed].tolist()
+
+    return choose
+
+
 def list_tasks(
-    url: str,
-    environment: str,
-    split: str,
-    difficulty: str | None,
-    *,
-    first: int = 0,
-    count: int | None = None,
+    url: str, environment: str, split: str, difficulty: str | None, choose: Choice
 ) -> list[EnvTask]:
-    """`count` tasks of a split (at most each once; None: all) from number `first` on, going round at its end.
+    """The chosen tasks of a split, in the order of their positions as chosen.
 
     Raises `ConfigError` for an unknown or empty split, `EnvironmentFault` or `TransportFault` for a server
     that fails.
     """
-    return asyncio.run(_list(url, environment, split, difficulty, first, count))
+    return asyncio.run(_list(url, environment, split, difficulty, choose))
 
 
 async def _list(
-    url: str, environment: str, split: str, difficulty: str | None, first: int, count: int | None
+    url: str, environment: str, split: str, difficulty: str | None, choose: Choice
 ) -> list[EnvTask]:
-    tasks: list[EnvTask] = []
     try:
         async with EnvClient(url) as client:
             total = (await client.tasks(environment, split, difficulty=difficulty, limit=1)).total
@@ -48,21 +75,32 @@ async def _list(
                 raise ConfigError(
                     f"{environment} has no tasks in split {split!r} of difficulty {difficulty!r}"
                 )
-            wanted = total if count is None else min(count, total)
-            offset = first % total
-            while len(tasks) < wanted:
-                limit = min(PAGE, wanted - len(tasks), total - offset)
-                page = await client.tasks(
-                    environment, split, difficulty=difficulty, offset=offset, limit=limit
-                )
-                tasks += [
-                    EnvTask(t.task_id, t.split, t.kind, t.difficulty, t.instruction) for t in page.tasks
-                ]
-                offset = (offset + limit) % total
+            gate = asyncio.Semaphore(REQUESTS)
+
+            async def page(offset: int, limit: int) -> list[EnvTask]:
+                async with gate:
+                    found = await client.tasks(
+                        environment, split, difficulty=difficulty, offset=offset, limit=limit
+                    )
+                return [EnvTask(t.task_id, t.split, t.kind, t.difficulty, t.instruction) for t in found.tasks]
+
+            pages = await asyncio.gather(*(page(*run) for run in _runs(choose(total))))
+            return [task for tasks in pages for task in tasks]
     except ServerProblem as problem:
         if problem.kind in ("task-not-found", "env-not-found", "validation"):
             raise ConfigError(f"{environment}, split {split!r}: {problem.detail}") from problem
         raise EnvironmentFault(problem.kind, problem.detail) from problem
     except EnvClientError as cause:
         raise TransportFault(str(cause)) from cause
-    return tasks
+
+
+def _runs(positions: Sequence[int]) -> list[tuple[int, int]]:
+    """Consecutive positions as (offset, length) of one page each."""
+    runs: list[tuple[int, int]] = []
+    for position in positions:
+        offset, length = runs[-1] if runs else (position, 0)
+        if position == offset + length and length < PAGE:
+            runs[-1:] = [(offset, length + 1)]
+        else:
+            runs.append((position, 1))
+    return runs

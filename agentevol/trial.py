@@ -12,7 +12,7 @@ from agentevol.explore import EpisodeRequest, play_all
 from agentevol.models import resolve
 from agentevol.protocols import Policy, Sampling
 from agentevol.serving import EnvironmentServer
-from agentevol.tasks import EnvTask, list_tasks
+from agentevol.tasks import EnvTask, list_tasks, spread
 from agentgym_client import EnvClient
 from agentgym_envs.formats import FORMATS
 from agentgym_envs.registry import make
@@ -35,7 +35,7 @@ def trial(
     seed: int,
     started: Callable[[int], Report],
 ) -> list[Trajectory]:
-    """Play the first `episodes` tasks of a split (None: all) with `model`; the trajectories in the order of
+    """Play `episodes` tasks, evenly over a split (None: all), with `model`; the trajectories in the order of
     tasks.
 
     `started` is told the number of episodes and gives a function that hears of each batch. Raises
@@ -75,7 +75,7 @@ def _play(
     seed: int,
     started: Callable[[int], Report],
 ) -> list[Trajectory]:
-    tasks = list_tasks(url, environment.name, split, difficulty, count=episodes)
+    tasks = list_tasks(url, environment.name, split, difficulty, spread(episodes))
     requests = [_request(environment, task, seed, number) for number, task in enumerate(tasks)]
     report = started(len(requests))
     found = asyncio.run(_all(policy, environment, url, requests, report))

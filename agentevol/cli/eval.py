@@ -19,7 +19,9 @@ def evaluate(
     env: Annotated[str, typer.Option(help="The environment.")] = "alfworld",
     split: Annotated[str, typer.Option(help="Whose tasks are played.")] = "test",
     difficulty: Annotated[str | None, typer.Option(help="Only tasks of this level.")] = None,
-    episodes: Annotated[int | None, typer.Option(min=1, help="The first so many tasks; default all.")] = None,
+    episodes: Annotated[
+        int | None, typer.Option(min=1, help="So many tasks of the split, evenly spread.")
+    ] = None,
     max_turns: Annotated[int | None, typer.Option(min=1, help="Actions in an episode, at most.")] = None,
     temperature: Annotated[float, typer.Option(min=0, help="0 is greedy.")] = 0.0,
     seed: Annotated[int, typer.Option(help="Seed of worlds and samples.")] = 0,

@@ -1,0 +1,32 @@
+"""Which tasks of a split are played."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentevol.tasks import drawn, spread
+
+
+def test_an_evaluation_is_spread_evenly_and_never_longer_than_the_split():
+    assert spread(4)(12) == [0, 3, 6, 9]
+    assert spread(None)(3) == spread(3)(3) == spread(9)(3) == [0, 1, 2]
+    sorted_by_kind = ["look"] * 13 + ["place"] * 35 + ["heat"] * 92
+    assert {sorted_by_kind[position] for position in spread(20)(140)} == {"look", "place", "heat"}
+
+
+def test_runs_of_different_seeds_explore_different_tasks():
+    assert drawn(0, 0, 20)(1000) == drawn(0, 0, 20)(1000) != drawn(1, 0, 20)(1000)
+
+
+@given(seed=st.integers(0, 9), total=st.integers(1, 40), count=st.integers(1, 50))
+def test_an_iteration_has_no_task_twice_and_a_round_has_every_task_once(seed: int, total: int, count: int):
+    chosen = [drawn(seed, first, count)(total) for first in range(0, 3 * total, count)]
+    assert all(len(set(one)) == len(one) == min(count, total) for one in chosen)
+    if count < total:
+        whole_round = [position for one in chosen[: total // count] for position in one]
+        assert len(set(whole_round)) == len(whole_round)
+
+
+@pytest.mark.parametrize("first", [0, 3, 7, 10, 23])
+def test_positions_lie_in_the_split(first: int):
+    assert set(drawn(0, first, 10)(10)) == set(range(10))
