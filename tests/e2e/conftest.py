@@ -1,5 +1,6 @@
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,19 @@ def command(tiny_model: Path) -> Callable[..., list[str]]:
 def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Imported data of this machine's user play no part."""
     monkeypatch.setenv("AGENTEVOL_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Generator[Callable[[int], Path]]:
+    """A file system of its own, and how to give it a size in KiB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "tmpfs", str(place)], capture_output=True).returncode:
+        pytest.skip("a full disk needs the right to mount a tmpfs")
+
+    def resize(kib: int) -> Path:
+        subprocess.run(["mount", "-o", f"remount,size={kib}k", str(place)], check=True)
+        return place
+
+    yield resize
+    subprocess.run(["umount", "--lazy", str(place)], check=True)

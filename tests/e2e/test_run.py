@@ -222,3 +222,31 @@ def _victims(victim: str, mark: str) -> list[int]:
         if f"AGENTEVOL_TEST_RUN={mark}".encode() in environment and victim in title:
             found.append(int(folder.name))
     return found
+
+
+@pytest.mark.slow
+def test_a_full_disk_stops_a_run_with_one_line_and_it_can_be_finished_later(
+    tmp_path: Path, command: Command, disk: Callable[[int], Path]
+):
+    calm = tmp_path / "calm"
+    assert finish(command(calm, "name=same")).returncode == 0
+    used = sum(file.stat().st_size for file in calm.rglob("*") if file.is_file()) // 1024
+
+    stops = 0
+    for share in (0.1, 0.3, 0.5, 0.7, 0.9):
+        out = disk(int(share * used)) / "run"
+        stopped = finish(resume(out) if (out / "config.toml").is_file() else command(out, "name=same"))
+        if stopped.returncode == 0:
+            break
+        stops += 1
+        assert stopped.returncode == 1, stopped.stderr
+        assert len(stopped.stderr.strip().splitlines()) == 1, stopped.stderr
+        assert "disk is full" in stopped.stderr or "No space left" in stopped.stderr
+    assert stops > 0
+
+    out = disk(64 * 1024) / "run"
+    done = finish(resume(out))
+    assert done.returncode == 0, done.stderr
+    assert rows(out) == rows(calm)
+    assert figures(out) == figures(calm)
+    assert weights(out, 2) == weights(calm, 2)
