@@ -1,6 +1,7 @@
 """What a run tells a person while it works: bars with rates and failure counts, a line for each iteration.
 
-On a terminal the bars move; elsewhere (a log, CI) only finished phases are printed, one line each.
+On a terminal the bars move; elsewhere (a log, CI) finished phases are printed, one line each, and long ones
+once a minute.
 """
 
 import time
@@ -17,15 +18,19 @@ from agentevol.report.rates import interval_text, rate_text
 from agentevol.report.summary import EvaluationSummary, IterationSummary
 from agentgym_store.records import Trajectory
 
+LOG_EVERY_S = 60.0
+
 
 class Progress:
     """Writes to a console."""
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(highlight=False)
+        self._spoke = time.monotonic()
 
     def say(self, text: str) -> None:
         """Print one line."""
+        self._spoke = time.monotonic()
         self.console.print(text, markup=False, soft_wrap=True)
 
     @contextmanager
@@ -48,6 +53,7 @@ class Progress:
                 bars.update(
                     bar, completed=finished, note=f"{rate:.1f} episodes/s, {won} won, {broken} failed"
                 )
+                self._log(f"{title}: {finished} of {total} episodes, {won} won, {broken} failed so far")
 
             yield advance
         if not self.console.is_terminal:
@@ -58,18 +64,20 @@ class Progress:
     def learning(self, iteration: int) -> Iterator[Callable[[int, int, float], None]]:
         """A bar of optimiser steps."""
         latest, began = (0, 0, 0.0), time.perf_counter()
+        title = f"iteration {iteration}  learn"
         with self._bars() as bars:
-            bar = bars.add_task(f"iteration {iteration}  learn", total=None, note="")
+            bar = bars.add_task(title, total=None, note="")
 
             def advance(step: int, steps: int, loss: float) -> None:
                 nonlocal latest
                 latest = (step, steps, loss)
                 if steps:
                     bars.update(bar, completed=step, total=steps, note=f"loss {loss:.3f}")
+                    self._log(f"{title}: step {step} of {steps}, loss {loss:.3f}")
 
             yield advance
         if not self.console.is_terminal:
-            self.say(f"iteration {iteration}  learn: {latest[1]} steps, {time.perf_counter() - began:.1f} s")
+            self.say(f"{title}: {latest[1]} steps, {time.perf_counter() - began:.1f} s")
 
     @contextmanager
     def playing_once(self, title: str) -> Iterator[Callable[[int], Callable[[Sequence[Trajectory]], None]]]:
@@ -95,6 +103,11 @@ class Progress:
         """One line with the figures of an iteration."""
         if summary.evaluation is not None:
             self.say(f"iteration {summary.iteration}: {figures(summary.evaluation)}")
+
+    def _log(self, text: str) -> None:
+        """Print a line where no bar moves, if none was printed for long."""
+        if not self.console.is_terminal and time.monotonic() - self._spoke > LOG_EVERY_S:
+            self.say(text)
 
     def _bars(self) -> Bars:
         columns = (
