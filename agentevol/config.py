@@ -64,9 +64,9 @@ class ExploreConfig(Section):
     """None is `train`, or `official_train` for official data."""
     difficulty: str | None = "medium"
     """Only tasks of this level; None draws from all."""
-    tasks: int = Field(default=160, ge=1)
+    tasks: int = Field(default=100, ge=1)
     """Tasks in an iteration; each goes on where the last one ended, in an order drawn from `seed`."""
-    samples: int = Field(default=5, ge=1)
+    samples: int = Field(default=4, ge=1)
     """Episodes of every task: K."""
     temperature: float = Field(default=1.0, gt=0)
     max_new_tokens: int = Field(default=16, ge=1)
@@ -161,7 +161,7 @@ class RunConfig(Section):
     select: SelectConfig = SelectConfig()
     demonstrations: DemonstrationConfig = DemonstrationConfig()
     learn: LearnConfig = LearnConfig(
-        learning_rate=5e-4, batch_tokens=8192, micro_batch_tokens=8192, epochs=3, threads=2, betas=(0.9, 0.95)
+        learning_rate=3e-4, batch_tokens=2048, micro_batch_tokens=4096, epochs=2, threads=2, betas=(0.9, 0.95)
     )
     evaluate: EvaluateConfig = EvaluateConfig()
     ray: RayConfig = RayConfig()

@@ -35,8 +35,9 @@ def build(
     recipe = StarterRecipe(seed=seed)
     recipe = replace(
         recipe,
-        walkthroughs={level: max(1, round(count * scale)) for level, count in recipe.walkthroughs.items()},
-        searches={level: max(1, round(count * scale)) for level, count in recipe.searches.items()},
+        demonstrations={
+            level: max(1, round(count * scale)) for level, count in recipe.demonstrations.items()
+        },
         learn=recipe.learn.model_copy(update={"threads": threads}),
     )
     progress = Progress()

@@ -27,6 +27,10 @@ class LearnConfig(BaseModel):
     algorithm: str = "sft"
     options: dict[str, Option] = {}
     """The algorithm's own options."""
+    optimiser: Literal["adamw", "muon"] = "adamw"
+    """`muon` orthogonalises the updates of inner matrices (Jordan et al. 2024), scaled to AdamW's size
+    (arXiv:2502.16982), and leaves the rest to AdamW: it needs fewer tokens from nothing.
+    """
     learning_rate: float = Field(default=1e-5, gt=0)
     """The highest of the schedule. 1e-5 suits billions of pretrained weights, 1e-3 a few millions."""
     epochs: int = Field(default=1, ge=1)
@@ -62,6 +66,8 @@ class LearnConfig(BaseModel):
     @model_validator(mode="after")
     def _options_are_known(self) -> "LearnConfig":
         algorithm(self.algorithm, self.options)
+        if self.optimiser == "muon" and self.lora is not None:
+            raise ValueError("optimiser 'muon' is for full weights: leave out lora or take 'adamw'")
         if not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError(f"betas lie in [0, 1), not {self.betas}")
         return self

@@ -25,6 +25,7 @@ from agentevol.learn.batches import Fitting, NothingToLearn, PackedBatch, first_
 from agentevol.learn.checkpoints import Lineage, save
 from agentevol.learn.config import LearnConfig
 from agentevol.learn.models import adapted, check_packing, positions, precision, vocabulary_size
+from agentevol.learn.optimisers import optimisers
 from agentevol.learn.scoring import Scores, score
 from agentevol.protocols import Checkpoint, LearnReport, TrainingSequence
 
@@ -233,15 +234,15 @@ def _train(training: _Training, progress: Progress | None) -> _Figures:
     """All optimiser steps."""
     config, steps = training.config, training.steps
     figures = _Figures(training.fitting, _gap(training))
-    optimiser = _optimiser(training.model, config)
+    used = optimisers(training.model, config)
     warmup = int(config.warmup_fraction * len(steps))
     training.model.train()
     began = time.perf_counter()
     for number, indices in enumerate(steps):
         factor = learning_rate_factor(number, len(steps), warmup, config.schedule)
-        for group in optimiser.param_groups:
+        for group in (group for optimiser in used for group in optimiser.param_groups):
             group["lr"] = config.learning_rate * factor
-        loss = _step(training, optimiser, indices, figures)
+        loss = _step(training, used, indices, figures)
         if progress is not None:
             progress(number + 1, len(steps), loss)
     figures.seconds = time.perf_counter() - began
@@ -249,7 +250,10 @@ def _train(training: _Training, progress: Progress | None) -> _Figures:
 
 
 def _step(
-    training: _Training, optimiser: torch.optim.Optimizer, indices: Sequence[int], figures: _Figures
+    training: _Training,
+    used: Sequence[torch.optim.Optimizer],
+    indices: Sequence[int],
+    figures: _Figures,
 ) -> float:
     """One optimiser step; returns its loss. Raises `RunStopped` before a bad loss reaches the weights."""
     rows = [training.fitting.rows[index] for index in indices]
@@ -271,8 +275,9 @@ def _step(
             f" gradient norm {grad_norm}; nothing was saved; lower learning_rate, now"
             f" {training.config.learning_rate}"
         )
-    optimiser.step()
-    optimiser.zero_grad(set_to_none=True)
+    for optimiser in used:
+        optimiser.step()
+        optimiser.zero_grad(set_to_none=True)
     figures.losses.append(loss)
     figures.grad_norms.append(grad_norm)
     figures.tokens_trained += totals.tokens
@@ -293,24 +298,6 @@ def _forward(training: _Training, batch: PackedBatch, totals: Totals) -> tuple[L
 def _autocast(training: _Training) -> torch.autocast:
     """Half precision for matrix products, where configured."""
     return torch.autocast(training.device.type, dtype=torch.bfloat16, enabled=training.config.dtype == "bf16")
-
-
-def _optimiser(model: PreTrainedModel, config: LearnConfig) -> torch.optim.AdamW:
-    """AdamW over what is trained; weight decay on matrices only."""
-    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    groups = [
-        {
-            "params": [parameter for parameter in trained if parameter.ndim >= 2],
-            "weight_decay": config.weight_decay,
-        },
-        {"params": [parameter for parameter in trained if parameter.ndim < 2], "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(
-        [group for group in groups if group["params"]],
-        lr=config.learning_rate,
-        betas=config.betas,
-        fused=True,
-    )
 
 
 def _gap(training: _Training) -> float:

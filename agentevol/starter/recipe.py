@@ -1,8 +1,8 @@
-"""How the starter policy is made: demonstrations of a hand-written player, then supervised learning from
-nothing.
+"""How the starter policy is made: demonstrations of a careless player, then supervised learning from nothing.
 
-The player sees only texts (`Environment.demonstrate`); its tasks are of the `train` split alone. Equal
-recipes give equal weights on the same machine with the same number of threads.
+The player sees only texts and forgets most of what a task asks for (`Environment.demonstrate`), so that the
+starter knows how to act, and has still to find out what pays. Its tasks are of the `train` split alone.
+Equal recipes give equal weights on the same machine with the same number of threads.
 """
 
 import json
@@ -26,13 +26,13 @@ from agentgym_envs.core import Environment, Task
 from agentgym_envs.episodes import Episode, Player, follow
 from agentgym_envs.registry import make
 
-WALKTHROUGHS = {"small": 3_000, "medium": 1_500, "large": 1_000}
-SEARCHES = {"small": 7_000, "medium": 4_000, "large": 2_500}
+DEMONSTRATIONS = {"small": 11_000, "medium": 6_000, "large": 4_500}
 LEARN = LearnConfig(
+    optimiser="muon",
     learning_rate=2e-3,
     betas=(0.9, 0.95),
-    batch_tokens=8192,
-    micro_batch_tokens=8192,
+    batch_tokens=2048,
+    micro_batch_tokens=4096,
     threads=2,
     save_dtype="bf16",
 )
@@ -64,14 +64,12 @@ class StarterRecipe:
     """Everything that decides what the starter becomes."""
 
     environment: str = "alfworld"
-    walkthroughs: dict[str, int] = field(default_factory=lambda: dict(WALKTHROUGHS))
-    """Difficulty -> episodes of the expert, who knows where everything is and goes straight there."""
-    searches: dict[str, int] = field(default_factory=lambda: dict(SEARCHES))
-    """Difficulty -> episodes of the player who sees only texts, and so shows how to look for things."""
+    demonstrations: dict[str, int] = field(default_factory=lambda: dict(DEMONSTRATIONS))
+    """Difficulty -> episodes."""
+    care: float = 0.4
+    """Probability with which the player thinks of each part of a task."""
     first_task: int = 100_000
-    """Number of the first task of each difficulty: runs explore from task 0 on, so that the starter has seen
-    none of theirs.
-    """
+    """Number of the first task of each difficulty; runs draw from the whole split and meet few of them."""
     vocabulary_episodes: int = 1_500
     """Episodes of each difficulty whose words make the vocabulary."""
     vocabulary_texts: tuple[str, ...] = RARE_WORDS
@@ -83,66 +81,50 @@ class StarterRecipe:
 
 def build(recipe: StarterRecipe, out: Path, progress: Progress | None = None) -> LearnReport:
     """Make the starter in the new folder `out`. Raises `ConfigError` where it exists."""
-    players = Players(recipe)
-    tokenizer = word_tokenizer(_vocabulary(players, recipe))
+    play = Demonstrator(recipe)
+    tokenizer = word_tokenizer(_vocabulary(play, recipe))
     start = out.with_name(f".{out.name}.start")
     _fresh_model(recipe, tokenizer, start)
-    rows = list(demonstrations(players, recipe, ChatRenderer(tokenizer)))
+    rows = list(demonstrations(play, recipe, ChatRenderer(tokenizer)))
     try:
         report = SFTLearner(recipe.learn, progress).learn(Checkpoint(start, -1), rows, out, recipe.seed)
     finally:
         shutil.rmtree(start, ignore_errors=True)
-        players.close()
+        play.close()
     (out / "recipe.json").write_text(
         json.dumps(asdict(recipe), indent=1, default=lambda value: value.model_dump())
     )
     return report
 
 
-class Players:
-    """The two demonstrators in one world."""
+class Demonstrator:
+    """The careless player in its world."""
 
     def __init__(self, recipe: StarterRecipe) -> None:
         self._world: Environment[Any] = make(recipe.environment)
         self._player = Player()
-        self._seed = recipe.seed
+        self._recipe = recipe
 
-    def walkthrough(self, difficulty: str, number: int) -> tuple[str, Episode] | None:
-        """Task id and episode of the expert."""
-        task = self._task(difficulty, number)
-        return self._played(task, self._world.expert(task))
-
-    def search(self, difficulty: str, number: int) -> tuple[str, Episode] | None:
-        """Task id and episode of the player who sees only texts; None where it lost."""
-        task = self._task(difficulty, number)
-        return self._played(task, self._world.demonstrate(task, self._seed + number))
+    def __call__(self, difficulty: str, number: int) -> tuple[str, Episode]:
+        """Task id and episode, won or lost."""
+        task: Task = self._world.tasks("train", difficulty)[number]
+        actions = self._world.demonstrate(task, self._recipe.seed + number, self._recipe.care)
+        return task.id, self._player.play(self._world, task, follow(actions), seed=self._recipe.seed)
 
     def close(self) -> None:
         """End the world."""
         self._player.close()
         self._world.close()
 
-    def _task(self, difficulty: str, number: int) -> Task:
-        return self._world.tasks("train", difficulty)[number]
-
-    def _played(self, task: Task, actions: list[str] | None) -> tuple[str, Episode] | None:
-        if actions is None:
-            return None
-        return task.id, self._player.play(self._world, task, follow(actions), seed=self._seed)
-
 
 def demonstrations(
-    players: Players, recipe: StarterRecipe, renderer: ChatRenderer
+    play: Demonstrator, recipe: StarterRecipe, renderer: ChatRenderer
 ) -> Iterator[TrainingSequence]:
     """A row for every demonstration; only the player's actions are learnt. No task is shown twice."""
     encode = _remembering(renderer)
-    first = dict.fromkeys((*recipe.walkthroughs, *recipe.searches), recipe.first_task)
-    for play, counts in ((players.walkthrough, recipe.walkthroughs), (players.search, recipe.searches)):
-        for difficulty, count in counts.items():
-            numbers = range(first[difficulty], first[difficulty] + count)
-            first[difficulty] += count
-            played = (play(difficulty, number) for number in numbers)
-            yield from (_row(*one, renderer, encode) for one in played if one is not None)
+    for difficulty, count in recipe.demonstrations.items():
+        for number in range(recipe.first_task, recipe.first_task + count):
+            yield _row(*play(difficulty, number), renderer, encode)
 
 
 def _row(
@@ -175,15 +157,14 @@ def _remembering(renderer: ChatRenderer) -> Callable[[str, bool], list[int]]:
     return encode
 
 
-def _vocabulary(players: Players, recipe: StarterRecipe) -> Iterator[str]:
+def _vocabulary(play: Demonstrator, recipe: StarterRecipe) -> Iterator[str]:
     yield from recipe.vocabulary_texts
-    for difficulty in {**recipe.walkthroughs, **recipe.searches}:
+    for difficulty in recipe.demonstrations:
         for number in range(recipe.vocabulary_episodes):
-            played = players.walkthrough(difficulty, number)
-            if played is not None:
-                yield played[1].first.text
-                yield from played[1].actions
-                yield from (result.observation.text for result in played[1].results)
+            _, episode = play(difficulty, number)
+            yield episode.first.text
+            yield from episode.actions
+            yield from (result.observation.text for result in episode.results)
 
 
 def _fresh_model(recipe: StarterRecipe, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:

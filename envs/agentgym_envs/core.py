@@ -121,14 +121,14 @@ class Environment(ABC, Generic[TaskT]):
         """Actions that earn the maximum from the start of `task`, or None where the world has no expert."""
         return None
 
-    def demonstrate(self, task: TaskT, seed: int) -> list[str] | None:
-        """Actions of a player who sees only what any agent sees and wins most tasks; `seed` draws its
-        choices.
+    def demonstrate(self, task: TaskT, seed: int, care: float = 1.0) -> list[str]:
+        """Actions, won or lost, of a player who sees only what any agent sees; `seed` draws its choices.
 
-        The expert knows the world's secrets, so that its episodes show nothing about looking for things. By
-        default this is the expert all the same. None where the player lost.
+        With `care` 1 it wins most tasks; with less it forgets parts of them, each with probability
+        1 - `care`. The expert knows the world's secrets, so that its episodes show nothing about looking for
+        things. Raises `NotImplementedError` where the environment has no such player.
         """
-        return self.expert(task)
+        raise NotImplementedError(f"{self.name} has no player who searches")
 
     def snapshot(self) -> object:
         """The state of the current episode as a value that later steps do not change."""

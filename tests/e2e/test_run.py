@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -250,3 +251,15 @@ def test_a_full_disk_stops_a_run_with_one_line_and_it_can_be_finished_later(
     assert rows(out) == rows(calm)
     assert figures(out) == figures(calm)
     assert weights(out, 2) == weights(calm, 2)
+
+
+def test_the_starter_wins_some_rooms_and_leaves_others_to_be_learnt():
+    def eval_small(model: str) -> dict[str, Any]:
+        arguments = ["eval", "--model", model, "--difficulty", "small", "--episodes", "40", "--json"]
+        done = finish([sys.executable, "-m", "agentevol", *arguments])
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    starter, random_player = eval_small("starter"), eval_small("random")
+    assert starter["n"] == random_player["n"] == 40
+    assert random_player["successes"] <= 2 < starter["successes"] < 30

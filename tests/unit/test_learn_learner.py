@@ -14,6 +14,7 @@ from agentevol.learn.batches import NothingToLearn, packed
 from agentevol.learn.checkpoints import read_lineage
 from agentevol.learn.config import LearnConfig, LoraConfig
 from agentevol.learn.learner import SFTLearner, learning_rate_factor, plan
+from agentevol.learn.optimisers import optimisers
 from agentevol.learn.scoring import score
 from agentevol.protocols import Checkpoint, TrainingSequence
 
@@ -178,11 +179,23 @@ def test_adapters_are_merged_into_an_ordinary_checkpoint(start: Checkpoint, tmp_
 
 
 @pytest.mark.parametrize(
-    "change", [{"dtype": "bf16"}, {"gradient_checkpointing": True}, {"options": {"dft": True}}]
+    "change",
+    [{"dtype": "bf16"}, {"gradient_checkpointing": True}, {"options": {"dft": True}}, {"optimiser": "muon"}],
 )
 def test_other_ways_to_train_learn_too(start: Checkpoint, tmp_path: Path, change: dict):
     SFTLearner(FAST.model_copy(update=change)).learn(start, copies(300), tmp_path / "new", 0)
     assert mean_nll(tmp_path / "new", copies(50, seed=1)) < 2.35  # ln 12 = 2.48 at the start
+
+
+def test_muon_takes_the_inner_matrices_and_adamw_the_rest(start: Checkpoint):
+    model = load_model(start.path, PACKED_ATTENTION)
+    muon, adamw = (
+        [parameter for group in optimiser.param_groups for parameter in group["params"]]
+        for optimiser in optimisers(model, FAST.model_copy(update={"optimiser": "muon"}))
+    )
+    assert len(muon) == 2 * 7  # queries, keys, values, output, gate, up, down of two layers
+    assert {id(p) for p in muon} | {id(p) for p in adamw} == {id(p) for p in model.parameters()}
+    assert len(muon) + len(adamw) == len(list(model.parameters()))
 
 
 def test_gradient_checkpointing_changes_nothing(start: Checkpoint, tmp_path: Path):
@@ -293,6 +306,7 @@ def test_learning_rates_by_hand():
         {"options": {"dtf": True}},
         {"betas": (0.9, 1.0)},
         {"epochs": 0},
+        {"optimiser": "muon", "lora": {}},
     ],
 )
 def test_misspelt_and_senseless_settings_are_errors(setting: dict):

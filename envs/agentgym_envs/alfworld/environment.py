@@ -155,10 +155,10 @@ class ALFWorld(Environment[ALFWorldTask]):
                 translate(command, self.dialect) for command in _game(self._catalogue, task.id).walkthrough
             ]
 
-    def demonstrate(self, task: ALFWorldTask, seed: int) -> list[str] | None:
+    def demonstrate(self, task: ALFWorldTask, seed: int, care: float = 1.0) -> list[str]:
         """Commands of the hand-written searcher of `agentgym_envs.alfworld.search`."""
-        commands = play(World(self._scene_in("move", task.id)), Random(seed), self.max_turns)
-        return None if commands is None else [translate(command, self.dialect) for command in commands]
+        commands = play(World(self._scene_in("move", task.id)), Random(seed), self.max_turns, care)
+        return [translate(command, self.dialect) for command in commands]
 
     def snapshot(self) -> object:
         if self._episode is None:

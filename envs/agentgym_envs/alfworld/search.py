@@ -39,6 +39,8 @@ _TASKS = (
 )
 _APPLIANCE = {"clean": "sinkbasin", "heat": "microwave", "cool": "fridge"}
 REFUSED = "Nothing happens."
+LOOKS = 3
+"""How often an agent looks around that believes in vain that it is done."""
 _THING = re.compile(r"a (\w+ \d+)")
 _FITS = {r.lower(): {o.lower() for o in objects} for r, objects in rooms.FITS.items()}
 _ROOMINESS = {r.lower(): weight for r, weight in rooms.ROOMINESS.items()}
@@ -59,34 +61,38 @@ class _Memory:
     """The place that was gone to last."""
 
 
-def search(first_observation: str, rng: Random, *, eagerness: float = 1.0) -> Agent:
+def search(first_observation: str, rng: Random, *, care: float = 1.0) -> Agent:
     """Play a game from its first observation.
 
-    `eagerness` is how strictly likely places come first: 0 searches in random order, 1 draws places in
-    proportion to how much they hold, large values follow that order strictly. Raises `ValueError` for an
-    unreadable task.
+    `care` is the probability with which the agent thinks of each thing: to look into likely places first (or
+    else it searches in the order in which it read of them), to clean, heat or cool, to bring the second
+    object, to switch the lamp on. What it forgot it never makes up for: it believes that the task is done,
+    and looks around. Raises `ValueError` for an unreadable task.
     """
-    memory = _read_task(first_observation, rng, eagerness)
+    memory = _read_task(first_observation, rng, is_eager=rng.random() < care)
     if memory.verb == "light":
-        yield from _examine_in_light(memory)
+        yield from _examine_in_light(memory, is_careful=rng.random() < care)
         return
     homes: list[str] = [place for place in memory.places if _type(place) == memory.target]
-    for _ in range(2 if memory.verb == "two" else 1):
+    for number in range(2 if memory.verb == "two" else 1):
+        if number > 0 and rng.random() >= care:
+            break
         thing = yield from _fetch(memory, avoid=memory.target)
         if not thing or not homes:
             return
-        if memory.verb in _APPLIANCE:
+        if memory.verb in _APPLIANCE and rng.random() < care:
             yield from _treat(memory, thing)
         yield from _reach(memory, homes[0])
         text = yield f"move {thing} to {homes[0]}"
         if text == REFUSED:  # it stands where we do, and is closed
             yield f"open {homes[0]}"
             yield f"move {thing} to {homes[0]}"
+    yield from _look_around()
 
 
-def play(world: World, rng: Random, max_turns: int) -> list[str] | None:
-    """The commands with which the agent wins a fresh world within `max_turns`; None where it does not."""
-    agent = search(world.initial_observation(), rng)
+def play(world: World, rng: Random, max_turns: int, care: float = 1.0) -> list[str]:
+    """What the agent does in a fresh world, won or lost: at most `max_turns` commands."""
+    agent = search(world.initial_observation(), rng, care=care)
     commands: list[str] = []
     try:
         command = next(agent)
@@ -94,14 +100,14 @@ def play(world: World, rng: Random, max_turns: int) -> list[str] | None:
             commands.append(command)
             text = world.step(command)
             if world.won:
-                return commands
+                break
             command = agent.send(text)
     except StopIteration:
-        return None
-    return None
+        pass
+    return commands
 
 
-def _read_task(text: str, rng: Random, eagerness: float) -> _Memory:
+def _read_task(text: str, rng: Random, is_eager: bool) -> _Memory:
     sentence = text.rpartition("Your task is to: ")[2].rstrip(".")
     for pattern, verb in _TASKS:
         match = re.fullmatch(pattern, sentence)
@@ -109,16 +115,17 @@ def _read_task(text: str, rng: Random, eagerness: float) -> _Memory:
             wanted, target = match.groups()
             intro = text.rpartition("Looking quickly around you, you see ")[2].partition(".")[0]
             places = _THING.findall(intro)
-            places.sort(key=lambda place: -_likelihood(place, wanted, eagerness, rng))
+            if is_eager:
+                places.sort(key=lambda place: -_likelihood(place, wanted, rng))
             return _Memory(verb, wanted, target, places)
     raise ValueError(f"cannot read the task {sentence!r}")
 
 
-def _likelihood(place: str, wanted: str, eagerness: float, rng: Random) -> float:
+def _likelihood(place: str, wanted: str, rng: Random) -> float:
     """Gumbel-perturbed log-weight: sorting by it draws an order without replacement (Plackett-Luce)."""
     fits = wanted in _FITS.get(_type(place), ())
     weight = _ROOMINESS.get(_type(place), 1.0) if fits else 0.01
-    return eagerness * math.log(weight) - math.log(-math.log(rng.random()))
+    return math.log(weight) - math.log(-math.log(rng.random()))
 
 
 def _fetch(memory: _Memory, avoid: str) -> Generator[str, str, str]:
@@ -174,8 +181,8 @@ def _treat(memory: _Memory, thing: str) -> Generator[str, str, None]:
         yield f"{memory.verb} {thing} with {appliances[0]}"
 
 
-def _examine_in_light(memory: _Memory) -> Agent:
-    """Take the thing, then find a lamp and switch it on."""
+def _examine_in_light(memory: _Memory, is_careful: bool) -> Agent:
+    """Take the thing, then find a lamp and, if careful, switch it on."""
     thing = yield from _fetch(memory, avoid="")
     if not thing:
         return
@@ -184,8 +191,15 @@ def _examine_in_light(memory: _Memory) -> Agent:
     for place in [*known, *unknown]:
         yield from _reach(memory, place)
         for lamp in _of_type(memory.seen.get(place, []), memory.target):
-            yield f"use {lamp}"
+            yield f"use {lamp}" if is_careful else f"examine {thing}"
+            yield from _look_around()
             return
+
+
+def _look_around() -> Agent:
+    """What an agent does that believes that it is done."""
+    for _ in range(LOOKS):
+        yield "look"
 
 
 def _of_type(things: Iterable[str], type_name: str) -> list[str]:
