@@ -1,7 +1,7 @@
 """Which tasks of a split are played."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentevol.tasks import drawn, spread
@@ -18,6 +18,7 @@ def test_runs_of_different_seeds_explore_different_tasks():
     assert drawn(0, 0, 20)(1000) == drawn(0, 0, 20)(1000) != drawn(1, 0, 20)(1000)
 
 
+@settings(deadline=None)
 @given(seed=st.integers(0, 9), total=st.integers(1, 40), count=st.integers(1, 50))
 def test_an_iteration_has_no_task_twice_and_a_round_has_every_task_once(seed: int, total: int, count: int):
     chosen = [drawn(seed, first, count)(total) for first in range(0, 3 * total, count)]
