@@ -124,9 +124,9 @@ class Stages:
             validation=validation,
         )
         summary = self._draft.pop(iteration)
+        write_curves(self._folder.path / "tensorboard", summary)
         self._folder.finish(summary)
         append_metrics(self._folder.path, summary.model_dump(mode="json"))
-        write_curves(self._folder.path / "tensorboard", summary)
         self._progress.finished(summary)
 
     def has_stalled(self, iteration: int) -> bool:

@@ -2,17 +2,28 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from agentevol.report.summary import IterationSummary
+from agentgym_store.files import whole_file
 
 
 def write_curves(folder: Path, summary: IterationSummary) -> None:
-    """Add an iteration to the event files of `folder`."""
+    """Write an iteration's event file into `folder`, whole, in the place of an earlier one of this iteration.
+
+    TensorBoard writes in a thread of its own, which a full disk would end with a traceback: it writes
+    elsewhere, and the result is copied. Raises `StoreError`.
+    """
     from torch.utils.tensorboard.writer import SummaryWriter
 
-    with SummaryWriter(str(folder)) as writer:
-        for name, value in scalars(summary):
-            writer.add_scalar(name, value, summary.iteration)
+    with TemporaryDirectory(prefix="agentevol-") as place:
+        with SummaryWriter(place) as writer:
+            for name, value in scalars(summary):
+                writer.add_scalar(name, value, summary.iteration)
+        (made,) = Path(place).iterdir()
+        folder.mkdir(parents=True, exist_ok=True)
+        with whole_file(folder / f"events.out.tfevents.{summary.iteration:010d}") as file:
+            file.write(made.read_bytes())
 
 
 def scalars(summary: IterationSummary) -> Iterator[tuple[str, float]]:
