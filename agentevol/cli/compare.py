@@ -68,7 +68,9 @@ def _row(run: "Evolved", gain: "Difference") -> tuple[object, ...]:
 
 
 def _rate(outcomes: "Outcomes") -> str:
-    return f"{100 * sum(outcomes.values()) / len(outcomes):.1f} %"
+    from agentevol.report.rates import rate_text
+
+    return rate_text(sum(outcomes.values()), len(outcomes))
 
 
 def _points(gain: float) -> str:

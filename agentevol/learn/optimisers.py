@@ -1,5 +1,6 @@
 """What turns gradients into steps."""
 
+from collections.abc import Sequence
 from typing import cast
 
 import torch
@@ -9,19 +10,17 @@ from agentevol.learn.config import LearnConfig
 
 
 def optimisers(model: PreTrainedModel, config: LearnConfig) -> list[torch.optim.Optimizer]:
-    """The configured optimisers, each for its part of the parameters; weight decay on matrices only."""
-    matrices = {name for name, parameter in model.named_parameters() if parameter.ndim >= 2}
+    """The configured optimisers, each for its part of the trained parameters."""
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     if config.optimiser == "adamw":
-        return [_adamw(model, config, matrices)]
+        return [_adamw(trained, config)]
     embeddings = {id(module.weight) for module in _ends(model)}
-    inner = {name: p for name, p in model.named_parameters() if p.ndim == 2 and id(p) not in embeddings}
+    inner = [parameter for parameter in trained if parameter.ndim == 2 and id(parameter) not in embeddings]
     muon = torch.optim.Muon(
-        inner.values(),
-        lr=config.learning_rate,
-        weight_decay=config.weight_decay,
-        adjust_lr_fn="match_rms_adamw",
+        inner, lr=config.learning_rate, weight_decay=config.weight_decay, adjust_lr_fn="match_rms_adamw"
     )
-    return [muon, _adamw(model, config, matrices, without=set(inner))]
+    taken = {id(parameter) for parameter in inner}
+    return [muon, _adamw([parameter for parameter in trained if id(parameter) not in taken], config)]
 
 
 def _ends(model: PreTrainedModel) -> list[torch.nn.Linear | torch.nn.Embedding]:
@@ -30,23 +29,13 @@ def _ends(model: PreTrainedModel) -> list[torch.nn.Linear | torch.nn.Embedding]:
     return [cast(torch.nn.Linear | torch.nn.Embedding, end) for end in ends if end is not None]
 
 
-def _adamw(
-    model: PreTrainedModel,
-    config: LearnConfig,
-    matrices: set[str],
-    without: frozenset[str] | set[str] = frozenset(),
-) -> torch.optim.AdamW:
-    trained = {
-        name: parameter
-        for name, parameter in model.named_parameters()
-        if parameter.requires_grad and name not in without
-    }
+def _adamw(parameters: Sequence[torch.nn.Parameter], config: LearnConfig) -> torch.optim.AdamW:
+    """AdamW; weight decay on matrices only, not on norms and biases."""
+    matrices = [parameter for parameter in parameters if parameter.ndim >= 2]
+    others = [parameter for parameter in parameters if parameter.ndim < 2]
     groups = [
-        {
-            "params": [p for name, p in trained.items() if name in matrices],
-            "weight_decay": config.weight_decay,
-        },
-        {"params": [p for name, p in trained.items() if name not in matrices], "weight_decay": 0.0},
+        {"params": matrices, "weight_decay": config.weight_decay},
+        {"params": others, "weight_decay": 0.0},
     ]
     return torch.optim.AdamW(
         [group for group in groups if group["params"]],
