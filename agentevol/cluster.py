@@ -23,13 +23,13 @@ from typing import Any
 import ray
 from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError, RayTaskError
 
-from agentevol.config import RunConfig
+from agentevol.config.run import RunConfig
+from agentevol.config.sections import EngineConfig, EnvironmentConfig
 from agentevol.errors import AgentEvolError, ConfigError, RunStopped
-from agentevol.explore import EpisodeRequest, failed, play
 from agentevol.learn.algorithms.contract import Floats
 from agentevol.learn.config import LearnConfig
+from agentevol.loop.explore import EpisodeRequest, failed, play
 from agentevol.protocols import Anchor, Checkpoint, LearnReport, Sampling, TrainingSequence
-from agentevol.sections import EngineConfig, EnvironmentConfig
 from agentgym_store.records import Trajectory
 
 REPLACEMENTS = 20
@@ -47,7 +47,7 @@ class RolloutWorker:
         self, engine: EngineConfig, environment: EnvironmentConfig, url: str, checkpoint: Checkpoint
     ) -> None:
         from agentevol.engines.embedded import EmbeddedEngine
-        from agentevol.forks import Forks
+        from agentevol.rewards.forks import Forks
         from agentgym_client import EnvClient
         from agentgym_envs.formats import FORMATS
 

@@ -6,18 +6,19 @@ from pathlib import Path
 
 from agentevol.causal_lm import check_folder
 from agentevol.cluster import Cluster
-from agentevol.config import RunConfig
+from agentevol.config.run import RunConfig
 from agentevol.errors import ConfigError
-from agentevol.evolve import evolve
-from agentevol.judging import check_reward_model, take_in
+from agentevol.loop.evolve import evolve
+from agentevol.loop.retention import protected_environments
+from agentevol.loop.stages import Stages
 from agentevol.models import resolve
 from agentevol.progress import Progress
-from agentevol.rendering import ChatRenderer, check_vocabulary, load_tokenizer
+from agentevol.rendering import ChatRenderer, load_tokenizer
 from agentevol.report.summary import RunSummary
-from agentevol.retention import protected_environments
+from agentevol.rewards.judging import check_reward_model, take_in
 from agentevol.run_folder import RunFolder
 from agentevol.serving import EnvironmentServer
-from agentevol.stages import Stages
+from agentevol.tokenizer_checks import check_vocabulary
 from agentgym_envs.registry import names
 
 

@@ -9,7 +9,6 @@ new observation is tokenised. With a ChatML template, for example, `extend` adds
 where the first token is left out when the model has sampled it.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,23 +37,6 @@ def load_tokenizer(path: Path) -> "PreTrainedTokenizerBase":
     except Exception as cause:  # tokenizers raises plain `Exception`
         reason = (str(cause).splitlines() or [""])[0][:200]
         raise ConfigError(f"the tokenizer of {path} cannot be read: {reason}") from cause
-
-
-def check_vocabulary(path: Path, tokenizer: "PreTrainedTokenizerBase") -> None:
-    """Raise `ConfigError` where the tokenizer of a checkpoint's folder gives ids that its model cannot read.
-
-    Added tokens may lie beyond: models are published with some that nobody uses.
-    """
-    try:
-        config = json.loads((path / "config.json").read_text(encoding="utf-8"))
-    except ValueError as cause:
-        raise ConfigError(f"{path / 'config.json'} is no JSON: {cause}") from cause
-    known = config.get("vocab_size") if isinstance(config, dict) else None
-    if isinstance(known, int) and tokenizer.vocab_size > known:
-        raise ConfigError(
-            f"the tokenizer in {path} gives {tokenizer.vocab_size} ids, its model reads {known}: take both"
-            " from one checkpoint"
-        )
 
 
 class ChatRenderer:

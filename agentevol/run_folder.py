@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
-from agentevol.config import RunConfig, load
+from agentevol.config.run import RunConfig, load
 from agentevol.errors import ConfigError, RunStopped
 from agentevol.learn.checkpoints import LINEAGE, Lineage
 from agentevol.protocols import Checkpoint

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from queue import Empty, Queue
 
+from agentevol.config.sections import EnvironmentConfig
 from agentevol.errors import RunStopped
-from agentevol.sections import EnvironmentConfig
 
 READY_TIMEOUT_S = 60.0
 RESTARTS = 20

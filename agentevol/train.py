@@ -1,37 +1,35 @@
 """Learning once from a data set: what `agentevol train` does."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from agentevol.beside import with_rows_beside
-from agentevol.config import TrainConfig
+from agentevol.config.run import TrainConfig
 from agentevol.datasets import episodes_in
 from agentevol.errors import ConfigError
-from agentevol.examples import rows_of, valued
 from agentevol.learn.algorithms import objective
 from agentevol.learn.algorithms.contract import Objective
 from agentevol.learn.batches import demonstration
 from agentevol.learn.fitting import NothingToLearn
 from agentevol.learn.learner import GradientLearner
-from agentevol.memory import replayed, retained_episodes, retained_rows
+from agentevol.loop.select import fresh, select
 from agentevol.models import resolve
-from agentevol.objectives import for_reward_model
-from agentevol.process_heads import counted_by_head, pooled_by_head
 from agentevol.protocols import Anchor, LearnReport, TrainingSequence
 from agentevol.rendering import ChatRenderer, load_tokenizer
-from agentevol.select import fresh, select
-from agentevol.texts import read_texts
-from agentevol.values import recorded_states
-from agentgym_store.records import Sample, Trajectory
+from agentevol.rewards.objectives import for_reward_model
+from agentevol.rewards.process_heads import counted_by_head, pooled_by_head
+from agentevol.rewards.values import recorded_states
+from agentevol.rows.beside import with_rows_beside
+from agentevol.rows.examples import rows_of, valued
+from agentevol.rows.memory import replayed, retained_episodes, retained_rows
+from agentevol.rows.texts import read_texts
+from agentevol.tokenizer_checks import check_tokenizer
+from agentgym_store.records import Trajectory
 from agentgym_store.store import Where
 
 NEW = "new"
 """What is learnt now, whatever environment it is of: old rows of the same one have their floor as well."""
-
-COMPARED = 64
-"""How many samples are read to see whether the tokenizer is theirs."""
 
 
 def train(
@@ -40,7 +38,7 @@ def train(
     """Learn from `data` and write the new checkpoint `out`.
 
     `data` is a run's folder or table (of which `where` chooses), an export of it as lossless JSON Lines, or a
-    data set of chats (`agentevol.texts`). Raises `ConfigError`, `StoreError`, and `NothingToLearn`.
+    data set of chats (`agentevol.rows.texts`). Raises `ConfigError`, `StoreError`, and `NothingToLearn`.
     """
     if out.exists():
         raise ConfigError(f"{out} exists already: a checkpoint is never overwritten")
@@ -131,25 +129,3 @@ def _episodes(
     if chosen.name == "bradley_terry":
         rows = for_reward_model(rows, played, config.objectives, int(chosen.options["heads"]))
     return rows + [demonstration(trajectory, renderer, 1.0) for trajectory in scripted]
-
-
-def check_tokenizer(trajectories: Sequence[Trajectory], renderer: ChatRenderer) -> None:
-    """Raise `ConfigError` where the tokenizer reads something else in the tokens than was said with them.
-
-    Where another model of the same vocabulary's size has sampled, nothing else would tell. Engines differ in
-    what they strip, so a few texts may differ; most of the first ones may not.
-    """
-    samples = [turn.sample for t in trajectories for turn in t.turns if turn.sample and turn.sample.token_ids]
-    compared = [(_read(sample, renderer), sample.text.strip()) for sample in samples[:COMPARED]]
-    unlike = [(read, said) for read, said in compared if read != said]
-    if 2 * len(unlike) > len(compared):
-        read, said = unlike[0]
-        raise ConfigError(
-            f"the tokenizer of the base reads {read[:40]!r} where {said[:40]!r} was sampled: take a base with"
-            " the tokenizer of the policy that played these episodes"
-        )
-
-
-def _read(sample: Sample, renderer: ChatRenderer) -> str:
-    known = len(renderer.tokenizer)
-    return renderer.text([number for number in sample.token_ids if 0 <= number < known]).strip()

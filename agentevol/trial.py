@@ -6,11 +6,11 @@ import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from agentevol.config.sections import EnvironmentConfig
 from agentevol.engines.scripted import SCRIPTED, scripted_policy
-from agentevol.explore import EpisodeRequest, play_all
+from agentevol.loop.explore import EpisodeRequest, play_all
 from agentevol.models import resolve
 from agentevol.protocols import Policy, Sampling
-from agentevol.sections import EnvironmentConfig
 from agentevol.serving import EnvironmentServer
 from agentevol.tasks import EnvTask, list_tasks, spread
 from agentgym_client import EnvClient

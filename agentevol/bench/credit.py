@@ -35,17 +35,17 @@ from typing import Any, Literal
 
 from agentevol.bench.figures import report
 from agentevol.bench.trials import tried
-from agentevol.config import RunConfig, load
+from agentevol.config.run import RunConfig, load
 from agentevol.engines.embedded import EmbeddedEngine
-from agentevol.examples import facts, group_of, rows_of
-from agentevol.explore import EpisodeRequest, play_all
 from agentevol.learn.algorithms import objective
 from agentevol.learn.fitting import NothingToLearn
 from agentevol.learn.learner import GradientLearner
+from agentevol.loop.explore import EpisodeRequest, play_all
+from agentevol.loop.select import informative, select, tokens
 from agentevol.models import starter_folder
 from agentevol.protocols import Checkpoint, Sampling
 from agentevol.report.intervals import mean_interval
-from agentevol.select import informative, select, tokens
+from agentevol.rows.examples import facts, group_of, rows_of
 from agentevol.serving import EnvironmentServer
 from agentevol.tasks import EnvTask, drawn, list_tasks, spread
 from agentgym_client import EnvClient

@@ -12,7 +12,7 @@ import torch
 from transformers import DynamicCache, PreTrainedModel
 
 from agentevol.causal_lm import load_model
-from agentevol.config import RunConfig
+from agentevol.config.run import RunConfig
 from agentevol.protocols import Checkpoint, Message
 from agentevol.rendering import ChatRenderer, load_tokenizer
 from agentevol.tasks import drawn, spread

@@ -28,15 +28,15 @@ import torch
 from agentevol.bench.direct import DirectArena
 from agentevol.bench.figures import report
 from agentevol.bench.trials import tried
-from agentevol.config import RunConfig, load
-from agentevol.examples import rows_of
+from agentevol.config.run import RunConfig, load
 from agentevol.learn.algorithms import ALGORITHMS, algorithm, objective
 from agentevol.learn.config import LearnConfig
 from agentevol.learn.fitting import NothingToLearn
 from agentevol.learn.learner import GradientLearner
+from agentevol.loop.select import select
 from agentevol.protocols import Checkpoint
 from agentevol.report.intervals import mean_interval
-from agentevol.select import select
+from agentevol.rows.examples import rows_of
 from agentevol.starter.recipe import Shape, StarterRecipe, build
 from agentgym_store.records import Trajectory
 

@@ -32,7 +32,7 @@ from agentevol.bench.direct import DirectArena
 from agentevol.bench.figures import report
 from agentevol.bench.learning import BASE, NEW_TOKENS, SETTINGS, TEST_TASKS, WORLD, evolved
 from agentevol.bench.trials import tried
-from agentevol.config import RunConfig, load
+from agentevol.config.run import RunConfig, load
 from agentevol.learn.checkpoints import read_lineage
 from agentevol.protocols import Checkpoint
 from agentevol.report.intervals import mean_interval

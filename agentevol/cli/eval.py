@@ -41,9 +41,9 @@ def evaluate(
 
     from rich.console import Console
 
-    from agentevol.evaluate import summarise
+    from agentevol.config.sections import EnvironmentConfig
+    from agentevol.loop.evaluate import summarise
     from agentevol.progress import Progress, evaluation_table
-    from agentevol.sections import EnvironmentConfig
     from agentevol.trial import trial
     from agentgym_store.records import Trajectory
 

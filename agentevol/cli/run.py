@@ -51,7 +51,7 @@ def run(
     overrides = [argument for argument in arguments or [] if "=" in argument]
     if len(files) > 1:
         raise ConfigError(f"one configuration file, not {len(files)}: {', '.join(files)}")
-    from agentevol.config import load
+    from agentevol.config.run import load
 
     config = load(Path(files[0]) if files else None, [*overrides, *shortcuts])
     from agentevol.launch import check, plan

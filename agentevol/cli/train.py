@@ -36,7 +36,7 @@ def train(
 
     Example: agentevol train runs/first algorithm=dpo base=runs/first/checkpoints/0002 --out better
     """
-    from agentevol.config import TrainConfig, load
+    from agentevol.config.run import TrainConfig, load
     from agentevol.errors import ConfigError
 
     files = [argument for argument in arguments or [] if "=" not in argument]

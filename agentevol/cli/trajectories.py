@@ -106,13 +106,13 @@ def score(
 
     Example: agentevol trajectories score runs/first judge combination=lcb kappa=2 --purpose evaluate
     """
-    from agentevol.config import load
+    from agentevol.config.run import load
+    from agentevol.config.sections import CautionConfig
     from agentevol.learn.config import LearnConfig
     from agentevol.learn.learner import GradientLearner
     from agentevol.learn.reward_scale import load_scale
     from agentevol.protocols import Checkpoint
-    from agentevol.reward_model import figures, judge, rows_to_judge, write_judgements
-    from agentevol.sections import CautionConfig
+    from agentevol.rewards.reward_model import figures, judge, rows_to_judge, write_judgements
 
     if out is not None and out.exists():
         raise FileExistsError(17, "the file exists", str(out))

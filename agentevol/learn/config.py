@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from agentevol.forgetting import EwcConfig
+from agentevol.config.forgetting import EwcConfig
 from agentevol.learn.algorithms import objective
 from agentevol.learn.algorithms.contract import Option
 

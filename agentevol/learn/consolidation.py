@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from agentevol.config.forgetting import EwcConfig
 from agentevol.errors import ConfigError
-from agentevol.forgetting import EwcConfig
 from agentevol.learn import ewc
 from agentevol.learn.batches import PackedBatch, packed
 from agentevol.learn.fitting import fit

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import torch
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
+from transformers import PreTrainedModel
 
 from agentevol.causal_lm import load_model
 from agentevol.errors import ConfigError, RunStopped
 from agentevol.learn import heads, moments, reward_scale
-from agentevol.learn.algorithms.contract import Floats
+from agentevol.learn.algorithms.contract import Algorithm, Floats
 from agentevol.learn.assembly import OptimiserBatch
 from agentevol.learn.attention import PACKED_ATTENTION
 from agentevol.learn.checkpoints import Lineage
@@ -121,10 +122,7 @@ class GradientLearner:
                 metrics={name: value if math.isfinite(value) else None for name, value in metrics.items()},
             )
             extra = {moments.FILE: moments.to_bytes(used, self._ranks)} if self.config.keep_moments else {}
-            if (
-                training.objective.algorithm.model == "reward"
-                and training.objective.algorithm.data == "pairs"
-            ):
+            if _compares(training.objective.algorithm):
                 extra[reward_scale.FILE] = scale_of(training, objectives).to_bytes()
             learnt = learnt_rows(training)
             metrics |= write(
@@ -143,11 +141,9 @@ class GradientLearner:
         device = _device(self.config.device)
         with _threads(self.config.threads):
             model = load_model(checkpoint.path, PACKED_ATTENTION)
-            torch.nn.Module.to(model, device)
-            said = heads.heads_for(checkpoint.path, model, outputs).to(device)
-            network = Network(Reader(model, said), "reward", device, self.config.dtype == "bf16")
+            said = heads.heads_for(checkpoint.path, model, outputs)
             limit = min(self.config.micro_batch_tokens, positions(model))
-            return turn_values(network, rows, limit, outputs)
+            return turn_values(self._scoring(model, said, device), rows, limit, outputs)
 
     def scores(self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> dict[str, Floats]:
         """Episode -> (H,) scores of the reward model `checkpoint`, as its heads say them.
@@ -162,9 +158,17 @@ class GradientLearner:
                 raise ConfigError(f"{checkpoint.path} is no reward model: it has no heads")
             model = load_model(checkpoint.path, PACKED_ATTENTION)
             check_vocabulary(rows, model)
-            torch.nn.Module.to(model, device)
-            network = Network(Reader(model, said.to(device)), "reward", device, self.config.dtype == "bf16")
-            return final_scores(network, rows, min(self.config.micro_batch_tokens, positions(model)))
+            limit = min(self.config.micro_batch_tokens, positions(model))
+            return final_scores(self._scoring(model, said, device), rows, limit)
+
+    def _scoring(self, model: PreTrainedModel, said: torch.nn.Linear, device: torch.device) -> Network:
+        torch.nn.Module.to(model, device)
+        return Network(Reader(model, said.to(device)), "reward", device, self.config.dtype == "bf16")
+
+
+def _compares(algorithm: Algorithm) -> bool:
+    """Whether it learns scores by comparison, which have no zero and no unit until they are standardised."""
+    return algorithm.model == "reward" and algorithm.data == "pairs"
 
 
 def _train(

@@ -46,7 +46,7 @@ class IterationSummary(Record):
     rows: int = 0
     """Training sequences in all, demonstrations and earlier iterations included."""
     selection: dict[str, float] = Field(default_factory=dict[str, float])
-    """What was solved and what was kept (`agentevol.solved`), for example `keep_rate`."""
+    """What was solved and what was kept (`agentevol.loop.solved`), for example `keep_rate`."""
     trained_tokens: int = 0
     learn: dict[str, float] = Field(default_factory=dict[str, float])
     """The learner's figures, for example `loss`."""

@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agentevol.answers import with_answers
-from agentevol.config import load
+from agentevol.config.run import load
 from agentevol.errors import ConfigError
-from agentevol.examples import grouped, rows_of
 from agentevol.learn.algorithms import objective
 from agentevol.learn.algorithms.ampo import ampo_advantage
 from agentevol.learn.algorithms.answer_length import answer_length
 from agentevol.learn.algorithms.contract import Rollouts
 from agentevol.learn.algorithms.testing import rollouts_of, single_steps
 from agentevol.learn.assembly import Assembly
+from agentevol.rows.answers import with_answers
+from agentevol.rows.examples import grouped, rows_of
 from agentevol.starter.tokenizer import word_tokenizer
 from agentgym_envs.thinking import render
 from agentgym_store.records import Sample, Terminated, Trajectory, Turn

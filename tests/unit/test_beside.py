@@ -7,7 +7,6 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from agentevol.beside import mismatched, whole_rows, with_rows_beside
 from agentevol.learn.algorithms import objective
 from agentevol.learn.assembly import Assembly
 from agentevol.learn.config import LearnConfig
@@ -15,6 +14,7 @@ from agentevol.learn.fitting import NothingToLearn, fit
 from agentevol.learn.learner import GradientLearner
 from agentevol.learn.plan import plan
 from agentevol.protocols import Checkpoint, TrainingSequence
+from agentevol.rows.beside import mismatched, whole_rows, with_rows_beside
 
 
 def row(prompt: list[int], said: list[int], name: str, side: int = 1, unit: str = "") -> TrainingSequence:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from agentevol.config import RunConfig, load, validated
+from agentevol.config.run import RunConfig, load, validated
 from agentevol.errors import ConfigError
 
 

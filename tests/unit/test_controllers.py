@@ -2,12 +2,12 @@
 
 import pytest
 
-from agentevol.config import load
-from agentevol.controllers import kl_coefficient, multipliers, turns_allowed
+from agentevol.config.run import load
+from agentevol.config.sections import HorizonConfig, KLTarget
 from agentevol.errors import ConfigError
 from agentevol.learn.constraints import Constraint
+from agentevol.loop.controllers import kl_coefficient, multipliers, turns_allowed
 from agentevol.report.summary import EvaluationSummary, IterationSummary
-from agentevol.sections import HorizonConfig, KLTarget
 from agentgym_store.records import Failed, Sample, Terminated, Trajectory, Turn
 
 

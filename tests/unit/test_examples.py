@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 import torch
 
-from agentevol.config import TrainConfig, load
-from agentevol.examples import facts, grouped, imitated, labelled, paired, rows_of
+from agentevol.config.run import TrainConfig, load
 from agentevol.learn.algorithms import objective
 from agentevol.learn.algorithms.contract import Batch
 from agentevol.learn.assembly import Assembly
 from agentevol.learn.fitting import NothingToLearn, fit
-from agentevol.pairing import Label, Pair
+from agentevol.rows.examples import facts, grouped, imitated, labelled, paired, rows_of
+from agentevol.rows.pairing import Label, Pair
 from agentgym_store.records import Sample, Terminated, Trajectory, Truncated, Turn
 
 

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from agentevol.engines.scripted import scripted_policy
-from agentevol.explore import EpisodeRequest, play, play_all
+from agentevol.loop.explore import EpisodeRequest, play, play_all
 from agentevol.protocols import ContextFull, Conversation
 from agentgym_client import EnvClient
 from agentgym_envs.core import Observation, StepResult

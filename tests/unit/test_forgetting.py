@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from agentevol.config import TrainConfig, load
+from agentevol.config.run import TrainConfig, load
 from agentevol.errors import ConfigError
 
 RUN = [

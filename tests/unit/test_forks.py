@@ -6,10 +6,10 @@ from collections import Counter
 import httpx
 import pytest
 
-from agentevol.explore import EpisodeRequest, play
-from agentevol.forks import Forks
+from agentevol.loop.explore import EpisodeRequest, play
 from agentevol.protocols import Conversation
-from agentevol.values import State, continuations, count_outcomes
+from agentevol.rewards.forks import Forks
+from agentevol.rewards.values import State, continuations, count_outcomes
 from agentgym_client import EnvClient
 from agentgym_envs.core import StepResult
 from agentgym_envs.formats import FORMATS

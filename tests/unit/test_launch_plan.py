@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentevol.config import load
+from agentevol.config.run import load
 from agentevol.launch import plan
 
 

@@ -13,8 +13,8 @@ import torch
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from agentevol.causal_lm import load_model
+from agentevol.config.forgetting import EwcConfig
 from agentevol.errors import ConfigError
-from agentevol.forgetting import EwcConfig
 from agentevol.learn.attention import PACKED_ATTENTION
 from agentevol.learn.batches import packed
 from agentevol.learn.checkpoints import read_lineage

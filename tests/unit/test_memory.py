@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agentevol.config import RunConfig, load
+from agentevol.config.forgetting import ReplayConfig
+from agentevol.config.run import RunConfig, load
 from agentevol.errors import ConfigError
-from agentevol.forgetting import ReplayConfig
 from agentevol.learn.algorithms import objective
-from agentevol.memory import Old, copied, replayed, retained_episodes, retained_rows
+from agentevol.loop.select import fresh
 from agentevol.protocols import Checkpoint, TrainingSequence
-from agentevol.select import fresh
+from agentevol.rows.memory import Old, copied, replayed, retained_episodes, retained_rows
 from agentgym_store.records import Failed, Sample, Terminated, Trajectory, Turn
 from agentgym_store.store import Store
 

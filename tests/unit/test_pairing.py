@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentevol.pairing import (
+from agentevol.rows.pairing import (
     Bands,
     Strategy,
     balance,

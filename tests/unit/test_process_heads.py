@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agentevol.config import TrainConfig, load
+from agentevol.config.run import TrainConfig, load
 from agentevol.errors import ConfigError
-from agentevol.examples import facts, valued
 from agentevol.learn.rewards.continuations import StateValue
-from agentevol.pooling import pooled_values
-from agentevol.process_heads import agreements, counted_by_head, process_rewards
+from agentevol.rewards.pooling import pooled_values
+from agentevol.rewards.process_heads import agreements, counted_by_head, process_rewards
+from agentevol.rewards.values import Counted, State, continuations, recorded_states
+from agentevol.rows.examples import facts, valued
 from agentevol.train import state_rows
-from agentevol.values import Counted, State, continuations, recorded_states
 from agentgym_store.records import Sample, Terminated, Trajectory, Turn
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentevol.remarks import remarks
+from agentevol.loop.remarks import remarks
 
 CALM = {
     "logp_gap": 2e-8,

@@ -2,11 +2,11 @@
 
 import pytest
 
-from agentevol.config import load
+from agentevol.config.forgetting import ProtectedTasks
+from agentevol.config.run import load
 from agentevol.errors import ConfigError
-from agentevol.forgetting import ProtectedTasks
+from agentevol.loop.retention import protected_environments, verdict_on
 from agentevol.report.summary import EvaluationSummary, IterationSummary
-from agentevol.retention import protected_environments, verdict_on
 from agentevol.serving import command
 
 

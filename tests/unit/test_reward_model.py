@@ -10,10 +10,9 @@ import pytest
 import torch
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
-from agentevol.config import TrainConfig, load
+from agentevol.config.run import TrainConfig, load
+from agentevol.config.sections import CautionConfig
 from agentevol.errors import ConfigError
-from agentevol.examples import paired
-from agentevol.judging import check_reward_model, is_exploited, judged_figures, rewarded, take_in
 from agentevol.learn.config import LearnConfig
 from agentevol.learn.fitting import NothingToLearn
 from agentevol.learn.heads import FILE, new_heads
@@ -21,12 +20,13 @@ from agentevol.learn.learner import GradientLearner
 from agentevol.learn.reward_scale import FILE as SCALE
 from agentevol.learn.reward_scale import RewardScale, load_scale
 from agentevol.learn.rewards.ensemble import Standard
-from agentevol.objectives import achieved, for_reward_model
-from agentevol.pairing import Pair
 from agentevol.protocols import Checkpoint, EpisodeFacts, TrainingSequence
 from agentevol.report.summary import EvaluationSummary, IterationSummary
-from agentevol.reward_model import Judgement, figures, judge, rows_to_judge, write_judgements
-from agentevol.sections import CautionConfig
+from agentevol.rewards.judging import check_reward_model, is_exploited, judged_figures, rewarded, take_in
+from agentevol.rewards.objectives import achieved, for_reward_model
+from agentevol.rewards.reward_model import Judgement, figures, judge, rows_to_judge, write_judgements
+from agentevol.rows.examples import paired
+from agentevol.rows.pairing import Pair
 from agentgym_store.records import Failed, Sample, Terminated, Trajectory, Turn
 
 LEARN = LearnConfig(

@@ -1,5 +1,5 @@
-from agentevol.sections import SelectConfig
-from agentevol.select import (
+from agentevol.config.sections import SelectConfig
+from agentevol.loop.select import (
     accepted,
     at_most_per_task,
     best_of,

@@ -7,13 +7,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentevol.examples import grouped, valued
 from agentevol.learn.algorithms import objective
 from agentevol.learn.assembly import Assembly
 from agentevol.learn.fitting import fit
 from agentevol.learn.rewards.continuations import StateValue
 from agentevol.protocols import EpisodeFacts
-from agentevol.shaping import agreement, episodes_of, length_correlation, shaped, start_values, step_rewards
+from agentevol.rewards.shaping import (
+    agreement,
+    episodes_of,
+    length_correlation,
+    shaped,
+    start_values,
+    step_rewards,
+)
+from agentevol.rows.examples import grouped, valued
 from agentgym_store.records import Failed, Sample, Terminated, Trajectory, Turn
 
 

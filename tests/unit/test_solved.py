@@ -1,6 +1,6 @@
 """What a round solved and what was kept of it: literal figures."""
 
-from agentevol.solved import group_figures, selection_figures, sentence
+from agentevol.loop.solved import group_figures, selection_figures, sentence
 from agentgym_store.records import Ending, Failed, Sample, Terminated, Trajectory, Truncated, Turn
 
 

@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from agentevol.config import load
+from agentevol.config.run import load
 from agentevol.errors import RunStopped
-from agentevol.examples import grouped
-from agentevol.explore import EpisodeRequest
 from agentevol.learn.algorithms import objective
 from agentevol.learn.fitting import NothingToLearn
 from agentevol.learn.reward_scale import FILE, RewardScale
 from agentevol.learn.rewards.ensemble import Standard
+from agentevol.loop.explore import EpisodeRequest
+from agentevol.loop.stages import Stages
 from agentevol.progress import Progress
 from agentevol.protocols import Checkpoint, LearnReport, Sampling, TrainingSequence
 from agentevol.report.summary import EvaluationSummary, IterationSummary
+from agentevol.rows.examples import grouped
 from agentevol.run_folder import RunFolder
-from agentevol.stages import Stages
 from agentgym_store.records import Failed, Sample, Terminated, Trajectory, Turn
 
 

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-import agentevol.stages
-from agentevol.config import load
+import agentevol.loop.stages
+from agentevol.config.run import load
 from agentevol.errors import ConfigError
 from agentevol.learn.fitting import NothingToLearn
+from agentevol.loop.stages import Stages
 from agentevol.progress import Progress
 from agentevol.protocols import Anchor, Checkpoint, LearnReport, TrainingSequence
 from agentevol.report.summary import EvaluationSummary
 from agentevol.run_folder import RunFolder
-from agentevol.stages import Stages
 from agentgym_store.records import Sample, Terminated, Trajectory, Turn
 from agentgym_store.store import Store
 
@@ -154,7 +154,7 @@ def guarded(
         summary = EvaluationSummary(split="valid", n=100, successes=count, mean_reward=0, mean_turns=1)
         return {"easy": summary}
 
-    monkeypatch.setattr(agentevol.stages, "play_protected", played)
+    monkeypatch.setattr(agentevol.loop.stages, "play_protected", played)
     run, folder = begun(tmp_path, cluster, PROTECT)
     monkeypatch.setattr(Stages, "_evaluation", lambda *_: None)
     run.evaluate(0, folder.checkpoint(0))
@@ -208,7 +208,7 @@ def test_a_run_that_was_killed_after_the_verdict_comes_to_the_same(
     def played(*_: Any) -> dict[str, Any]:
         return {"easy": EvaluationSummary(split="v", n=100, successes=50, mean_reward=0, mean_turns=1)}
 
-    monkeypatch.setattr(agentevol.stages, "play_protected", played)  # what the table says of iteration 1
+    monkeypatch.setattr(agentevol.loop.stages, "play_protected", played)  # what the table says of iteration 1
     again = resumed(folder, Learning())
     latest = again.accept(1, again.learn(1, folder.checkpoint(0), ROWS))
     assert (latest.path / "weights").read_text() == "base"

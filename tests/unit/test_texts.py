@@ -8,8 +8,8 @@ import pytest
 from agentevol.errors import ConfigError
 from agentevol.protocols import Message
 from agentevol.rendering import ChatRenderer
+from agentevol.rows.texts import read_texts
 from agentevol.starter.tokenizer import word_tokenizer
-from agentevol.texts import read_texts
 
 WORDS = ("You see a desk.", "look", "go", "Nothing happens.", "open", "Be brief.")
 

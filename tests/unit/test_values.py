@@ -8,10 +8,10 @@ import httpx
 import pytest
 
 from agentevol.errors import ConfigError
-from agentevol.explore import EpisodeRequest, play
 from agentevol.learn.rewards.continuations import StateValue
+from agentevol.loop.explore import EpisodeRequest, play
 from agentevol.protocols import Conversation
-from agentevol.values import State, chosen_states, continuations, count_outcomes, is_mismatch
+from agentevol.rewards.values import State, chosen_states, continuations, count_outcomes, is_mismatch
 from agentgym_client import EnvClient
 from agentgym_envs.formats import FORMATS
 from agentgym_envs.guess import Guess

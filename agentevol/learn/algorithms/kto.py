@@ -23,10 +23,10 @@ def kto(
     (arXiv:2402.01306); + for desirable ones, x the sum of logp - ref_logp.
 
     The reference point z of the paper comes from completions beside prompts of others: `mismatched` takes the
-    mean of x over sequences of side 0, which are that (`agentevol.beside.mismatched`), at least 0. An episode
-    of several turns beside the prompt of another has no observations that would make sense, so by default z
-    is the `batch` mean of x over what is learnt, at least 0; or it is `zero`. `weight` is the sequence's own,
-    which balances the two kinds (`agentevol.pairing.labels`).
+    mean of x over sequences of side 0, which are that (`agentevol.rows.beside.mismatched`), at least 0. An
+    episode of several turns beside the prompt of another has no observations that would make sense, so by
+    default z is the `batch` mean of x over what is learnt, at least 0; or it is `zero`. `weight` is the
+    sequence's own, which balances the two kinds (`agentevol.rows.pairing.labels`).
 
     Raises `ValueError` for a sequence of side 0 that nothing reads, and for a part of an optimiser batch,
     whose mean would be another.

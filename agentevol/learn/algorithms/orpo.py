@@ -21,9 +21,9 @@ def orpo(batch: Batch, *, beta: Positive = 0.1, nll_scope: Literal["action", "al
     (arXiv:2403.07691); o is the log-odds ratio of the sides.
 
     NLL is the negative mean log-probability of the chosen side's learnt tokens. With `nll_scope` all it is
-    that of everything in the chosen row, prompt and observations too, which the pair's sequence of side 0 has
-    (`agentevol.beside.whole_rows`): an agent then learns to predict its world. TRL's is a mean over these
-    tokens of the batch, not of each pair.
+    that of everything in the chosen row, prompt and observations too, which the pair's sequence of side 0
+    has (`agentevol.rows.beside.whole_rows`): an agent then learns to predict its world. TRL's is a mean over
+    these tokens of the batch, not of each pair.
     """
     chosen_U, rejected_U = pairs(batch)
     mean_J = mean_logp(batch)

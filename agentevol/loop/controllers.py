@@ -5,12 +5,12 @@ Each is a function of what the run has recorded so far, so that a run that is re
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from agentevol.examples import costs
+from agentevol.config.sections import HorizonConfig, KLTarget
 from agentevol.learn.algorithms.horizon import gated_turn_limit, turn_limit
 from agentevol.learn.constraints import Constraint, Multiplier, started, stepped
+from agentevol.loop.select import scored
 from agentevol.report.summary import IterationSummary
-from agentevol.sections import HorizonConfig, KLTarget
-from agentevol.select import scored
+from agentevol.rows.examples import costs
 from agentgym_store.records import Trajectory
 
 

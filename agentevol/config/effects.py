@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from agentevol.forgetting import ReplayConfig, RetainedConfig
+from agentevol.config.forgetting import ReplayConfig, RetainedConfig
+from agentevol.config.sections import HorizonConfig, PairsConfig, ProcessConfig, RewardConfig
 from agentevol.learn.algorithms import algorithm, objective
-from agentevol.sections import HorizonConfig, PairsConfig, ProcessConfig, RewardConfig
 
 if TYPE_CHECKING:
-    from agentevol.config import RunConfig, TrainConfig
+    from agentevol.config.run import RunConfig, TrainConfig
 
 
 def check_algorithm(config: "RunConfig | TrainConfig") -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from agentevol.evaluate import sampled_tokens
+from agentevol.config.sections import CautionConfig
 from agentevol.learn.algorithms.contract import Floats
 from agentevol.learn.batches import sequences
 from agentevol.learn.calibration import (
@@ -26,10 +26,10 @@ from agentevol.learn.calibration import (
 )
 from agentevol.learn.reward_scale import RewardScale
 from agentevol.learn.rewards.ensemble import memberwise, normalised, spread
-from agentevol.pairing import Bands, compare
+from agentevol.loop.evaluate import sampled_tokens
+from agentevol.loop.select import scored
 from agentevol.protocols import TrainingSequence
-from agentevol.sections import CautionConfig
-from agentevol.select import scored
+from agentevol.rows.pairing import Bands, compare
 from agentgym_store.files import whole_file
 from agentgym_store.records import Trajectory
 

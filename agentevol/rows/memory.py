@@ -11,17 +11,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from agentevol.config import RunConfig, TrainConfig
+from agentevol.config.forgetting import ReplayConfig, RetainedConfig
+from agentevol.config.run import RunConfig, TrainConfig
 from agentevol.datasets import episodes_in
 from agentevol.errors import ConfigError
-from agentevol.examples import imitated
-from agentevol.forgetting import ReplayConfig, RetainedConfig
 from agentevol.learn.algorithms.contract import Objective
 from agentevol.learn.batches import demonstration, sequences
 from agentevol.learn.replay import Row, mixture, reservoir, stratified
+from agentevol.loop.select import select
 from agentevol.protocols import Checkpoint, TrainingSequence
 from agentevol.rendering import ChatRenderer, load_tokenizer
-from agentevol.select import select
+from agentevol.rows.examples import imitated
 from agentgym_store.records import Trajectory
 from agentgym_store.store import Where
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from agentevol.examples import facts
 from agentevol.learn.rewards.continuations import StateValue, pooled
-from agentevol.select import scored
-from agentevol.values import Counted, outcome_of
+from agentevol.loop.select import scored
+from agentevol.rewards.values import Counted, outcome_of
+from agentevol.rows.examples import facts
 from agentgym_store.records import Trajectory
 
 

@@ -16,8 +16,8 @@ from typing import Literal
 
 from agentevol.engines.scripted import said
 from agentevol.errors import EnvironmentFault, PolicyFault, RolloutFault, TransportFault
-from agentevol.forks import Forks, Reached, closed
 from agentevol.protocols import ContextFull, Conversation, Message, Policy
+from agentevol.rewards.forks import Forks, Reached, closed
 from agentgym_client import EnvClient, Session
 from agentgym_client.errors import EnvClientError, ServerProblem
 from agentgym_envs.core import Observation, StepResult

@@ -8,15 +8,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from agentevol.config.sections import Rule
 from agentevol.learn.algorithms.contract import Floats, Steps
 from agentevol.learn.rewards.process import format_errors, invalid_actions, repetitions, weighted
-from agentevol.objectives import achieved
-from agentevol.pooling import pooled_values
+from agentevol.loop.select import scored
 from agentevol.protocols import EpisodeFacts
-from agentevol.sections import Rule
-from agentevol.select import scored
-from agentevol.shaping import TurnValues, agreement, start_values, step_rewards
-from agentevol.values import Counted, State, count_outcomes
+from agentevol.rewards.objectives import achieved
+from agentevol.rewards.pooling import pooled_values
+from agentevol.rewards.shaping import TurnValues, agreement, start_values, step_rewards
+from agentevol.rewards.values import Counted, State, count_outcomes
 from agentgym_store.records import Trajectory
 
 

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from agentevol.explore import REPLAY_MISMATCH, EpisodeRequest
 from agentevol.learn.rewards.continuations import StateValue, counted
-from agentevol.select import scored
+from agentevol.loop.explore import REPLAY_MISMATCH, EpisodeRequest
+from agentevol.loop.select import scored
 from agentgym_store.records import Trajectory
 
 StateValues = Mapping[str, Mapping[int, StateValue]]

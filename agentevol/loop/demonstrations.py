@@ -5,14 +5,14 @@ other.
 import asyncio
 from collections.abc import Sequence
 
-from agentevol.config import RunConfig
+from agentevol.config.run import RunConfig
+from agentevol.config.sections import EnvironmentConfig
 from agentevol.engines.scripted import ExpertPolicy
 from agentevol.errors import RunStopped
-from agentevol.explore import EpisodeRequest, play_all
 from agentevol.learn.batches import demonstration
+from agentevol.loop.explore import EpisodeRequest, play_all
 from agentevol.protocols import Checkpoint, TrainingSequence
 from agentevol.rendering import ChatRenderer, load_tokenizer
-from agentevol.sections import EnvironmentConfig
 from agentgym_client import EnvClient
 from agentgym_envs.formats import FORMATS
 from agentgym_envs.registry import make

@@ -12,7 +12,7 @@ from itertools import combinations
 from random import Random
 from typing import Literal, cast
 
-from agentevol.select import scored
+from agentevol.loop.select import scored
 from agentgym_store.records import Sample, Trajectory
 
 Strategy = Literal["best_worst", "adjacent", "all_capped", "same_prefix"]

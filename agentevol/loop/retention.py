@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from agentevol.config import RunConfig
-from agentevol.episodes import Episodes
-from agentevol.evaluate import summarise
-from agentevol.forgetting import ProtectedTasks
+from agentevol.config.forgetting import ProtectedTasks
+from agentevol.config.run import RunConfig
 from agentevol.learn.retention import Fall, backward_transfer, falls, forgetting
+from agentevol.loop.episodes import Episodes
+from agentevol.loop.evaluate import summarise
 from agentevol.protocols import Checkpoint, Sampling
 from agentevol.report.summary import EvaluationSummary, IterationSummary
 from agentevol.tasks import spread

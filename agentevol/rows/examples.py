@@ -10,20 +10,20 @@ from typing import Literal
 
 import numpy as np
 
-from agentevol.answers import with_answers
-from agentevol.beside import with_rows_beside
-from agentevol.config import RunConfig, TrainConfig
+from agentevol.config.run import RunConfig, TrainConfig
+from agentevol.config.sections import PairsConfig
 from agentevol.learn.algorithms.contract import Objective
 from agentevol.learn.batches import sequences
 from agentevol.learn.fitting import NothingToLearn
 from agentevol.learn.rewards.continuations import StateValue
 from agentevol.learn.valuation import last_tokens
+from agentevol.loop.select import learnt_turns
 from agentevol.models import resolve
-from agentevol.pairing import Bands, Label, Pair, labels, pair_up
 from agentevol.protocols import EpisodeFacts, TrainingSequence
-from agentevol.sections import PairsConfig
-from agentevol.select import learnt_turns
-from agentevol.values import StateValues
+from agentevol.rewards.values import StateValues
+from agentevol.rows.answers import with_answers
+from agentevol.rows.beside import with_rows_beside
+from agentevol.rows.pairing import Bands, Label, Pair, labels, pair_up
 from agentgym_store.records import Trajectory
 
 ANCHOR = "anchor"

@@ -5,9 +5,9 @@ values of (selection, algorithm, start). Every step asks first what is there alr
 where it was.
 """
 
+from agentevol.loop.stages import Stages
 from agentevol.protocols import Checkpoint
 from agentevol.report.summary import RunSummary
-from agentevol.stages import Stages
 
 
 def evolve(stages: Stages) -> RunSummary:

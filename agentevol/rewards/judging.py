@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
-from agentevol.config import RunConfig
+from agentevol.config.run import RunConfig
+from agentevol.config.sections import RewardConfig
 from agentevol.errors import ConfigError
 from agentevol.learn.algorithms.contract import Floats
 from agentevol.learn.reward_scale import load_scale
@@ -17,8 +18,7 @@ from agentevol.learn.rewards.stopping import overoptimised
 from agentevol.models import resolve
 from agentevol.protocols import TrainingSequence
 from agentevol.report.summary import IterationSummary
-from agentevol.reward_model import Judgement, judge
-from agentevol.sections import RewardConfig
+from agentevol.rewards.reward_model import Judgement, judge
 
 TOKENIZER = "tokenizer.json"
 

@@ -18,11 +18,11 @@ from typing import cast
 import numpy as np
 
 from agentevol.errors import ConfigError
-from agentevol.examples import COUNTED, costs
 from agentevol.learn.algorithms.contract import Floats
 from agentevol.learn.fitting import NothingToLearn
 from agentevol.learn.rewards.labels import by_head, compared
 from agentevol.protocols import TrainingSequence
+from agentevol.rows.examples import COUNTED, costs
 from agentgym_store.records import Trajectory
 
 ALWAYS = ("outcome", "success", "efficiency", "safety")

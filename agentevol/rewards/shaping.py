@@ -15,7 +15,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from agentevol.examples import group_of
 from agentevol.learn.algorithms.contract import Floats
 from agentevol.learn.calibration import (
     auc,
@@ -26,9 +25,10 @@ from agentevol.learn.calibration import (
     rank_correlation,
 )
 from agentevol.learn.rewards.process import value_differences, values_before
+from agentevol.loop.select import scored
 from agentevol.protocols import EpisodeFacts, TrainingSequence
-from agentevol.select import scored
-from agentevol.values import StateValues
+from agentevol.rewards.values import StateValues
+from agentevol.rows.examples import group_of
 from agentgym_store.records import Trajectory
 
 TurnValues = Mapping[str, Mapping[int, float]]

@@ -8,8 +8,8 @@ counts as newly solved; if b was won in one, as lost.
 from collections import defaultdict
 from collections.abc import Iterable, Sequence, Set
 
-from agentevol.evaluate import sampled_tokens
-from agentevol.select import distinct, informative, scored
+from agentevol.loop.evaluate import sampled_tokens
+from agentevol.loop.select import distinct, informative, scored
 from agentgym_store.records import Trajectory
 
 

@@ -12,14 +12,10 @@ from typing import Any, Literal, TypeVar
 import tomli_w
 from pydantic import Field, ValidationError, model_validator
 
-from agentevol import effects
-from agentevol.errors import ConfigError
-from agentevol.forgetting import ProtectedTasks, ReplayConfig, RetainedConfig
-from agentevol.learn.algorithms import algorithm
-from agentevol.learn.config import LearnConfig
-from agentevol.learn.constraints import Constraint
-from agentevol.presets import BY_DATA, BY_NAME, IMITATION
-from agentevol.sections import (
+from agentevol.config import effects
+from agentevol.config.forgetting import ProtectedTasks, ReplayConfig, RetainedConfig
+from agentevol.config.presets import BY_DATA, BY_NAME, IMITATION
+from agentevol.config.sections import (
     CautionConfig,
     DemonstrationConfig,
     EngineConfig,
@@ -35,6 +31,10 @@ from agentevol.sections import (
     Section,
     SelectConfig,
 )
+from agentevol.errors import ConfigError
+from agentevol.learn.algorithms import algorithm
+from agentevol.learn.config import LearnConfig
+from agentevol.learn.constraints import Constraint
 
 _SMALL: dict[str, Any] = {
     "learning_rate": 3e-4,
@@ -148,7 +148,7 @@ class TrainConfig(Section):
     replay: ReplayConfig = ReplayConfig()
     objectives: tuple[str, ...] = ()
     """For `bradley_terry` and `process_reward`: what their heads judge, each on its own, by names of
-    `agentevol.objectives`; none is what the pairs say, or the outcome.
+    `agentevol.rewards.objectives`; none is what the pairs say, or the outcome.
     """
     pooled: bool = False
     """For `process_reward`: see `process.pooled` of a run."""

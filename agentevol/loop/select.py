@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Literal
 
+from agentevol.config.sections import SelectConfig
 from agentevol.learn.algorithms.dynamic_sampling import informative_groups
-from agentevol.sections import SelectConfig
 from agentgym_store.records import Trajectory
 
 

@@ -11,33 +11,33 @@ from contextlib import contextmanager
 from statistics import fmean
 
 from agentevol.cluster import Cluster
-from agentevol.config import RunConfig
-from agentevol.controllers import kl_coefficient, multipliers, turns_allowed
-from agentevol.demonstrations import demonstrate, demonstration_rows
-from agentevol.episodes import Episodes
+from agentevol.config.run import RunConfig
 from agentevol.errors import RunStopped
-from agentevol.evaluate import endings, summarise
-from agentevol.examples import rows_of, valued
-from agentevol.explore import EpisodeRequest
-from agentevol.judging import is_exploited, judged, judged_figures, rewarded
 from agentevol.learn.algorithms import objective
 from agentevol.learn.config import LearnConfig
 from agentevol.learn.fitting import NothingToLearn
-from agentevol.memory import Old, copied, replayed, retained_episodes, retained_rows
-from agentevol.process_heads import agreements, counted_by_head, pooled_by_head, process_rewards
+from agentevol.loop.controllers import kl_coefficient, multipliers, turns_allowed
+from agentevol.loop.demonstrations import demonstrate, demonstration_rows
+from agentevol.loop.episodes import Episodes
+from agentevol.loop.evaluate import endings, summarise
+from agentevol.loop.explore import EpisodeRequest
+from agentevol.loop.remarks import remarks
+from agentevol.loop.retention import play_protected, verdict_on
+from agentevol.loop.select import fresh, informative, select
+from agentevol.loop.solved import group_figures, selection_figures, sentence
 from agentevol.progress import Progress
 from agentevol.protocols import Anchor, Checkpoint, Sampling, TrainingSequence
-from agentevol.remarks import remarks
 from agentevol.report.curves import write_curves
 from agentevol.report.summary import EvaluationSummary, IterationSummary, RunSummary, best
-from agentevol.retention import play_protected, verdict_on
-from agentevol.reward_model import rows_to_judge
+from agentevol.rewards.judging import is_exploited, judged, judged_figures, rewarded
+from agentevol.rewards.process_heads import agreements, counted_by_head, pooled_by_head, process_rewards
+from agentevol.rewards.reward_model import rows_to_judge
+from agentevol.rewards.shaping import episodes_of, length_correlation, shaped
+from agentevol.rewards.values import Counted, chosen_states, continuations, is_mismatch
+from agentevol.rows.examples import rows_of, valued
+from agentevol.rows.memory import Old, copied, replayed, retained_episodes, retained_rows
 from agentevol.run_folder import RunFolder, append_metrics
-from agentevol.select import fresh, informative, select
-from agentevol.shaping import episodes_of, length_correlation, shaped
-from agentevol.solved import group_figures, selection_figures, sentence
 from agentevol.tasks import drawn, spread
-from agentevol.values import Counted, chosen_states, continuations, is_mismatch
 from agentgym_store.records import Trajectory
 
 
@@ -67,8 +67,11 @@ class Stages:
             return self._episodes.of("explore", iteration)
         tasks, requested, replayed, rounds = self.config.explore.tasks, 0, 0, 0
         explored: list[Trajectory] = []
+        limit = turns_allowed(self.config.horizon, iteration, self._earlier(iteration))
+        if limit is not None:
+            self._progress.say(f"iteration {iteration}: episodes of at most {limit} turns")
         for _ in range(1 + self.config.explore.resample):
-            requests = self._explored(iteration, requested // self.config.explore.samples, tasks)
+            requests = self._explored(iteration, requested // self.config.explore.samples, tasks, limit)
             with self._timed(iteration, "explore"):
                 played = self._episodes.play("explore", iteration, policy, requests, self._sampling)
             requested, replayed = requested + len(requests), replayed + played.replayed
@@ -115,8 +118,8 @@ class Stages:
         explored: Sequence[Trajectory],
         rows: list[TrainingSequence],
     ) -> list[TrainingSequence]:
-        """The rows with rewards of single turns (`agentevol.shaping`) or of a reward model
-        (`agentevol.judging`); as they are without `process.*` and `reward.*`.
+        """The rows with rewards of single turns (`agentevol.rewards.shaping`) or of a reward model
+        (`agentevol.rewards.judging`); as they are without `process.*` and `reward.*`.
         """
         process = self.config.process
         if self._folder.checkpoint(iteration).path.is_dir():
@@ -253,14 +256,11 @@ class Stages:
         self._episodes.stop_if_too_many_failed(evaluated)
         return summarise(evaluated, split)
 
-    def _explored(self, iteration: int, first: int, count: int) -> list[EpisodeRequest]:
+    def _explored(self, iteration: int, first: int, count: int, limit: int | None) -> list[EpisodeRequest]:
         """Requests of `count` tasks of this iteration, from its task number `first` on."""
         config = self.config.explore
         most = config.tasks * (1 + config.resample)  # of any iteration, so that none meets another's tasks
         choice = drawn(self.config.seed, (iteration - 1) * most + first, count)
-        limit = turns_allowed(self.config.horizon, iteration, self._earlier(iteration))
-        if limit is not None:
-            self._progress.say(f"iteration {iteration}: episodes of at most {limit} turns")
         return [
             self._episodes.request("explore", iteration, task, attempt, limit)
             for task in self._episodes.tasks(self.config.explore_split, config.difficulty, choice)
@@ -431,10 +431,10 @@ class Stages:
             tasks = self._episodes.tasks(config.explore_split, config.explore.difficulty, choice)
             there = {t.id for t in shown}
             requests = [self._episodes.request("demonstrate", 0, task, 0) for task in tasks]
-            fresh = demonstrate(config.environment, self._url, [r for r in requests if r.id not in there])
-            if fresh:
-                commit = {"run": config.name, "purpose": "demonstrate", "first": fresh[0].id}
-                self._folder.store.append(fresh, commit=commit)
+            played = demonstrate(config.environment, self._url, [r for r in requests if r.id not in there])
+            if played:
+                commit = {"run": config.name, "purpose": "demonstrate", "first": played[0].id}
+                self._folder.store.append(played, commit=commit)
             shown = self._episodes.of("demonstrate", 0)
         return demonstration_rows(shown, self._base, config)
 

@@ -9,8 +9,8 @@ import polars as pl
 
 from agentevol.cluster import Cluster, Played
 from agentevol.errors import RunStopped
-from agentevol.evaluate import endings
-from agentevol.explore import EpisodeRequest
+from agentevol.loop.evaluate import endings
+from agentevol.loop.explore import EpisodeRequest
 from agentevol.progress import Progress
 from agentevol.protocols import Checkpoint, Sampling
 from agentevol.run_folder import RunFolder

@@ -1,4 +1,4 @@
-"""What can be set, group by group: the parts of `agentevol.config.RunConfig`."""
+"""What can be set, group by group: the parts of `agentevol.config.run.RunConfig`."""
 
 from typing import Annotated, Literal
 
@@ -182,8 +182,8 @@ class ProcessConfig(Section):
     playing on: for worlds that cannot be replayed, and whose observations name their states.
     """
     heads: dict[str, Annotated[float, Field(ge=0)]] = {"outcome": 1.0}
-    """What the model predicts, and what each counts: names of `agentevol.objectives` from 0 to 1. A weight
-    of 0 leaves a head out.
+    """What the model predicts, and what each counts: names of `agentevol.rewards.objectives` from 0 to 1. A
+    weight of 0 leaves a head out.
     """
     rules: dict[Rule, Annotated[float, Field(gt=0)]] = {}
     """What a turn costs whose action the world could not carry out, whose text was in no mode's format, or

@@ -1,0 +1,1 @@
+"""The loop: explore, select, learn, evaluate, again."""

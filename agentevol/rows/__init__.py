@@ -1,0 +1,1 @@
+"""Rows: what training learns from, out of episodes and data sets."""
