@@ -21,7 +21,6 @@ The settings below were chosen on seeds from 1000 on, which no reported seed mee
 
 import argparse
 import asyncio
-import contextlib
 import tempfile
 import zlib
 from collections import Counter, defaultdict
@@ -34,18 +33,16 @@ from types import TracebackType
 from typing import Any, Literal
 
 from agentevol.bench.figures import report
-from agentevol.bench.trials import tried
+from agentevol.bench.rounds import learnt
+from agentevol.bench.trials import options, tried
 from agentevol.config.run import RunConfig, load
 from agentevol.engines.embedded import EmbeddedEngine
-from agentevol.learn.algorithms import objective
-from agentevol.learn.fitting import NothingToLearn
-from agentevol.learn.learner import GradientLearner
 from agentevol.loop.explore import EpisodeRequest, play_all
-from agentevol.loop.select import informative, select, tokens
+from agentevol.loop.select import informative, tokens
 from agentevol.models import starter_folder
 from agentevol.protocols import Checkpoint, Sampling
 from agentevol.report.intervals import mean_interval
-from agentevol.rows.examples import facts, group_of, rows_of
+from agentevol.rows.examples import facts, group_of
 from agentevol.serving import EnvironmentServer
 from agentevol.tasks import EnvTask, drawn, list_tasks, spread
 from agentgym_client import EnvClient
@@ -193,21 +190,10 @@ def run(trial: Trial) -> Outcome:
         for number in range(trial.rounds):
             explored = house.explore(policy, number)
             rounds.append(round_of(explored))
-            policy = learnt(policy, explored, config, number, Path(name) / f"{number}")
+            policy = learnt(policy, explored, config, number, Path(name) / f"{number}", base)
         found = house.evaluate(policy)
     won = [len(episode.turns) for episode in found if episode.succeeded()]
     return Outcome(trial, len(won) / len(found), fmean(won) if won else None, tuple(rounds))
-
-
-def learnt(
-    policy: Checkpoint, explored: Sequence[Trajectory], config: RunConfig, number: int, out: Path
-) -> Checkpoint:
-    """The policy after a round; the same one where there is nothing to learn."""
-    chosen, seed = objective(config.learn.algorithm, config.learn.options), config.seed * 1000 + number
-    with contextlib.suppress(NothingToLearn):
-        rows = rows_of(select(explored, config.select, seed), chosen, config, seed)
-        return GradientLearner(config.learn).learn(policy, rows, out, seed).checkpoint
-    return policy
 
 
 def configured(trial: Trial) -> RunConfig:
@@ -330,14 +316,9 @@ def interval(values: Sequence[float], sign: str = "") -> str:
 
 def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
     """The script's own options; those of the process where nothing is given."""
-    parser = argparse.ArgumentParser(description="GiGPO beside GRPO in ALFWorld, at equal budget.")
-    parser.add_argument("settings", nargs="*", metavar="key.path=value", help="for all arms")
+    parser = options("GiGPO beside GRPO in ALFWorld, at equal budget.", rounds=3)
     parser.add_argument("--arms", nargs="+", choices=list(ARMS), default=list(ARMS))
-    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--processes", type=int, default=2, help="trials at a time, one thread each")
-    parser.add_argument("--json", type=Path, help="keep outcomes in this file, and go on from it")
     return parser.parse_args(given)
 
 
