@@ -35,6 +35,10 @@ def check(config: RunConfig) -> None:
     check_folder(base)
     check_vocabulary(base, ChatRenderer(load_tokenizer(base)).tokenizer)
     check_reward_model(config)
+    if config.learn.ewc is not None and config.learn.lora is not None:
+        from agentevol.learn.adapters import check_kept  # brings peft
+
+        check_kept(config.learn, base)
 
 
 def launch(folder: RunFolder, progress: Progress) -> RunSummary:

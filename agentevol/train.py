@@ -8,6 +8,7 @@ from pathlib import Path
 from agentevol.config.run import TrainConfig
 from agentevol.datasets import episodes_in
 from agentevol.errors import ConfigError
+from agentevol.learn.adapters import check_kept
 from agentevol.learn.algorithms import objective
 from agentevol.learn.algorithms.contract import Objective
 from agentevol.learn.batches import demonstration
@@ -43,6 +44,7 @@ def train(
     if out.exists():
         raise ConfigError(f"{out} exists already: a checkpoint is never overwritten")
     base = resolve(config.base)
+    check_kept(config.learn, base.path)
     chosen = objective(config.learn.algorithm, config.learn.options)
     renderer = ChatRenderer(load_tokenizer(base.path))
     rows = _rows(data, config, chosen, renderer, where)

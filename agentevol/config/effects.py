@@ -53,6 +53,17 @@ def check_memory(config: "RunConfig | TrainConfig", remembers: bool) -> None:
         raise ValueError("retained.data has no effect without select.merge = 'replay' or learn.ewc")
 
 
+def check_online(config: "RunConfig") -> None:
+    """Raise `ValueError` where online EWC has no stages that follow each other."""
+    ewc = config.learn.ewc
+    if ewc is None or not ewc.online:
+        return
+    if config.start != "latest":
+        raise ValueError("learn.ewc.online follows the latest policy: set start = 'latest'")
+    if config.iterations == 1:
+        raise ValueError("learn.ewc.online has no effect in one iteration: there is one stage")
+
+
 def check_groups(config: "RunConfig") -> None:
     """Raise `ValueError` where a group would be too large for what is made of it."""
     options = objective(config.learn.algorithm, config.learn.options).options

@@ -24,6 +24,18 @@ class EwcConfig(Section):
     """Gradients of tokens that the anchor draws in the places of the actions, or of the actions."""
     sequences: int = Field(default=200, ge=1, le=100_000)
     """How many rows it is estimated on, at most."""
+    online: bool = False
+    """Hold on to the latest policy instead of the first, and to what every stage before it needed: in a run
+    each accepted update is a stage. Written beside the weights (`ewc.st`), for the next one to go on with.
+    """
+    decay: float = Field(default=0.9, gt=0, le=1)
+    """gamma of `online`: what the information of a stage counts when the next is added."""
+
+    @model_validator(mode="after")
+    def _decay_has_an_effect(self) -> "EwcConfig":
+        if self.decay != EwcConfig.model_fields["decay"].default and not self.online:
+            raise ValueError("decay has no effect without online = true: there is one stage")
+        return self
 
 
 class RetainedConfig(Section):

@@ -91,6 +91,7 @@ class RunConfig(Section):
         effects.check_algorithm(self)
         remembers = self.retained.data is not None or self.demonstrations.tasks > 0
         effects.check_memory(self, remembers)
+        effects.check_online(self)
         if self.select.max_lag is not None and self.select.merge not in ("cumulative", "replay"):
             raise ValueError(
                 "select.max_lag has no effect: without select.merge 'cumulative' or 'replay' nothing is stale"

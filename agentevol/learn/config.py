@@ -19,6 +19,10 @@ class LoraConfig(BaseModel):
     """The adapters' output is scaled by alpha / rank."""
     targets: tuple[str, ...] | Literal["all-linear"] = "all-linear"
     """Names of the modules to adapt; all linear ones except the output head by default."""
+    keep: bool = False
+    """Write the adapters beside the merged weights as well (`adapters.st`), and go on with those beside the
+    start's, instead of fresh ones in every update.
+    """
 
 
 class LearnConfig(BaseModel):
@@ -94,6 +98,10 @@ class LearnConfig(BaseModel):
     """
     distillation: float = Field(default=0.0, ge=0)
     """Strength of the divergence from the anchor on replayed rows (`agentevol.learn.distillation`)."""
+    distillation_form: Literal["k3", "full"] = "k3"
+    """Of the divergence: estimated on the stored tokens, or `full` over the vocabulary, for which the anchor
+    reads along in every step.
+    """
     interpolation: float | None = Field(default=None, gt=0, lt=1)
     """Share of the learnt weights in the checkpoint, the others being the anchor's; None is all."""
 
@@ -103,7 +111,7 @@ class LearnConfig(BaseModel):
         if self.optimiser == "muon" and self.lora is not None:
             raise ValueError("optimiser 'muon' is for full weights: leave out lora or take 'adamw'")
         if self.keep_moments and self.lora is not None:
-            raise ValueError("keep_moments is for full weights: adapters are new in every update")
+            raise ValueError("keep_moments is for full weights: leave out lora")
         if self.shards > 1 and self.optimiser == "muon":
             raise ValueError("optimiser 'muon' needs whole matrices: take 'adamw' or shards = 1")
         if self.shards > 1 and self.device not in ("auto", "cpu", "cuda"):
@@ -115,17 +123,18 @@ class LearnConfig(BaseModel):
     @model_validator(mode="after")
     def _anchored_where_it_can_be(self) -> "LearnConfig":
         chosen = objective(self.algorithm, self.options).algorithm
-        if self.ewc is not None and self.lora is not None:
+        kept = self.lora is not None and self.lora.keep
+        if self.ewc is not None and self.lora is not None and not kept:
             raise ValueError(
-                "ewc is for full weights: fresh adapters have no Fisher information; leave out lora, or take"
-                " distillation"
+                "ewc holds weights where they were, which fresh adapters were not: set lora.keep = true, leave"
+                " out lora, or take distillation on replayed rows"
             )
-        if self.ewc is not None and self.shards > 1:
-            raise ValueError(
-                "ewc takes gradients row by row, which shards cannot: take distillation or shards = 1"
-            )
+        if self.interpolation is not None and kept:
+            raise ValueError("interpolation mixes whole weights, lora.keep goes on with adapters: leave out one")
         if chosen.model == "reward" and (self.ewc is not None or self.interpolation is not None):
             raise ValueError(f"ewc and interpolation keep policies: {self.algorithm} makes a reward model")
+        if self.distillation_form != "k3" and not self.distillation:
+            raise ValueError("distillation_form has no effect without distillation above 0")
         if self.distillation and chosen.data != "episodes":
             raise ValueError(
                 f"distillation has no effect: {self.algorithm} learns from {chosen.data}, never replayed"

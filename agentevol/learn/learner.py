@@ -16,12 +16,13 @@ from transformers import PreTrainedModel
 
 from agentevol.causal_lm import load_model
 from agentevol.errors import ConfigError, RunStopped
-from agentevol.learn import heads, moments, reward_scale
+from agentevol.learn import ewc, heads, moments, reward_scale
 from agentevol.learn.algorithms.contract import Algorithm, Floats
 from agentevol.learn.assembly import OptimiserBatch
 from agentevol.learn.attention import PACKED_ATTENTION
 from agentevol.learn.checkpoints import Lineage
 from agentevol.learn.config import LearnConfig
+from agentevol.learn.consolidation import in_one_piece
 from agentevol.learn.distributed import ALONE, Ranks
 from agentevol.learn.figures import Figures
 from agentevol.learn.final_scores import final_scores
@@ -122,6 +123,9 @@ class GradientLearner:
                 metrics={name: value if math.isfinite(value) else None for name, value in metrics.items()},
             )
             extra = {moments.FILE: moments.to_bytes(used, self._ranks)} if self.config.keep_moments else {}
+            if self.config.ewc is not None and self.config.ewc.online and training.penalty is not None:
+                held_to = in_one_piece(training.penalty.held, training.network.language(), self._ranks)
+                extra[ewc.FILE] = ewc.to_bytes(held_to)
             if _compares(training.objective.algorithm):
                 extra[reward_scale.FILE] = scale_of(training, objectives).to_bytes()
             learnt = learnt_rows(training)

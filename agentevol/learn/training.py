@@ -17,6 +17,7 @@ from transformers import PreTrainedModel
 from agentevol.causal_lm import load_model
 from agentevol.errors import ConfigError, RunStopped
 from agentevol.learn import heads
+from agentevol.learn.adapters import adapted_from, check_kept
 from agentevol.learn.algorithms import objective
 from agentevol.learn.algorithms.contract import Objective
 from agentevol.learn.assembly import Assembly, OptimiserBatch
@@ -29,7 +30,7 @@ from agentevol.learn.distributed import Ranks
 from agentevol.learn.final_scores import final_scores
 from agentevol.learn.fitting import Fitting, NothingToLearn, fit
 from agentevol.learn.frozen import add_anchored, add_old, add_reference
-from agentevol.learn.models import adapted, check_packing, positions, precision, vocabulary_size
+from agentevol.learn.models import check_packing, positions, precision, vocabulary_size
 from agentevol.learn.network import Network, Reader
 from agentevol.learn.plan import micro_batches, plan
 from agentevol.learn.reward_scale import RewardScale
@@ -111,7 +112,7 @@ def _network(
     place = device if config.shards == 1 else torch.device("cpu")
     torch.nn.Module.to(model, place)
     check_packing(model)
-    adapters = adapted(model, config.lora) if config.lora is not None else None
+    adapters = adapted_from(model, config.lora, start.path) if config.lora is not None else None
     if config.gradient_checkpointing:
         model.gradient_checkpointing_enable({"use_reentrant": False})
     kind = chosen.algorithm.model
@@ -181,28 +182,35 @@ def hold(training: Training, anchor: Anchor, seed: int) -> None:
     config = training.config
     if not config.distillation and config.ewc is None:
         return
-    network, limit = _reference(training, anchor.checkpoint), config.micro_batch_tokens
-    if config.distillation:
-        add_anchored(network, training.assembly, limit, training.ranks)
-        training.objective = distilled(training.objective, config.distillation)
+    limit, ranks = config.micro_batch_tokens, training.ranks
+    check_kept(config, anchor.checkpoint.path)
+    network = _reference(training, anchor.checkpoint, with_adapters=config.ewc is not None)
     if config.ewc is not None:
         longest = min(limit, positions(network.model))
-        found = consolidation(anchor, network, config.ewc, longest, seed)
-        training.penalty = Penalty(training.network, found, config.ewc.strength)
+        found = consolidation(anchor, network, config.ewc, longest, seed, ranks)
+        training.penalty = Penalty(training.network.language(), found, config.ewc.strength, ranks)
+    if config.distillation:
+        if config.distillation_form == "full":
+            network.model.eval()
+            training.network = replace(training.network, teacher=network)
+        else:
+            add_anchored(network, training.assembly, limit, ranks)
+        training.objective = distilled(training.objective, config.distillation)
 
 
-def _reference(training: Training, reference: Checkpoint) -> Network:
+def _reference(training: Training, reference: Checkpoint, *, with_adapters: bool = False) -> Network:
     """The reference as a network that reads like the trained one, and lies as it does."""
-    network = training.network
+    network, lora = training.network, training.config.lora
     model = load_model(reference.path, PACKED_ATTENTION, training.network.model.dtype)
     if vocabulary_size(model) != vocabulary_size(training.network.model):
         raise ConfigError(f"the reference {reference.path} has another vocabulary than {training.start.path}")
+    adapters = adapted_from(model, lora, reference.path) if with_adapters and lora is not None else None
     reader = Reader(model)
     if training.ranks.size > 1:
         shard(reader, network.device, narrow=_narrow(network))
     else:
         torch.nn.Module.to(model, network.device)
-    return replace(network, reader=reader, adapters=None, kind="policy")
+    return replace(network, reader=reader, adapters=adapters, kind="policy")
 
 
 def check_vocabulary(rows: Sequence[TrainingSequence], model: PreTrainedModel) -> None:

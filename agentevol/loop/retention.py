@@ -4,7 +4,7 @@ Protected tasks are played by the policy that the run begins with, and by every 
 checkpoint. One that falls by more than chance explains is rejected.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,6 +87,12 @@ def play_protected(
         episodes.stop_if_too_many_failed(played)
         found[name] = summarise(played, split)
     return found
+
+
+def last_stage(earlier: Iterable[IterationSummary]) -> int:
+    """The latest of these iterations that left a policy of its own; 0 where none has."""
+    stages = [one.iteration for one in earlier if one.trained_tokens and one.rejected is None]
+    return max(stages, default=0)
 
 
 def _figures(names: Sequence[str], stages: Sequence[Protected]) -> dict[str, float]:

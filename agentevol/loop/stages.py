@@ -22,7 +22,7 @@ from agentevol.loop.episodes import Episodes
 from agentevol.loop.evaluate import endings, summarise
 from agentevol.loop.explore import EpisodeRequest
 from agentevol.loop.remarks import remarks
-from agentevol.loop.retention import play_protected, verdict_on
+from agentevol.loop.retention import last_stage, play_protected, verdict_on
 from agentevol.loop.select import fresh, informative, select
 from agentevol.loop.solved import group_figures, selection_figures, sentence
 from agentevol.progress import Progress
@@ -35,7 +35,7 @@ from agentevol.rewards.reward_model import rows_to_judge
 from agentevol.rewards.shaping import episodes_of, length_correlation, shaped
 from agentevol.rewards.values import Counted, chosen_states, continuations, is_mismatch
 from agentevol.rows.examples import rows_of, valued
-from agentevol.rows.memory import Old, copied, replayed, retained_episodes, retained_rows
+from agentevol.rows.memory import Old, copied, replayed, retained_episodes, retained_rows, said_in
 from agentevol.run_folder import RunFolder, append_metrics
 from agentevol.tasks import drawn, spread
 from agentgym_store.records import Trajectory
@@ -167,7 +167,7 @@ class Stages:
                     version=iteration,
                     reference=self._base if self.config.learn.reference == "base" else None,
                     multipliers=prices,
-                    anchor=self._anchor(),
+                    anchor=self._anchor(iteration),
                     learn=self._learn_config(iteration),
                     table_version=self._folder.store.version(),
                     progress=step,
@@ -414,11 +414,18 @@ class Stages:
             self._folder.store.append(there, commit=commit)
         return retained_rows(there, self._objective, config, self._base)
 
-    def _anchor(self) -> Anchor:
+    def _anchor(self, iteration: int) -> Anchor:
         """What learning holds on to, with rows for the Fisher information where it is asked for."""
-        if self.config.learn.ewc is None:
+        config = self.config.learn.ewc
+        if config is None:
             return Anchor(self._base)
-        rows = [*self._demonstrations(), *(one.row for one in self._retained())]
+        stage = last_stage(self._earlier(iteration)) if config.online else 0
+        if stage:
+            rows = said_in(self._rows(stage, self._episodes.of("explore", stage)))
+        else:
+            rows = [*self._demonstrations(), *(one.row for one in self._retained())]
+        if config.online:
+            return Anchor(self._folder.checkpoint(iteration - 1), rows)
         return Anchor(self._base, rows, self._folder.path / "ewc.safetensors")
 
     def _demonstrations(self) -> list[TrainingSequence]:

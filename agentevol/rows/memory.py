@@ -89,6 +89,15 @@ def retained_rows(
     return [Old(env[row.trajectory_id], replace(row, policy_version=None)) for row in rows]
 
 
+def said_in(rows: Sequence[TrainingSequence]) -> list[TrainingSequence]:
+    """Rows of a stage as what can be done after it: each on its own, without the rejected sides of pairs."""
+    return [
+        replace(row, unit="", side=0, weight=1.0, episode=None)
+        for row in rows
+        if row.side >= 0 and row.weight > 0
+    ]
+
+
 def replayed(
     new: Sequence[TrainingSequence], old: Sequence[Old], environment: str, config: ReplayConfig, seed: int
 ) -> list[TrainingSequence]:

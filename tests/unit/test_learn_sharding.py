@@ -22,7 +22,7 @@ from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from agentevol.causal_lm import load_model
 from agentevol.errors import AgentEvolError, ConfigError
-from agentevol.learn import heads, moments
+from agentevol.learn import ewc, heads, moments
 from agentevol.learn.algorithms import ALGORITHMS, objective
 from agentevol.learn.algorithms.contract import Algorithm, Batch, Loss, Objective
 from agentevol.learn.assembly import Assembly
@@ -36,7 +36,7 @@ from agentevol.learn.learner import GradientLearner
 from agentevol.learn.network import Kind, Network, Reader
 from agentevol.learn.passes import shared_out
 from agentevol.learn.sharding import on_first, shard, whole
-from agentevol.protocols import Checkpoint, EpisodeFacts, LearnReport, TrainingSequence
+from agentevol.protocols import Anchor, Checkpoint, EpisodeFacts, LearnReport, TrainingSequence
 
 CPU = torch.device("cpu")
 VOCABULARY = 13
@@ -371,6 +371,52 @@ def test_two_ranks_learn_what_one_learns(
     assert sorted(file.name for file in two.iterdir()) == files
     assert "tokenizer.json" in files
     assert sorted(file.name for file in tmp_path.iterdir()) == ["one-0", "one-1", "start", "two"]
+
+
+def hold(ranks: Ranks, size: int, start: Checkpoint, out: Path, settings: dict[str, Any]) -> LearnReport:
+    """Learn with half of the rows replayed, held to where the start is by what it says of others."""
+    if size == 1:
+        ranks, out = ALONE, out.with_name(out.name + f"-{ranks.rank}")
+    config = LearnConfig.model_validate({**FAST, **settings, "shards": size})
+    own = {"unit": "", "side": 0, "policy_version": start.version}
+    given = [replace(row, replayed=row.side < 0, **own) for row in rows(6)]
+    anchor = Anchor(start, given[:3], None if config.lora else out.with_name(out.name + ".ewc"))
+    return GradientLearner(config, ranks=ranks).learn(start, given, out, seed=0, anchor=anchor)
+
+
+EWC = {"strength": 10.0, "online": True}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"ewc": EWC},
+        {"ewc": {**EWC, "fisher": "labels"}},
+        {"lora": {"rank": 4, "alpha": 8, "keep": True}, "ewc": EWC},
+        {"distillation": 0.5, "distillation_form": "full"},
+    ],
+    ids=str,
+)
+def test_two_ranks_are_held_as_one_is(pair: Pair, tmp_path: Path, settings: dict[str, Any]):
+    begun = Checkpoint(saved(tmp_path / "begun"), version=4)
+    before = {name: value for name, value in settings.items() if name == "lora"}
+    pair.run(hold, 2, begun, tmp_path / "start", before)
+    start = Checkpoint(tmp_path / "start", 5)
+    alone, _ = pair.run(hold, 1, start, tmp_path / "one", settings)
+    both = pair.run(hold, 2, start, tmp_path / "two", settings)
+    one, two = tmp_path / "one-0", tmp_path / "two"
+    assert difference(start.path, one) > 1e-3
+    assert difference(one, two) < 1e-5
+    for report in both:
+        # a penalty is a difference of two squares that are nearly equal: 1e-3 of it is rounding
+        assert_same_figures(report, alone, 1e-3)
+    assert sorted(file.name for file in two.iterdir()) == sorted(file.name for file in one.iterdir())
+    if "ewc" in settings:
+        ours, theirs = ewc.load(two / ewc.FILE), ewc.load(one / ewc.FILE)
+        assert ours.fisher.keys() == theirs.fisher.keys()
+        for name, tensor in theirs.fisher.items():
+            torch.testing.assert_close(ours.fisher[name], tensor, rtol=1e-3, atol=1e-9)
+            torch.testing.assert_close(ours.weights[name], theirs.weights[name])
 
 
 def test_heads_are_learnt_and_saved_whole(pair: Pair, start: Checkpoint, tmp_path: Path):

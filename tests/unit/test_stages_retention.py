@@ -1,5 +1,6 @@
 """What the loop keeps of what was learnt before: old rows beside new ones, and updates that are rejected."""
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from agentevol.learn.fitting import NothingToLearn
 from agentevol.loop.stages import Stages
 from agentevol.progress import Progress
 from agentevol.protocols import Anchor, Checkpoint, LearnReport, TrainingSequence
-from agentevol.report.summary import EvaluationSummary
+from agentevol.report.summary import EvaluationSummary, IterationSummary
 from agentevol.run_folder import RunFolder
 from agentgym_store.records import Sample, Terminated, Trajectory, Turn
 from agentgym_store.store import Store
@@ -79,6 +80,9 @@ def explored(folder: RunFolder, iterations: int, count: int = 8) -> list[Traject
     return batch
 
 
+NONE: list[TrainingSequence] = []
+
+
 def names(rows: Sequence[TrainingSequence]) -> list[str]:
     return [row.trajectory_id for row in rows]
 
@@ -135,6 +139,32 @@ def test_retained_episodes_are_copied_once_and_replayed_and_measured(tmp_path: P
     assert anchor.file == folder.path / "ewc.safetensors"
 
 
+def test_online_the_latest_accepted_stage_is_what_is_held_on_to(tmp_path: Path):
+    given = [f"retained.data={tmp_path / 'before'}", "learn.ewc.strength=1", "learn.ewc.online=true"]
+    before = [won("before", 1, attempt) for attempt in range(4)]
+    Store.open(tmp_path / "before" / "trajectories", create=True).append(before, commit={"run": "before"})
+    cluster = Learning()
+    run, folder = begun(tmp_path, cluster, *given)
+    explored(folder, 3)
+    run.learn(1, folder.checkpoint(0), NONE)
+    for number, learnt, rejected in ((0, 0, None), (1, 24, None), (2, 24, "easy fell")):
+        told = {"iteration": number, "checkpoint": "", "table_version": 0}
+        folder.finish(IterationSummary(**told, trained_tokens=learnt, rejected=rejected))
+    folder.repeat(folder.checkpoint(1), folder.checkpoint(2))
+    # resumed or not: iteration 3 goes on from checkpoint 2, which is that of stage 1, and what that had learnt
+    for again in (run, resumed(folder, cluster)):
+        again.learn(3, folder.checkpoint(2), NONE)
+        shutil.rmtree(folder.checkpoint(3).path)
+    first, third, resumed_third = cluster.anchors
+    assert first.checkpoint == folder.checkpoint(0)
+    assert {row.trajectory_id.split("/")[1] for row in first.rows} == {"retain"}
+    assert third.checkpoint == folder.checkpoint(2)
+    assert {row.trajectory_id.split("/")[2] for row in third.rows} == {"0001"}
+    assert (third.file, first.file) == (None, None)
+    assert names(resumed_third.rows) == names(third.rows)
+    assert all((row.unit, row.side, row.weight) == ("", 0, 1.0) for row in third.rows)
+
+
 def test_a_missing_table_is_told_before_anything_is_played(tmp_path: Path):
     run, _ = begun(tmp_path, Learning(), "select.merge=replay", "retained.data=nowhere")
     with pytest.raises(ConfigError, match="no data at nowhere"):
@@ -161,14 +191,11 @@ def guarded(
     return run, folder
 
 
-ROWS: list[TrainingSequence] = []
-
-
 def test_an_update_that_forgets_is_rejected_and_the_policy_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     run, folder = guarded(tmp_path, monkeypatch, {"base": 80, "update 1": 50}, Learning())
-    update = run.learn(1, folder.checkpoint(0), ROWS)
+    update = run.learn(1, folder.checkpoint(0), NONE)
     assert update == folder.candidate(1)
     assert not folder.checkpoint(1).path.exists()
     latest = run.accept(1, update)
@@ -185,7 +212,7 @@ def test_an_update_that_forgets_is_rejected_and_the_policy_stays(
 
 def test_an_update_that_does_not_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     run, folder = guarded(tmp_path, monkeypatch, {"base": 80, "update 1": 79}, Learning())
-    latest = run.accept(1, run.learn(1, folder.checkpoint(0), ROWS))
+    latest = run.accept(1, run.learn(1, folder.checkpoint(0), NONE))
     assert (latest.path / "weights").read_text() == "update 1"
     assert not folder.candidate(1).path.exists()
     run.evaluate(1, latest)
@@ -201,7 +228,7 @@ def test_a_run_that_was_killed_after_the_verdict_comes_to_the_same(
     # the stand-in for the table: the update still earns 50, wherever its weights lie now
     earns = {"base": 80, "update 1": 50}
     run, folder = guarded(tmp_path, monkeypatch, earns, Learning())
-    run.accept(1, run.learn(1, folder.checkpoint(0), ROWS))
+    run.accept(1, run.learn(1, folder.checkpoint(0), NONE))
     if copied_only:  # killed between the two halves of a rejection
         folder.rejected(1).path.rename(folder.candidate(1).path)
 
@@ -210,7 +237,7 @@ def test_a_run_that_was_killed_after_the_verdict_comes_to_the_same(
 
     monkeypatch.setattr(agentevol.loop.stages, "play_protected", played)  # what the table says of iteration 1
     again = resumed(folder, Learning())
-    latest = again.accept(1, again.learn(1, folder.checkpoint(0), ROWS))
+    latest = again.accept(1, again.learn(1, folder.checkpoint(0), NONE))
     assert (latest.path / "weights").read_text() == "base"
     assert (folder.rejected(1).path / "weights").read_text() == "update 1"
     again.evaluate(1, latest)
@@ -222,7 +249,7 @@ def test_a_run_that_was_killed_after_the_verdict_comes_to_the_same(
 
 def test_where_nothing_was_learnt_the_copy_is_judged_as_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     run, folder = guarded(tmp_path, monkeypatch, {"base": 80}, Learning(nothing=True))
-    latest = run.accept(1, run.learn(1, folder.checkpoint(0), ROWS))
+    latest = run.accept(1, run.learn(1, folder.checkpoint(0), NONE))
     assert (latest.path / "weights").read_text() == "base"
     assert latest == folder.checkpoint(1)
     assert not folder.rejected(1).path.exists()
@@ -230,7 +257,7 @@ def test_where_nothing_was_learnt_the_copy_is_judged_as_any(tmp_path: Path, monk
 
 def test_without_protected_tasks_an_update_is_a_checkpoint_at_once(tmp_path: Path):
     run, folder = begun(tmp_path, Learning())
-    update = run.learn(1, folder.checkpoint(0), ROWS)
+    update = run.learn(1, folder.checkpoint(0), NONE)
     assert update == folder.checkpoint(1)
     assert run.accept(1, update) == update
     assert not (folder.path / "candidates").exists()

@@ -105,6 +105,10 @@ class Batch:
     """(N,) value of the state before the token, with gradient."""
     old_value: "Tensor" = ABSENT
     """(N,) the same under the weights at the start of the update; comes with `value`."""
+    divergence: "Tensor" = ABSENT
+    """(N,) of the earlier policy from the one being learnt, in nats, with gradient; 0 where a token is new.
+    There with `learn.distillation_form = "full"`.
+    """
     head: "Tensor" = ABSENT
     """(N, H) what a reward model's heads say after the token, with gradient."""
 
