@@ -150,6 +150,25 @@ class LearnerWorker:
 
         return GradientLearner(config.learn).scores(checkpoint, rows)
 
+    def perplexity(
+        self, config: RunConfig, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]
+    ) -> float:
+        """Of what the rows say, under the policy."""
+        from agentevol.learn.learner import GradientLearner
+
+        return GradientLearner(config.learn).perplexity(checkpoint, rows)
+
+    def interpolate(
+        self, config: RunConfig, previous: Checkpoint, learnt: Checkpoint, share: float, out: Checkpoint
+    ) -> None:
+        """Write the checkpoint `out` with this share of `learnt` and the rest of `previous`."""
+        from agentevol.learn.interpolation import write_between
+        from agentevol.learn.models import precision
+
+        if not out.path.is_dir():  # asked again after a loss
+            dtype = precision(config.learn.save_dtype)
+            write_between(previous.path, learnt.path, share, out.path, dtype)
+
     def progress(self) -> tuple[int, int, float]:
         """Step, number of steps, loss."""
         return self._progress
@@ -325,13 +344,21 @@ class Cluster:
         """Episode -> (H,) what the heads of the reward model in `checkpoint` say of it."""
         return self._asked("scores", checkpoint, rows)
 
-    def _asked(self, what: str, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> Any:
+    def perplexity(self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> float:
+        """Of what the rows say, under the policy in `checkpoint`."""
+        return self._asked("perplexity", checkpoint, rows)
+
+    def interpolate(self, previous: Checkpoint, learnt: Checkpoint, share: float, out: Checkpoint) -> None:
+        """Write `out` with this share of the weights of `learnt`, the others being those of `previous`."""
+        self._asked("interpolate", previous, learnt, share, out)
+
+    def _asked(self, what: str, *given: Any) -> Any:
         """What the first learner's process answers; where it dies, another is asked."""
         while True:
             self._learners = self._learners or self._new_learners()
             try:
                 asked = getattr(self._learners[0], what)
-                return self._get([asked.remote(self._config, checkpoint, rows)])[0]
+                return self._get([asked.remote(self._config, *given)])[0]
             except _LOST:
                 self._end_learners()
                 self._count_replacement("learner")

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from agentevol.config.forgetting import ReplayConfig, RetainedConfig
+from agentevol.config.forgetting import ProbeConfig, ReplayConfig, RetainedConfig
 from agentevol.config.sections import HorizonConfig, PairsConfig, ProcessConfig, RewardConfig
 from agentevol.learn.algorithms import algorithm, objective
 
@@ -62,6 +62,17 @@ def check_online(config: "RunConfig") -> None:
         raise ValueError("learn.ewc.online follows the latest policy: set start = 'latest'")
     if config.iterations == 1:
         raise ValueError("learn.ewc.online has no effect in one iteration: there is one stage")
+
+
+def check_interpolate(config: "RunConfig") -> None:
+    """Raise `ValueError` where a share that validation chooses is set already, and for a probe of nothing."""
+    if config.interpolate.shares:
+        if config.learn.interpolation is not None:
+            raise ValueError("interpolate.shares chooses what learn.interpolation sets: leave out one")
+        if config.learn.lora is not None and config.learn.lora.keep:
+            raise ValueError("interpolate.shares mixes whole weights, learn.lora.keep goes on with adapters")
+    if config.probe.data is None and config.probe != ProbeConfig():
+        raise ValueError("probe.* has no effect without probe.data")
 
 
 def check_groups(config: "RunConfig") -> None:

@@ -13,7 +13,13 @@ import tomli_w
 from pydantic import Field, ValidationError, model_validator
 
 from agentevol.config import effects
-from agentevol.config.forgetting import ProtectedTasks, ReplayConfig, RetainedConfig
+from agentevol.config.forgetting import (
+    InterpolateConfig,
+    ProbeConfig,
+    ProtectedTasks,
+    ReplayConfig,
+    RetainedConfig,
+)
 from agentevol.config.presets import BY_DATA, BY_NAME, IMITATION
 from agentevol.config.sections import (
     CautionConfig,
@@ -77,6 +83,8 @@ class RunConfig(Section):
     replay: ReplayConfig = ReplayConfig()
     protect: dict[str, ProtectedTasks] = Field(default_factory=dict[str, ProtectedTasks])
     """By a name of your own: what no update may make worse."""
+    interpolate: InterpolateConfig = InterpolateConfig()
+    probe: ProbeConfig = ProbeConfig()
     kl: KLTarget | None = None
     """For algorithms with the option `kl_coef`, which is where it begins."""
     horizon: HorizonConfig = HorizonConfig()
@@ -92,6 +100,7 @@ class RunConfig(Section):
         remembers = self.retained.data is not None or self.demonstrations.tasks > 0
         effects.check_memory(self, remembers)
         effects.check_online(self)
+        effects.check_interpolate(self)
         if self.select.max_lag is not None and self.select.merge not in ("cumulative", "replay"):
             raise ValueError(
                 "select.max_lag has no effect: without select.merge 'cumulative' or 'replay' nothing is stale"

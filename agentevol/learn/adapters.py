@@ -7,6 +7,7 @@ A checkpoint is a whole model for whoever reads it; without `learn.lora.keep` ev
 """
 
 from pathlib import Path
+from typing import Any
 
 import torch
 from peft.tuners.lora import LoraLayer, LoraModel
@@ -62,9 +63,9 @@ def check_kept(learn: LearnConfig, base: Path) -> None:
     if learn.ewc is None or learn.lora is None or (base / FILE).is_file():
         return
     raise ConfigError(
-        f"learn.ewc holds adapters where they were, and {base} has none: fresh ones have no Fisher information;"
-        " begin with a checkpoint of learn.lora.keep = true, or take learn.distillation on replayed rows"
-        " (select.merge = 'replay')"
+        f"learn.ewc holds adapters where they were, and {base} has none: fresh ones have no Fisher"
+        " information; begin with a checkpoint of learn.lora.keep = true, or take learn.distillation on"
+        " replayed rows (select.merge = 'replay')"
     )
 
 
@@ -75,8 +76,8 @@ def _stored(file: Path) -> dict[str, torch.Tensor]:
         raise ConfigError(f"{file} is corrupt: {one_line(cause)}") from cause
 
 
-def _take_out(layer: LoraLayer) -> None:
+def _take_out(layer: Any) -> None:
     """What lies under an adapter that had been merged; in float32, whatever its precision."""
     weight = layer.get_base_layer().weight
-    delta = layer.get_delta_weight("default")  # pyright: ignore[reportCallIssue] - every layer's own method
+    delta = layer.get_delta_weight("default")
     weight.copy_((weight.float() - delta.float()).to(weight.dtype))

@@ -126,11 +126,11 @@ class LearnConfig(BaseModel):
         kept = self.lora is not None and self.lora.keep
         if self.ewc is not None and self.lora is not None and not kept:
             raise ValueError(
-                "ewc holds weights where they were, which fresh adapters were not: set lora.keep = true, leave"
-                " out lora, or take distillation on replayed rows"
+                "ewc holds weights where they were, which fresh adapters were not: set lora.keep = true,"
+                " leave out lora, or take distillation on replayed rows"
             )
         if self.interpolation is not None and kept:
-            raise ValueError("interpolation mixes whole weights, lora.keep goes on with adapters: leave out one")
+            raise ValueError("interpolation mixes whole weights, unlike lora.keep: leave out one")
         if chosen.model == "reward" and (self.ewc is not None or self.interpolation is not None):
             raise ValueError(f"ewc and interpolation keep policies: {self.algorithm} makes a reward model")
         if self.distillation_form != "k3" and not self.distillation:

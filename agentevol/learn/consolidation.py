@@ -92,7 +92,7 @@ def consolidation(
 
 
 def in_one_piece(held: ewc.Consolidation, parameters: Parameters, ranks: Ranks) -> ewc.Consolidation:
-    """The whole of what lies in parts, on rank 0 and the CPU; nothing on others, but every rank has to ask."""
+    """The whole of what lies in parts, on the CPU of rank 0; every rank has to ask."""
     weights, fisher = (
         on_first([(name, part_like(part, parameters[name])) for name, part in parts.items()], ranks)
         for parts in (held.weights, held.fisher)

@@ -8,10 +8,12 @@ from agentevol.learn.algorithms.contract import Batch, Loss, Objective
 def distillation(batch: Batch, *, strength: float = 0.1) -> Loss:
     """strength * mean over replayed tokens of KL(earlier policy || learnt policy), or of an estimate of it.
 
-    `batch.divergence` has it over the whole vocabulary, where a teacher was asked. Otherwise `batch.ref_logp` is the earlier stage's, NaN where a token is new. Its own samples y give r - 1 - ln r,
-    r = learnt / earlier probability of y: never negative, unbiased, 0 where the policies agree (Schulman,
-    2020, "Approximating KL divergence", k3 with the roles that the sampler prescribes). ln r is clamped at
-    20. Of what others said it is no estimate of the divergence, but still lowest where the policies agree.
+    `batch.divergence` has it over the whole vocabulary, where the earlier policy reads along. Elsewhere it is
+    estimated: `batch.ref_logp` is the earlier policy's, NaN where a token is new. Its own samples y give
+    r - 1 - ln r, r = learnt / earlier probability of y: never negative, unbiased, 0 where the policies agree
+    (Schulman, 2020, "Approximating KL divergence", k3 with the roles that the sampler prescribes). ln r is
+    clamped at 20. Of what others said it is no estimate of the divergence, but still lowest where the
+    policies agree.
     """
     if batch.divergence is not None:
         total = batch.divergence.sum()

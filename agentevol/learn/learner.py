@@ -31,6 +31,7 @@ from agentevol.learn.models import positions
 from agentevol.learn.network import Network, Reader
 from agentevol.learn.optimisers import optimisers
 from agentevol.learn.outcome import write
+from agentevol.learn.perplexity import perplexity
 from agentevol.learn.plan import learning_rate_factor, tokens_of
 from agentevol.learn.resume import Saved, fingerprint
 from agentevol.learn.sharding import whole
@@ -122,12 +123,7 @@ class GradientLearner:
                 seed=seed,
                 metrics={name: value if math.isfinite(value) else None for name, value in metrics.items()},
             )
-            extra = {moments.FILE: moments.to_bytes(used, self._ranks)} if self.config.keep_moments else {}
-            if self.config.ewc is not None and self.config.ewc.online and training.penalty is not None:
-                held_to = in_one_piece(training.penalty.held, training.network.language(), self._ranks)
-                extra[ewc.FILE] = ewc.to_bytes(held_to)
-            if _compares(training.objective.algorithm):
-                extra[reward_scale.FILE] = scale_of(training, objectives).to_bytes()
+            extra = _files_beside(training, used, objectives)
             learnt = learnt_rows(training)
             metrics |= write(
                 training.network, self.config, start, out, lineage, learnt, self._ranks, extra, held
@@ -165,9 +161,34 @@ class GradientLearner:
             limit = min(self.config.micro_batch_tokens, positions(model))
             return final_scores(self._scoring(model, said, device), rows, limit)
 
+    def perplexity(self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> float:
+        """Of what is said in the rows that fit `micro_batch_tokens`; raises `ConfigError` where none does."""
+        device = _device(self.config.device)
+        with _threads(self.config.threads):
+            model = load_model(checkpoint.path, PACKED_ATTENTION)
+            check_vocabulary(rows, model)
+            limit = min(self.config.micro_batch_tokens, positions(model))
+            torch.nn.Module.to(model, device)
+            network = Network(Reader(model), "policy", device, self.config.dtype == "bf16")
+            return perplexity(network, rows, limit)
+
     def _scoring(self, model: PreTrainedModel, said: torch.nn.Linear, device: torch.device) -> Network:
         torch.nn.Module.to(model, device)
         return Network(Reader(model, said.to(device)), "reward", device, self.config.dtype == "bf16")
+
+
+def _files_beside(
+    training: Training, used: Sequence[torch.optim.Optimizer], objectives: Sequence[str]
+) -> dict[str, bytes]:
+    """What lies beside the weights besides heads, by name; on rank 0, and every rank has to ask."""
+    config, ranks = training.config, training.ranks
+    files = {moments.FILE: moments.to_bytes(used, ranks)} if config.keep_moments else {}
+    if config.ewc is not None and config.ewc.online and training.penalty is not None:
+        held = in_one_piece(training.penalty.held, training.network.language(), ranks)
+        files[ewc.FILE] = ewc.to_bytes(held)
+    if _compares(training.objective.algorithm):
+        files[reward_scale.FILE] = scale_of(training, objectives).to_bytes()
+    return files
 
 
 def _compares(algorithm: Algorithm) -> bool:

@@ -68,7 +68,9 @@ class Reader(torch.nn.Module):
             found_R = divergence(
                 hidden_TD[before_N[earlier.replayed_N]], output_head(self.model), earlier.logits_RV
             )
-            columns["divergence"] = torch.zeros_like(scores.logp_N).masked_scatter(earlier.replayed_N, found_R)
+            columns["divergence"] = torch.zeros_like(scores.logp_N).masked_scatter(
+                earlier.replayed_N, found_R
+            )
         if scores.entropy_N is not None:
             columns["entropy"] = scores.entropy_N
         if kind == "critic":

@@ -101,7 +101,10 @@ def divergence(
         return _chunk_divergence(hidden_ND, head, earlier_logits_NV)
     chunks = zip(hidden_ND.split(per_chunk), earlier_logits_NV.split(per_chunk), strict=True)
     return torch.cat(
-        [checkpoint(_chunk_divergence, hidden, head, logits, use_reentrant=False) for hidden, logits in chunks]
+        [
+            checkpoint(_chunk_divergence, hidden, head, logits, use_reentrant=False)
+            for hidden, logits in chunks
+        ]
     )
 
 

@@ -14,6 +14,7 @@ from agentevol.config.run import RunConfig
 from agentevol.learn.retention import Fall, backward_transfer, falls, forgetting
 from agentevol.loop.episodes import Episodes
 from agentevol.loop.evaluate import summarise
+from agentevol.loop.explore import EpisodeRequest
 from agentevol.protocols import Checkpoint, Sampling
 from agentevol.report.summary import EvaluationSummary, IterationSummary
 from agentevol.tasks import spread
@@ -75,18 +76,32 @@ def play_protected(
 ) -> dict[str, EvaluationSummary]:
     """How good a policy is at the protected tasks, by name; what is in the table is not played again."""
     found: dict[str, EvaluationSummary] = {}
-    evaluate = config.evaluate
-    sampling = Sampling(temperature=evaluate.temperature, max_new_tokens=config.explore.max_new_tokens)
     for name, protected in config.protect.items():
         env, split = protected.environment, protected.split or config.validate_split
         tasks = episodes.tasks(split, protected.difficulty, spread(protected.episodes), env)
         requests = [episodes.request("protect", iteration, task, 0, env=env) for task in tasks]
-        episodes.play("protect", iteration, policy, requests, sampling)
-        wanted = {request.id for request in requests}
-        played = [t for t in episodes.of("protect", iteration) if t.id in wanted]
-        episodes.stop_if_too_many_failed(played)
-        found[name] = summarise(played, split)
+        found[name] = judged_by(episodes, config, iteration, policy, requests)
     return found
+
+
+def judged_by(
+    episodes: Episodes,
+    config: RunConfig,
+    iteration: int,
+    policy: Checkpoint,
+    requests: Sequence[EpisodeRequest],
+) -> EvaluationSummary:
+    """How good a policy is at what is requested, which decides whether it stays; played as evaluation plays.
+
+    Raises `RunStopped` where too many episodes failed.
+    """
+    evaluate = config.evaluate
+    sampling = Sampling(temperature=evaluate.temperature, max_new_tokens=config.explore.max_new_tokens)
+    episodes.play("protect", iteration, policy, requests, sampling)
+    wanted = {request.id for request in requests}
+    played = [t for t in episodes.of("protect", iteration) if t.id in wanted]
+    episodes.stop_if_too_many_failed(played)
+    return summarise(played, requests[0].split if requests else config.validate_split)
 
 
 def last_stage(earlier: Iterable[IterationSummary]) -> int:

@@ -21,9 +21,12 @@ from agentevol.loop.demonstrations import demonstrate, demonstration_rows
 from agentevol.loop.episodes import Episodes
 from agentevol.loop.evaluate import endings, summarise
 from agentevol.loop.explore import EpisodeRequest
+from agentevol.loop.probe import FILE as PROBE
+from agentevol.loop.probe import from_lines, probe_rows, to_lines
 from agentevol.loop.remarks import remarks
 from agentevol.loop.retention import last_stage, play_protected, verdict_on
 from agentevol.loop.select import fresh, informative, select
+from agentevol.loop.shares import WHOLE, best_share, tried
 from agentevol.loop.solved import group_figures, selection_figures, sentence
 from agentevol.progress import Progress
 from agentevol.protocols import Anchor, Checkpoint, Sampling, TrainingSequence
@@ -36,7 +39,7 @@ from agentevol.rewards.shaping import episodes_of, length_correlation, shaped
 from agentevol.rewards.values import Counted, chosen_states, continuations, is_mismatch
 from agentevol.rows.examples import rows_of, valued
 from agentevol.rows.memory import Old, copied, replayed, retained_episodes, retained_rows, said_in
-from agentevol.run_folder import RunFolder, append_metrics
+from agentevol.run_folder import RunFolder, append_metrics, write_atomically
 from agentevol.tasks import drawn, spread
 from agentgym_store.records import Trajectory
 
@@ -59,6 +62,7 @@ class Stages:
     def base(self) -> Checkpoint:
         """The policy that the run begins with; what is retained is there before anything is played."""
         self._retained()
+        self._probe_rows()
         return self._base
 
     def explore(self, iteration: int, policy: Checkpoint) -> list[Trajectory]:
@@ -149,20 +153,22 @@ class Stages:
 
     def learn(self, iteration: int, start: Checkpoint, rows: Sequence[TrainingSequence]) -> Checkpoint:
         """The checkpoint of this iteration. Where nothing can be learnt from, it is the one before."""
-        checkpoint = self._folder.checkpoint(iteration)
-        if self.config.protect and not checkpoint.path.is_dir():
-            checkpoint = self._folder.candidate(iteration)
-        if checkpoint.path.is_dir():
-            if self._folder.summary(iteration) is None:
-                self._note_learning(iteration, self._folder.metrics_of(self._folder.update(iteration)))
-            return checkpoint
+        checkpoint = self._place(iteration)
+        learnt = self._folder.learnt(iteration)
+        for done in (learnt, checkpoint):
+            if done.path.is_dir():
+                if self._folder.summary(iteration) is None:
+                    own = done if done == learnt else self._folder.update(iteration)
+                    self._note_learning(iteration, self._folder.metrics_of(own))
+                return done
+        out = learnt if self.config.interpolate.shares else checkpoint
         prices = self._prices(iteration)
         with self._timed(iteration, "learn"), self._progress.learning(iteration) as step:
             try:
                 report = self._cluster.learn(
                     start,
                     rows,
-                    checkpoint.path,
+                    out.path,
                     seed=self.config.seed * 1000 + iteration,
                     version=iteration,
                     reference=self._base if self.config.learn.reference == "base" else None,
@@ -179,7 +185,34 @@ class Stages:
         for remark in remarks(report.metrics):
             self._progress.say(f"iteration {iteration}: {remark}")
         self._note_learning(iteration, report.metrics)
-        return checkpoint
+        return out
+
+    def mix(self, iteration: int, update: Checkpoint) -> Checkpoint:
+        """The share of a whole update that validates best (`interpolate.*`), mixed with what learning holds
+        on to; an update of which nothing is to be chosen is returned as it is.
+        """
+        learnt, config = self._folder.learnt(iteration), self.config
+        if update != learnt or self._folder.summary(iteration) is not None:
+            return update
+        previous = self._anchor_checkpoint(iteration)
+
+        def between(share: float) -> Checkpoint:
+            mixed = self._folder.mixed(iteration, share)
+            if not mixed.path.is_dir():
+                self._cluster.interpolate(previous, learnt, share, mixed)
+            return mixed
+
+        with self._timed(iteration, "interpolate"):
+            success = tried(self._episodes, config, iteration, learnt, between)
+            share = best_share(success)
+            place = self._place(iteration)
+            if not (place.path.is_dir() or self._folder.update(iteration).path.is_dir()):
+                self._folder.repeat(learnt if share == WHOLE else between(share), place)
+        figures = {f"interpolation_success_{one:g}": value for one, value in success.items()}
+        chosen = {**self._draft[iteration].learn, "interpolation_share": share, **figures}
+        self._note(iteration, learn=chosen)
+        self._progress.say(f"iteration {iteration}: {share:g} of the update stays, by validation")
+        return self._place(iteration)
 
     def accept(self, iteration: int, update: Checkpoint) -> Checkpoint:
         """The checkpoint of this iteration: the update, or the one before where it forgot (`protect.*`)."""
@@ -205,6 +238,7 @@ class Stages:
             with self._timed(iteration, "protect"):
                 before = play_protected(self._episodes, self.config, iteration, policy)
             self._note(iteration, protected=before)
+        figures = self._probed(iteration, policy)
         test = self._evaluation(iteration, policy, self.config.evaluate_split, config.episodes)
         validation = self._evaluation(
             iteration, policy, self.config.validate_split, config.validation_episodes
@@ -216,10 +250,12 @@ class Stages:
             evaluation=test,
             validation=validation,
             proxy=self._proxy(iteration),
+            learn={**self._draft[iteration].learn, **figures},
         )
         summary = self._draft.pop(iteration)
         write_curves(self._folder.path / "tensorboard", summary)
         self._folder.finish(summary)
+        self._folder.forget_shares()
         append_metrics(self._folder.path, summary.model_dump(mode="json"))
         self._progress.finished(summary)
 
@@ -414,19 +450,46 @@ class Stages:
             self._folder.store.append(there, commit=commit)
         return retained_rows(there, self._objective, config, self._base)
 
+    def _place(self, iteration: int) -> Checkpoint:
+        """Where the update of an iteration belongs: it may have to be accepted before it is a checkpoint."""
+        checkpoint = self._folder.checkpoint(iteration)
+        if self.config.protect and not checkpoint.path.is_dir():
+            return self._folder.candidate(iteration)
+        return checkpoint
+
+    def _anchor_checkpoint(self, iteration: int) -> Checkpoint:
+        """The policy that learning holds on to: the first, or with online EWC the latest."""
+        ewc = self.config.learn.ewc
+        return self._folder.checkpoint(iteration - 1) if ewc is not None and ewc.online else self._base
+
     def _anchor(self, iteration: int) -> Anchor:
         """What learning holds on to, with rows for the Fisher information where it is asked for."""
-        config = self.config.learn.ewc
+        config, checkpoint = self.config.learn.ewc, self._anchor_checkpoint(iteration)
         if config is None:
-            return Anchor(self._base)
+            return Anchor(checkpoint)
         stage = last_stage(self._earlier(iteration)) if config.online else 0
         if stage:
             rows = said_in(self._rows(stage, self._episodes.of("explore", stage)))
         else:
             rows = [*self._demonstrations(), *(one.row for one in self._retained())]
-        if config.online:
-            return Anchor(self._folder.checkpoint(iteration - 1), rows)
-        return Anchor(self._base, rows, self._folder.path / "ewc.safetensors")
+        return Anchor(checkpoint, rows, None if config.online else self._folder.path / "ewc.safetensors")
+
+    def _probed(self, iteration: int, policy: Checkpoint) -> dict[str, float]:
+        """The perplexity of what `probe.data` says."""
+        rows = self._probe_rows()
+        if not rows:
+            return {}
+        with self._timed(iteration, "probe"):
+            return {"probe_ppl": self._cluster.perplexity(policy, rows)}
+
+    def _probe_rows(self) -> list[TrainingSequence]:
+        """The rows of `probe.data`, which are copied into the run once."""
+        if self.config.probe.data is None:
+            return []
+        file = self._folder.path / PROBE
+        if not file.is_file():
+            write_atomically(file, to_lines(probe_rows(self.config, self._base)))
+        return from_lines(file.read_text())
 
     def _demonstrations(self) -> list[TrainingSequence]:
         config = self.config

@@ -15,12 +15,12 @@ from transformers import Qwen2Config, Qwen2ForCausalLM
 from agentevol.causal_lm import load_model
 from agentevol.config.forgetting import EwcConfig
 from agentevol.errors import ConfigError
+from agentevol.learn.adapters import FILE as ADAPTERS
 from agentevol.learn.attention import PACKED_ATTENTION
 from agentevol.learn.batches import packed
 from agentevol.learn.checkpoints import read_lineage
 from agentevol.learn.config import LearnConfig, LoraConfig
 from agentevol.learn.consolidation import Penalty, consolidation
-from agentevol.learn.adapters import FILE as ADAPTERS
 from agentevol.learn.ewc import FILE, Consolidation, load
 from agentevol.learn.learner import GradientLearner
 from agentevol.learn.network import Network, Reader
@@ -252,9 +252,7 @@ def test_adapters_of_another_shape_are_refused(start: Checkpoint, tmp_path: Path
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bf16"])
-def test_kept_adapters_are_held_where_the_last_stage_left_them(
-    start: Checkpoint, tmp_path: Path, dtype: str
-):
+def test_kept_adapters_are_held_where_the_last_stage_left_them(start: Checkpoint, tmp_path: Path, dtype: str):
     learn(start, tmp_path / "1", OLD, lora=KEPT, epochs=10, dtype=dtype)
     first = Checkpoint(tmp_path / "1", 1)
     learn(first, tmp_path / "free", lora=KEPT, epochs=4, dtype=dtype)
