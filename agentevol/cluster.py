@@ -110,6 +110,7 @@ class LearnerWorker:
         reference: Checkpoint | None,
         multipliers: Mapping[str, float],
         anchor: Anchor | None,
+        objectives: Sequence[str],
     ) -> LearnReport:
         """Train from `start` and write the checkpoint `out`; several ranks find each other at `meeting`."""
         from agentevol.learn.distributed import join, meet
@@ -132,6 +133,7 @@ class LearnerWorker:
             anchor=anchor,
             version=version,
             table_version=table_version,
+            objectives=objectives,
         )
 
     def values(
@@ -140,7 +142,9 @@ class LearnerWorker:
         """What each head of a process reward model says after every turn."""
         from agentevol.learn.learner import GradientLearner
 
-        return GradientLearner(config.process_learn).values(checkpoint, rows, len(config.process.model_heads))
+        return GradientLearner(config.process_learn).values(
+            checkpoint, rows, list(config.process.model_heads)
+        )
 
     def scores(
         self, config: RunConfig, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]
@@ -280,10 +284,12 @@ class Cluster:
         learn: LearnConfig | None = None,
         multipliers: Mapping[str, float] | None = None,
         anchor: Anchor | None = None,
+        objectives: Sequence[str] = (),
     ) -> LearnReport:
         """Learn in the learners' processes; where one dies all are replaced, and begin again from `start` or
         from their last saved state (`learn.save_every`). `learn` replaces the run's own;
-        `multipliers` are the prices of costs, `anchor` is what `learn` holds on to.
+        `multipliers` are the prices of costs, `anchor` is what `learn` holds on to, `objectives` are what
+        heads are about.
         """
         config = self._config if learn is None else self._config.model_copy(update={"learn": learn})
         shared = ray.put(rows)
@@ -303,6 +309,7 @@ class Cluster:
                     reference=reference,
                     multipliers=multipliers or {},
                     anchor=anchor,
+                    objectives=objectives,
                 )
                 for learner in self._learners
             ]

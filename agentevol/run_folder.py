@@ -8,7 +8,8 @@ iteration.
     rejected/0001/      one that was not; checkpoint 0001 is then the one before
     learnt/0001/        a whole update, and mixed/0001-0.5/ a share of it, until `interpolate.shares` chose
     probe.jsonl         the rows of `probe.data`
-    process/0001/       the process reward model of iteration 1, where `process.continuations` is on
+    process/0001/       the process reward model of iteration 1, where `process.continuations` is on;
+                        0000 is a copy of `process.model`
     process/0001.json   its figures, or those of `reward.model`
     reward/             a copy of `reward.model`, where there is one
     iterations/0001.json
@@ -121,10 +122,11 @@ class RunFolder:
         return checkpoint
 
     def process(self, version: int) -> Checkpoint:
-        """The place of the process reward model of this iteration; number 0 is the base, without heads."""
-        return (
-            Checkpoint(self.path / "process" / f"{version:04d}", version) if version else self.checkpoint(0)
-        )
+        """The place of the process reward model of this iteration; number 0 is the run's own copy of
+        `process.model`, or else the base, without heads.
+        """
+        place = Checkpoint(self.path / "process" / f"{version:04d}", version)
+        return place if version or self.config.process.model is not None else self.checkpoint(0)
 
     @property
     def reward_model(self) -> Checkpoint:

@@ -113,7 +113,7 @@ def check_process(config: "RunConfig") -> None:
     """Raise `ValueError` where process.* has no effect."""
     process, name = config.process, config.learn.algorithm
     if not process.on and process != ProcessConfig():
-        raise ValueError("process.* has no effect without process.continuations or process.pooled")
+        raise ValueError("process.* has no effect without process.continuations, .pooled or .model")
     check_process_source(process)
     data = algorithm(name).data
     if process.on and data != "groups":
@@ -148,6 +148,13 @@ def check_process_source(process: ProcessConfig) -> None:
         raise ValueError(
             "process.share and process.states have no effect with process.pooled: it plays nothing"
         )
+    learning = ("share", "states", "learning_rate", "epochs", "options")
+    for name in () if process.learns or process.model is None else learning:
+        if getattr(process, name) != getattr(default, name):
+            raise ValueError(
+                f"process.{name} has no effect: without process.continuations or process.pooled,"
+                " process.model stays as it is"
+            )
     costs = sorted(process.model_heads.keys() & {"turns", "tokens", "invalid_actions"})
     if costs:
         raise ValueError(

@@ -181,6 +181,11 @@ class ProcessConfig(Section):
     """Value states by the explored episodes of the task that passed through them, at least 3, instead of
     playing on: for worlds that cannot be replayed, and whose observations name their states.
     """
+    model: str | None = None
+    """The folder of an earlier process reward model with these heads, to begin with: a checkpoint of
+    `agentevol train TABLE algorithm=process_reward` on the run's own base, or of another run's `process/`.
+    Without continuations and pooling it stays as it is; None begins with what says 0.5 of everything.
+    """
     heads: dict[str, Annotated[float, Field(ge=0)]] = {"outcome": 1.0}
     """What the model predicts, and what each counts: names of `agentevol.rewards.objectives` from 0 to 1. A
     weight of 0 leaves a head out.
@@ -208,6 +213,11 @@ class ProcessConfig(Section):
     @property
     def on(self) -> bool:
         """Whether turns have rewards of their own."""
+        return self.learns or self.model is not None
+
+    @property
+    def learns(self) -> bool:
+        """Whether states are valued, and the model follows the policy."""
         return self.pooled or self.continuations > 0
 
     @property

@@ -16,7 +16,7 @@ from transformers import PreTrainedModel
 
 from agentevol.causal_lm import load_model
 from agentevol.errors import ConfigError, RunStopped
-from agentevol.learn import ewc, heads, moments, reward_scale
+from agentevol.learn import ewc, head_names, heads, moments, reward_scale
 from agentevol.learn.algorithms.contract import Algorithm, Floats
 from agentevol.learn.assembly import OptimiserBatch
 from agentevol.learn.attention import PACKED_ATTENTION
@@ -100,7 +100,7 @@ class GradientLearner:
         began = time.perf_counter()
         device = _device(self.config.device)
         with _threads(self.config.threads), _seeded(seed, device):
-            training = prepare(self.config, self._ranks, device, start, data)
+            training = prepare(self.config, self._ranks, device, start, data, objectives)
             if self._ranks.rank:  # all began with the same weights; other rows want other dropout masks
                 torch.manual_seed(seed + (self._ranks.rank << 44))
             noted = freeze(training, reference, multipliers or {})
@@ -132,18 +132,19 @@ class GradientLearner:
         return LearnReport(Checkpoint(out, version), metrics)
 
     def values(
-        self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence], outputs: int = 1
+        self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence], names: Sequence[str] = ("outcome",)
     ) -> list[dict[str, dict[int, float]]]:
         """Of each of its heads: episode -> turn -> V after it, in [0, 1], by the process reward model.
 
-        A model without heads says 0.5 of everything; rows beyond `micro_batch_tokens` are left out.
+        A model without them says 0.5 of everything; rows beyond `micro_batch_tokens` are left out. Raises
+        `ConfigError` for one with heads of other `names`.
         """
         device = _device(self.config.device)
         with _threads(self.config.threads):
             model = load_model(checkpoint.path, PACKED_ATTENTION)
-            said = heads.heads_for(checkpoint.path, model, outputs)
+            said = head_names.process_heads(checkpoint.path, model, names)
             limit = min(self.config.micro_batch_tokens, positions(model))
-            return turn_values(self._scoring(model, said, device), rows, limit, outputs)
+            return turn_values(self._scoring(model, said, device), rows, limit, len(names))
 
     def scores(self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> dict[str, Floats]:
         """Episode -> (H,) scores of the reward model `checkpoint`, as its heads say them.
@@ -188,6 +189,9 @@ def _files_beside(
         files[ewc.FILE] = ewc.to_bytes(held)
     if _compares(training.objective.algorithm):
         files[reward_scale.FILE] = scale_of(training, objectives).to_bytes()
+    if training.objective.algorithm.data == "steps" and training.network.heads is not None:
+        names = head_names.named(objectives, training.network.heads.out_features)
+        files[head_names.FILE] = head_names.to_bytes(names)
     return files
 
 

@@ -16,7 +16,6 @@ from transformers import PreTrainedModel
 
 from agentevol.causal_lm import load_model
 from agentevol.errors import ConfigError, RunStopped
-from agentevol.learn import heads
 from agentevol.learn.adapters import adapted_from, check_kept
 from agentevol.learn.algorithms import objective
 from agentevol.learn.algorithms.contract import Objective
@@ -30,6 +29,7 @@ from agentevol.learn.distributed import Ranks
 from agentevol.learn.final_scores import final_scores
 from agentevol.learn.fitting import Fitting, NothingToLearn, fit
 from agentevol.learn.frozen import add_anchored, add_old, add_reference
+from agentevol.learn.head_names import first_heads
 from agentevol.learn.models import check_packing, positions, precision, vocabulary_size
 from agentevol.learn.network import Network, Reader
 from agentevol.learn.plan import micro_batches, plan
@@ -65,8 +65,9 @@ def prepare(
     device: torch.device,
     start: Checkpoint,
     data: Sequence[TrainingSequence],
+    objectives: Sequence[str] = (),
 ) -> Training:
-    """Load the model and keep the rows that fit it."""
+    """Load the model and keep the rows that fit it; `objectives` are what its heads are about."""
     chosen = objective(config.algorithm, config.options)
     frozen = config.lora is not None and config.dtype == "bf16"
     model = load_model(start.path, PACKED_ATTENTION, precision("bf16" if frozen else "float32"))
@@ -76,7 +77,7 @@ def prepare(
         raise NothingToLearn(f"nothing to learn from {len(data)} rows: {fitting.reasons(limit)}")
     check_vocabulary(fitting.rows, model)
     assembly = Assembly(fitting.rows)
-    network = _network(config, device, chosen, start, model, assembly)
+    network = _network(config, device, chosen, start, model, assembly, objectives)
     if ranks.size > 1:
         shard(network.reader, device, narrow=_narrow(network))
     return Training(config, ranks, start, network, chosen, fitting, assembly)
@@ -105,6 +106,7 @@ def _network(
     start: Checkpoint,
     model: PreTrainedModel,
     assembly: Assembly,
+    objectives: Sequence[str],
 ) -> Network:
     """The model on its device, with the adapters and heads that are trained; what will be in shards stays on
     the CPU, since a device need not hold all of it.
@@ -119,8 +121,7 @@ def _network(
     own = None
     if kind != "policy":
         outputs = 1 if kind == "critic" else _outputs(chosen, assembly)
-        members, drawn = int(chosen.options.get("heads", 1)), int(chosen.options.get("seed", 0))
-        own = heads.heads_for(start.path, model, outputs, members=members, seed=drawn).to(place)
+        own = first_heads(start.path, model, chosen, outputs, objectives).to(place)
     # what was sampled at a temperature is learnt at that temperature; texts to imitate have none
     temperature = _temperature(config) if chosen.algorithm.data == "groups" else 1.0
     return Network(Reader(model, own), kind, device, config.dtype == "bf16", temperature, adapters)

@@ -33,7 +33,13 @@ from agentevol.protocols import Anchor, Checkpoint, Sampling, TrainingSequence
 from agentevol.report.curves import write_curves
 from agentevol.report.summary import EvaluationSummary, IterationSummary, RunSummary, best
 from agentevol.rewards.judging import is_exploited, judged, judged_figures, rewarded
-from agentevol.rewards.process_heads import agreements, counted_by_head, pooled_by_head, process_rewards
+from agentevol.rewards.process_heads import (
+    agreements,
+    counted_by_head,
+    pooled_by_head,
+    process_rewards,
+    watched,
+)
 from agentevol.rewards.reward_model import rows_to_judge
 from agentevol.rewards.shaping import episodes_of, length_correlation, shaped
 from agentevol.rewards.values import Counted, chosen_states, continuations, is_mismatch
@@ -132,24 +138,34 @@ class Stages:
             return self._judged(iteration, rows)
         if not process.on:
             return rows
+        figures = self._refreshed(iteration, policy, explored) if process.learns else {}
+        values = self._cluster.values(self._process_model(iteration), rows)
+        steps = process_rewards(
+            explored, episodes_of(rows), values, process.model_heads, process.rules, discount=process.discount
+        )
+        figures["process_length_correlation"] = length_correlation(steps)
+        self._folder.note_process(iteration, {k: v for k, v in figures.items() if math.isfinite(v)})
+        return shaped(rows, steps, alpha=process.alpha, beta=process.beta)
+
+    def _refreshed(
+        self, iteration: int, policy: Checkpoint, explored: Sequence[Trajectory]
+    ) -> dict[str, float]:
+        """Let the process reward model follow the policy; how well it fits what was counted."""
         counted = self._count_values(iteration, policy, explored)
         labelled = valued(explored, *(one.values for one in counted.values()))
         start, model = self._folder.process(iteration - 1), self._folder.process(iteration)
         self._learn_values(iteration, start, model, labelled)
-        values = self._cluster.values(model, rows)
-        steps = process_rewards(
-            explored, episodes_of(rows), values, process.model_heads, process.rules, discount=process.discount
-        )
         # the model of the iteration before has not seen these labels
         held_out = agreements(self._cluster.values(start, labelled), counted)
-        figures = {
+        return {
             **next(iter(counted.values())).figures,
             **agreements(self._cluster.values(model, labelled), counted),
             **{f"{name}_before": value for name, value in held_out.items()},
-            "process_length_correlation": length_correlation(steps),
         }
-        self._folder.note_process(iteration, {k: v for k, v in figures.items() if math.isfinite(v)})
-        return shaped(rows, steps, alpha=process.alpha, beta=process.beta)
+
+    def _process_model(self, iteration: int) -> Checkpoint:
+        """The process reward model of an iteration: one that does not learn is the same in all."""
+        return self._folder.process(iteration if self.config.process.learns else 0)
 
     def learn(self, iteration: int, start: Checkpoint, rows: Sequence[TrainingSequence]) -> Checkpoint:
         """The checkpoint of this iteration. Where nothing can be learnt from, it is the one before."""
@@ -238,11 +254,11 @@ class Stages:
             with self._timed(iteration, "protect"):
                 before = play_protected(self._episodes, self.config, iteration, policy)
             self._note(iteration, protected=before)
-        figures = self._probed(iteration, policy)
         test = self._evaluation(iteration, policy, self.config.evaluate_split, config.episodes)
         validation = self._evaluation(
             iteration, policy, self.config.validate_split, config.validation_episodes
         )
+        figures = {**self._probed(iteration, policy), **self._watched(iteration)}
         self._note(
             iteration,
             checkpoint=policy.path.name,
@@ -335,6 +351,17 @@ class Stages:
         self._folder.note_process(iteration, judged_figures(rows, found))
         return rewarded(rows, found, alpha=config.alpha, beta=config.beta)
 
+    def _watched(self, iteration: int) -> dict[str, float]:
+        """What the process reward model says of the validation episodes, beside how they ended."""
+        model = self._process_model(iteration)
+        if not self.config.process.on or model == self._folder.checkpoint(0):  # which says 0.5 of everything
+            return {}
+        played = [
+            t for t in self._episodes.of("evaluate", iteration) if t.split == self.config.validate_split
+        ]
+        values = self._cluster.values(model, rows_to_judge(played))
+        return watched(played, values, self.config.process.model_heads)
+
     def _proxy(self, iteration: int) -> float | None:
         """What the reward model says of the validation episodes, on average."""
         if self.config.reward.model is None:
@@ -409,6 +436,7 @@ class Stages:
                     table_version=self._folder.store.version(),
                     progress=step,
                     learn=self.config.process_learn,
+                    objectives=list(self.config.process.model_heads),
                 )
             except NothingToLearn as reason:
                 self._progress.say(f"iteration {iteration}: no new values, {reason}")

@@ -13,6 +13,8 @@ from agentevol.config.run import RunConfig
 from agentevol.config.sections import RewardConfig
 from agentevol.errors import ConfigError
 from agentevol.learn.algorithms.contract import Floats
+from agentevol.learn.head_names import FILE as PROCESS
+from agentevol.learn.head_names import check_heads, head_names
 from agentevol.learn.reward_scale import load_scale
 from agentevol.learn.rewards.stopping import overoptimised
 from agentevol.models import resolve
@@ -29,10 +31,30 @@ def check_reward_model(config: RunConfig) -> None:
         return
     model, base = Path(config.reward.model), resolve(config.base).path
     load_scale(model).weights(config.reward.caution.weights)
+    _check_tokenizer("reward.model", model, base)
+
+
+def check_process_model(config: RunConfig) -> None:
+    """Raise `ConfigError` where `process.model` is no process reward model, has other heads than
+    `process.heads`, or reads other tokens than the base.
+    """
+    if config.process.model is None:
+        return
+    model = Path(config.process.model)
+    if head_names(model) is None:
+        raise ConfigError(
+            f"process.model {model} is no process reward model, it has no {PROCESS}: make one with"
+            " `agentevol train TABLE algorithm=process_reward`, or take one of a run's process/ folder"
+        )
+    check_heads(model, list(config.process.model_heads))
+    _check_tokenizer("process.model", model, resolve(config.base).path)
+
+
+def _check_tokenizer(setting: str, model: Path, base: Path) -> None:
     files = [folder / TOKENIZER for folder in (model, base)]
     if all(file.is_file() for file in files) and files[0].read_bytes() != files[1].read_bytes():
         raise ConfigError(
-            f"reward.model {model} has another tokenizer than the base {base}: train one on that base"
+            f"{setting} {model} has another tokenizer than the base {base}: train one on that base"
         )
 
 

@@ -150,7 +150,8 @@ def test_a_process_reward_model_learns_from_a_table_or_says_what_it_needs():
 
     (row,) = state_rows([WON, LOST, *PLAYED], config('objectives=["outcome","efficiency"]'), Path("runs/a"))
     assert row.labels is not None
-    assert row.labels[row.mask].tolist() == [pytest.approx([2 / 3, 0.25])]
+    # in the order of a run's heads, whatever it was named in: efficiency before outcome
+    assert row.labels[row.mask].tolist() == [pytest.approx([0.25, 2 / 3])]
     with pytest.raises(
         ConfigError, match=r"runs/a holds no continuations.*process.continuations=K, or set pooled"
     ):
@@ -167,8 +168,10 @@ def test_a_process_reward_model_learns_from_a_table_or_says_what_it_needs():
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (["process.rules.format=0.1"], "without process.continuations or process.pooled"),
+        (["process.rules.format=0.1"], "without process.continuations, .pooled or .model"),
         (["process.pooled=true", "process.continuations=2"], "leave out one of them"),
+        (["process.model=prm", "process.epochs=5"], "process.model stays as it is"),
+        (["process.model=prm", "process.states=5"], "process.model stays as it is"),
         (["process.pooled=true", "process.share=0.5"], "have no effect with process.pooled"),
         (["process.pooled=true", "process.heads.turns=1"], "lie in"),
         (["process.pooled=true", "process.heads.outcome=0"], "needs one with a weight above 0"),

@@ -15,6 +15,8 @@ from agentevol.config.sections import CautionConfig
 from agentevol.errors import ConfigError
 from agentevol.learn.config import LearnConfig
 from agentevol.learn.fitting import NothingToLearn
+from agentevol.learn.head_names import FILE as NAMES
+from agentevol.learn.head_names import to_bytes as names_to_bytes
 from agentevol.learn.heads import FILE, new_heads
 from agentevol.learn.learner import GradientLearner
 from agentevol.learn.reward_scale import FILE as SCALE
@@ -22,7 +24,14 @@ from agentevol.learn.reward_scale import RewardScale, load_scale
 from agentevol.learn.rewards.ensemble import Standard
 from agentevol.protocols import Checkpoint, EpisodeFacts, TrainingSequence
 from agentevol.report.summary import EvaluationSummary, IterationSummary
-from agentevol.rewards.judging import check_reward_model, is_exploited, judged_figures, rewarded, take_in
+from agentevol.rewards.judging import (
+    check_process_model,
+    check_reward_model,
+    is_exploited,
+    judged_figures,
+    rewarded,
+    take_in,
+)
 from agentevol.rewards.objectives import achieved, for_reward_model
 from agentevol.rewards.reward_model import Judgement, figures, judge, rows_to_judge, write_judgements
 from agentevol.rows.examples import paired
@@ -363,3 +372,30 @@ def test_a_reward_model_of_other_tokens_is_refused_before_anything_runs(start: C
     (model / "tokenizer.json").write_text('{"other": 1}')
     with pytest.raises(ConfigError, match="another tokenizer"):
         check_reward_model(config)
+
+
+def test_a_process_model_of_other_heads_or_tokens_is_refused_before_anything_runs(
+    start: Checkpoint, tmp_path: Path
+):
+    model = tmp_path / "prm"
+    model.mkdir()
+    given = ["algorithm=ppo", f"process.model={model}", f"base={start.path}"]
+    with pytest.raises(ConfigError, match=r"is no process reward model, it has no process.json"):
+        check_process_model(load(None, given))
+    (model / NAMES).write_bytes(names_to_bytes(["efficiency", "outcome"]))
+    with pytest.raises(ConfigError, match="has the heads efficiency, outcome, not outcome"):
+        check_process_model(load(None, given))
+    both = load(None, [*given, "process.heads.efficiency=0.5"])
+    check_process_model(both)
+    (model / "tokenizer.json").write_text('{"other": 1}')
+    with pytest.raises(ConfigError, match=r"process.model .* has another tokenizer"):
+        check_process_model(both)
+
+
+def test_a_reward_model_is_not_taught_other_objectives_in_the_same_heads(start: Checkpoint, tmp_path: Path):
+    learner = GradientLearner(LEARN)
+    first = learner.learn(start, pair_rows(), tmp_path / "first", 0, objectives=["outcome"]).checkpoint
+    with pytest.raises(ConfigError, match="has the objectives outcome, not success"):
+        learner.learn(first, pair_rows(), tmp_path / "second", 0, objectives=["success"])
+    learner.learn(first, pair_rows(), tmp_path / "third", 0, objectives=["outcome"])
+    assert load_scale(tmp_path / "third").objectives == ("outcome",)

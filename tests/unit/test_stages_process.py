@@ -55,6 +55,7 @@ class Playing:
     def __init__(self, *, mismatch: bool = False, nothing: bool = False) -> None:
         self.mismatch, self.nothing, self.heads = mismatch, nothing, 1
         self.played: list[str] = []
+        self.asked: list[Path] = []
         self.learnt: list[tuple[Path, Path, str, int]] = []
 
     def update(self, checkpoint: Checkpoint) -> None:
@@ -86,13 +87,14 @@ class Playing:
         self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]
     ) -> list[dict[str, dict[int, float]]]:
         """Of two heads, as the test that has two of them expects; the others look at the first."""
+        self.asked.append(checkpoint.path)
         outcome, safety = ({row.trajectory_id: {0: said, 1: said} for row in rows} for said in (0.75, 0.5))
         return [outcome, safety][: self.heads]
 
 
 def stages(tmp_path: Path, cluster: Any, *overrides: str) -> tuple[Stages, RunFolder]:
     base = tmp_path / "base"
-    base.mkdir(exist_ok=True)
+    base.mkdir(parents=True, exist_ok=True)
     (base / "weights").write_text("base")
     settings = ["name=same", "algorithm=reinforce_pp", "environment.name=guess", *overrides]
     folder = RunFolder.create(tmp_path / "run", load(None, settings), Checkpoint(base, 0))
@@ -134,6 +136,38 @@ def test_the_model_of_an_iteration_begins_with_the_one_before(tmp_path: Path):
     later = [t.model_copy(update={"iteration": 2}) for t in EXPLORED]
     run.shape(2, folder.checkpoint(0), later, grouped(later, objective("reinforce_pp")))
     assert [start for start, *_ in cluster.learnt] == [folder.checkpoint(0).path, folder.process(1).path]
+
+
+def test_a_run_begins_with_an_earlier_model_and_goes_on_from_it(tmp_path: Path):
+    cluster = Playing()
+    run, folder = stages(tmp_path, cluster, *ON, "process.model=earlier")
+    folder.process(0).path.mkdir(parents=True)
+    run.shape(1, folder.checkpoint(0), EXPLORED, ROWS)
+    assert folder.process(0).path == folder.path / "process" / "0000"
+    assert [start for start, *_ in cluster.learnt] == [folder.process(0).path]
+
+
+def test_without_continuations_an_earlier_model_stays_as_it_is(tmp_path: Path):
+    cluster = Playing()
+    run, folder = stages(tmp_path, cluster, "process.model=earlier", "process.alpha=2", "process.beta=1")
+    assert rewards(run.shape(1, folder.checkpoint(0), EXPLORED, ROWS)) == [(0.25, 2.25), (0.25, -0.75)]
+    assert (cluster.played, cluster.learnt) == ([], [])
+    assert cluster.asked == [folder.process(0).path]
+    assert (
+        sorted(folder.process_figures(1)) == []
+    )  # nothing was counted
+
+
+def test_what_the_model_says_of_held_out_episodes_is_told_beside_how_they_ended(tmp_path: Path):
+    cluster = Playing()
+    run, folder = stages(tmp_path, cluster, "process.model=earlier")
+    place = {"purpose": "evaluate", "iteration": 2, "split": "valid"}
+    played = [episode("same/0", turns(0.0, 1.0), **place), episode("same/1", turns(0.0, 0.0, 0.0), **place)]
+    folder.store.append(played, commit={"purpose": "evaluate"})
+    assert run._watched(2) == {"process_validation_value": 0.75, "process_validation_auc": 0.5}
+    assert cluster.asked == [folder.process(0).path]
+    fresh, _ = stages(tmp_path / "fresh", cluster, *ON)
+    assert fresh._watched(0) == {}  # nothing has been learnt yet
 
 
 def test_without_process_rewards_rows_are_what_they_were(tmp_path: Path):
