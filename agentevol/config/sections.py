@@ -129,9 +129,10 @@ class PairsConfig(Section):
 class CautionConfig(Section):
     """How the heads of a reward model become one score, after each was standardised (arXiv:2310.02743)."""
 
-    combination: Literal["mean", "min", "lcb", "uwo"] = "lcb"
+    combination: Literal["mean", "min", "lcb", "uwo", "independent"] = "lcb"
     """Of an ensemble's members, each of which weighs its objectives first: their mean; the lowest; the mean
-    less `kappa` standard deviations; the mean less `penalty` variances.
+    less `kappa` standard deviations; the mean less `penalty` variances. `independent` is `lcb` with the
+    deviations of the objectives added up as if they erred independently.
     """
     kappa: float = Field(default=1.0, ge=0)
     penalty: float = Field(default=0.1, ge=0)
@@ -140,9 +141,10 @@ class CautionConfig(Section):
 
     @model_validator(mode="after")
     def _caution_has_an_effect(self) -> "CautionConfig":
-        for name, used in (("kappa", "lcb"), ("penalty", "uwo")):
-            if getattr(self, name) != CautionConfig.model_fields[name].default and self.combination != used:
-                raise ValueError(f"{name} has no effect without combination {used!r}")
+        for name, used in (("kappa", ("lcb", "independent")), ("penalty", ("uwo",))):
+            default = CautionConfig.model_fields[name].default
+            if getattr(self, name) != default and self.combination not in used:
+                raise ValueError(f"{name} has no effect without combination {used[0]!r}")
         if self.weights and not any(self.weights.values()):
             raise ValueError("weights that are all 0 weigh nothing: leave out weights, or give one")
         return self

@@ -11,7 +11,7 @@ import numpy as np
 
 from agentevol.config.forgetting import ProtectedTasks
 from agentevol.config.run import RunConfig
-from agentevol.learn.retention import Fall, backward_transfer, falls, forgetting
+from agentevol.learn.retention import Fall, backward_transfer, changes, forgetting
 from agentevol.loop.episodes import Episodes
 from agentevol.loop.evaluate import summarise
 from agentevol.loop.explore import EpisodeRequest
@@ -28,7 +28,7 @@ class Verdict:
 
     falls: tuple[Fall, ...]
     figures: Mapping[str, float]
-    """`forgetting_NAME`, `backward_transfer`, and `rejected`, 0 or 1."""
+    """`forgetting_NAME`, `fall_NAME` beside `fall_allowed_NAME`, `backward_transfer`; `rejected`, 0 or 1."""
 
     @property
     def reason(self) -> str | None:
@@ -59,7 +59,7 @@ def verdict_on(
     found = [
         fall
         for name, tasks in protect.items()
-        for fall in falls(
+        for fall in changes(
             {name: _outcomes(before[name])},
             {name: _outcomes(after[name])},
             points=tasks.points,
@@ -67,8 +67,11 @@ def verdict_on(
         )
     ]
     stages = [one.protected for one in earlier if one.rejected is None and one.protected]
-    figures = {**_figures(list(protect), [*(stages or [before]), after]), "rejected": float(bool(found))}
-    return Verdict(tuple(found), figures)
+    beyond = tuple(fall for fall in found if fall.beyond)
+    gate = {f"fall_{one.environment}": one.fall for one in found}
+    gate |= {f"fall_allowed_{one.environment}": one.allowed for one in found}
+    figures = _figures(list(protect), [*(stages or [before]), after])
+    return Verdict(beyond, {**figures, **gate, "rejected": float(bool(beyond))})
 
 
 def play_protected(

@@ -15,8 +15,10 @@ from agentevol.config.run import RunConfig
 from agentevol.errors import RunStopped
 from agentevol.learn.algorithms import objective
 from agentevol.learn.config import LearnConfig
+from agentevol.learn.constraints import Multiplier
 from agentevol.learn.fitting import NothingToLearn
-from agentevol.loop.controllers import kl_coefficient, multipliers, turns_allowed
+from agentevol.learn.reward_scale import load_scale
+from agentevol.loop.controllers import kl_coefficient, multipliers, price_figures, turns_allowed
 from agentevol.loop.demonstrations import demonstrate, demonstration_rows
 from agentevol.loop.episodes import Episodes
 from agentevol.loop.evaluate import endings, summarise
@@ -44,7 +46,15 @@ from agentevol.rewards.reward_model import rows_to_judge
 from agentevol.rewards.shaping import episodes_of, length_correlation, shaped
 from agentevol.rewards.values import Counted, chosen_states, continuations, is_mismatch
 from agentevol.rows.examples import rows_of, valued
-from agentevol.rows.memory import Old, copied, replayed, retained_episodes, retained_rows, said_in
+from agentevol.rows.memory import (
+    Old,
+    copied,
+    replayed,
+    retained_episodes,
+    retained_rows,
+    said_in,
+    token_shares,
+)
 from agentevol.run_folder import RunFolder, append_metrics, write_atomically
 from agentevol.tasks import drawn, spread
 from agentgym_store.records import Trajectory
@@ -111,6 +121,7 @@ class Stages:
                 environment = self.config.environment.name
                 seed = self.config.seed * 1000 + iteration
                 rows += replayed(rows, old, environment, self.config.replay, seed)
+                figures |= token_shares(rows, old, environment)
             case "cumulative":
                 rows += [one.row for one in self._old(iteration)]
             case "expert":
@@ -321,13 +332,18 @@ class Stages:
 
     def _prices(self, iteration: int) -> dict[str, float]:
         """What a unit of each constrained cost is worth in this iteration."""
-        constraints = self.config.constraints
-        earlier = [self._episodes.of("explore", m) for m in range(1, iteration)] if constraints else []
-        found = multipliers(constraints, earlier)
+        found = self._multipliers(iteration)
         for name, multiplier in sorted(found.items()):
             note = ", its maximum (constraint_infeasible)" if multiplier.infeasible else ""
             self._progress.say(f"iteration {iteration}: price of {name} {multiplier.value:.3g}{note}")
         return {name: multiplier.value for name, multiplier in found.items()}
+
+    def _multipliers(self, iteration: int) -> dict[str, Multiplier]:
+        constraints = self.config.constraints
+        if not constraints:
+            return {}
+        earlier = [self._episodes.of("explore", m) for m in range(1, iteration)]
+        return multipliers(constraints, earlier, str(self._objective.options["cost"]))
 
     def _learn_config(self, iteration: int) -> LearnConfig:
         """How this iteration learns: as configured, but for a KL coefficient that follows its target."""
@@ -348,7 +364,8 @@ class Stages:
         config, model = self.config.reward, self._folder.reward_model
         with self._timed(iteration, "judge"):
             found = judged(model.path, self._cluster.scores(model, rows), config)
-        self._folder.note_process(iteration, judged_figures(rows, found))
+        learnt = {"reward_spread_learnt": load_scale(model.path).spread}
+        self._folder.note_process(iteration, judged_figures(rows, found) | learnt)
         return rewarded(rows, found, alpha=config.alpha, beta=config.beta)
 
     def _watched(self, iteration: int) -> dict[str, float]:
@@ -543,7 +560,8 @@ class Stages:
         self._draft[iteration] = draft.model_copy(update=values)
 
     def _note_learning(self, iteration: int, figures: Mapping[str, float | None]) -> None:
-        found = {**self._folder.process_figures(iteration), **figures}
+        prices = price_figures(self._multipliers(iteration))
+        found = {**self._folder.process_figures(iteration), **prices, **figures}
         metrics = {name: value for name, value in found.items() if value is not None and math.isfinite(value)}
         self._note(iteration, learn=metrics, trained_tokens=int(metrics.get("tokens_trained", 0)))
 

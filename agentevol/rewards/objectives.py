@@ -12,7 +12,7 @@ Higher is better everywhere.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import nan
+from math import isnan, nan
 from typing import cast
 
 import numpy as np
@@ -104,8 +104,10 @@ def _achieved(trajectory: Trajectory, name: str, named_costs: set[str]) -> float
         case "efficiency":
             return outcome / max(1, len(trajectory.turns))
         case "safety":
-            told = costs(trajectory)
-            return float(all(told[name] <= 0 for name in told if name not in COUNTED))
+            told = [cost for name, cost in costs(trajectory).items() if name not in COUNTED]
+            if any(cost > 0 for cost in told):
+                return 0.0
+            return nan if any(map(isnan, told)) else 1.0
     if name in named_costs:
         return -costs(trajectory).get(name, 0.0)
     return told_scores(trajectory).get(name, nan)

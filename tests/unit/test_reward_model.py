@@ -158,6 +158,9 @@ def test_a_reward_model_keeps_the_scale_of_its_own_episodes(start: Checkpoint, t
     for member in range(2):
         found = sorted(scale.standardised(said[name])[0, member] for name in ("won", "lost"))
         assert found == pytest.approx([-1.0, 1.0], abs=1e-4)
+    # how much they disagree about these, in deviations of each
+    apart = [np.std(scale.standardised(said[name])[0], ddof=1) for name in ("won", "lost")]
+    assert scale.spread == pytest.approx(np.mean(apart), abs=1e-6)
     with pytest.raises(ConfigError, match="is no reward model, it has no reward"):
         load_scale(start.path)
     with pytest.raises(ConfigError, match="it has no heads"):
@@ -187,6 +190,9 @@ def test_a_judgement_by_hand():
     assert found.score == pytest.approx(1.75 - 2.5 / sqrt(2))
     assert (found.mean, found.spread) == (pytest.approx(1.75), pytest.approx(2.5 / sqrt(2)))
     assert found.objectives == {"outcome": 1.5, "turns": 2.0}
+    # as if both objectives erred on their own: variances 1/2 and 8, each weighed by 1/4
+    apart = judge(SCALE_2X2, {"a": np.array([1.0, 5.0, 0.0, 4.0])}, CautionConfig(combination="independent"))
+    assert apart["a"].score == pytest.approx(1.75 - sqrt(8.5 / 4))
     # turns as a cost: weights 3/4 and -1/4, members 3/4 and 1/2
     weighed = CautionConfig(combination="min", weights={"outcome": 3, "turns": -1})
     assert judge(SCALE_2X2, {"a": np.array([1.0, 5.0, 0.0, 4.0])}, weighed)["a"].score == pytest.approx(0.5)

@@ -153,9 +153,7 @@ def test_without_continuations_an_earlier_model_stays_as_it_is(tmp_path: Path):
     assert rewards(run.shape(1, folder.checkpoint(0), EXPLORED, ROWS)) == [(0.25, 2.25), (0.25, -0.75)]
     assert (cluster.played, cluster.learnt) == ([], [])
     assert cluster.asked == [folder.process(0).path]
-    assert (
-        sorted(folder.process_figures(1)) == []
-    )  # nothing was counted
+    assert sorted(folder.process_figures(1)) == []  # nothing was counted
 
 
 def test_what_the_model_says_of_held_out_episodes_is_told_beside_how_they_ended(tmp_path: Path):
@@ -208,7 +206,7 @@ def test_a_reward_model_replaces_the_worlds_rewards_and_whom_it_cannot_read_is_l
     assert found == pytest.approx(expected)
     assert folder.process_figures(1) == {
         "reward_score": pytest.approx(4 - 2 * 2**0.5), "reward_spread": pytest.approx(2**0.5),
-        "reward_unjudged": 1.0,
+        "reward_unjudged": 1.0, "reward_spread_learnt": 0.0,
     }  # fmt: skip
     # where the policy has learnt already, nothing is asked again
     folder.repeat(folder.checkpoint(0), folder.checkpoint(1))

@@ -134,6 +134,8 @@ def test_retained_episodes_are_copied_once_and_replayed_and_measured(tmp_path: P
     rows = again.select(1, explored(folder, 1))
     assert names(rows[8:]) == [row.trajectory_id for row in rows if row.replayed]
     assert len(rows) == 10  # 2 of 10 tokens
+    shares = again._draft[1].selection
+    assert (shares["token_share_guess"], shares["token_share_maze"]) == (0.8, 0.2)
     assert all(row.trajectory_id.startswith("now/retain/before/explore/") for row in rows[8:])
     again.learn(1, folder.checkpoint(0), rows)
     (anchor,) = cluster.anchors
