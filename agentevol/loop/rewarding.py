@@ -10,7 +10,6 @@ from statistics import fmean
 from agentevol.cluster import Cluster
 from agentevol.config.run import RunConfig
 from agentevol.errors import RunStopped
-from agentevol.learn.algorithms import objective
 from agentevol.learn.config import LearnConfig
 from agentevol.learn.fitting import NothingToLearn
 from agentevol.loop.drafts import Drafts
@@ -21,18 +20,18 @@ from agentevol.protocols import Checkpoint, Sampling, TrainingSequence
 from agentevol.report.summary import IterationSummary
 from agentevol.rewards.judging import (
     agreement_figures,
+    compared,
     is_exploited,
     is_reward_model,
     judged,
     judged_figures,
     rewarded,
 )
-from agentevol.rewards.objectives import for_reward_model
 from agentevol.rewards.process_heads import agreements, counted_by_head, pooled_by_head, process_rewards
 from agentevol.rewards.reward_model import Judgement, rows_to_judge
 from agentevol.rewards.shaping import episodes_of, length_correlation, shaped
 from agentevol.rewards.values import Counted, chosen_states, continuations, is_mismatch
-from agentevol.rows.examples import rows_of, valued
+from agentevol.rows.examples import valued
 from agentevol.run_folder import RunFolder
 from agentgym_store.records import Trajectory
 
@@ -121,15 +120,11 @@ class Rewarding:
 
     def _preferences(self, iteration: int, explored: Sequence[Trajectory]) -> list[TrainingSequence]:
         seed = self.config.seed * 1000 + iteration
-        chosen = select(explored, self.config.select, seed)
-        learn = self.config.reward_learn
-        comparison = objective(learn.algorithm, learn.options)
         try:
-            rows = rows_of(chosen, comparison, self.config, seed)
+            return compared(select(explored, self.config.select, seed), self.config, seed)
         except NothingToLearn as reason:
             self._progress.say(f"iteration {iteration}: {reason}")
             return []
-        return for_reward_model(rows, chosen, (), int(comparison.options["heads"]))
 
     def _judgements(self, model: Checkpoint, rows: Sequence[TrainingSequence]) -> dict[str, Judgement]:
         return judged(model.path, self._cluster.scores(model, rows), self.config.reward)

@@ -13,13 +13,16 @@ from statistics import fmean
 from agentevol.config.run import RunConfig
 from agentevol.config.sections import RewardConfig
 from agentevol.errors import ConfigError
+from agentevol.learn.algorithms import objective
 from agentevol.learn.algorithms.contract import Floats
 from agentevol.learn.reward_scale import FILE, load_scale
 from agentevol.learn.rewards.stopping import overoptimised
 from agentevol.models import resolve
 from agentevol.protocols import TrainingSequence
 from agentevol.report.summary import IterationSummary
+from agentevol.rewards.objectives import for_reward_model
 from agentevol.rewards.reward_model import Judgement, figures, judge
+from agentevol.rows.examples import rows_of
 from agentgym_store.records import Trajectory
 
 TOKENIZER = "tokenizer.json"
@@ -51,6 +54,16 @@ def take_in(model: Path, place: Path) -> None:
 def is_reward_model(folder: Path) -> bool:
     """Whether a checkpoint has heads that say which episodes are better."""
     return (folder / FILE).is_file()
+
+
+def compared(trajectories: Sequence[Trajectory], config: RunConfig, seed: int) -> list[TrainingSequence]:
+    """Rows of the pairs that a run's reward model learns from (`reward.refresh`).
+
+    Raises `NothingToLearn` where there is no pair.
+    """
+    comparison = objective("bradley_terry", config.reward.options)
+    rows = rows_of(trajectories, comparison, config, seed)
+    return for_reward_model(rows, trajectories, (), int(comparison.options["heads"]))
 
 
 def judged(folder: Path, scores: Mapping[str, Floats], config: RewardConfig) -> dict[str, Judgement]:
