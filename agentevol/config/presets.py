@@ -58,7 +58,8 @@ BY_NAME: Mapping[str, Preset] = {
 BY_REWARD: Mapping[str, Preset] = {
     "bradley_terry": {
         "learn": {"algorithm": "grpo"},
-        "reward": {"refresh": True, "patience": None},
+        # a few hundred pairs a round, which a small model has to read more than once
+        "reward": {"refresh": True, "patience": None, "learning_rate": 1e-3, "epochs": 4},
         "pairs": PREFERENCES["pairs"],
     },
     # of those that reward single turns, the one that has no critic to learn besides
