@@ -147,9 +147,11 @@ def settings_of(name: str, seed: int, more: Sequence[str] = ()) -> RunConfig:
 
 
 def policies() -> list[str]:
-    """Algorithms that make a policy out of explored episodes."""
-    chosen = {name: algorithm(name) for name in sorted(ALGORITHMS)}
-    return [name for name, found in chosen.items() if found.model != "reward" and found.data != "steps"]
+    """Algorithms by which a policy learns from whole answers, `bradley_terry` through a reward model.
+
+    Not `process_reward`: an answer is a single turn.
+    """
+    return [name for name in sorted(ALGORITHMS) if algorithm(name).data != "steps"]
 
 
 def compare(arguments: argparse.Namespace) -> dict[str, Any]:

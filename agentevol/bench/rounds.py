@@ -9,7 +9,8 @@ from agentevol.learn.algorithms import objective
 from agentevol.learn.fitting import NothingToLearn
 from agentevol.learn.learner import GradientLearner
 from agentevol.loop.select import select
-from agentevol.protocols import Checkpoint
+from agentevol.protocols import Checkpoint, TrainingSequence
+from agentevol.rewards.judging import compared, judged, rewarded
 from agentevol.rows.examples import rows_of
 from agentgym_store.records import Trajectory
 
@@ -28,7 +29,27 @@ def learnt(
     """
     chosen, seed = objective(config.learn.algorithm, config.learn.options), config.seed * 1000 + number
     with contextlib.suppress(NothingToLearn):
-        rows = rows_of(select(explored, config.select, seed), chosen, config, config.seed)
+        episodes = select(explored, config.select, seed)
+        rows = rows_of(episodes, chosen, config, config.seed)
+        if config.reward.refresh:
+            rows = _judged(rows, compared(episodes, config, config.seed), config, number, out, base)
         reference = base if config.learn.reference == "base" else None
         return GradientLearner(config.learn).learn(policy, rows, out, seed, reference=reference).checkpoint
     return policy
+
+
+def _judged(
+    rows: Sequence[TrainingSequence],
+    pairs: Sequence[TrainingSequence],
+    config: RunConfig,
+    number: int,
+    out: Path,
+    base: Checkpoint,
+) -> list[TrainingSequence]:
+    """The rows with scores of the reward model of this round, which learns from `pairs` before it judges."""
+    before, place = out.with_name(f"reward-{number - 1}"), out.with_name(f"reward-{number}")
+    start = Checkpoint(before, number) if before.is_dir() else base
+    learner = GradientLearner(config.reward_learn)
+    model = learner.learn(start, pairs, place, config.seed * 1000 + number).checkpoint
+    found = judged(model.path, learner.scores(model, rows), config.reward)
+    return rewarded(rows, found, alpha=config.reward.alpha, beta=config.reward.beta)

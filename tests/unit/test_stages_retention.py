@@ -116,9 +116,9 @@ def test_what_is_stale_is_left_out_and_counted(tmp_path: Path):
     fresh = explored(folder, 3)
     # sampled by versions 0, 1 and 2, of which 2 is the newest
     assert {name.split("/")[2] for name in names(run.select(3, fresh))} == {"0002", "0003"}
-    assert run._draft[3].stale == 8
+    assert run._drafts.of(3).stale == 8
     run.select(2, fresh)
-    assert run._draft[2].stale == 0
+    assert run._drafts.of(2).stale == 0
 
 
 def test_retained_episodes_are_copied_once_and_replayed_and_measured(tmp_path: Path):
@@ -134,7 +134,7 @@ def test_retained_episodes_are_copied_once_and_replayed_and_measured(tmp_path: P
     rows = again.select(1, explored(folder, 1))
     assert names(rows[8:]) == [row.trajectory_id for row in rows if row.replayed]
     assert len(rows) == 10  # 2 of 10 tokens
-    shares = again._draft[1].selection
+    shares = again._drafts.of(1).selection
     assert (shares["token_share_guess"], shares["token_share_maze"]) == (0.8, 0.2)
     assert all(row.trajectory_id.startswith("now/retain/before/explore/") for row in rows[8:])
     again.learn(1, folder.checkpoint(0), rows)
@@ -339,7 +339,7 @@ def test_the_share_that_validates_best_stays_whenever_the_run_is_killed(tmp_path
     chosen = run.mix(1, whole)
     assert chosen == (folder.candidate(1) if guarded else folder.checkpoint(1))
     assert (chosen.path / "weights").read_text() == "0.5 of update 1 with base"
-    figures = run._draft[1].learn
+    figures = run._drafts.of(1).learn
     assert figures["interpolation_share"] == 0.5
     assert [figures[f"interpolation_success_{share}"] for share in ("0.25", "0.5", "1")] == [0.5, 0.8, 0.6]
     # all candidates play the same worlds
@@ -348,7 +348,7 @@ def test_the_share_that_validates_best_stays_whenever_the_run_is_killed(tmp_path
     again = resumed(folder, cluster)  # killed after the choice, before the verdict
     again._episodes = cast(Any, table)
     assert again.mix(1, again.learn(1, folder.checkpoint(0), NONE)) == chosen
-    assert again._draft[1].learn["interpolation_share"] == 0.5
+    assert again._drafts.of(1).learn["interpolation_share"] == 0.5
     assert cluster.mixed == ["0001-0.25", "0001-0.5"]
     place = {"iteration": 1, "checkpoint": "", "table_version": 0}
     folder.finish(IterationSummary(**place))
