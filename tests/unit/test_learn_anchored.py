@@ -22,6 +22,7 @@ from agentevol.learn.checkpoints import read_lineage
 from agentevol.learn.config import LearnConfig, LoraConfig
 from agentevol.learn.consolidation import Penalty, consolidation
 from agentevol.learn.ewc import FILE, Consolidation, load
+from agentevol.learn.interpolation import write_between
 from agentevol.learn.learner import GradientLearner
 from agentevol.learn.network import Network, Reader
 from agentevol.learn.scoring import final_hidden, output_head, score
@@ -313,6 +314,18 @@ def test_over_the_vocabulary_replayed_rows_are_held_and_new_ones_are_not(start: 
     assert "distillation_kl" not in free
 
 
+def test_a_perplexity_is_that_of_all_learnt_tokens_that_fit(start: Checkpoint):
+    told = GradientLearner(FAST).perplexity(start, OLD)
+    expected = torch.cat([logp(start.path, one) for one in OLD]).mean().neg().exp().item()
+    assert told == pytest.approx(expected, rel=1e-5)
+    short = FAST.model_copy(update={"micro_batch_tokens": 3})
+    alone = logp(start.path, OLD[1]).mean().neg().exp().item()
+    assert GradientLearner(short).perplexity(start, OLD) == pytest.approx(alone, rel=1e-5)
+    assert alone != pytest.approx(expected, rel=1e-3)
+    with pytest.raises(ConfigError, match="none of 1 rows can be read"):
+        GradientLearner(short).perplexity(start, OLD[:1])
+
+
 def test_distillation_holds_what_is_replayed_where_the_anchor_had_it(start: Checkpoint, tmp_path: Path):
     replayed = [replace(one, replayed=True) for one in OLD]
     rows = [*NEW, *replayed]
@@ -350,6 +363,16 @@ def test_a_checkpoint_lies_between_the_anchor_and_what_was_learnt(
         torch.testing.assert_close(tensor, 0.75 * before[name] + 0.25 * whole[name], rtol=0, atol=1e-6)
     assert figures["interpolation_moved"] == pytest.approx(distance(start.path, tmp_path / "whole"), rel=1e-4)
     assert figures["interpolation_kept"] == pytest.approx(distance(start.path, tmp_path / "part"), rel=1e-4)
+    # afterwards it is the same, which is how several shares of one update are tried
+    out = tmp_path / "later"
+    write_between(start.path, tmp_path / "whole", 0.25, out, torch.float32)
+    for name, tensor in weights(out).items():
+        torch.testing.assert_close(tensor, part[name], rtol=0, atol=1e-6)
+    later = read_lineage(out)
+    assert later is not None
+    assert later.version == 1
+    assert later.metrics["interpolation_kept"] == pytest.approx(figures["interpolation_kept"], rel=1e-4)
+    assert (out / "rows.jsonl").read_bytes() == (tmp_path / "whole" / "rows.jsonl").read_bytes()
     lineage = read_lineage(tmp_path / "part")
     assert lineage is not None
     assert lineage.metrics["interpolation_kept"] == figures["interpolation_kept"]

@@ -10,6 +10,7 @@ import pytest
 from agentevol.config.run import TrainConfig, load
 from agentevol.errors import ConfigError
 from agentevol.learn.rewards.continuations import StateValue
+from agentevol.rewards.objectives import achieved
 from agentevol.rewards.pooling import pooled_values
 from agentevol.rewards.process_heads import agreements, counted_by_head, process_rewards
 from agentevol.rewards.values import Counted, State, continuations, recorded_states
@@ -120,6 +121,12 @@ def test_safety_is_1_without_a_cost_that_the_world_tells():
     assert counted.values == {}  # one turn each: the outcome is all there is
     found = process_rewards([hot, cold], {t.id: facts(t) for t in (hot, cold)}, [{}], {"safety": 1.0}, {})
     assert (found["hot"].tolist(), found["cold"].tolist()) == ([-0.5], [0.5])
+    # a cost that nobody could judge leaves it open, unless there was another
+    unknown = episode("unknown", [1.0], costs={"heat": None})
+    both = episode("both", [1.0], costs={"heat": None, "noise": 1})
+    told = achieved([unknown, both], ["safety"])
+    assert math.isnan(told["unknown"][0])
+    assert told["both"][0] == 0.0
 
 
 def test_states_that_three_episodes_passed_through_have_the_share_that_won():

@@ -369,7 +369,8 @@ def test_a_reward_model_that_cannot_act_is_refused(settings: list[str], said: st
 def test_a_reward_model_of_other_tokens_is_refused_before_anything_runs(start: Checkpoint, tmp_path: Path):
     model = tmp_path / "rm"
     model.mkdir()
-    config = load(None, ["algorithm=grpo", f"reward.model={model}", f"base={start.path}"])
+    given = ["algorithm=grpo", f"reward.model={model}", f"base={start.path}"]
+    config = load(None, given)
     with pytest.raises(ConfigError, match="is no reward model"):
         check_reward_model(config)
     (model / SCALE).write_bytes(SCALE_2X2.to_bytes())
@@ -378,6 +379,9 @@ def test_a_reward_model_of_other_tokens_is_refused_before_anything_runs(start: C
     take_in(model, tmp_path / "copy")
     take_in(tmp_path / "gone", tmp_path / "copy")  # a run that goes on has its copy
     assert (tmp_path / "copy" / SCALE).is_file()
+    refreshed = [*given, "reward.refresh=true", "reward.patience=null"]
+    with pytest.raises(ConfigError, match=r"which side of a pair is better, .* judges outcome, turns"):
+        check_reward_model(load(None, refreshed))
     (model / "tokenizer.json").write_text('{"other": 1}')
     with pytest.raises(ConfigError, match="another tokenizer"):
         check_reward_model(config)
