@@ -5,24 +5,49 @@ the engine recorded (pi_rollout) is neither.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from agentevol.learn.algorithms.contract import Floats
 from agentevol.learn.assembly import Assembly
 from agentevol.learn.batches import packed
 from agentevol.learn.distributed import ALONE, Ranks
 from agentevol.learn.network import Network
 from agentevol.learn.passes import shared_out
+from agentevol.protocols import TrainingSequence
 
 
 def add_old(network: Network, assembly: Assembly, max_tokens: int, ranks: Ranks = ALONE) -> None:
-    """Columns `old_logp` and, with a critic, `old_value`, under the network as it is."""
+    """Columns `old_logp` and, with a critic, `old_value` and `final_value`, under the network as it is."""
     found = _pass(network, assembly, max_tokens, ranks)
     assembly.columns["old_logp"] = found["logp"]
     if "value" in found:
         assembly.columns["old_value"] = found["value"]
+        assembly.final_value = _final_values(network, assembly, max_tokens, ranks)
+
+
+def _final_values(critic: Network, assembly: Assembly, max_tokens: int, ranks: Ranks) -> Floats:
+    """(J,) what the critic says of the last state of every episode that a limit cut off; 0 elsewhere.
+
+    That is the state after all of the episode's last row: after what the world answered to the last action,
+    where the row goes on with that, and else after the action's own last token.
+    """
+    last = assembly.cut_off()
+    values = np.zeros(len(assembly.weight))
+    if last:
+        ends = Assembly([_only_end(assembly.rows[index]) for index in last.values()])
+        said = _pass(replace(critic, kind="reward"), ends, max_tokens, ranks)["head"]  # after the token
+        values[list(last)] = np.concatenate(said)[:, 0]
+    return values
+
+
+def _only_end(row: TrainingSequence) -> TrainingSequence:
+    mask = np.zeros_like(row.mask)
+    mask[-1] = True
+    return replace(row, mask=mask)
 
 
 def add_reference(

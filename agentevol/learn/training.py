@@ -70,7 +70,7 @@ def prepare(
     frozen = config.lora is not None and config.dtype == "bf16"
     model = load_model(start.path, PACKED_ATTENTION, precision("bf16" if frozen else "float32"))
     limit = min(config.micro_batch_tokens, positions(model))
-    fitting = fit(data, limit, config.overflow)
+    fitting = fit(data, limit, config.overflow, closing=chosen.algorithm.model == "critic")
     if not fitting.rows:
         raise NothingToLearn(f"nothing to learn from {len(data)} rows: {fitting.reasons(limit)}")
     check_vocabulary(fitting.rows, model)

@@ -429,11 +429,15 @@ def test_layers_that_are_gathered_in_half_precision_give_gradients_in_full(pair:
         assert_equal_to_rounding(found, in_full)
 
 
-def frozen(ranks: Ranks) -> dict[str, list[np.ndarray]]:
-    """The columns that are computed before the first step."""
-    assembly = Assembly(rows())
+def frozen(ranks: Ranks, truncated: tuple[int, ...] = (1, 4)) -> dict[str, list[np.ndarray]]:
+    """The columns that are computed before the first step; episodes of these numbers were cut off."""
+    facts = EpisodeFacts("g", (1.0,), ("",), (0,), (False,), truncated=True)
+    given = [replace(one, episode=facts if n in truncated else None) for n, one in enumerate(rows())]
+    assembly = Assembly(given)
     add_old(network(ranks, "critic"), assembly, 10, ranks)
-    return {name: assembly.columns[name] for name in ("old_logp", "old_value")}
+    found = {name: assembly.columns[name] for name in ("old_logp", "old_value")}
+    assert assembly.final_value is not None
+    return {**found, "final_value": [assembly.final_value]}
 
 
 def test_frozen_columns_are_computed_in_shares_and_known_to_all(pair: Pair):
@@ -443,6 +447,10 @@ def test_frozen_columns_are_computed_in_shares_and_known_to_all(pair: Pair):
             for ours, theirs in zip(found[name], column, strict=True):
                 np.testing.assert_allclose(ours, theirs, rtol=1e-5)
     assert len({float(values[0]) for values in wanted["old_logp"]}) == 6  # rows are not mixed up
+    assert wanted["final_value"][0].nonzero()[0].tolist() == [1, 4]
+    one = frozen(ALONE, (4,))["final_value"][0]
+    for found in pair.run(frozen, (4,)):  # one row to read, for two ranks
+        np.testing.assert_allclose(found["final_value"][0], one, rtol=1e-5)
 
 
 def shapes_in_shards(ranks: Ranks) -> list[tuple[int, ...]]:
