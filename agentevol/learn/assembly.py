@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from agentevol.errors import ConfigError
-from agentevol.learn.algorithms.contract import Batch, Floats, Integers, Rollouts, Steps, Totals
+from agentevol.learn.algorithms.contract import ABSENT, Batch, Floats, Integers, Rollouts, Steps, Totals
 from agentevol.protocols import EpisodeFacts, TrainingSequence
 
 Columns = dict[str, list[NDArray[np.float32]]]
@@ -57,7 +57,7 @@ class Assembly:
         self.margin = np.asarray([row.margin for row in heads], dtype=np.float64)
         self.group = _numbered([_group(row) for row in heads])
         self.unit = _numbered([row.unit or _sequence_key(row) for row in heads])
-        self.final_value: Floats | None = None
+        self.final_value: Floats = ABSENT
         """(J,) see `Rollouts`."""
         self._heads = heads
         self.columns: Columns = {

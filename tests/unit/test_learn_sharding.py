@@ -350,6 +350,7 @@ def assert_same_figures(ours: LearnReport, theirs: LearnReport, share: float) ->
         ({}, {}),
         ({"tie_word_embeddings": True}, {}),
         ({}, {"algorithm": "contrast"}),
+        ({}, {"algorithm": "contrast", "critic_learning_rate": 1e-2, "critic_warmup": 1}),
         ({}, {"gradient_checkpointing": True}),
         ({}, {"lora": {"rank": 4, "alpha": 8}}),
     ],
@@ -473,7 +474,11 @@ def test_every_rank_keeps_its_part_only(pair: Pair):
     assert second == [(6, 16), (12, 16)]
 
 
-@pytest.mark.parametrize("settings", [{}, {"lora": {"rank": 4, "alpha": 8}}], ids=str)
+CRITIC = {"algorithm": "contrast", "critic_learning_rate": 1e-2, "critic_warmup": 6}
+"""A critic that learns alone, also in the two steps before the learner is killed."""
+
+
+@pytest.mark.parametrize("settings", [{}, {"lora": {"rank": 4, "alpha": 8}}, CRITIC], ids=str)
 @pytest.mark.parametrize("torn", [False, True])
 @pytest.mark.slow
 def test_ranks_that_are_killed_go_on_bit_for_bit(
