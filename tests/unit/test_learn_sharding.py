@@ -250,9 +250,11 @@ def rows_for(data: str) -> list[TrainingSequence]:
     return made
 
 
-def gradient_of(ranks: Ranks, name: str, max_tokens: int) -> tuple[list[torch.Tensor | None], Step]:
+def gradient_of(
+    ranks: Ranks, name: str, max_tokens: int, **options: Any
+) -> tuple[list[torch.Tensor | None], Step]:
     """The whole gradient of one step of the algorithm, and what the step came to."""
-    chosen = objective(name)
+    chosen = objective(name, options)
     assembly = Assembly(rows_for(chosen.algorithm.data))
     outputs = 2 if chosen.algorithm.data == "steps" else int(chosen.options.get("heads", 1))
     net = network(ranks, chosen.algorithm.model, outputs=outputs)
@@ -278,6 +280,17 @@ def test_every_algorithm_has_one_gradient_however_many_ranks_find_it(pair: Pair,
     for found, step in pair.run(gradient_of, name, max_tokens):
         assert_equal_to_rounding(found, wanted)
         assert step.loss == pytest.approx(alone.loss, rel=1e-5, abs=1e-6)
+        assert step.metrics == pytest.approx(alone.metrics, rel=1e-4, abs=1e-5)
+
+
+def gradient_at_one_temperature(ranks: Ranks, max_tokens: int) -> tuple[list[torch.Tensor | None], Step]:
+    return gradient_of(ranks, "adpo", max_tokens, temperature="batch", scale_rewards="none")
+
+
+def test_an_option_that_needs_the_whole_batch_has_one_gradient_too(pair: Pair):
+    wanted, alone = gradient_at_one_temperature(ALONE, 1000)
+    for found, step in (gradient_at_one_temperature(ALONE, 10), *pair.run(gradient_at_one_temperature, 10)):
+        assert_equal_to_rounding(found, wanted)
         assert step.metrics == pytest.approx(alone.metrics, rel=1e-4, abs=1e-5)
 
 

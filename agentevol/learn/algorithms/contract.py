@@ -215,6 +215,8 @@ class Algorithm:
     """
     together: Literal["sequence", "unit", "batch"] = "sequence"
     """What the loss has to see at once; only this much is ever kept in one micro-batch."""
+    whole_batch_with: Switch | None = None
+    """An option with which the loss has to see a whole batch at once, whatever `together` says."""
     model: Literal["policy", "critic", "reward"] = "policy"
     """What is learnt: a language model, one with a value head, or heads only (`head`, without `logp`)."""
     needs: Mapping[Column, str | None] = field(default_factory=dict["Column", "str | None"])
