@@ -159,7 +159,8 @@ def freeze(
             " learn.max_logp_gap"
         )
     if "old_logp" in chosen.needs or training.network.kind == "critic":
-        add_old(training.network, assembly, limit, ranks)
+        entropy = add_old(training.network, assembly, limit, ranks)
+        noted |= {} if "entropy" in chosen.needs else {"entropy": entropy}  # else the loss tells it, by step
     if "ref_logp" in chosen.needs:
         other = None
         if reference is not None and reference != training.start:

@@ -175,10 +175,12 @@ class Rollouts:
     """(N,) under the engine that sampled, NaN for tokens that no engine sampled; where needed."""
     value: Floats = ABSENT
     """(N,) of the state before the token, where needed."""
-    final_value: Floats = ABSENT
-    """(J,) of the state after the last token of an episode that a limit cut off; comes with `value`."""
+    environment: Sequence[str] = ()
+    """(J,) name of the world, "" where nobody said; empty where nobody said of any."""
     multipliers: Mapping[str, float] = field(default_factory=dict[str, float])
     """Price of one unit of each cost, at least 0, as `agentevol.learn.constraints` keeps it."""
+    final_value: Floats = ABSENT
+    """(J,) value of the state after the last token of an episode that a limit cut off; comes with `value`."""
 
     @property
     def returns(self) -> Floats:

@@ -103,6 +103,9 @@ def rollouts_of(
     sequence = np.repeat(np.arange(len(chosen)), lengths)
     token_steps = sequence if step is None else np.asarray(step, dtype=np.int64)[chosen]
     returns = np.bincount(sequence, weights=rewards[chosen], minlength=len(chosen)).astype(np.float64)
+    of_tokens: dict[str, Any] = {
+        name: np.asarray(values, dtype=np.float64)[chosen] for name, values in columns.items()
+    }
     return Rollouts(
         sequence=sequence,
         step=token_steps,
@@ -113,7 +116,7 @@ def rollouts_of(
         multipliers=multipliers or {},
         steps=steps if steps is not None else single_steps(returns, lengths),
         final_value=np.zeros(len(chosen)) if final_value is None else np.asarray(final_value, np.float64),
-        **{name: np.asarray(values, dtype=np.float64)[chosen] for name, values in columns.items()},
+        **of_tokens,
     )
 
 
