@@ -10,6 +10,7 @@ import torch
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from agentevol.causal_lm import load_model
+from agentevol.config.run import load
 from agentevol.errors import ConfigError
 from agentevol.learn.assembly import Assembly
 from agentevol.learn.attention import PACKED_ATTENTION
@@ -206,6 +207,14 @@ def test_while_a_new_critic_learns_alone_the_policy_stands_still(start: Checkpoi
     assert batches_learnt(start.path) == 0
 
 
+def test_adapters_stand_still_too(start: Checkpoint, tmp_path: Path):
+    lora = {"rank": 2, "alpha": 4}
+    learn(start, tmp_path / "alone", critic_warmup=10, lora=lora)
+    learn(start, tmp_path / "both", critic_warmup=1, lora=lora)
+    assert policy_moved(start, tmp_path / "alone") == 0.0
+    assert policy_moved(start, tmp_path / "both") > 1e-5
+
+
 def test_a_critic_that_learnt_alone_explains_more(start: Checkpoint, tmp_path: Path):
     fresh = learn(start, tmp_path / "fresh", epochs=40, critic_warmup=120, critic_learning_rate=3e-2)
     trained = learn(fresh.checkpoint, tmp_path / "trained", max_steps=1)
@@ -274,3 +283,10 @@ def test_a_gradient_of_the_critic_does_not_shrink_the_policys_where_they_are_apa
 def test_settings_of_a_critic_that_is_not_there_are_refused(settings: dict[str, Any], complaint: str):
     with pytest.raises(ValueError, match=complaint):
         LearnConfig.model_validate(settings)
+
+
+def test_models_beside_the_policy_have_no_critic_of_its_settings():
+    overrides = ["algorithm=ppo", "learn.critic_warmup=5", "process.continuations=2"]
+    config = load(None, overrides).process_learn
+    assert (config.algorithm, config.critic_warmup) == ("process_reward", 0)
+    assert LearnConfig.model_validate(config.model_dump()) == config
