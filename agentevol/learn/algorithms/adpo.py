@@ -15,12 +15,13 @@ With P groups, q the softmax of returns and u the scores, the gradient by the su
 episode i is (softmax(u)_i - q_i) / (tau P): bounded, and zero where policy = anchor * q^tau.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
 import torch
 from pydantic import Field
+from torch import Tensor
 
 from agentevol.learn.algorithms.anchored import (
     EPSILON,
@@ -99,12 +100,17 @@ def adpo(
     if kl_coef:
         value = value + kl_coef * k3_N.sum() / batch.totals.tokens
     by_group = {"listwise": loss_P, "tau": tau_P, "relative_entropy": entropy_P}
-    return Loss(
-        value,
+    return Loss(value, _metrics(batch, by_group, drift_J, k3_N, torch.cat(scores)))
+
+
+def _metrics(
+    batch: Batch, by_group: Mapping[str, Tensor], drift_J: Tensor, k3_N: Tensor, score_J: Tensor
+) -> dict[str, float]:
+    return (
         averages(batch.totals.units, by_group)
         | averages(batch.totals.sequences, {"drift": drift_J.abs()})
         | averages(batch.totals.tokens, {"k3": k3_N})
-        | {"groups": float(len(found)), "score_max": torch.cat(scores).detach().abs().max().item()},
+        | {"groups": float(len(by_group["tau"])), "score_max": score_J.detach().abs().max().item()}
     )
 
 
