@@ -131,6 +131,7 @@ class RunConfig(Section):
         named = {"algorithm": algorithm, "options": own.options, "keep_moments": False}
         alone = {"ewc": None, "interpolation": None, "distillation": 0.0, "reference": "start"}
         pace = {"learning_rate": own.learning_rate, "epochs": own.epochs}
+        pace |= {"critic_learning_rate": None, "critic_warmup": 0}
         return self.learn.model_copy(update=named | alone | pace)
 
     @property

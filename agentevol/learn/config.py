@@ -41,6 +41,14 @@ class LearnConfig(BaseModel):
     """The highest of the schedule. 1e-5 suits billions of pretrained weights, 1e-3 a few millions; 0 leaves
     the weights as they are.
     """
+    critic_learning_rate: float | None = Field(default=None, gt=0)
+    """The highest of an optimiser of the critic's own, for algorithms that have one: ten times the policy's
+    is usual (1e-5 beside 1e-6). None learns the value head with the policy, in one optimiser.
+    """
+    critic_warmup: int = Field(default=0, ge=0)
+    """Optimiser steps, from when the critic was new, over all iterations of a run, in which it learns alone:
+    advantages against a critic that knows nothing are noise. 10 to 20 are usual.
+    """
     epochs: int = Field(default=1, ge=1)
     max_steps: int | None = Field(default=None, ge=1)
     """Stop after this many optimiser steps; the schedule then ends there."""
@@ -118,6 +126,19 @@ class LearnConfig(BaseModel):
             raise ValueError(f"device {self.device!r} is one device: shards take 'auto', 'cpu' or 'cuda'")
         if not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError(f"betas lie in [0, 1), not {self.betas}")
+        return self
+
+    @model_validator(mode="after")
+    def _critic_is_there(self) -> "LearnConfig":
+        if self.critic_learning_rate is None and not self.critic_warmup:
+            return self
+        chosen = objective(self.algorithm, self.options)
+        if chosen.algorithm.model != "critic":
+            raise ValueError(
+                f"critic_learning_rate and critic_warmup need a critic: {self.algorithm} has none"
+            )
+        if not chosen.options.get("value_coef", 1.0):
+            raise ValueError("critic_learning_rate and critic_warmup have no effect: options.value_coef is 0")
         return self
 
     @model_validator(mode="after")

@@ -11,12 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import torch
-from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from transformers import PreTrainedModel
 
 from agentevol.causal_lm import load_model
 from agentevol.errors import ConfigError, RunStopped
-from agentevol.learn import ewc, head_names, heads, moments, reward_scale
+from agentevol.learn import critic, ewc, head_names, heads, moments, reward_scale
 from agentevol.learn.algorithms.contract import Algorithm, Floats
 from agentevol.learn.assembly import OptimiserBatch
 from agentevol.learn.attention import PACKED_ATTENTION
@@ -34,7 +33,6 @@ from agentevol.learn.outcome import write
 from agentevol.learn.perplexity import perplexity
 from agentevol.learn.plan import learning_rate_factor, tokens_of
 from agentevol.learn.resume import Saved, fingerprint
-from agentevol.learn.sharding import whole
 from agentevol.learn.training import (
     Training,
     check_vocabulary,
@@ -113,7 +111,11 @@ class GradientLearner:
             if self.config.keep_moments:
                 moments.take_up(used, start.path)
             figures = _train(training, used, saved, self._progress)
-            metrics = {**figures.report(training.fitting, time.perf_counter() - began), **noted}
+            metrics = {
+                **figures.report(training.fitting, time.perf_counter() - began),
+                **critic.figures(self.config, training.network, start.path, len(training.steps)),
+                **noted,
+            }
             version = start.version + 1 if version is None else version
             lineage = Lineage(
                 version=version,
@@ -209,10 +211,11 @@ def _train(
     warmup = int(config.warmup_fraction * len(steps))
     training.network.model.train()
     began = time.perf_counter()
+    alone = critic.steps_alone(config, training.start.path, len(steps))
     for number in range(len(figures.losses), len(steps)):
         factor = learning_rate_factor(number, len(steps), warmup, config.schedule)
         _set_learning_rate(used, factor)
-        loss = _step(training, used, steps[number], figures)
+        loss = _step(training, used, steps[number], figures, critic_alone=number < alone)
         if progress is not None:
             progress(number + 1, len(steps), loss)
         if config.save_every and (number + 1) % config.save_every == 0:
@@ -227,10 +230,16 @@ def _set_learning_rate(used: Sequence[torch.optim.Optimizer], factor: float) -> 
 
 
 def _step(
-    training: Training, used: Sequence[torch.optim.Optimizer], batch: OptimiserBatch, figures: Figures
+    training: Training,
+    used: Sequence[torch.optim.Optimizer],
+    batch: OptimiserBatch,
+    figures: Figures,
+    *,
+    critic_alone: bool,
 ) -> float:
     """One optimiser step; returns its loss. Raises `RunStopped` before a bad loss reaches the weights."""
     config, network = training.config, training.network
+    critics = critic.own_optimisers(used, network)
     step = accumulate(
         network, training.assembly, training.objective, batch, config.micro_batch_tokens, training.ranks
     )
@@ -238,24 +247,19 @@ def _step(
         held = training.penalty.add_gradient()
         step.loss += held
         step.metrics |= {"ewc_penalty": held, f"ewc_penalty{MAXIMUM}": held}
-    grad_norm = _clip(network.parameters(), config.max_grad_norm)
+    grad_norm, noted = critic.clip(network, config.max_grad_norm, apart=bool(critics))
+    step.metrics |= noted
     if not (math.isfinite(step.loss) and math.isfinite(grad_norm)):
         raise RunStopped(
             f"learning diverged in step {len(figures.losses) + 1} of {len(training.steps)}: loss {step.loss},"
             f" gradient norm {grad_norm}; nothing was saved; lower learning_rate, now {config.learning_rate}"
         )
-    for optimiser in used:
+    for optimiser in critics if critic_alone else used:
         optimiser.step()
+    for optimiser in used:
         optimiser.zero_grad(set_to_none=True)
     figures.add(step, grad_norm, batch.totals.tokens, tokens_of(training.fitting.rows, batch.indices))
     return step.loss
-
-
-def _clip(parameters: Sequence[torch.nn.Parameter], limit: float) -> float:
-    """Scale the gradients down to a norm of `limit` over all of them; returns what it was."""
-    norm = whole(get_total_norm([p.grad for p in parameters if p.grad is not None]))
-    clip_grads_with_norm_(parameters, limit, norm)
-    return norm.item()
 
 
 @contextmanager

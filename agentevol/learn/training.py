@@ -72,7 +72,7 @@ def prepare(
     frozen = config.lora is not None and config.dtype == "bf16"
     model = load_model(start.path, PACKED_ATTENTION, precision("bf16" if frozen else "float32"))
     limit = min(config.micro_batch_tokens, positions(model))
-    fitting = fit(data, limit, config.overflow)
+    fitting = fit(data, limit, config.overflow, closing=chosen.algorithm.model == "critic")
     if not fitting.rows:
         raise NothingToLearn(f"nothing to learn from {len(data)} rows: {fitting.reasons(limit)}")
     check_vocabulary(fitting.rows, model)
@@ -161,7 +161,8 @@ def freeze(
             " learn.max_logp_gap"
         )
     if "old_logp" in chosen.needs or training.network.kind == "critic":
-        add_old(training.network, assembly, limit, ranks)
+        entropy = add_old(training.network, assembly, limit, ranks)
+        noted |= {} if "entropy" in chosen.needs else {"entropy": entropy}  # else the loss tells it, by step
     if "ref_logp" in chosen.needs:
         other = None
         if reference is not None and reference != training.start:
