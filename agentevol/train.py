@@ -68,6 +68,8 @@ def _rows(
         return _episodes(episodes, config, chosen, renderer)
     if config.objectives:
         raise ConfigError(f"objectives are what episodes achieved: {data} holds chats, leave them out")
+    if config.select.rows != "fork":
+        raise ConfigError(f"select.rows has no effect: {data} holds chats, of which each is a row")
     found = read_texts(data, renderer)
     if found.kind != chosen.algorithm.data:
         raise ConfigError(f"{chosen.name} learns from {chosen.algorithm.data}; {data} holds {found.kind}")
@@ -97,7 +99,7 @@ def state_rows(trajectories: list[Trajectory], config: TrainConfig, data: Path) 
                 " process.continuations=K, or set pooled=true to value states by the episodes themselves"
             )
         counted = counted_by_head(states, explored, by_purpose["value"], count, heads)
-    return valued(explored, *(one.values for one in counted.values()))
+    return valued(explored, *(one.values for one in counted.values()), kind=config.select.rows)
 
 
 def _episodes(

@@ -19,11 +19,33 @@ def check_algorithm(config: "RunConfig | TrainConfig") -> None:
             f"learn.algorithm {name!r} compares whole episodes of one round: it needs select.merge = 'none'"
             " and select.turns = 'all'"
         )
+    check_rows(config)
     if data not in ("pairs", "labels") and config.pairs != PairsConfig():
         raise ValueError(f"pairs.* has no effect: learn.algorithm {name!r} learns from {data}")
     if config.learn.reference != "start" and "ref_logp" not in chosen.needs:
         raise ValueError(
             f"learn.reference has no effect: learn.algorithm {name!r} with these options has none"
+        )
+
+
+def check_rows(config: "RunConfig | TrainConfig") -> None:
+    """Raise `ValueError` where a row for every turn is not what the algorithm or another setting reads."""
+    chosen = objective(config.learn.algorithm, config.learn.options)
+    if config.select.rows != "per_step":
+        return
+    if config.learn.overflow == "cut_left_turns":
+        raise ValueError(
+            "learn.overflow = 'cut_left_turns' has no effect with select.rows = 'per_step', rows of one turn"
+        )
+    for option, value in (("nll_scope", "all"), ("kto_reference", "mismatched")):
+        if chosen.options.get(option) == value:
+            raise ValueError(
+                f"learn.options.{option} = {value!r} reads whole episodes: it needs another select.rows than"
+                " 'per_step'"
+            )
+    if chosen.algorithm.model == "reward" and chosen.algorithm.data == "pairs":
+        raise ValueError(
+            f"select.rows = 'per_step' has no effect: {chosen.name} reads the end of episodes only"
         )
 
 

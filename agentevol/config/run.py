@@ -111,7 +111,7 @@ class RunConfig(Section):
         """How the process reward model learns."""
         own = {"learning_rate": self.process.learning_rate, "epochs": self.process.epochs}
         named = {"algorithm": "process_reward", "options": self.process.options, "keep_moments": False}
-        named |= {"ewc": None, "interpolation": None}
+        named |= {"ewc": None, "interpolation": None, "old_logprobs": "recomputed"}
         return self.learn.model_copy(update=own | named)
 
     @property

@@ -9,6 +9,9 @@ from agentevol.learn.algorithms.contract import Option
 Rule = Literal["invalid_actions", "format", "repetitions"]
 """What a turn may break, seen without a model."""
 
+RowKind = Literal["fork", "append_only", "per_step"]
+"""What becomes of an episode's turns: see `SelectConfig.rows`."""
+
 
 class Section(BaseModel):
     """A frozen part of the configuration whose unknown keys are errors."""
@@ -96,6 +99,12 @@ class SelectConfig(Section):
     """Which turns of a selected episode are learnt: all, those that the world could carry out, or of these
     only the ones that did not repeat an earlier turn (same action, same answer). The others stay in the
     context.
+    """
+    rows: RowKind = "fork"
+    """How turns become rows of tokens. `fork`: a turn whose prompt extends all that was read and said before
+    it continues the row, any other begins a new one. `append_only`: such another one is an error. `per_step`:
+    a row for every turn. An episode counts once, however many rows it has, and turns that did not extend what
+    came before are counted as `drift_events`.
     """
     merge: Literal["expert", "cumulative", "replay", "none"] = "cumulative"
     """What this iteration's episodes are learnt together with: demonstrations, all earlier selections too, a

@@ -129,7 +129,8 @@ class Stages:
         if not process.on:
             return rows
         counted = self._count_values(iteration, policy, explored)
-        labelled = valued(explored, *(one.values for one in counted.values()))
+        values_of = (one.values for one in counted.values())
+        labelled = valued(explored, *values_of, kind=self.config.select.rows)
         start, model = self._folder.process(iteration - 1), self._folder.process(iteration)
         self._learn_values(iteration, start, model, labelled)
         values = self._cluster.values(model, rows)
