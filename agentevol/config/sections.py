@@ -83,6 +83,10 @@ class SelectConfig(Section):
     rule: Literal["succeeded", "threshold", "top_k_ratio", "best_of", "rejection", "all"] = "succeeded"
     threshold: float = 0.999
     """For `threshold`: the least return."""
+    thresholds: dict[str, float] = {}
+    """Of environments by name, in place of `threshold` and of the algorithm's `learn.options.threshold`:
+    returns of different worlds are of different scales. One below success keeps failures.
+    """
     ratio: float = Field(default=0.25, gt=0, le=1)
     """For `top_k_ratio`: the share with the highest returns."""
     k: int = Field(default=1, ge=1)
@@ -90,7 +94,9 @@ class SelectConfig(Section):
     scale: float = Field(default=1.0, gt=0)
     """For `rejection`: an episode is accepted with probability return / scale."""
     per_task: int | None = Field(default=4, ge=1)
-    """Episodes of one task, at most: shorter ones first."""
+    """Episodes of one task, at most: of equal return shorter ones first, then those with fewer actions that
+    the world could not carry out.
+    """
     distinct: bool = True
     """Drop episodes with the actions of one already taken of the same task."""
     max_turns: int | None = Field(default=None, ge=1)

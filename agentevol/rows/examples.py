@@ -5,14 +5,15 @@ Every row keeps the id of its episode, so that what a checkpoint has learnt from
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import inf
-from typing import Literal
 
 import numpy as np
 
 from agentevol.config.run import RunConfig, TrainConfig
-from agentevol.config.sections import PairsConfig, RowKind
+from agentevol.config.sections import PairsConfig, RowKind, SelectConfig
 from agentevol.learn.algorithms.contract import Objective
+from agentevol.learn.algorithms.weights import members
 from agentevol.learn.batches import sequences
 from agentevol.learn.fitting import NothingToLearn
 from agentevol.learn.rewards.continuations import StateValue
@@ -50,7 +51,7 @@ def rows_of(
             given = labels(trajectories, truncated_is_loss=config.pairs.truncated_is_loss)
             return with_rows_beside(labelled(given, kind), objective)
         case "episodes":
-            return imitated(trajectories, objective, config.select.turns, kind)
+            return imitated(trajectories, objective, config.select)
         case "steps":
             raise NothingToLearn("labels of single turns come from continuations: `process.*` of a run")
 
@@ -96,24 +97,31 @@ def grouped(
 
 
 def imitated(
-    trajectories: Sequence[Trajectory],
-    objective: Objective,
-    turns: Literal["all", "valid", "fresh"],
-    kind: RowKind = "fork",
+    trajectories: Sequence[Trajectory], objective: Objective, config: SelectConfig
 ) -> list[TrainingSequence]:
-    """Selected episodes with the weights of the algorithm, of which `turns` are learnt."""
+    """Selected episodes with the weights of the algorithm, of which `config.turns` are learnt."""
+    weights = _weights(trajectories, objective, config.thresholds)
     return [
         row
-        for trajectory, weight in zip(trajectories, _weights(trajectories, objective), strict=True)
-        for row in sequences(trajectory, weight, learnt_turns(trajectory, turns), kind)
+        for trajectory, weight in zip(trajectories, weights, strict=True)
+        for row in sequences(trajectory, weight, learnt_turns(trajectory, config.turns), config.rows)
     ]
 
 
-def _weights(trajectories: Sequence[Trajectory], objective: Objective) -> list[float]:
+def _weights(
+    trajectories: Sequence[Trajectory], objective: Objective, thresholds: Mapping[str, float] | None = None
+) -> list[float]:
+    """By the algorithm's rule, in each environment with its own threshold where there is one."""
     if objective.weigh is None:
         return [1.0] * len(trajectories)
-    returns = [trajectory.total_reward or 0.0 for trajectory in trajectories]
-    return objective.weigh(returns, [group_of(trajectory) for trajectory in trajectories]).tolist()
+    weights = np.ones(len(trajectories))
+    for own in members([trajectory.env for trajectory in trajectories]):
+        found = [trajectories[index] for index in own]
+        threshold = (thresholds or {}).get(found[0].env)
+        has_one = threshold is not None and "threshold" in objective.options
+        weigh = partial(objective.weigh, threshold=threshold) if has_one else objective.weigh
+        weights[own] = weigh([t.total_reward or 0.0 for t in found], [group_of(t) for t in found])
+    return weights.tolist()
 
 
 def _pairs(trajectories: Sequence[Trajectory], config: PairsConfig, seed: int) -> tuple[Pair, ...]:

@@ -79,7 +79,7 @@ def retained_rows(
     scripted = [t for t in episodes if all(turn.sample is None for turn in t.turns)]
     played = [t for t in episodes if any(turn.sample is not None for turn in t.turns)]
     if objective.algorithm.data == "episodes":
-        rows = imitated(played, objective, config.select.turns, config.select.rows)
+        rows = imitated(played, objective, config.select)
     else:
         rows = [row for t in played for row in sequences(t, 1.0, kind=config.select.rows)]
     if scripted:

@@ -51,7 +51,7 @@ def test_a_common_factor_of_the_weights_and_a_duplicated_data_set_change_nothing
     assert sft(batch_of(**twice)).value.item() == pytest.approx(once, abs=1e-12)
 
 
-# Episode 0 of weight 3 has rows of 1 and 2 tokens, nll 1, then 2 and 4; episode 1 of weight 1, a token of nll 7.
+# Episode 0 of weight 3 has rows of 1 and 2 tokens, nll 1, then 2 and 4; episode 1 of weight 1, one of nll 7.
 ROWS = {"logp": [[-1.0, -2.0, -4.0], [-7.0, -99.0, -99.0]], "mask": [[1, 1, 1], [1, 0, 0]], "weight": [3, 1]}
 MEANS = {
     "token_mean": (3 * 7 + 7) / (3 * 3 + 1),
