@@ -1,7 +1,7 @@
 """Learning once from a data set: what `agentevol train` does."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from agentevol.learn.batches import demonstration
 from agentevol.learn.fitting import NothingToLearn
 from agentevol.learn.learner import GradientLearner
 from agentevol.loop.select import fresh, select
+from agentevol.loop.solved import selection_figures
 from agentevol.models import resolve
 from agentevol.protocols import Anchor, LearnReport, TrainingSequence
 from agentevol.rendering import ChatRenderer, load_tokenizer
@@ -27,6 +28,8 @@ from agentevol.rows.texts import read_texts
 from agentevol.tokenizer_checks import check_tokenizer
 from agentgym_store.records import Trajectory
 from agentgym_store.store import Where
+
+KEPT = ("keep_rate", "tasks_solved", "tasks_never_solved", "distinct_ratio")
 
 NEW = "new"
 """What is learnt now, whatever environment it is of: old rows of the same one have their floor as well."""
@@ -45,18 +48,20 @@ def train(
     base = resolve(config.base)
     chosen = objective(config.learn.algorithm, config.learn.options)
     renderer = ChatRenderer(load_tokenizer(base.path))
-    rows = _rows(data, config, chosen, renderer, where)
+    rows, figures = _rows(data, config, chosen, renderer, where)
     old = retained_rows(retained_episodes(config), chosen, config, base)
     if config.select.merge == "replay":
         rows += replayed(rows, old, NEW, config.replay, config.seed)
     anchor = Anchor(base, [one.row for one in old]) if config.learn.ewc is not None else None
     learner = GradientLearner(config.learn, progress)
-    return learner.learn(base, rows, out, config.seed, anchor=anchor, objectives=config.objectives)
+    report = learner.learn(base, rows, out, config.seed, anchor=anchor, objectives=config.objectives)
+    return replace(report, metrics={**report.metrics, **figures})
 
 
 def _rows(
     data: Path, config: TrainConfig, chosen: Objective, renderer: ChatRenderer, where: Where
-) -> list[TrainingSequence]:
+) -> tuple[list[TrainingSequence], dict[str, float]]:
+    """The rows, and of episodes what was kept of them."""
     states = chosen.algorithm.data == "steps"  # which are valued by episodes of another purpose too
     wanted = replace(where, purpose=None) if states else where
     episodes = episodes_in(data, wanted)
@@ -64,8 +69,9 @@ def _rows(
         if not episodes:
             raise NothingToLearn(f"{data} has no episodes{_of(wanted)}: see `agentevol trajectories stats`")
         if states:
-            return state_rows(episodes, config, data)
-        return _episodes(episodes, config, chosen, renderer)
+            return state_rows(episodes, config, data), {}
+        rows = _episodes(episodes, config, chosen, renderer)
+        return rows, kept_figures(episodes, rows)
     if config.objectives:
         raise ConfigError(f"objectives are what episodes achieved: {data} holds chats, leave them out")
     if config.select.rows != "fork":
@@ -73,7 +79,20 @@ def _rows(
     found = read_texts(data, renderer)
     if found.kind != chosen.algorithm.data:
         raise ConfigError(f"{chosen.name} learns from {chosen.algorithm.data}; {data} holds {found.kind}")
-    return with_rows_beside(found.rows, chosen)
+    return with_rows_beside(found.rows, chosen), {}
+
+
+def kept_figures(episodes: Sequence[Trajectory], rows: Sequence[TrainingSequence]) -> dict[str, float]:
+    """By environment: the share of scored episodes that is learnt from, tasks that one of them won and that
+    none did, and how many of those learnt from differ in their actions.
+    """
+    learnt = {row.trajectory_id for row in rows if row.weight > 0 and row.mask.any()}
+    found: dict[str, float] = {}
+    for env in sorted({t.env for t in episodes}):
+        own = [t for t in episodes if t.env == env]
+        figures = selection_figures(own, [t for t in own if t.id in learnt], frozenset())
+        found |= {f"{name}_{env}": figures[name] for name in KEPT if name in figures}
+    return found
 
 
 def _of(where: Where) -> str:

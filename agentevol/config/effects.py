@@ -58,8 +58,8 @@ def check_thresholds(config: "RunConfig | TrainConfig") -> None:
     if select.thresholds and select.rule != "threshold" and not weighed:
         raise ValueError("select.thresholds has no effect without select.rule = 'threshold'")
     world = getattr(config, "environment", None)  # of a run: only what it retains is of other ones
-    others = sorted(select.thresholds.keys() - {world.name}) if world is not None else []
-    if others and config.retained.data is None:
+    others = [] if world is None else sorted(select.thresholds.keys() - {world.name})
+    if world is not None and others and config.retained.data is None:
         raise ValueError(
             f"select.thresholds.{others[0]} has no effect: the run's environment is {world.name}"
         )

@@ -3,16 +3,15 @@
 Every row keeps the id of its episode, so that what a checkpoint has learnt from is always answerable.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from math import inf
 
 import numpy as np
 
 from agentevol.config.run import RunConfig, TrainConfig
 from agentevol.config.sections import PairsConfig, RowKind, SelectConfig
-from agentevol.learn.algorithms.contract import Objective
+from agentevol.learn.algorithms.contract import Floats, Objective
 from agentevol.learn.algorithms.weights import members
 from agentevol.learn.batches import sequences
 from agentevol.learn.fitting import NothingToLearn
@@ -114,13 +113,15 @@ def _weights(
     """By the algorithm's rule, in each environment with its own threshold where there is one."""
     if objective.weigh is None:
         return [1.0] * len(trajectories)
+    weigh: Callable[..., Floats] = objective.weigh
     weights = np.ones(len(trajectories))
     for own in members([trajectory.env for trajectory in trajectories]):
         found = [trajectories[index] for index in own]
         threshold = (thresholds or {}).get(found[0].env)
         has_one = threshold is not None and "threshold" in objective.options
-        weigh = partial(objective.weigh, threshold=threshold) if has_one else objective.weigh
-        weights[own] = weigh([t.total_reward or 0.0 for t in found], [group_of(t) for t in found])
+        returns = [t.total_reward or 0.0 for t in found]
+        special = {"threshold": threshold} if has_one else {}
+        weights[own] = weigh(returns, [group_of(t) for t in found], **special)
     return weights.tolist()
 
 

@@ -14,6 +14,7 @@ from agentevol.learn.assembly import Assembly
 from agentevol.learn.fitting import NothingToLearn, fit
 from agentevol.rows.examples import facts, grouped, imitated, labelled, paired, rows_of
 from agentevol.rows.pairing import Label, Pair
+from agentevol.train import kept_figures
 from agentgym_store.records import Sample, Terminated, Trajectory, Truncated, Turn
 
 
@@ -189,3 +190,32 @@ def test_every_kind_of_algorithm_takes_a_row_for_every_turn(name: str):
     totals = [assembly.optimiser_batch(range(len(assembly.rows))).totals for assembly in (one, other)]
     assert totals[0].sequences == totals[1].sequences == 2
     assert totals[0].tokens == totals[1].tokens == 10
+
+
+def test_what_is_kept_is_told_by_environment_and_what_weighs_nothing_is_not_kept():
+    guess = [episode("a", [1.0]), episode("b", [0.0]), episode("c", [0.0], task="u")]
+    chat = [t.model_copy(update={"id": f"chat {t.id}", "env": "chat"}) for t in guess[:1]]
+    everything = SelectConfig(rule="all", turns="all")
+    rows = imitated([*guess, *chat], objective("filtered_bc"), everything)
+    assert kept_figures([*guess, *chat], rows) == {
+        "keep_rate_chat": 1.0, "tasks_solved_chat": 1.0, "tasks_never_solved_chat": 0.0,
+        "distinct_ratio_chat": 1.0, "keep_rate_guess": pytest.approx(1 / 3), "tasks_solved_guess": 1.0,
+        "tasks_never_solved_guess": 1.0, "distinct_ratio_guess": 1.0,
+    }  # fmt: skip
+
+
+def test_filtered_cloning_of_episodes_that_were_all_kept_is_fine_tuning():
+    won = [episode("a", [1.0]), episode("b", [1.0], task="u"), episode("c", [0.0, 1.0])]
+    filtered, tuned = (imitated(won, objective(name), ALL) for name in ("filtered_bc", "sft"))
+    assert [row.weight for row in filtered] == [row.weight for row in tuned] == [1.0, 1.0, 1.0]
+
+
+def test_returns_of_0_leave_weighted_cloning_nothing_to_learn_and_are_counted():
+    rows = imitated([episode("a", [0.0]), episode("b", [0.0])], objective("weighted_bc"), ALL)
+    fitting = fit(rows, 100)
+    assert (fitting.rows, fitting.dropped_weightless) == ((), 2)
+
+
+def test_success_is_what_was_earned_and_not_how_the_episode_ended():
+    assert episode("a", [1.0], cut=True).succeeded()
+    assert not episode("a", [0.5]).succeeded()
