@@ -45,7 +45,7 @@ def launch(folder: RunFolder, progress: Progress) -> RunSummary:
     if not base.path.is_dir():  # killed before it was copied
         folder.repeat(resolve(config.base), base)
     if config.reward.model is not None:
-        take_in(Path(config.reward.model), folder.reward_model.path)
+        take_in(Path(config.reward.model), folder.reward_model(0).path)
     with ExitStack() as stack:
         url = config.environment.url
         if url is None:
@@ -82,11 +82,13 @@ def plan(config: RunConfig) -> list[str]:
 def _rewards(config: RunConfig) -> list[str]:
     """What is learnt from besides the world's rewards."""
     process, reward = config.process, config.reward
-    if reward.model is not None:
+    if reward.on:
         stop = (
             "no stop" if reward.patience is None else f"stop when exploited {reward.patience} times in a row"
         )
-        score = f"{reward.caution.combination} of {reward.model}"
+        model = reward.model or "a reward model"
+        refreshed = ", which learns from pairs in every iteration" if reward.refresh else ""
+        score = f"{reward.caution.combination} of {model}{refreshed}"
         return [f"reward: {reward.alpha:g} * return + {reward.beta:g} * {score}, {stop}"]
     if not process.on:
         return []

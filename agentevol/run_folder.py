@@ -9,6 +9,7 @@ iteration.
     process/0001/       the process reward model of iteration 1, where `process.continuations` is on
     process/0001.json   its figures, or those of `reward.model`
     reward/             a copy of `reward.model`, where there is one
+    rewards/0001/       the reward model as it was learnt by iteration 1, where `reward.refresh` is on
     iterations/0001.json
     metrics.jsonl  tensorboard/  report.html  success.png
 
@@ -109,10 +110,13 @@ class RunFolder:
             Checkpoint(self.path / "process" / f"{version:04d}", version) if version else self.checkpoint(0)
         )
 
-    @property
-    def reward_model(self) -> Checkpoint:
-        """The place of the run's own copy of `reward.model`."""
-        return Checkpoint(self.path / "reward", 0)
+    def reward_model(self, version: int) -> Checkpoint:
+        """The place of the reward model of this iteration: the run's own copy of `reward.model`, or with
+        `reward.refresh` what was learnt by then, where number 0 may be the base, without heads.
+        """
+        if self.config.reward.refresh and version:
+            return Checkpoint(self.path / "rewards" / f"{version:04d}", version)
+        return Checkpoint(self.path / "reward", 0) if self.config.reward.model else self.checkpoint(0)
 
     def note_process(self, iteration: int, figures: Mapping[str, float]) -> None:
         """Keep the figures of a process reward model, or of what `reward.model` said."""
@@ -149,7 +153,7 @@ class RunFolder:
 
     def clear_partial(self) -> None:
         """Remove what a killed process left half written."""
-        for place in ("checkpoints", "candidates", "process"):
+        for place in ("checkpoints", "candidates", "process", "rewards"):
             for leftover in (self.path / place).glob(".*"):
                 shutil.rmtree(leftover, ignore_errors=True)
         for leftover in self.path.rglob("*.partial"):

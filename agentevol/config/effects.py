@@ -10,8 +10,11 @@ if TYPE_CHECKING:
     from agentevol.config.run import RunConfig, TrainConfig
 
 
-def check_algorithm(config: "RunConfig | TrainConfig") -> None:
-    """Raise `ValueError` where the algorithm and the rest of the configuration do not go together."""
+def check_algorithm(config: "RunConfig | TrainConfig", refreshed: bool = False) -> None:
+    """Raise `ValueError` where the algorithm and the rest of the configuration do not go together.
+
+    `refreshed` says that a reward model learns from pairs, whatever the policy learns from.
+    """
     name, chosen = config.learn.algorithm, objective(config.learn.algorithm, config.learn.options)
     data = chosen.algorithm.data
     if data != "episodes" and (config.select.merge != "none" or config.select.turns != "all"):
@@ -21,7 +24,7 @@ def check_algorithm(config: "RunConfig | TrainConfig") -> None:
         )
     check_rows(config)
     check_thresholds(config)
-    if data not in ("pairs", "labels") and config.pairs != PairsConfig():
+    if data not in ("pairs", "labels") and not refreshed and config.pairs != PairsConfig():
         raise ValueError(f"pairs.* has no effect: learn.algorithm {name!r} learns from {data}")
     if config.learn.reference != "start" and "ref_logp" not in chosen.needs:
         raise ValueError(
@@ -76,9 +79,10 @@ def check_policy(config: "RunConfig") -> None:
     """Raise `ValueError` for an algorithm that makes a reward model, which cannot explore."""
     name, chosen = config.learn.algorithm, algorithm(config.learn.algorithm)
     if chosen.model == "reward":
-        steps = chosen.data == "steps"
-        remedy = "set process.continuations" if steps else "use `agentevol train` and reward.model"
-        raise ValueError(f"learn.algorithm {name!r} makes a reward model, not a policy: {remedy}")
+        raise ValueError(
+            f"learn.algorithm {name!r} makes a reward model, not a policy: algorithm={name} alone sets up a"
+            " run in which a policy learns from one"
+        )
 
 
 def check_memory(config: "RunConfig | TrainConfig", remembers: bool) -> None:
@@ -146,20 +150,28 @@ def check_process(config: "RunConfig") -> None:
 
 def check_reward(config: "RunConfig") -> None:
     """Raise `ValueError` where reward.* has no effect, or would act on what something else sets."""
-    if config.reward.model is None:
-        if config.reward != RewardConfig():
-            raise ValueError("reward.* has no effect without reward.model")
+    reward, default = config.reward, RewardConfig()
+    if not reward.on:
+        if reward != default:
+            raise ValueError("reward.* has no effect without reward.model or reward.refresh")
         return
     name = config.learn.algorithm
     data = algorithm(name).data
     if data != "groups":
+        raise ValueError(f"reward.* has no effect: learn.algorithm {name!r} learns from {data}, not rewards")
+    learnt = (reward.learning_rate, reward.epochs, reward.options)
+    if not reward.refresh and learnt != (default.learning_rate, default.epochs, default.options):
+        raise ValueError("reward.learning_rate, .epochs and .options have no effect without reward.refresh")
+    if reward.refresh and reward.patience is not None:
         raise ValueError(
-            f"reward.model has no effect: learn.algorithm {name!r} learns from {data}, not rewards"
+            "reward.patience compares scores of one model, and reward.refresh changes it: set"
+            " reward.patience=null"
         )
+    objective("bradley_terry", reward.options)
     if config.process.on:
-        raise ValueError("reward.model and process.* both set the rewards of turns: leave out one of them")
+        raise ValueError("reward.* and process.* both set the rewards of turns: leave out one of them")
     if config.explore.resample:
-        raise ValueError("explore.resample looks at the world's returns, not at reward.model: leave it at 0")
+        raise ValueError("explore.resample looks at the world's returns, not at reward.*: leave it at 0")
 
 
 def check_process_source(process: ProcessConfig) -> None:

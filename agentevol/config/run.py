@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from agentevol.config import effects
 from agentevol.config.forgetting import ProtectedTasks, ReplayConfig, RetainedConfig
-from agentevol.config.presets import BY_DATA, BY_NAME, IMITATION
+from agentevol.config.presets import BY_DATA, BY_NAME, BY_REWARD, IMITATION
 from agentevol.config.sections import (
     CautionConfig,
     DemonstrationConfig,
@@ -88,7 +88,7 @@ class RunConfig(Section):
         if self.demonstrations.tasks and self.select.merge == "none" and self.learn.ewc is None:
             raise ValueError("demonstrations.tasks has no effect with select.merge = 'none'")
         effects.check_policy(self)
-        effects.check_algorithm(self)
+        effects.check_algorithm(self, refreshed=self.reward.refresh)
         remembers = self.retained.data is not None or self.demonstrations.tasks > 0
         effects.check_memory(self, remembers)
         if self.select.max_lag is not None and self.select.merge not in ("cumulative", "replay"):
@@ -109,10 +109,20 @@ class RunConfig(Section):
     @property
     def process_learn(self) -> LearnConfig:
         """How the process reward model learns."""
-        own = {"learning_rate": self.process.learning_rate, "epochs": self.process.epochs}
-        named = {"algorithm": "process_reward", "options": self.process.options, "keep_moments": False}
-        named |= {"ewc": None, "interpolation": None, "old_logprobs": "recomputed"}
-        return self.learn.model_copy(update=own | named)
+        return self._beside("process_reward", self.process)
+
+    @property
+    def reward_learn(self) -> LearnConfig:
+        """How the reward model learns, with `reward.refresh`."""
+        return self._beside("bradley_terry", self.reward)
+
+    def _beside(self, algorithm: str, own: ProcessConfig | RewardConfig) -> LearnConfig:
+        """How a model learns that is not the policy."""
+        named = {"algorithm": algorithm, "options": own.options, "keep_moments": False}
+        alone = {"ewc": None, "interpolation": None, "distillation": 0.0, "reference": "start"}
+        alone |= {"old_logprobs": "recomputed"}
+        pace = {"learning_rate": own.learning_rate, "epochs": own.epochs}
+        return self.learn.model_copy(update=named | alone | pace)
 
     @property
     def explore_split(self) -> str:
@@ -192,7 +202,9 @@ def validated(values: dict[str, Any], kind: type[ConfigT] = RunConfig) -> Config
     values = dict(values)
     named = values.pop("algorithm", None)  # the short form of learn.algorithm
     if named is not None:
-        values = _merged({"learn": {"algorithm": named}}, values)
+        learnt: Mapping[str, Any] = {"learn": {"algorithm": named}}
+        begun = BY_REWARD.get(named, learnt) if kind is RunConfig else learnt
+        values = _merged(dict(begun), values)
     try:
         # A section that is given in part keeps the run's own defaults for the rest, not the section's.
         defaults = _merged(kind().model_dump(), _preset(values, kind))

@@ -167,11 +167,20 @@ class RewardConfig(Section):
     """What a reward model says of explored episodes, in place of the world's return or beside it.
 
     It is a checkpoint of `agentevol train TABLE algorithm=bradley_terry` on the run's own base: it reads the
-    same tokens. Evaluations stay the world's own.
+    same tokens. Or the run learns it (`refresh`). Evaluations stay the world's own.
     """
 
     model: str | None = None
-    """Its folder; None learns from the world's rewards alone."""
+    """Its folder; without it and `refresh` the world's rewards are all that is learnt from."""
+    refresh: bool = False
+    """Learn it, or go on learning it, in every iteration from pairs of what was explored (`pairs.*`), before
+    it judges them. Where there is no `model` it begins from the base.
+    """
+    learning_rate: float = Field(default=3e-4, gt=0)
+    epochs: int = Field(default=1, ge=1)
+    """How it learns: reward models overfit soon. It shares everything else with `learn`."""
+    options: dict[str, Option] = {}
+    """Those of the algorithm `bradley_terry`."""
     alpha: float = Field(default=0.0, ge=0)
     """What the return of an episode counts, at its last turn."""
     beta: float = Field(default=1.0, gt=0)
@@ -179,8 +188,13 @@ class RewardConfig(Section):
     caution: CautionConfig = CautionConfig()
     patience: int | None = Field(default=2, ge=1)
     """Stop when for so many evaluations in a row the score of the validation episodes rose and their return
-    fell: the model is exploited. None goes on.
+    fell: the model is exploited. None goes on; with `refresh`, scores of two iterations cannot be compared.
     """
+
+    @property
+    def on(self) -> bool:
+        """Whether a reward model judges episodes."""
+        return self.refresh or self.model is not None
 
 
 class ProcessConfig(Section):

@@ -6,19 +6,24 @@ An episode of return 1 and score 0.6, with alpha 0.5 and beta 2: its last turn e
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 from statistics import fmean
 
 from agentevol.config.run import RunConfig
 from agentevol.config.sections import RewardConfig
 from agentevol.errors import ConfigError
+from agentevol.learn.algorithms import objective
 from agentevol.learn.algorithms.contract import Floats
-from agentevol.learn.reward_scale import load_scale
+from agentevol.learn.reward_scale import FILE, load_scale
 from agentevol.learn.rewards.stopping import overoptimised
 from agentevol.models import resolve
 from agentevol.protocols import TrainingSequence
 from agentevol.report.summary import IterationSummary
-from agentevol.rewards.reward_model import Judgement, judge
+from agentevol.rewards.objectives import for_reward_model
+from agentevol.rewards.reward_model import Judgement, figures, judge
+from agentevol.rows.examples import rows_of
+from agentgym_store.records import Trajectory
 
 TOKENIZER = "tokenizer.json"
 
@@ -46,6 +51,21 @@ def take_in(model: Path, place: Path) -> None:
     partial.rename(place)
 
 
+def is_reward_model(folder: Path) -> bool:
+    """Whether a checkpoint has heads that say which episodes are better."""
+    return (folder / FILE).is_file()
+
+
+def compared(trajectories: Sequence[Trajectory], config: RunConfig, seed: int) -> list[TrainingSequence]:
+    """Rows of the pairs that a run's reward model learns from (`reward.refresh`).
+
+    Raises `NothingToLearn` where there is no pair.
+    """
+    comparison = objective("bradley_terry", config.reward.options)
+    rows = rows_of(trajectories, comparison, config, seed)
+    return for_reward_model(rows, trajectories, (), int(comparison.options["heads"]))
+
+
 def judged(folder: Path, scores: Mapping[str, Floats], config: RewardConfig) -> dict[str, Judgement]:
     """Episode -> what the reward model in `folder`, whose heads said `scores`, makes of it."""
     return judge(load_scale(folder), scores, config.caution)
@@ -71,6 +91,15 @@ def judged_figures(rows: Sequence[TrainingSequence], judgements: Mapping[str, Ju
         return unjudged
     score, spread = fmean(one.score for one in known), fmean(one.spread for one in known)
     return {"reward_score": score, "reward_spread": spread, **unjudged}
+
+
+def agreement_figures(
+    trajectories: Sequence[Trajectory], judgements: Mapping[str, Judgement]
+) -> dict[str, float]:
+    """How well the scores of these episodes agree with their returns, and with their lengths."""
+    found = figures(trajectories, judgements)
+    named = ("pair_accuracy", "return_correlation", "token_correlation")
+    return {f"reward_{name}": found[name] for name in named if isfinite(found[name])}
 
 
 def is_exploited(evaluated: Iterable[IterationSummary], patience: int) -> bool:

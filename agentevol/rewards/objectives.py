@@ -64,7 +64,8 @@ def for_reward_model(
     objectives: Sequence[str],
     members: int,
 ) -> list[TrainingSequence]:
-    """Rows of pairs whose groups are tasks, so that members draw tasks, with labels for the heads.
+    """Rows of pairs whose groups are tasks, so that members draw tasks, with labels for the heads; of no
+    policy, so that nothing is compared with an engine's.
 
     A label sits on the last learnt token of a side. Without objectives there are none: the chosen side is
     better. Raises `NothingToLearn` for an objective in which no pair differs.
@@ -117,6 +118,8 @@ def _own_side(side: int, chosen_D: Floats, rejected_D: Floats) -> Floats:
 
 
 def _by_task(row: TrainingSequence, trajectory: Trajectory) -> TrainingSequence:
+    unknown = np.full(len(row.token_ids), np.nan, np.float32)
+    row = replace(row, rollout_logp=unknown, policy_version=None)
     if row.episode is None:
         return row
     return replace(row, episode=replace(row.episode, group=f"{trajectory.env}/{trajectory.task_id}"))

@@ -272,6 +272,9 @@ def test_labels_of_each_objective_sit_on_the_last_token_of_a_side():
     # tasks are what members draw, in whatever iteration
     assert {row.episode.group for row in rows if row.episode} == {"guess/t"}
     assert all(row.labels is None for row in for_reward_model(pair_rows(), [WON, LOST], [], members=2))
+    # what an engine said of the tokens is nothing to a model that is no policy
+    assert all(row.policy_version is not None for row in pair_rows())
+    assert all(row.policy_version is None and np.isnan(row.rollout_logp).all() for row in rows)
 
 
 def test_an_objective_in_which_no_pair_differs_is_named():

@@ -49,6 +49,9 @@ def episode(name: str, played: tuple[Turn, ...], **changes: Any) -> Trajectory:
 EXPLORED = [episode("same/0", turns(0.0, 1.0)), episode("same/1", turns(0.0, 0.0))]
 
 
+SCALE = RewardScale(("preference",), 2, Standard(1, np.zeros(2), np.ones(2)))
+
+
 class Playing:
     """Stands in for the processes: every continuation wins, the model says 0.75 of every turn."""
 
@@ -77,6 +80,8 @@ class Playing:
             raise NothingToLearn("no row")
         self.learnt.append((start.path, out, given["learn"].algorithm, len(rows)))
         out.mkdir(parents=True)
+        if given["learn"].algorithm == "bradley_terry":
+            (out / FILE).write_bytes(SCALE.to_bytes())
         return LearnReport(Checkpoint(out, given["version"]), {})
 
     def scores(self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> dict[str, np.ndarray]:
@@ -165,9 +170,8 @@ def test_a_reward_model_replaces_the_worlds_rewards_and_whom_it_cannot_read_is_l
         "reward.beta=0.5",
         "reward.caution.kappa=2",
     )
-    scale = RewardScale(("preference",), 2, Standard(1, np.zeros(2), np.ones(2)))
-    folder.reward_model.path.mkdir()
-    (folder.reward_model.path / FILE).write_bytes(scale.to_bytes())
+    folder.reward_model(0).path.mkdir()
+    (folder.reward_model(0).path / FILE).write_bytes(SCALE.to_bytes())
     # members 3 and 5: 4 - 2 * sqrt(2), half of it, and 1 for the outcome; same/1 has no score
     expected = (0.0, 1 + (4 - 2 * 2**0.5) / 2)
     (found,) = rewards(run.shape(1, folder.checkpoint(0), EXPLORED, ROWS))
@@ -179,6 +183,32 @@ def test_a_reward_model_replaces_the_worlds_rewards_and_whom_it_cannot_read_is_l
     # where the policy has learnt already, nothing is asked again
     folder.repeat(folder.checkpoint(0), folder.checkpoint(1))
     assert run.shape(1, folder.checkpoint(0), EXPLORED, ROWS) is ROWS
+
+
+REFRESHED = ("reward.refresh=true", "reward.patience=null", "pairs.truncated_is_loss=true")
+
+
+def test_a_refreshed_reward_model_learns_from_pairs_before_it_judges_and_begins_with_the_one_before(
+    tmp_path: Path,
+):
+    cluster = Playing()
+    run, folder = stages(tmp_path, cluster, *REFRESHED)
+    explored = [EXPLORED[0], episode("same/1", turns(0.0, 0.0, 0.0))]
+    rows = grouped(explored, objective("reinforce_pp"))
+    (found,) = rewards(run.shape(1, folder.checkpoint(0), explored, rows))
+    assert found == (0.0, pytest.approx(4 - 2**0.5))  # members 3 and 5, kappa 1, and nothing of the outcome
+    assert cluster.learnt == [(folder.checkpoint(0).path, folder.reward_model(1).path, "bradley_terry", 2)]
+    run.shape(1, folder.checkpoint(0), explored, rows)
+    assert len(cluster.learnt) == 1  # a run that was killed here and goes on learns nothing again
+    later = [t.model_copy(update={"iteration": 2}) for t in explored]
+    run.shape(2, folder.checkpoint(0), later, grouped(later, objective("reinforce_pp")))
+    assert [start for start, *_ in cluster.learnt] == [folder.checkpoint(0).path, folder.reward_model(1).path]
+    assert folder.reward_model(1).path != folder.reward_model(2).path
+
+
+def test_without_a_pair_there_is_no_reward_model_yet_and_nothing_to_learn_from(tmp_path: Path):
+    run, folder = stages(tmp_path, Playing(nothing=True), *REFRESHED)
+    assert run.shape(1, folder.checkpoint(0), EXPLORED, ROWS) == []
 
 
 def test_a_run_stops_when_its_reward_model_is_exploited(tmp_path: Path):

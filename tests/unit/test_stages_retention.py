@@ -109,9 +109,9 @@ def test_what_is_stale_is_left_out_and_counted(tmp_path: Path):
     fresh = explored(folder, 3)
     # sampled by versions 0, 1 and 2, of which 2 is the newest
     assert {name.split("/")[2] for name in names(run.select(3, fresh))} == {"0002", "0003"}
-    assert run._draft[3].stale == 8
+    assert run._drafts.of(3).stale == 8
     run.select(2, fresh)
-    assert run._draft[2].stale == 0
+    assert run._drafts.of(2).stale == 0
 
 
 def test_retained_episodes_are_copied_once_and_replayed_and_measured(tmp_path: Path):
