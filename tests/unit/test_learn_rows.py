@@ -19,6 +19,7 @@ from agentevol.learn.attention import PACKED_ATTENTION
 from agentevol.learn.batches import packed
 from agentevol.learn.config import LearnConfig
 from agentevol.learn.learner import GradientLearner
+from agentevol.learn.resume import fingerprint
 from agentevol.learn.scoring import score
 from agentevol.protocols import Checkpoint, TrainingSequence
 from agentevol.rows.examples import grouped, imitated
@@ -184,6 +185,13 @@ def test_a_token_that_no_engine_sampled_has_no_recorded_probability(start: Check
     rows[1].rollout_logp[rows[1].mask] = np.nan
     with pytest.raises(ConfigError, match="episode b has tokens that no engine sampled"):
         learnt(RATIO, start, rows, tmp_path / "new", old_logprobs="rollout")
+
+
+def test_a_learner_goes_on_from_a_state_of_the_same_masks_only(start: Checkpoint):
+    (row,) = imitated([episode("a", 1.0)], objective("sft"), SelectConfig(turns="all"))
+    (other,) = imitated([episode("a", 1.0, mask=(0, 1))], objective("sft"), SelectConfig(turns="all"))
+    one, same, another = (fingerprint(FAST, start, [each], 0) for each in (row, replace(row), other))
+    assert one == same != another
 
 
 @pytest.mark.parametrize(
