@@ -167,6 +167,10 @@ class TrainingSequence:
     """Of what was learnt before, beside what is new."""
     label_samples: NDArray[np.float32] | None = None
     """Shape (T,): how many continuations the labels of a token were counted over; anything where unknown."""
+    environment: str = ""
+    """Of the episode; empty for texts."""
+    drift_events: int = 0
+    """Turns of the whole episode whose prompt did not extend what had been read and said before."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Learning once from a data set: what `agentevol train` does."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from agentevol.learn.batches import demonstration
 from agentevol.learn.fitting import NothingToLearn
 from agentevol.learn.learner import GradientLearner
 from agentevol.loop.select import fresh, select
+from agentevol.loop.solved import selection_figures
 from agentevol.models import resolve
 from agentevol.protocols import Anchor, LearnReport, TrainingSequence
 from agentevol.rendering import ChatRenderer, load_tokenizer
@@ -28,6 +29,8 @@ from agentevol.rows.texts import read_texts
 from agentevol.tokenizer_checks import check_tokenizer
 from agentgym_store.records import Trajectory
 from agentgym_store.store import Where
+
+KEPT = ("keep_rate", "tasks_solved", "tasks_never_solved", "distinct_ratio")
 
 NEW = "new"
 """What is learnt now, whatever environment it is of: old rows of the same one have their floor as well."""
@@ -47,7 +50,7 @@ def train(
     check_kept(config.learn, base.path)
     chosen = objective(config.learn.algorithm, config.learn.options)
     renderer = ChatRenderer(load_tokenizer(base.path))
-    rows = _rows(data, config, chosen, renderer, where)
+    rows, figures = _rows(data, config, chosen, renderer, where)
     old = retained_rows(retained_episodes(config), chosen, config, base)
     if config.select.merge == "replay":
         rows += replayed(rows, old, NEW, config.replay, config.seed)
@@ -56,7 +59,8 @@ def train(
     objectives = config.objectives
     if chosen.algorithm.data == "steps":
         objectives = _heads(config)
-    return learner.learn(base, rows, out, config.seed, anchor=anchor, objectives=objectives)
+    report = learner.learn(base, rows, out, config.seed, anchor=anchor, objectives=objectives)
+    return replace(report, metrics={**report.metrics, **figures})
 
 
 def _heads(config: TrainConfig) -> list[str]:
@@ -66,7 +70,8 @@ def _heads(config: TrainConfig) -> list[str]:
 
 def _rows(
     data: Path, config: TrainConfig, chosen: Objective, renderer: ChatRenderer, where: Where
-) -> list[TrainingSequence]:
+) -> tuple[list[TrainingSequence], dict[str, float]]:
+    """The rows, and of episodes what was kept of them."""
     states = chosen.algorithm.data == "steps"  # which are valued by episodes of another purpose too
     wanted = replace(where, purpose=None) if states else where
     episodes = episodes_in(data, wanted)
@@ -74,14 +79,30 @@ def _rows(
         if not episodes:
             raise NothingToLearn(f"{data} has no episodes{_of(wanted)}: see `agentevol trajectories stats`")
         if states:
-            return state_rows(episodes, config, data)
-        return _episodes(episodes, config, chosen, renderer)
+            return state_rows(episodes, config, data), {}
+        rows = _episodes(episodes, config, chosen, renderer)
+        return rows, kept_figures(episodes, rows)
     if config.objectives:
         raise ConfigError(f"objectives are what episodes achieved: {data} holds chats, leave them out")
+    if config.select.rows != "fork":
+        raise ConfigError(f"select.rows has no effect: {data} holds chats, of which each is a row")
     found = read_texts(data, renderer)
     if found.kind != chosen.algorithm.data:
         raise ConfigError(f"{chosen.name} learns from {chosen.algorithm.data}; {data} holds {found.kind}")
-    return with_rows_beside(found.rows, chosen)
+    return with_rows_beside(found.rows, chosen), {}
+
+
+def kept_figures(episodes: Sequence[Trajectory], rows: Sequence[TrainingSequence]) -> dict[str, float]:
+    """By environment: the share of scored episodes that is learnt from, tasks that one of them won and that
+    none did, and how many of those learnt from differ in their actions.
+    """
+    learnt = {row.trajectory_id for row in rows if row.weight > 0 and row.mask.any()}
+    found: dict[str, float] = {}
+    for env in sorted({t.env for t in episodes}):
+        own = [t for t in episodes if t.env == env]
+        figures = selection_figures(own, [t for t in own if t.id in learnt], frozenset())
+        found |= {f"{name}_{env}": figures[name] for name in KEPT if name in figures}
+    return found
 
 
 def _of(where: Where) -> str:
@@ -107,7 +128,7 @@ def state_rows(trajectories: list[Trajectory], config: TrainConfig, data: Path) 
                 " process.continuations=K, or set pooled=true to value states by the episodes themselves"
             )
         counted = counted_by_head(states, explored, by_purpose["value"], count, heads)
-    return valued(explored, *(one.values for one in counted.values()))
+    return valued(explored, *(one.values for one in counted.values()), kind=config.select.rows)
 
 
 def _episodes(

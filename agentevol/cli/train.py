@@ -45,6 +45,7 @@ def train(
         raise ConfigError(f"one configuration file, not {len(files)}: {', '.join(files)}")
     config = load(Path(files[0]) if files else None, overrides, TrainConfig)
 
+    from agentevol.loop.remarks import remarks
     from agentevol.progress import Progress
     from agentevol.train import train as learn
     from agentgym_store.store import Where
@@ -58,4 +59,6 @@ def train(
     print_table(
         ("figure", config.learn.algorithm), [(name, f"{v:.6g}") for name, v in report.metrics.items()]
     )
+    for remark in remarks(report.metrics):
+        progress.say(remark)
     progress.say(f"checkpoint: {report.checkpoint.path}")

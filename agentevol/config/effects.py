@@ -22,11 +22,56 @@ def check_algorithm(config: "RunConfig | TrainConfig", refreshed: bool = False) 
             f"learn.algorithm {name!r} compares whole episodes of one round: it needs select.merge = 'none'"
             " and select.turns = 'all'"
         )
+    check_rows(config)
+    check_thresholds(config)
     if data not in ("pairs", "labels") and not refreshed and config.pairs != PairsConfig():
         raise ValueError(f"pairs.* has no effect: learn.algorithm {name!r} learns from {data}")
     if config.learn.reference != "start" and "ref_logp" not in chosen.needs:
         raise ValueError(
             f"learn.reference has no effect: learn.algorithm {name!r} with these options has none"
+        )
+
+
+def check_rows(config: "RunConfig | TrainConfig") -> None:
+    """Raise `ValueError` where a row for every turn is not what the algorithm or another setting reads."""
+    chosen = objective(config.learn.algorithm, config.learn.options)
+    if config.select.rows != "per_step":
+        return
+    if config.learn.overflow == "cut_left_turns":
+        raise ValueError(
+            "learn.overflow = 'cut_left_turns' has no effect with select.rows = 'per_step', rows of one turn"
+        )
+    for option, value in (("nll_scope", "all"), ("kto_reference", "mismatched")):
+        if chosen.options.get(option) == value:
+            raise ValueError(
+                f"learn.options.{option} = {value!r} reads whole episodes: it needs another select.rows than"
+                " 'per_step'"
+            )
+    if chosen.algorithm.model == "reward" and chosen.algorithm.data == "pairs":
+        raise ValueError(
+            f"select.rows = 'per_step' has no effect: {chosen.name} reads the end of episodes only"
+        )
+
+
+def check_thresholds(config: "RunConfig | TrainConfig") -> None:
+    """Raise `ValueError` for a threshold that nothing is compared with, or that everything has passed."""
+    select, chosen = config.select, objective(config.learn.algorithm, config.learn.options)
+    options = chosen.options
+    weighed = "threshold" in options and options.get("weighting", "binary") == "binary"
+    if select.thresholds and select.rule != "threshold" and not weighed:
+        raise ValueError("select.thresholds has no effect without select.rule = 'threshold'")
+    world = getattr(config, "environment", None)  # of a run: only what it retains is of other ones
+    others = [] if world is None else sorted(select.thresholds.keys() - {world.name})
+    if world is not None and others and config.retained.data is None:
+        raise ValueError(
+            f"select.thresholds.{others[0]} has no effect: the run's environment is {world.name}"
+        )
+    passed = {"succeeded": 0.999, "threshold": select.threshold}.get(select.rule)
+    own = config.learn.options.get("threshold")
+    if weighed and isinstance(own, int | float) and passed is not None and own <= passed and own != 0.999:
+        raise ValueError(
+            f"learn.options.threshold = {own} has no effect: select.rule = {select.rule!r} keeps only returns"
+            f" of at least {passed}; set select.rule = 'all'"
         )
 
 

@@ -38,6 +38,9 @@ STEPS: Preset = {
 }
 """Every state that was valued, whatever became of its episode."""
 
+WEIGHTED: Preset = {"select": {"rule": "all", "per_task": None, "distinct": False}}
+"""Whole groups: a weight says something beside that of an episode that earned less."""
+
 BY_DATA: Mapping[str, Preset] = {
     "episodes": IMITATION,
     "groups": ONLINE,
@@ -52,6 +55,8 @@ BY_NAME: Mapping[str, Preset] = {
     "ampo": {"explore": {"tasks": 25, "samples": 16}},
     # one action in an episode that the world cannot carry out is a slip, more are a habit
     "lagrangian": {"constraints": {"invalid_actions": {"limit": 1.0}}},
+    "softmax_bc": WEIGHTED,
+    "weighted_bc": WEIGHTED,
 }
 """What an algorithm has besides."""
 

@@ -130,6 +130,7 @@ class RunConfig(Section):
         """How a model learns that is not the policy."""
         named = {"algorithm": algorithm, "options": own.options, "keep_moments": False}
         alone = {"ewc": None, "interpolation": None, "distillation": 0.0, "reference": "start"}
+        alone |= {"old_logprobs": "recomputed"}
         pace = {"learning_rate": own.learning_rate, "epochs": own.epochs}
         pace |= {"critic_learning_rate": None, "critic_warmup": 0}
         return self.learn.model_copy(update=named | alone | pace)

@@ -9,6 +9,9 @@ from agentevol.learn.algorithms.contract import Option
 Rule = Literal["invalid_actions", "format", "repetitions"]
 """What a turn may break, seen without a model."""
 
+RowKind = Literal["fork", "append_only", "per_step"]
+"""What becomes of an episode's turns: see `SelectConfig.rows`."""
+
 
 class Section(BaseModel):
     """A frozen part of the configuration whose unknown keys are errors."""
@@ -80,6 +83,10 @@ class SelectConfig(Section):
     rule: Literal["succeeded", "threshold", "top_k_ratio", "best_of", "rejection", "all"] = "succeeded"
     threshold: float = 0.999
     """For `threshold`: the least return."""
+    thresholds: dict[str, float] = {}
+    """Of environments by name, in place of `threshold` and of the algorithm's `learn.options.threshold`:
+    returns of different worlds are of different scales. One below success keeps failures.
+    """
     ratio: float = Field(default=0.25, gt=0, le=1)
     """For `top_k_ratio`: the share with the highest returns."""
     k: int = Field(default=1, ge=1)
@@ -87,7 +94,9 @@ class SelectConfig(Section):
     scale: float = Field(default=1.0, gt=0)
     """For `rejection`: an episode is accepted with probability return / scale."""
     per_task: int | None = Field(default=4, ge=1)
-    """Episodes of one task, at most: shorter ones first."""
+    """Episodes of one task, at most: of equal return shorter ones first, then those with fewer actions that
+    the world could not carry out.
+    """
     distinct: bool = True
     """Drop episodes with the actions of one already taken of the same task."""
     max_turns: int | None = Field(default=None, ge=1)
@@ -96,6 +105,12 @@ class SelectConfig(Section):
     """Which turns of a selected episode are learnt: all, those that the world could carry out, or of these
     only the ones that did not repeat an earlier turn (same action, same answer). The others stay in the
     context.
+    """
+    rows: RowKind = "fork"
+    """How turns become rows of tokens. `fork`: a turn whose prompt extends all that was read and said before
+    it continues the row, any other begins a new one. `append_only`: such another one is an error. `per_step`:
+    a row for every turn. An episode counts once, however many rows it has, and turns that did not extend what
+    came before are counted as `drift_events`.
     """
     merge: Literal["expert", "cumulative", "replay", "none"] = "cumulative"
     """What this iteration's episodes are learnt together with: demonstrations, all earlier selections too, a

@@ -94,6 +94,8 @@ class Assembly:
             units=len(np.unique(self.unit[present])),
             replayed=int(sum(self.tokens[index] for index in indices if self.rows[index].replayed)),
             labels=self._known_labels(indices),
+            row_weight=float(self.weight[sequences].sum()),
+            sequence_weight=float(self.weight[present].sum()),
         )
         group_tokens = np.bincount(
             self.group[sequences], weights=tokens.astype(np.float64), minlength=int(self.group.max()) + 1
@@ -130,6 +132,7 @@ class Assembly:
             unit=integers(np.unique(self.unit[present], return_inverse=True)[1]),
             side=integers(self.side[present]),
             margin=numbers(self.margin[present]),
+            row=integers(np.repeat(np.arange(len(chosen)), self.tokens[chosen])),
             **columns,
             **fixed,
             **outputs,

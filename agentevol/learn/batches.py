@@ -16,9 +16,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from agentevol.config.sections import RowKind
 from agentevol.errors import ConfigError
 from agentevol.protocols import Message, TrainingSequence
-from agentgym_store.records import Sample, Trajectory
+from agentgym_store.records import Sample, Trajectory, Turn
 
 UNKNOWN = float("nan")
 """The log-probability of a token that no engine sampled. Never 0, which would be probability one."""
@@ -72,31 +73,47 @@ class PackedBatch:
 
 
 def sequences(
-    trajectory: Trajectory, weight: float, learnt: Sequence[bool] | None = None
+    trajectory: Trajectory, weight: float, learnt: Sequence[bool] | None = None, kind: RowKind = "fork"
 ) -> list[TrainingSequence]:
     """The rows of an episode that a language model played; one, unless its template rewrote what came before.
 
     A turn whose prompt extends everything read and sampled so far continues the row, any other begins a new
-    one. Nothing is re-encoded. `learnt` says of each turn whether what was sampled is learnt (None: of all);
-    the others are context. An episode without a turn has no rows. Raises `ConfigError` for scripted turns,
-    for failed or cancelled episodes and for turns sampled from an empty prompt.
+    one; with the `kind` "per_step" every turn does. Nothing is re-encoded. `learnt` says of each turn whether
+    what was sampled is learnt (None: of all), as far as its `loss_mask` allows; the others are context, and
+    there is no row of these alone. An episode without a turn has no rows. Raises `ConfigError` for scripted
+    turns, for failed or cancelled episodes, for turns sampled from an empty prompt, and with "append_only"
+    for a prompt that does not extend what came before.
     """
     if trajectory.ending.kind in ("failed", "cancelled"):
         raise ConfigError(
             f"episode {trajectory.id} {trajectory.ending.kind}: it has no return and is not learnt from"
         )
     rows: list[RowBuilder] = []
+    drift_events = 0
     for number, turn in enumerate(trajectory.turns):
-        if turn.sample is None:
+        sample = _sampled(trajectory, turn, number)
+        drifted = bool(rows) and not rows[-1].continues(sample.prompt_ids)
+        drift_events += drifted
+        if drifted and kind == "append_only":
             raise ConfigError(
-                f"episode {trajectory.id} has no sample in turn {number}: encode it as a demonstration"
+                f"episode {trajectory.id}: the prompt of turn {number} does not extend what was read and said"
+                " before, which select.rows = 'append_only' rules out: take 'fork' or 'per_step'"
             )
-        if not turn.sample.prompt_ids:
-            raise ConfigError(f"episode {trajectory.id} sampled turn {number} from an empty prompt")
-        if not rows or not rows[-1].continues(turn.sample.prompt_ids):
+        if not rows or drifted or kind == "per_step":
             rows.append(RowBuilder())
-        rows[-1].add(turn.sample, number, learnt=learnt is None or learnt[number])
-    return [row.sequence(trajectory.id, weight) for row in rows if any(row.mask)]
+        rows[-1].add(sample, number, learnt=learnt is None or learnt[number])
+    facts = {"environment": trajectory.env, "drift_events": drift_events}
+    return [replace(row.sequence(trajectory.id, weight), **facts) for row in rows if row.is_wanted]
+
+
+def _sampled(trajectory: Trajectory, turn: Turn, number: int) -> Sample:
+    if turn.sample is None:
+        raise ConfigError(
+            f"episode {trajectory.id} has no sample in turn {number}: encode it as a demonstration"
+        )
+    if not turn.sample.prompt_ids:
+        raise ConfigError(f"episode {trajectory.id} sampled turn {number} from an empty prompt")
+    return turn.sample
 
 
 def demonstration(
@@ -117,7 +134,7 @@ def demonstration(
             row.read(renderer.extend(row.token_ids, trajectory.turns[number - 1].observation))
         action_ids = renderer.action_ids(turn.action)
         row.imitate(action_ids, number)
-    return row.sequence(trajectory.id, weight)
+    return replace(row.sequence(trajectory.id, weight), environment=trajectory.env)
 
 
 class RowBuilder:
@@ -129,6 +146,8 @@ class RowBuilder:
         self.logp: list[float] = []
         self.turn: list[int] = []
         self.versions: set[int] = set()
+        self.is_wanted = False
+        """Whether a turn of it is to be learnt, even if its `loss_mask` leaves nothing of it."""
 
     def continues(self, prompt_ids: Sequence[int]) -> bool:
         """Whether `prompt_ids` begin with all of this row."""
@@ -156,10 +175,20 @@ class RowBuilder:
         """Append what is new in the prompt of `sample`, then what it sampled."""
         self.read(sample.prompt_ids[len(self.token_ids) :])
         self.versions.add(sample.policy_version)
-        if learnt:
-            self.say(sample.token_ids, sample.logprobs, turn)
-        else:
+        if not learnt:
             self.read(sample.token_ids)
+            return
+        self.is_wanted = True
+        self.say(sample.token_ids, sample.logprobs, turn)
+        if sample.loss_mask is not None:
+            self._unlearn(
+                [place for place, bit in enumerate(sample.loss_mask, -len(sample.loss_mask)) if not bit]
+            )
+
+    def _unlearn(self, places: Sequence[int]) -> None:
+        """Make tokens at these places, counted from the end, ones that were read."""
+        for place in places:
+            self.mask[place], self.logp[place], self.turn[place] = False, UNKNOWN, NO_TURN
 
     def sequence(self, trajectory_id: str, weight: float) -> TrainingSequence:
         """The finished row. Raises `ConfigError` for ids that no vocabulary has."""

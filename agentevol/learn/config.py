@@ -56,8 +56,11 @@ class LearnConfig(BaseModel):
     """Tokens read for one optimiser step, at most; a longer row makes a batch of its own."""
     micro_batch_tokens: int = Field(default=4096, ge=2)
     """Tokens in one forward pass, at most: bounds the memory, changes no result beyond rounding."""
-    overflow: Literal["drop", "error"] = "drop"
-    """What becomes of rows longer than `micro_batch_tokens` or the model's positions. They are never cut."""
+    overflow: Literal["drop", "cut_left_turns", "error"] = "drop"
+    """What becomes of rows longer than `micro_batch_tokens` or the model's positions: `rows_dropped_overflow`
+    counts them, they lose their first turns and what opens the episode (`rows_cut_left`), or nothing is
+    learnt. They are never cut silently, nor within a turn.
+    """
     warmup_fraction: float = Field(default=0.1, ge=0, le=1)
     schedule: Literal["linear", "cosine", "constant"] = "cosine"
     """How the learning rate goes down to 0 after the warm-up, if at all."""
@@ -89,6 +92,12 @@ class LearnConfig(BaseModel):
     rollout_temperature: float | None = Field(default=None, gt=0)
     """Temperature at which the rollouts were sampled: algorithms that read rewards compare log-probabilities
     at it, and so does `logp_gap`. None is 1, or in a run its `explore.temperature`.
+    """
+    old_logprobs: Literal["recomputed", "rollout"] = "recomputed"
+    """Where the probabilities come from that the ratio of policies is taken to: from the learner's own pass
+    with the weights that the update begins with, or as the engine recorded them, which saves that pass and
+    puts the engine's rounding and the age of its weights into the ratio. `old_mismatch` is how far the two
+    are apart on average, over 16384 tokens at most.
     """
     max_logp_gap: float = Field(default=0.05, gt=0)
     """Mean difference between the log-probabilities of engine and learner, above which nothing is learnt:
@@ -139,6 +148,29 @@ class LearnConfig(BaseModel):
             )
         if not chosen.options.get("value_coef", 1.0):
             raise ValueError("critic_learning_rate and critic_warmup have no effect: options.value_coef is 0")
+        return self
+
+    @model_validator(mode="after")
+    def _old_policy_is_read(self) -> "LearnConfig":
+        if self.old_logprobs == "recomputed":
+            return self
+        chosen = objective(self.algorithm, self.options)
+        if "old_logp" not in chosen.needs:
+            raise ValueError(f"old_logprobs has no effect: {self.algorithm} has no old policy")
+        if "rollout_logp" in chosen.needs:
+            raise ValueError(
+                "old_logprobs = 'rollout' leaves options.importance nothing to correct: leave out one of them"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _cuts_what_can_be_cut(self) -> "LearnConfig":
+        data = objective(self.algorithm, self.options).algorithm.data
+        if self.overflow == "cut_left_turns" and data != "episodes":
+            raise ValueError(
+                f"overflow = 'cut_left_turns' is for algorithms that imitate: {self.algorithm} reads whole"
+                f" {data}; take 'drop', or raise micro_batch_tokens"
+            )
         return self
 
     @model_validator(mode="after")

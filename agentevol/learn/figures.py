@@ -8,7 +8,7 @@ import numpy as np
 
 from agentevol.learn.algorithms.weights import effective_sample_size
 from agentevol.learn.fitting import Fitting
-from agentevol.learn.gradients import MAXIMUM, Step
+from agentevol.learn.gradients import MAXIMUM, Step, merge_sums
 from agentevol.protocols import TrainingSequence
 
 
@@ -27,6 +27,8 @@ class Figures:
     """Spent in optimiser steps."""
     sums: dict[str, float] = field(default_factory=dict[str, float])
     """The algorithm's metrics, summed over steps; their maximum for those that end in `_max`."""
+    by_environment: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
+    """Sums of the negative log-probabilities and of the number of trained tokens, over all steps."""
 
     def add(self, step: Step, grad_norm: float, trained: int, read: int) -> None:
         """Count an optimiser step."""
@@ -36,6 +38,7 @@ class Figures:
         self.tokens_read += read
         self.correct += step.correct
         self.last_nll = step.nll / trained
+        merge_sums(self.by_environment, step.by_environment)
         for name, value in step.metrics.items():
             before = self.sums.get(name, value if name.endswith(MAXIMUM) else 0.0)
             self.sums[name] = max(before, value) if name.endswith(MAXIMUM) else before + value
@@ -62,6 +65,9 @@ class Figures:
             "rows": float(len(rows)),
             "rows_dropped": float(sum(dropped.values())),
             **{f"rows_dropped_{reason}": float(count) for reason, count in dropped.items()},
+            "rows_empty_mask": float(fitting.dropped_empty),
+            "rows_cut_left": float(fitting.cut_left),
+            "drift_events": float(fitting.drift_events),
             "tokens_trained": float(self.tokens_trained),
             "tokens_read": float(self.tokens_read),
             "mask_fraction": self.tokens_trained / self.tokens_read,
@@ -71,6 +77,7 @@ class Figures:
             "grad_norm_max": max(self.grad_norms),
             "seconds": seconds,
             "tokens_per_s": self.tokens_read / max(self.seconds, 1e-9),
+            **{f"nll_{name}": nll / tokens for name, (nll, tokens) in sorted(self.by_environment.items())},
             **_replayed(rows),
             **own,
         }

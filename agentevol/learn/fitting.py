@@ -9,6 +9,8 @@ import numpy as np
 from agentevol.errors import ConfigError
 from agentevol.protocols import TrainingSequence
 
+Overflow = Literal["drop", "cut_left_turns", "error"]
+
 ROUNDING = 1e-6
 """A certain token's log-probability may come out as much above 0."""
 
@@ -35,6 +37,10 @@ class Fitting:
     """Rows whose episode, or whose other side of the pair, was dropped for one of these reasons."""
     dropped_identical: int = 0
     """Rows of pairs whose sides learn the same tokens after the same ones: there is nothing to tell apart."""
+    cut_left: int = 0
+    """Rows, among those kept, whose first turns were left out."""
+    drift_events: int = 0
+    """Turns whose prompt did not extend what was read and said before, in all episodes with a row."""
 
     def reasons(self, limit: int) -> str:
         """Why rows were dropped; `limit` is the number of tokens above which they were."""
@@ -51,7 +57,7 @@ class Fitting:
 def fit(
     rows: Sequence[TrainingSequence],
     max_tokens: int,
-    overflow: Literal["drop", "error"] = "drop",
+    overflow: Overflow = "drop",
     *,
     closing: bool = False,
 ) -> Fitting:
@@ -61,12 +67,13 @@ def fit(
 
     Raises `ConfigError` for a negative or not finite weight, a first token that is marked as learnt, arrays
     of different lengths, rewards that are not finite, sampled log-probabilities above 0 or infinite and,
-    where `overflow` is "error", a row (so cut) longer than `max_tokens`. An episode with rewards is kept with
-    all of its rows or not at all, and so is a pair.
+    where `overflow` is "error", a row (so cut) longer than `max_tokens`. With "cut_left_turns" such a row is
+    without its first turns (`without_first_turns`), where that is enough. An episode with rewards is kept
+    with all of its rows or not at all, and so is a pair.
     """
     kept: list[TrainingSequence] = []
     broken: set[Hashable] = set()
-    empty = weightless = too_long = 0
+    empty = weightless = too_long = cut_left = 0
     for row in rows:
         _check(row)
         if not row.mask.any():
@@ -77,13 +84,34 @@ def fit(
             kept.append(_cut(row, length))
         elif overflow == "error":
             raise ConfigError(f"episode {row.trajectory_id} has {length} tokens, more than {max_tokens}")
+        elif overflow == "cut_left_turns" and (cut := without_first_turns(_cut(row, length), max_tokens)):
+            kept.append(cut)
+            cut_left += 1
         else:
             too_long += 1
             broken.add(_episode(row))
     whole = _two_sided([row for row in kept if row.episode is None or _episode(row) not in broken])
     unlike = _unlike(whole)
     incomplete, identical = len(kept) - len(whole), len(whole) - len(unlike)
-    return Fitting(tuple(unlike), too_long, empty, weightless, incomplete, identical)
+    drift_events = sum({row.trajectory_id: row.drift_events for row in rows}.values())
+    return Fitting(tuple(unlike), too_long, empty, weightless, incomplete, identical, cut_left, drift_events)
+
+
+def without_first_turns(row: TrainingSequence, max_tokens: int) -> TrainingSequence | None:
+    """The row from what was read after its k-th learnt turn on, for the least k with which it fits; or None.
+
+    What opens the episode goes with its first turn. Of the log-probabilities that an engine gave after having
+    read all of it, none is kept.
+    """
+    if row.turn is None:
+        return None
+    learnt = row.mask.nonzero()[0]
+    ends = learnt[:-1][np.diff(row.turn[learnt]) != 0] + 1
+    for begin in ends.tolist():
+        if len(row.token_ids) - begin <= max_tokens:
+            kept = _part(row, slice(begin, None))
+            return replace(kept, rollout_logp=np.full_like(kept.rollout_logp, np.nan), policy_version=None)
+    return None
 
 
 def _needed(row: TrainingSequence, max_tokens: int, closing: bool) -> int:
@@ -143,14 +171,16 @@ def _check(row: TrainingSequence) -> None:
 
 def _cut(row: TrainingSequence, length: int) -> TrainingSequence:
     """The first `length` tokens of a row."""
-    if length == len(row.token_ids):
-        return row
+    return row if length == len(row.token_ids) else _part(row, slice(length))
+
+
+def _part(row: TrainingSequence, part: slice) -> TrainingSequence:
     return replace(
         row,
-        token_ids=row.token_ids[:length],
-        mask=row.mask[:length],
-        rollout_logp=row.rollout_logp[:length],
-        turn=None if row.turn is None else row.turn[:length],
-        labels=None if row.labels is None else row.labels[:length],
-        label_samples=None if row.label_samples is None else row.label_samples[:length],
+        token_ids=row.token_ids[part],
+        mask=row.mask[part],
+        rollout_logp=row.rollout_logp[part],
+        turn=None if row.turn is None else row.turn[part],
+        labels=None if row.labels is None else row.labels[part],
+        label_samples=None if row.label_samples is None else row.label_samples[part],
     )

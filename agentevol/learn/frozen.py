@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from agentevol.errors import ConfigError
 from agentevol.learn.algorithms.contract import Floats
 from agentevol.learn.assembly import Assembly
 from agentevol.learn.batches import packed
@@ -54,12 +55,28 @@ def _only_end(row: TrainingSequence) -> TrainingSequence:
     return replace(row, mask=mask)
 
 
+def bypass_old(assembly: Assembly) -> None:
+    """Column `old_logp` as the engine recorded it: pi_rollout in the place of pi_old.
+
+    Raises `ConfigError` for a learnt token that no engine sampled.
+    """
+    recorded = assembly.columns["rollout_logp"]
+    for row, logp in zip(assembly.rows, recorded, strict=True):
+        if not np.isfinite(logp).all():
+            raise ConfigError(
+                f"episode {row.trajectory_id} has tokens that no engine sampled: learn.old_logprobs ="
+                " 'rollout' needs the log-probability of each; take 'recomputed'"
+            )
+    assembly.columns["old_logp"] = recorded
+
+
 def add_reference(
     reference: Network | None, network: Network, assembly: Assembly, max_tokens: int, ranks: Ranks = ALONE
 ) -> None:
     """Column `ref_logp`; None for `reference` is the network as it is, before its first step."""
-    if reference is None and "old_logp" in assembly.columns:
-        assembly.columns["ref_logp"] = assembly.columns["old_logp"]
+    own, recorded = assembly.columns.get("old_logp"), assembly.columns["rollout_logp"]
+    if reference is None and own is not None and own is not recorded:  # not what the engine said of itself
+        assembly.columns["ref_logp"] = own
         return
     assembly.columns["ref_logp"] = _pass(reference or network, assembly, max_tokens, ranks)["logp"]
 

@@ -35,23 +35,57 @@ class Step:
     """Sum of the negative log-probabilities of the learnt tokens, unweighted."""
     correct: int = 0
     metrics: dict[str, float] = field(default_factory=dict[str, float])
+    by_environment: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
+    """`nll` and learnt tokens of the rows that say where they were played, by environment."""
 
-    def add(self, loss: Loss, outputs: Mapping[str, torch.Tensor], correct: int) -> None:
-        """Count a part of the step."""
+    def add(
+        self,
+        loss: Loss,
+        outputs: Mapping[str, torch.Tensor],
+        correct: int,
+        environments: Sequence[tuple[str, int]] = (),
+    ) -> None:
+        """Count a part of the step; `environments` are those of its rows, each with its learnt tokens."""
         nll = -outputs["logp"].detach().sum().item() if "logp" in outputs else 0.0
-        self.merge(Step(loss.value.item(), nll, correct, dict(loss.metrics)))
+        own = _by_environment(outputs, environments)
+        self.merge(Step(loss.value.item(), nll, correct, dict(loss.metrics), own))
 
     def merge(self, other: "Step") -> None:
         """Count another part of the step."""
         self.loss += other.loss
         self.nll += other.nll
         self.correct += other.correct
+        merge_sums(self.by_environment, other.by_environment)
         for name, value in other.metrics.items():
             before = self.metrics.get(name)
             if before is None:
                 self.metrics[name] = value
             else:
                 self.metrics[name] = max(before, value) if name.endswith(MAXIMUM) else before + value
+
+
+def merge_sums(sums: dict[str, list[float]], others: Mapping[str, Sequence[float]]) -> None:
+    """Add numbers of the same name."""
+    for name, values in others.items():
+        own = sums.get(name, [0.0] * len(values))
+        sums[name] = [one + other for one, other in zip(own, values, strict=True)]
+
+
+def _by_environment(
+    outputs: Mapping[str, torch.Tensor], environments: Sequence[tuple[str, int]]
+) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    if "logp" not in outputs or not any(name for name, _ in environments):
+        return found
+    parts = outputs["logp"].detach().cpu().split([tokens for _, tokens in environments])
+    for (name, tokens), part in zip(environments, parts, strict=True):
+        if name:
+            merge_sums(found, {name: [-part.sum().item(), float(tokens)]})
+    return found
+
+
+def _environments(assembly: Assembly, indices: Sequence[int]) -> list[tuple[str, int]]:
+    return [(assembly.rows[index].environment, int(assembly.tokens[index])) for index in indices]
 
 
 def accumulate(
@@ -87,7 +121,7 @@ def _in_one_pass(
         leaves = {name: column.detach().requires_grad_() for name, column in outputs.columns.items()}
         loss = objective.loss(assembly.batch(whole, indices, leaves))
         _back(outputs.columns, _gradients(loss, leaves), passes.ranks)
-        step.add(loss, leaves, outputs.correct)
+        step.add(loss, leaves, outputs.correct, _environments(assembly, indices))
     for indices in passes.idle:
         outputs = _read(network, assembly, objective, indices)
         _back(outputs.columns, dict.fromkeys(outputs.columns), passes.ranks)
@@ -114,7 +148,8 @@ def _in_two_passes(
             outputs = _read(network, assembly, objective, indices)
         _back(outputs.columns, gradients, passes.ranks)
     step = Step()
-    step.add(loss, leaves, sum(outputs.correct for outputs in seen[: len(passes.own)]))
+    correct = sum(outputs.correct for outputs in seen[: len(passes.own)])
+    step.add(loss, leaves, correct, _environments(assembly, passes.order))
     told = passes.ranks.gathered(step)  # the same loss, of the tokens of all
     return replace(told[0], correct=sum(one.correct for one in told))
 

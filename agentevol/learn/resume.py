@@ -28,7 +28,7 @@ def fingerprint(config: LearnConfig, start: Checkpoint, rows: Sequence[TrainingS
     digest = sha256(f"{config.model_dump_json()} {start.path.name} {start.version} {seed}".encode())
     for row in rows:
         digest.update(f"{row.trajectory_id} {row.unit} {row.side} {row.weight}".encode())
-        digest.update(row.token_ids.tobytes())
+        digest.update(row.token_ids.tobytes() + row.mask.tobytes())
         digest.update(b"" if row.labels is None else row.labels.tobytes())
     return digest.hexdigest()
 

@@ -28,7 +28,7 @@ from agentevol.learn.distillation import distilled
 from agentevol.learn.distributed import Ranks
 from agentevol.learn.final_scores import final_scores
 from agentevol.learn.fitting import Fitting, NothingToLearn, fit
-from agentevol.learn.frozen import add_anchored, add_old, add_reference
+from agentevol.learn.frozen import add_anchored, add_old, add_reference, bypass_old
 from agentevol.learn.head_names import first_heads
 from agentevol.learn.models import check_packing, positions, precision, vocabulary_size
 from agentevol.learn.network import Network, Reader
@@ -160,9 +160,7 @@ def freeze(
             " another temperature, chat template or model was sampled from; where that is meant, raise"
             " learn.max_logp_gap"
         )
-    if "old_logp" in chosen.needs or training.network.kind == "critic":
-        entropy = add_old(training.network, assembly, limit, ranks)
-        noted |= {} if "entropy" in chosen.needs else {"entropy": entropy}  # else the loss tells it, by step
+    noted |= _freeze_old(training)
     if "ref_logp" in chosen.needs:
         other = None
         if reference is not None and reference != training.start:
@@ -177,6 +175,22 @@ def freeze(
         if given.kept is not None:
             training.kept = np.flatnonzero(given.kept[assembly.sequence]).tolist()
     return noted
+
+
+def _freeze_old(training: Training) -> dict[str, float]:
+    """Compute what the old policy says, or take what the engine recorded and say how far off that is."""
+    noted: dict[str, float] = {}
+    bypass = training.config.old_logprobs == "rollout"
+    if training.network.kind == "critic" or ("old_logp" in training.objective.needs and not bypass):
+        limit = training.config.micro_batch_tokens
+        entropy = add_old(training.network, training.assembly, limit, training.ranks)
+        if "entropy" not in training.objective.needs:  # else the loss tells it, by step
+            noted["entropy"] = entropy
+    if not bypass:
+        return noted
+    mismatch = training.ranks.gathered(_gap(training, of_others=True))[0]
+    bypass_old(training.assembly)
+    return {**noted, "old_mismatch": mismatch}
 
 
 def hold(training: Training, anchor: Anchor, seed: int) -> None:
@@ -225,15 +239,16 @@ def check_vocabulary(rows: Sequence[TrainingSequence], model: PreTrainedModel) -
             )
 
 
-def _gap(training: Training) -> float:
-    """Mean |learner - engine| log-probability of tokens that the start weights sampled; NaN without any.
+def _gap(training: Training, *, of_others: bool = False) -> float:
+    """Mean |learner - engine| log-probability of tokens that the start weights sampled (with `of_others`, or
+    other weights); NaN without any.
 
     Small (rounding) as long as engine and learner compute the same model, at `rollout_temperature`.
     """
     rows, indices, tokens = training.fitting.rows, list[int](), 0
     for index, row in enumerate(rows):
         own = row.policy_version == training.start.version
-        if own and tokens < GAP_TOKENS and np.isfinite(row.rollout_logp[row.mask]).any():
+        if (own or of_others) and tokens < GAP_TOKENS and np.isfinite(row.rollout_logp[row.mask]).any():
             indices.append(index)
             tokens += len(row.token_ids)
     if not indices:

@@ -19,9 +19,12 @@ def remarks(metrics: Mapping[str, float]) -> Iterator[str]:
     if math.isfinite(gap):
         warning = "warning, " if gap > GAP else ""
         yield f"{warning}engine and learner differ by {gap:.1g} in log-probability"
-    rows, worth = metrics.get("rows", 0.0), metrics.get("effective_sample_size", math.inf)
+    rows = metrics.get("rows", 0.0) + metrics.get("rows_dropped_weightless", 0.0)
+    worth = metrics.get("effective_sample_size", math.inf)
     if worth < FEWEST * rows:
         yield f"warning, the weights make {rows:.0f} rows worth {worth:.1f}: few of them decide"
+    if drifted := metrics.get("drift_events", 0.0):
+        yield f"{drifted:.0f} turns did not extend what came before them: their episodes have several rows"
     if metrics.get("importance_ess", 1.0) < ON_POLICY:
         worth = metrics["importance_ess"]
         yield f"warning, importance weights make the tokens worth {worth:.0%} of their number"

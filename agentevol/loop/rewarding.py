@@ -173,7 +173,8 @@ class Rewarding:
     ) -> dict[str, float]:
         """Let the process reward model follow the policy; how well it fits what was counted."""
         counted = self._count_values(iteration, policy, explored)
-        labelled = valued(explored, *(one.values for one in counted.values()))
+        values_of = (one.values for one in counted.values())
+        labelled = valued(explored, *values_of, kind=self.config.select.rows)
         start, model = self._folder.process(iteration - 1), self._folder.process(iteration)
         names = list(self.config.process.model_heads)
         self._learn(iteration, "learn values", self.config.process_learn, start, model, labelled, names)

@@ -6,7 +6,7 @@ first).
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import Literal
 
@@ -20,14 +20,19 @@ def scored(trajectories: Iterable[Trajectory]) -> list[Trajectory]:
     return [t for t in trajectories if t.total_reward is not None and t.turns]
 
 
-def at_least(trajectories: Iterable[Trajectory], threshold: float) -> list[Trajectory]:
-    """Those whose return is at least `threshold` (rejection-sampling fine-tuning)."""
-    return [t for t in scored(trajectories) if (t.total_reward or 0.0) >= threshold]
+def at_least(
+    trajectories: Iterable[Trajectory], threshold: float, by_environment: Mapping[str, float] | None = None
+) -> list[Trajectory]:
+    """Those whose return is at least `threshold`, or that of their environment (rejection-sampling
+    fine-tuning).
+    """
+    own = by_environment or {}
+    return [t for t in scored(trajectories) if (t.total_reward or 0.0) >= own.get(t.env, threshold)]
 
 
 def top_ratio(trajectories: Iterable[Trajectory], ratio: float) -> list[Trajectory]:
-    """The share `ratio` with the highest returns, at least one; ties go to fewer turns, then to the smaller
-    id.
+    """The share `ratio` with the highest returns, at least one; ties go to fewer turns, then to fewer
+    refused actions, then to the smaller id.
     """
     candidates = scored(trajectories)
     count = max(1, round(ratio * len(candidates)))
@@ -49,10 +54,10 @@ def accepted(trajectories: Iterable[Trajectory], scale: float, seed: int) -> lis
 
 def distinct(trajectories: Iterable[Trajectory]) -> list[Trajectory]:
     """Without those that repeat the actions of an earlier one of the same task."""
-    seen: set[tuple[str, tuple[str, ...]]] = set()
+    seen: set[tuple[str, str, tuple[str, ...]]] = set()
     kept: list[Trajectory] = []
     for t in trajectories:
-        key = (t.task_id, tuple(turn.action for turn in t.turns))
+        key = (t.env, t.task_id, tuple(turn.action for turn in t.turns))
         if key not in seen:
             seen.add(key)
             kept.append(t)
@@ -60,11 +65,13 @@ def distinct(trajectories: Iterable[Trajectory]) -> list[Trajectory]:
 
 
 def at_most_per_task(trajectories: Iterable[Trajectory], count: int) -> list[Trajectory]:
-    """At most `count` of every task: higher return first, then fewer turns, then the smaller id."""
-    by_task: dict[str, list[Trajectory]] = defaultdict(list)
+    """At most `count` of every task: higher return first, then fewer turns, then fewer actions that the world
+    could not carry out, then the smaller id.
+    """
+    by_task: dict[tuple[str, str], list[Trajectory]] = defaultdict(list)
     candidates = list(trajectories)
     for t in candidates:
-        by_task[t.task_id].append(t)
+        by_task[t.env, t.task_id].append(t)
     chosen = {t.id for group in by_task.values() for t in sorted(group, key=_preference)[:count]}
     return [t for t in candidates if t.id in chosen]
 
@@ -98,7 +105,7 @@ def select(trajectories: Sequence[Trajectory], config: SelectConfig, seed: int) 
         case "succeeded":
             chosen = [t for t in scored(candidates) if t.succeeded()]
         case "threshold":
-            chosen = at_least(candidates, config.threshold)
+            chosen = at_least(candidates, config.threshold, config.thresholds)
         case "top_k_ratio":
             chosen = top_ratio(candidates, config.ratio)
         case "best_of":
@@ -151,5 +158,6 @@ def _oldest(trajectory: Trajectory, newest: int) -> int:
     return min(versions, default=newest)
 
 
-def _preference(trajectory: Trajectory) -> tuple[float, int, str]:
-    return (-(trajectory.total_reward or 0.0), len(trajectory.turns), trajectory.id)
+def _preference(trajectory: Trajectory) -> tuple[float, int, int, str]:
+    refused = sum(bool(turn.info.get("invalid_action", False)) for turn in trajectory.turns)
+    return (-(trajectory.total_reward or 0.0), len(trajectory.turns), refused, trajectory.id)

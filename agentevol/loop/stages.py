@@ -100,7 +100,7 @@ class Stages:
         if self._folder.summary(iteration) is not None:
             return []
         rows = self._rows(iteration, explored)
-        learnt = {row.trajectory_id for row in rows}
+        learnt = {row.trajectory_id for row in rows if row.weight > 0 and row.mask.any()}
         chosen = [trajectory for trajectory in explored if trajectory.id in learnt]
         figures = selection_figures(explored, chosen, self._episodes.solved_before(iteration))
         self._progress.say(f"iteration {iteration}: {sentence(figures)}")

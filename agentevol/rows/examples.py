@@ -3,16 +3,16 @@
 Every row keeps the id of its episode, so that what a checkpoint has learnt from is always answerable.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import inf, nan
-from typing import Literal
 
 import numpy as np
 
 from agentevol.config.run import RunConfig, TrainConfig
-from agentevol.config.sections import PairsConfig
-from agentevol.learn.algorithms.contract import Objective
+from agentevol.config.sections import PairsConfig, RowKind, SelectConfig
+from agentevol.learn.algorithms.contract import Floats, Objective
+from agentevol.learn.algorithms.weights import members
 from agentevol.learn.batches import sequences
 from agentevol.learn.fitting import NothingToLearn
 from agentevol.learn.rewards.continuations import StateValue
@@ -37,19 +37,20 @@ def rows_of(
 
     Raises `NothingToLearn` where these make no pair, and for values of single turns, which nobody counted.
     """
+    kind = config.select.rows
     match objective.algorithm.data:
         case "groups":
-            rows = grouped(trajectories, objective)
+            rows = grouped(trajectories, objective, kind)
             if objective.options.get("length_target"):
                 rows = with_answers(rows, trajectories, resolve(config.base).path)
             return rows
         case "pairs":
-            return with_rows_beside(paired(_pairs(trajectories, config.pairs, seed)), objective)
+            return with_rows_beside(paired(_pairs(trajectories, config.pairs, seed), kind), objective)
         case "labels":
             given = labels(trajectories, truncated_is_loss=config.pairs.truncated_is_loss)
-            return with_rows_beside(labelled(given), objective)
+            return with_rows_beside(labelled(given, kind), objective)
         case "episodes":
-            return imitated(trajectories, objective, config.select.turns)
+            return imitated(trajectories, objective, config.select)
         case "steps":
             raise NothingToLearn("labels of single turns come from continuations: `process.*` of a run")
 
@@ -76,34 +77,52 @@ def facts(trajectory: Trajectory) -> EpisodeFacts:
     )
 
 
-def grouped(trajectories: Sequence[Trajectory], objective: Objective) -> list[TrainingSequence]:
+def grouped(
+    trajectories: Sequence[Trajectory], objective: Objective, kind: RowKind = "fork"
+) -> list[TrainingSequence]:
     """Whole episodes with their rewards, for algorithms that compare the samples of a task: these are a unit.
 
-    Groups that the algorithm leaves out have weight 0.
+    Groups that the algorithm leaves out have weight 0. Where a turn has no token to learn, its reward has no
+    place: nothing of such an episode is learnt, and the learner counts its rows as empty.
     """
     rows: list[TrainingSequence] = []
     for trajectory, weight in zip(trajectories, _weights(trajectories, objective), strict=True):
         episode = facts(trajectory)
-        rows += [replace(row, unit=episode.group, episode=episode) for row in sequences(trajectory, weight)]
+        own = sequences(trajectory, weight, kind=kind)
+        if len({turn for row in own for turn, _ in last_tokens(row)}) < len(trajectory.turns):
+            own = [replace(row, mask=np.zeros_like(row.mask)) for row in own]
+        rows += [replace(row, unit=episode.group, episode=episode) for row in own]
     return rows
 
 
 def imitated(
-    trajectories: Sequence[Trajectory], objective: Objective, turns: Literal["all", "valid", "fresh"]
+    trajectories: Sequence[Trajectory], objective: Objective, config: SelectConfig
 ) -> list[TrainingSequence]:
-    """Selected episodes with the weights of the algorithm, of which `turns` are learnt."""
+    """Selected episodes with the weights of the algorithm, of which `config.turns` are learnt."""
+    weights = _weights(trajectories, objective, config.thresholds)
     return [
         row
-        for trajectory, weight in zip(trajectories, _weights(trajectories, objective), strict=True)
-        for row in sequences(trajectory, weight, learnt_turns(trajectory, turns))
+        for trajectory, weight in zip(trajectories, weights, strict=True)
+        for row in sequences(trajectory, weight, learnt_turns(trajectory, config.turns), config.rows)
     ]
 
 
-def _weights(trajectories: Sequence[Trajectory], objective: Objective) -> list[float]:
+def _weights(
+    trajectories: Sequence[Trajectory], objective: Objective, thresholds: Mapping[str, float] | None = None
+) -> list[float]:
+    """By the algorithm's rule, in each environment with its own threshold where there is one."""
     if objective.weigh is None:
         return [1.0] * len(trajectories)
-    returns = [trajectory.total_reward or 0.0 for trajectory in trajectories]
-    return objective.weigh(returns, [group_of(trajectory) for trajectory in trajectories]).tolist()
+    weigh: Callable[..., Floats] = objective.weigh
+    weights = np.ones(len(trajectories))
+    for own in members([trajectory.env for trajectory in trajectories]):
+        found = [trajectories[index] for index in own]
+        threshold = (thresholds or {}).get(found[0].env)
+        has_one = threshold is not None and "threshold" in objective.options
+        returns = [t.total_reward or 0.0 for t in found]
+        special = {"threshold": threshold} if has_one else {}
+        weights[own] = weigh(returns, [group_of(t) for t in found], **special)
+    return weights.tolist()
 
 
 def _pairs(trajectories: Sequence[Trajectory], config: PairsConfig, seed: int) -> tuple[Pair, ...]:
@@ -130,7 +149,7 @@ def _bands(config: PairsConfig) -> Bands:
     return Bands(outcome=config.outcome_gap, invalid=inf, turns=inf, tokens=inf)
 
 
-def paired(pairs: Sequence[Pair]) -> list[TrainingSequence]:
+def paired(pairs: Sequence[Pair], kind: RowKind = "fork") -> list[TrainingSequence]:
     """Both sides of every pair; turns that they share are not learnt."""
     rows: list[TrainingSequence] = []
     for number, pair in enumerate(pairs):
@@ -138,21 +157,23 @@ def paired(pairs: Sequence[Pair]) -> list[TrainingSequence]:
             learnt = [turn >= pair.shared_turns for turn in range(len(trajectory.turns))]
             rows += [
                 replace(row, unit=f"pair {number}", side=side, margin=pair.margin, episode=facts(trajectory))
-                for row in sequences(trajectory, 1.0, learnt)
+                for row in sequences(trajectory, 1.0, learnt, kind)
             ]
     return rows
 
 
-def labelled(labels: Sequence[Label]) -> list[TrainingSequence]:
+def labelled(labels: Sequence[Label], kind: RowKind = "fork") -> list[TrainingSequence]:
     """Episodes that are desirable or not."""
     return [
         replace(row, side=1 if label.desirable else -1, episode=facts(label.trajectory))
         for label in labels
-        for row in sequences(label.trajectory, label.weight)
+        for row in sequences(label.trajectory, label.weight, kind=kind)
     ]
 
 
-def valued(trajectories: Sequence[Trajectory], *values: StateValues) -> list[TrainingSequence]:
+def valued(
+    trajectories: Sequence[Trajectory], *values: StateValues, kind: RowKind = "fork"
+) -> list[TrainingSequence]:
     """Rows of the episodes with counted states: learnt is the last token of every turn that led to one.
 
     `values` are those of each head; where one of them has no value of a state, it has no label there.
@@ -161,7 +182,7 @@ def valued(trajectories: Sequence[Trajectory], *values: StateValues) -> list[Tra
         _with_labels(row, [by_episode.get(trajectory.id, {}) for by_episode in values])
         for trajectory in trajectories
         if any(trajectory.id in by_episode for by_episode in values)
-        for row in sequences(trajectory, 1.0)
+        for row in sequences(trajectory, 1.0, kind=kind)
     ]
     return [row for row in rows if row.mask.any()]
 

@@ -79,9 +79,9 @@ def retained_rows(
     scripted = [t for t in episodes if all(turn.sample is None for turn in t.turns)]
     played = [t for t in episodes if any(turn.sample is not None for turn in t.turns)]
     if objective.algorithm.data == "episodes":
-        rows = imitated(played, objective, config.select.turns)
+        rows = imitated(played, objective, config.select)
     else:
-        rows = [row for t in played for row in sequences(t, 1.0)]
+        rows = [row for t in played for row in sequences(t, 1.0, kind=config.select.rows)]
     if scripted:
         renderer = ChatRenderer(load_tokenizer(base.path))
         rows += [demonstration(t, renderer, 1.0) for t in scripted]

@@ -212,7 +212,7 @@ def switched_on(switch: Switch, defaults: dict[str, Any], types: dict[str, Any])
     ("name", "options", "message"),
     [
         ("sftt", {}, "no algorithm named 'sftt'; there are: "),
-        ("sft", {"dtf": True}, "no option 'dtf'; there are: dft"),
+        ("sft", {"dtf": True}, "no option 'dtf'; there are: aggregation, dft"),
         ("sft", {"dft": "False"}, "option 'dft' of sft cannot be 'False'"),
     ],
 )

@@ -7,12 +7,14 @@ import pytest
 import torch
 
 from agentevol.config.run import TrainConfig, load
+from agentevol.config.sections import SelectConfig
 from agentevol.learn.algorithms import objective
 from agentevol.learn.algorithms.contract import Batch
 from agentevol.learn.assembly import Assembly
 from agentevol.learn.fitting import NothingToLearn, fit
 from agentevol.rows.examples import facts, grouped, imitated, labelled, paired, rows_of
 from agentevol.rows.pairing import Label, Pair
+from agentevol.train import kept_figures
 from agentgym_store.records import Sample, Terminated, Trajectory, Truncated, Turn
 
 
@@ -74,12 +76,15 @@ def test_labels_are_sides_with_weights():
     assert [(row.side, row.weight) for row in rows] == [(1, 2.0), (-1, 1.0)]
 
 
+ALL = SelectConfig(turns="all")
+
+
 def test_what_is_imitated_has_the_weights_of_the_algorithm():
     episodes = [episode("a", [0.25]), episode("b", [1.0])]
-    assert [row.weight for row in imitated(episodes, objective("agentevol"), "all")] == [0.25, 1.0]
-    assert [row.weight for row in imitated(episodes, objective("sft"), "all")] == [1.0, 1.0]
+    assert [row.weight for row in imitated(episodes, objective("agentevol"), ALL)] == [0.25, 1.0]
+    assert [row.weight for row in imitated(episodes, objective("sft"), ALL)] == [1.0, 1.0]
     binary = objective("filtered_bc", {"threshold": 0.5})
-    assert [row.weight for row in imitated(episodes, binary, "all")] == [0.0, 1.0]
+    assert [row.weight for row in imitated(episodes, binary, ALL)] == [0.0, 1.0]
 
 
 def test_the_algorithm_decides_what_rows_are_made_of_and_their_order_does_not_matter():
@@ -142,3 +147,75 @@ def test_groups_that_the_algorithm_drops_are_not_learnt():
     assert batch_for("adpo").totals.units == 2
     dropped = batch_for("adpo", drop_all_failed=True)
     assert (dropped.totals.units, dropped.totals.sequences) == (1, 3)
+
+
+def test_thresholds_are_those_of_the_environment():
+    low = episode("a", [0.5])
+    other = episode("b", [0.5]).model_copy(update={"env": "chat"})
+    config = SelectConfig(rule="all", turns="all", thresholds={"chat": 0.5})
+    assert [row.weight for row in imitated([low, other], objective("filtered_bc"), config)] == [0.0, 1.0]
+    assert [row.weight for row in imitated([low, other], objective("filtered_bc"), ALL)] == [0.0, 0.0]
+
+
+def forced(trajectory: Trajectory, turn: int, *mask: int) -> Trajectory:
+    """The episode with a loss mask in this turn."""
+    turns = list(trajectory.turns)
+    sample = turns[turn].sample.model_copy(update={"loss_mask": mask})
+    turns[turn] = turns[turn].model_copy(update={"sample": sample})
+    return trajectory.model_copy(update={"turns": tuple(turns)})
+
+
+def test_an_episode_with_a_turn_of_which_nothing_may_be_learnt_has_no_place_for_its_reward():
+    kept = forced(episode("a", [0.0, 1.0]), 1, 0, 1)
+    lost = forced(episode("b", [0.0, 1.0]), 0, 0, 0)
+    rows = grouped([kept, lost], objective("grpo"))
+    assert [int(row.mask.sum()) for row in rows] == [3, 0]
+    fitting = fit(rows, 100)
+    assert (len(fitting.rows), fitting.dropped_empty) == (1, 1)
+    assert Assembly(fitting.rows).rollouts().returns.tolist() == [1.0]
+    # what is imitated has no rewards to place
+    assert [int(row.mask.sum()) for row in imitated([lost], objective("sft"), ALL)] == [2]
+
+
+@pytest.mark.parametrize("name", ["sft", "grpo", "dpo", "kto"])
+def test_every_kind_of_algorithm_takes_a_row_for_every_turn(name: str):
+    both = [episode("a", [0.0, 1.0]), episode("b", [0.0, 0.0, 0.0])]
+    chosen = objective(name)
+    shared = ["select.rule=all", f"algorithm={name}", "select.turns=all"]
+    whole = rows_of(both, chosen, load(None, shared, TrainConfig), seed=0)
+    each = rows_of(both, chosen, load(None, [*shared, "select.rows=per_step"], TrainConfig), seed=0)
+    assert (len(whole), len(each)) == (2, 5)
+    one, other = Assembly(whole), Assembly(each)
+    assert one.weight.tolist() == other.weight.tolist()  # an episode counts once, whatever its rows
+    totals = [assembly.optimiser_batch(range(len(assembly.rows))).totals for assembly in (one, other)]
+    assert totals[0].sequences == totals[1].sequences == 2
+    assert totals[0].tokens == totals[1].tokens == 10
+
+
+def test_what_is_kept_is_told_by_environment_and_what_weighs_nothing_is_not_kept():
+    guess = [episode("a", [1.0]), episode("b", [0.0]), episode("c", [0.0], task="u")]
+    chat = [t.model_copy(update={"id": f"chat {t.id}", "env": "chat"}) for t in guess[:1]]
+    everything = SelectConfig(rule="all", turns="all")
+    rows = imitated([*guess, *chat], objective("filtered_bc"), everything)
+    assert kept_figures([*guess, *chat], rows) == {
+        "keep_rate_chat": 1.0, "tasks_solved_chat": 1.0, "tasks_never_solved_chat": 0.0,
+        "distinct_ratio_chat": 1.0, "keep_rate_guess": pytest.approx(1 / 3), "tasks_solved_guess": 1.0,
+        "tasks_never_solved_guess": 1.0, "distinct_ratio_guess": 1.0,
+    }  # fmt: skip
+
+
+def test_filtered_cloning_of_episodes_that_were_all_kept_is_fine_tuning():
+    won = [episode("a", [1.0]), episode("b", [1.0], task="u"), episode("c", [0.0, 1.0])]
+    filtered, tuned = (imitated(won, objective(name), ALL) for name in ("filtered_bc", "sft"))
+    assert [row.weight for row in filtered] == [row.weight for row in tuned] == [1.0, 1.0, 1.0]
+
+
+def test_returns_of_0_leave_weighted_cloning_nothing_to_learn_and_are_counted():
+    rows = imitated([episode("a", [0.0]), episode("b", [0.0])], objective("weighted_bc"), ALL)
+    fitting = fit(rows, 100)
+    assert (fitting.rows, fitting.dropped_weightless) == ((), 2)
+
+
+def test_success_is_what_was_earned_and_not_how_the_episode_ended():
+    assert episode("a", [1.0], cut=True).succeeded()
+    assert not episode("a", [0.5]).succeeded()

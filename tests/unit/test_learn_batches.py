@@ -78,6 +78,67 @@ def test_a_prompt_shorter_than_what_was_said_begins_a_new_row():
     assert second.mask.tolist() == [False] * 4 + [True]
 
 
+# turn 1 extends turn 0, turn 2 was sampled after a template had rewritten turn 0
+DRIFTED = (*JOINED, sample((5, 6, 7, 1, 3, 4, 8, 2, 3), (8,), (-1.0,)))
+
+
+def shape(rows: list[TrainingSequence]) -> list[tuple[list[int], list[int]]]:
+    """Of each row its token ids, and those of them that are learnt."""
+    return [(row.token_ids.tolist(), row.token_ids[row.mask].tolist()) for row in rows]
+
+
+def test_a_row_for_every_turn_holds_all_that_the_engine_read_and_learns_one_turn():
+    rows = sequences(episode(*DRIFTED), 1.0, kind="per_step")
+    assert shape(rows) == [
+        ([5, 6, 7, 8, 9], [8, 9]),
+        ([5, 6, 7, 8, 9, 3, 4, 8, 2], [8, 2]),
+        ([5, 6, 7, 1, 3, 4, 8, 2, 3, 8], [8]),
+    ]
+    assert [row.turn[row.mask].tolist() for row in rows] == [[0, 0], [1, 1], [2]]
+    # turns that are not to be learnt are no rows
+    assert shape(sequences(episode(*DRIFTED), 1.0, [False, True, False], "per_step")) == shape(rows)[1:2]
+
+
+def test_a_prompt_that_does_not_extend_what_came_before_is_counted_or_refused():
+    rows = sequences(episode(*DRIFTED), 1.0)
+    assert shape(rows) == [
+        ([5, 6, 7, 8, 9, 3, 4, 8, 2], [8, 9, 8, 2]),
+        ([5, 6, 7, 1, 3, 4, 8, 2, 3, 8], [8]),
+    ]
+    assert [row.drift_events for row in rows] == [1, 1]  # of the episode, not of the row
+    assert [row.drift_events for row in sequences(episode(*DRIFTED), 1.0, kind="per_step")] == [1, 1, 1]
+    assert [row.drift_events for row in sequences(episode(*JOINED), 1.0, kind="per_step")] == [0, 0]
+    assert shape(sequences(episode(*JOINED), 1.0, kind="append_only")) == shape(
+        sequences(episode(*JOINED), 1.0)
+    )
+    with pytest.raises(ConfigError, match=r"episode e1: the prompt of turn 2 does not extend.*'fork'"):
+        sequences(episode(*DRIFTED), 1.0, kind="append_only")
+
+
+def masked(said: Sample, *bits: int) -> Sample:
+    return said.model_copy(update={"loss_mask": bits})
+
+
+def test_tokens_that_were_forced_are_context():
+    (row,) = sequences(episode(masked(JOINED[0], 0, 1), JOINED[1]), 1.0)
+    assert shape([row]) == [([5, 6, 7, 8, 9, 3, 4, 8, 2], [9, 8, 2])]
+    assert row.turn.tolist() == [-1, -1, -1, -1, 0, -1, -1, 1, 1]
+    assert np.isnan(row.rollout_logp[3])
+    # a turn that is not to be learnt stays so whatever its mask allows
+    (row,) = sequences(episode(masked(JOINED[0], 1, 1), JOINED[1]), 1.0, [False, True])
+    assert row.mask.tolist() == [False] * 7 + [True, True]
+
+
+def test_a_row_of_which_nothing_may_be_learnt_is_there_to_be_counted():
+    rows = sequences(episode(masked(JOINED[0], 0, 0), JOINED[1]), 1.0, kind="per_step")
+    assert [int(row.mask.sum()) for row in rows] == [0, 2]
+
+
+def test_rows_know_their_environment():
+    assert [row.environment for row in sequences(episode(*JOINED), 1.0)] == ["x"]
+    assert demonstration(episode(None), Letters(), 1.0).environment == "x"
+
+
 @pytest.mark.parametrize(
     ("trajectory", "reason"),
     [

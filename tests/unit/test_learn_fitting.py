@@ -75,3 +75,50 @@ def test_only_reasons_that_dropped_rows_are_told():
         "1 of weight 0, 1 above 8 tokens (learn.micro_batch_tokens, the model's positions)"
     )
     assert fit([], 8).reasons(8) == "none was given"
+
+
+def turns(*lengths: int, name: str = "e") -> TrainingSequence:
+    """Of every turn one token that was read and so many that were said."""
+    turn = np.concatenate([[-1] + [number] * length for number, length in enumerate(lengths)]).astype(
+        np.int32
+    )
+    logp = np.where(turn >= 0, -1.0, np.nan).astype(np.float32)
+    ids = np.arange(len(turn), dtype=np.int32)
+    return TrainingSequence(ids, turn >= 0, logp, 1.0, name, policy_version=3, turn=turn)
+
+
+def test_a_row_that_is_too_long_can_lose_its_first_turns():
+    long, short = turns(2, 3, 1), turns(2, 3)  # 9 and 7 tokens
+    fitting = fit([long, short], 7, "cut_left_turns")
+    cut, whole = fitting.rows
+    assert cut.token_ids.tolist() == [3, 4, 5, 6, 7, 8]  # without the first turn, of 3 tokens
+    assert cut.mask.tolist() == [False, True, True, True, False, True]
+    assert cut.turn.tolist() == [-1, 1, 1, 1, -1, 2]
+    # the engine has read all of it: what it said of these tokens is not comparable
+    assert np.isnan(cut.rollout_logp).all()
+    assert cut.policy_version is None
+    assert whole is short
+    assert (fitting.cut_left, fitting.dropped_overflow) == (1, 0)
+    assert fit([long], 5, "cut_left_turns").rows[0].token_ids.tolist() == [
+        7,
+        8,
+    ]  # of two first turns, if need be
+
+
+def test_a_last_turn_that_is_too_long_is_dropped_and_counted_whatever_is_cut():
+    fitting = fit([turns(2, 3), turns(2)], 3, "cut_left_turns")
+    assert [len(row.token_ids) for row in fitting.rows] == [3]
+    assert (fitting.cut_left, fitting.dropped_overflow) == (0, 1)
+    assert (fit([turns(2, 3)], 4).cut_left, fit([turns(2, 3)], 4).dropped_overflow) == (
+        0,
+        1,
+    )  # the default drops
+
+
+def test_drift_is_counted_once_for_an_episode_whatever_became_of_its_rows():
+    rows = [
+        replace(turns(1, name=name), drift_events=events) for name, events in (("a", 2), ("a", 2), ("b", 1))
+    ]
+    rows[0] = replace(rows[0], mask=np.zeros(2, dtype=np.bool_))
+    fitting = fit([*rows, turns(1, name="c")], 8)
+    assert (fitting.drift_events, fitting.dropped_empty) == (3, 1)

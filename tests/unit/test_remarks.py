@@ -23,6 +23,14 @@ def test_a_calm_update_says_how_exact_it_was_and_nothing_else():
     [
         ({"logp_gap": 0.03}, "warning, engine and learner differ by 0.03 in log-probability"),
         ({"effective_sample_size": 9.0}, "warning, the weights make 100 rows worth 9.0: few of them decide"),
+        (
+            {"effective_sample_size": 20.0, "rows_dropped_weightless": 110.0},
+            "warning, the weights make 210 rows worth 20.0: few of them decide",
+        ),
+        (
+            {"drift_events": 3.0},
+            "3 turns did not extend what came before them: their episodes have several rows",
+        ),
         ({"importance_ess": 0.8}, "warning, importance weights make the tokens worth 80% of their number"),
         ({"recurrence": 0.0}, "no state was met twice: comparing turns of the same state adds nothing here"),
     ],

@@ -7,10 +7,11 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, 
 from transformers import PreTrainedTokenizerFast
 
 from agentevol.errors import ConfigError
+from agentevol.learn.batches import sequences
 from agentevol.protocols import Conversation, Message
 from agentevol.rendering import ChatRenderer, load_tokenizer
 from agentgym_envs.core import Observation
-from agentgym_store.records import Sample
+from agentgym_store.records import Sample, Terminated, Trajectory, Turn
 
 STARTER = (
     "{% for message in messages %}{{ message.content }}"
@@ -85,6 +86,14 @@ def spoken(prompt_ids: list[int], token_ids: list[int]) -> Sample:
     )
 
 
+def episode_of(turns: list[Turn]) -> Trajectory:
+    return Trajectory(
+        id="e", run="r", iteration=1, purpose="explore", env="x", env_version="1", data_version="1",
+        task_id="t", split="train", instruction="", seed=0, attempt=0, policy="p", initial_observation="",
+        turns=tuple(turns), ending=Terminated(), started_at="2026-01-01T00:00:00Z", wall_s=0.0,
+    )  # fmt: skip
+
+
 @families
 @settings(max_examples=40, deadline=None)
 @given(first=observations, exchanges=st.lists(st.tuples(actions, observations), min_size=1, max_size=3))
@@ -120,6 +129,25 @@ def test_that_property_would_notice_encoding_anew():
     tokenizer = TOKENIZERS["chatml"]
     letters = [tokenizer.convert_tokens_to_ids(letter) for letter in "table"]
     assert tokenizer.encode(tokenizer.decode(letters), add_special_tokens=False) != letters
+
+
+@families
+def test_what_is_learnt_of_an_episode_reads_as_what_was_said_in_it(family):
+    renderer = ChatRenderer(TOKENIZERS[family])
+    said = ["go to table 1", "mug"]
+    conversation, turns = Conversation("c", [Message("user", "you see a mug 1")]), []
+    for action in said:
+        prompt_ids = renderer.conversation_ids(conversation)
+        sample = spoken(prompt_ids, renderer.action_ids(action))
+        turns.append(Turn(action=action, observation="you see", reward=0.0, sample=sample))
+        conversation.messages += [Message("assistant", action), Message("user", "you see")]
+        conversation.samples.append(sample)
+    for kind, counts in (("append_only", [2]), ("per_step", [1, 1])):
+        rows = sequences(episode_of(turns), 1.0, kind=kind)
+        learnt = [renderer.tokenizer.decode(row.token_ids[row.mask].tolist()) for row in rows]
+        assert [text.count(ENDS[family]) for text in learnt] == counts
+        texts = [part.strip() for text in learnt for part in text.split(ENDS[family])]
+        assert [text for text in texts if text] == said
 
 
 @families

@@ -106,6 +106,22 @@ def test_a_task_gives_at_most_so_many_episodes_shorter_ones_first():
     assert names(at_most_per_task(found, 2)) == ["b", "c"]
 
 
+def test_of_equally_short_ones_those_come_first_whose_actions_the_world_could_carry_out():
+    refused = episode("a", 1.0, actions="ab")
+    turns = (refused.turns[0].model_copy(update={"info": {"invalid_action": True}}), refused.turns[1])
+    found = [refused.model_copy(update={"turns": turns}), episode("b", 1.0, actions="cd")]
+    assert names(at_most_per_task(found, 1)) == ["b"]
+    assert names(at_most_per_task([refused, found[1]], 1)) == ["a"]
+
+
+def test_an_environment_can_have_a_threshold_of_its_own_and_tasks_of_the_same_name():
+    one, other = episode("a", 0.5), episode("b", 0.5).model_copy(update={"env": "chat"})
+    config = SelectConfig(rule="threshold", threshold=0.9, thresholds={"chat": 0.5})
+    assert names(select([one, other], config, seed=0)) == ["b"]
+    both = SelectConfig(rule="threshold", threshold=0.5, per_task=1)
+    assert names(select([one, other], both, seed=0)) == ["a", "b"]  # equal actions, equal task, another world
+
+
 def test_long_episodes_are_left_out_when_asked():
     found = [episode("a", 1.0, actions="abcd"), episode("b", 1.0, actions="ab")]
     assert names(select(found, SelectConfig(max_turns=3), seed=0)) == ["b"]

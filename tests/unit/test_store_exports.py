@@ -90,6 +90,16 @@ def test_the_acknowledgement_of_an_opening_is_not_learnt():
     assert "meta" not in row
 
 
+def test_a_turn_of_which_nothing_may_be_learnt_is_marked_so():
+    def masked(*mask: int) -> Turn:
+        ids = {"prompt_ids": (1,), "token_ids": (2, 3), "logprobs": (-1.0, -1.0)}
+        said = Sample(text="ok", **ids, policy_version=0, loss_mask=mask)
+        return Turn(action="ok", observation="", reward=0.0, sample=said)
+
+    row = next(agent_traj([EPISODE.model_copy(update={"turns": (masked(0, 0), masked(0, 1))})]))
+    assert [said["loss"] for said in row["conversations"][1::2]] == [False, True]
+
+
 def test_rows_are_numbered_for_each_environment():
     others = [EPISODE.model_copy(update={"env": "webshop"}), EPISODE]
     assert [row["item_id"] for row in agent_traj([EPISODE, *others])] == [

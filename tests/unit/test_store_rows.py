@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from agentgym_store.arrow import SCHEMA
@@ -127,6 +127,9 @@ def samples(draw) -> Sample:
         logprobs=tuple(logprobs),
         policy_version=draw(st.integers(0, 2**40)),
         finish_reason=draw(st.sampled_from(["stop", "length", "abort"])),
+        loss_mask=draw(
+            st.none() | st.lists(st.sampled_from([0, 1]), min_size=len(token_ids), max_size=len(token_ids))
+        ),
     )
 
 
@@ -188,6 +191,34 @@ def test_what_is_read_back_has_the_records_own_types():
     assert (type(episode.turns), type(read.prompt_ids), type(read.token_ids)) == (tuple, tuple, tuple)
     assert type(read.logprobs[0]) is float
     assert Trajectory.model_validate_json(episode.model_dump_json()) == episode
+
+
+def test_a_loss_mask_is_kept_where_it_is_given_and_absent_where_it_is_not():
+    given = sample((1,), (2, 3)).model_copy(update={"loss_mask": (0, 1)})
+    none = sample((1,), (2, 3))
+    forced = [Turn(action="", observation="", reward=0.0, sample=said) for said in (none, given, none)]
+    read = from_batch(to_batch([with_turns(*forced)]))[0]
+    assert [turn.sample.loss_mask for turn in read.turns] == [None, (0, 1), None]
+    assert type(read.turns[1].sample.loss_mask) is tuple
+
+
+@pytest.mark.parametrize(
+    ("mask", "message"), [((1,), "2 token ids but a loss_mask of 1"), ((1, 2), "Input should be 0 or 1")]
+)
+def test_a_loss_mask_has_0_or_1_for_every_token(mask, message):
+    with pytest.raises(ValueError, match=message):
+        Sample(text="", prompt_ids=(), token_ids=(1, 2), logprobs=(-1, -1), policy_version=0, loss_mask=mask)
+
+
+@settings(max_examples=50, deadline=None)
+@given(episodes)
+def test_written_read_and_written_again_is_the_same_to_the_byte(episode):
+    samples = [turn.sample for turn in episode.turns if turn.sample is not None]
+    numbers = [episode.wall_s, *(turn.reward for turn in episode.turns)]
+    numbers += [logprob for said in samples for logprob in said.logprobs]
+    assume(all(math.isfinite(number) for number in numbers))  # the export refuses others: JSON has none
+    text = episode.model_dump_json()
+    assert Trajectory.model_validate_json(text).model_dump_json() == text
 
 
 def test_a_log_probability_that_is_not_a_number_stays_so():

@@ -39,6 +39,12 @@ SAMPLE = pa.struct(
         _field("logprobs", _list_of(pa.float64()), "Natural log-probability of each sampled id."),
         _field("policy_version", pa.int64(), "Version of the weights that sampled."),
         _field("finish_reason", pa.string(), "stop, length or abort."),
+        _field(
+            "loss_mask",
+            _list_of(pa.int8()),
+            "Of each sampled id, 1 where it may be learnt; null: all.",
+            nullable=True,
+        ),
     ]
 )
 
@@ -93,3 +99,16 @@ SCHEMA = pa.schema(
 
 EPISODE_COLUMNS: tuple[str, ...] = tuple(name for name in SCHEMA.names if name != "turns")
 """Every column but the nested one: what `Store.scan` gives."""
+
+
+def _before_loss_masks(schema: Any) -> Any:
+    """The schema of tables that were made before samples had a `loss_mask`."""
+    sample = pa.struct([field for field in SAMPLE if field.name != "loss_mask"])
+    turn = pa.struct([field.with_type(sample) if field.name == "sample" else field for field in TURN])
+    return pa.schema(
+        [field.with_type(_list_of(turn)) if field.name == "turns" else field for field in schema]
+    )
+
+
+OLDER_SCHEMAS: tuple[Any, ...] = (_before_loss_masks(SCHEMA),)
+"""Those of the same format that are read as they are: what they lack is null."""

@@ -24,7 +24,7 @@ from typing import Any
 
 from agentgym_store.errors import StoreError, one_line
 from agentgym_store.files import whole_file, write_lines
-from agentgym_store.records import Trajectory
+from agentgym_store.records import Trajectory, Turn
 
 Row = dict[str, Any]
 
@@ -135,11 +135,17 @@ def _agent_traj_opening(opening: tuple[str, str] | None) -> list[Row]:
 
 def _agent_traj_turns(episode: Trajectory, opened: bool) -> list[Row]:
     return [
-        {"from": "gpt", "loss": True, "value": text}
+        {"from": "gpt", "loss": _is_learnt(episode.turns[place // 2]), "value": text}
         if place % 2
         else {"from": "human", "loss": None, "value": text}
         for place, text in enumerate(_texts(episode, opened))
     ]
+
+
+def _is_learnt(turn: Turn) -> bool:
+    """Whether any token of it is; AgentTraj marks whole turns only."""
+    mask = None if turn.sample is None else turn.sample.loss_mask
+    return mask is None or 1 in mask
 
 
 def _json(row: Row) -> str:

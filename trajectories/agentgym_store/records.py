@@ -23,11 +23,15 @@ class Sample(Record):
     """Natural log-probability of each sampled id under the distribution that it was drawn from."""
     policy_version: int
     finish_reason: Literal["stop", "length", "abort"] = "stop"
+    loss_mask: tuple[Literal[0, 1], ...] | None = None
+    """Of each sampled id, 1 where it may be learnt and 0 where it was forced, not drawn; None is all 1."""
 
     @model_validator(mode="after")
-    def _one_logprob_per_token(self) -> "Sample":
+    def _one_entry_per_token(self) -> "Sample":
         if len(self.token_ids) != len(self.logprobs):
             raise ValueError(f"{len(self.token_ids)} token ids but {len(self.logprobs)} logprobs")
+        if self.loss_mask is not None and len(self.token_ids) != len(self.loss_mask):
+            raise ValueError(f"{len(self.token_ids)} token ids but a loss_mask of {len(self.loss_mask)}")
         return self
 
 

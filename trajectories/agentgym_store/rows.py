@@ -14,7 +14,7 @@ import json
 from array import array
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, chain, pairwise
-from typing import Any
+from typing import Any, Literal
 
 from agentgym_store.arrow import SAMPLE, SCHEMA, TURN, pa
 from agentgym_store.errors import StoreError, one_line
@@ -143,10 +143,21 @@ def _sample_structs(trajectories: Sequence[Trajectory], turns: Sequence[Turn]) -
             _number_lists("d", [sample.logprobs for sample in samples], SAMPLE.field("logprobs").type),
             pa.array([sample.policy_version for sample in samples], pa.int64()),
             pa.array([sample.finish_reason for sample in samples], pa.string()),
+            _loss_masks(samples),
         ],
         fields=list(SAMPLE),
         mask=pa.array([turn.sample is None for turn in turns], pa.bool_()),
     )
+
+
+def _loss_masks(samples: Sequence[Sample]) -> Any:
+    kind = SAMPLE.field("loss_mask").type
+    missing = [sample.loss_mask is None for sample in samples]
+    if all(missing):
+        return pa.nulls(len(samples), kind)
+    values = _numbers("b", chain.from_iterable(sample.loss_mask or () for sample in samples), kind.value_type)
+    offsets = _offsets(len(sample.loss_mask or ()) for sample in samples)
+    return pa.ListArray.from_arrays(offsets, values, type=kind, mask=pa.array(missing, pa.bool_()))
 
 
 def _shared_lengths(turns: Sequence[Turn]) -> Iterator[int]:
@@ -241,6 +252,7 @@ def _read_samples(structs: Any, offsets: Sequence[int]) -> list[Sample | None]:
     logprobs = _read_number_lists("d", structs.field("logprobs"))
     versions = _read_numbers("q", structs.field("policy_version"))
     reasons = structs.field("finish_reason").to_pylist()
+    masks = _read_loss_masks(structs.field("loss_mask"))
     starts = set(offsets)
     samples: list[Sample | None] = []
     seen: Ids = ()
@@ -259,9 +271,17 @@ def _read_samples(structs: Any, offsets: Sequence[int]) -> list[Sample | None]:
             logprobs=logprobs[k],
             policy_version=versions[k],
             finish_reason=reasons[k],
+            loss_mask=masks[k],
         )
         samples.append(sample)
     return samples
+
+
+def _read_loss_masks(lists: Any) -> list[tuple[Literal[0, 1], ...] | None]:
+    if lists.null_count == len(lists):
+        return [None] * len(lists)
+    given = zip(_read_number_lists("b", lists), lists.is_valid().to_pylist(), strict=True)
+    return [mask if is_given else None for mask, is_given in given]
 
 
 def _read_numbers(code: str, numbers: Any) -> list[Any]:

@@ -28,7 +28,16 @@ from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction
 
-from agentgym_store.arrow import EPISODE_COLUMNS, FORMAT, FORMAT_KEY, SCHEMA, dataset, pa, parquet
+from agentgym_store.arrow import (
+    EPISODE_COLUMNS,
+    FORMAT,
+    FORMAT_KEY,
+    OLDER_SCHEMAS,
+    SCHEMA,
+    dataset,
+    pa,
+    parquet,
+)
 from agentgym_store.errors import StoreError, one_line
 from agentgym_store.records import Trajectory
 from agentgym_store.rows import from_batch, to_batch
@@ -97,7 +106,10 @@ class Store:
         return cls(path, create=create)
 
     def version(self) -> int:
-        """The newest version of the table: 0 when it was made, then one more with every append."""
+        """The newest version of the table: 0 when it was made, then one more with every append.
+
+        One more also comes where a table of an older schema is appended to for the first time.
+        """
         with self._errors("read"):
             self._table.update_incremental()
             return self._table.version()
@@ -126,6 +138,7 @@ class Store:
         done = self.committed(**commit)
         if done is not None:
             return done
+        self._renew_schema()
         file = self.path / f"{self.version() + 1:020d}-{uuid4().hex}.parquet"
         self._write(trajectories, file)
         self._commit(file, trajectories, commit)
@@ -217,6 +230,19 @@ class Store:
                 self._commits.setdefault(frozenset(key.items()), int(entry["version"]))
         self._seen = newest
 
+    def _renew_schema(self) -> None:
+        """Give a table of an older schema the fields that it lacks, which makes a version of its own."""
+        current = Schema.from_arrow(SCHEMA)
+        if _columns(self._table.schema()) == _columns(current):
+            return
+        with self._errors("write"):
+            try:
+                self._table.alter.add_columns([field for field in current.fields if field.name == "turns"])
+            except DeltaError:
+                self._table.update_incremental()  # another process may have done it at the same moment
+                if _columns(self._table.schema()) != _columns(current):
+                    raise
+
     def _write(self, trajectories: Sequence[Trajectory], file: Path) -> None:
         """Write the Parquet file of a batch; when that fails, for whatever reason, no file is left."""
         if not trajectories:
@@ -269,14 +295,17 @@ def _check_format(table: DeltaTable, path: Path) -> None:
     found = table.metadata().configuration.get(FORMAT_KEY)
     if found != FORMAT:
         raise StoreError(f"{path} is a Delta table of format {found!r}, not {FORMAT!r}; name another folder")
-    columns = {field.name: field.type for field in table.schema().fields}
-    expected = {field.name: field.type for field in Schema.from_arrow(SCHEMA).fields}
-    if columns != expected:
+    columns, expected = _columns(table.schema()), _columns(Schema.from_arrow(SCHEMA))
+    if columns != expected and columns not in [_columns(Schema.from_arrow(older)) for older in OLDER_SCHEMAS]:
         names = sorted(name for name in columns | expected if columns.get(name) != expected.get(name))
         raise StoreError(f"{path}: columns differ from format {FORMAT}: {', '.join(names)}")
     if table.protocol().reader_features:
         features = ", ".join(table.protocol().reader_features or [])
         raise StoreError(f"{path} uses features of Delta that this version does not read: {features}")
+
+
+def _columns(schema: Schema) -> dict[str, Any]:
+    return {field.name: field.type for field in schema.fields}
 
 
 def _refuse_repeated_ids(trajectories: Sequence[Trajectory]) -> None:

@@ -56,6 +56,10 @@ class Totals:
     """Learnt tokens of replayed rows."""
     labels: tuple[int, ...] = ()
     """Learnt tokens with a known label, of each of the H heads; empty where nothing has labels."""
+    row_weight: float = 0.0
+    """Sum over the rows of the weight of their sequence."""
+    sequence_weight: float = 0.0
+    """Sum of the weights of the sequences."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,8 @@ class Batch:
     """(J,) int64: 1 chosen or desirable, -1 rejected or undesirable, 0 neither."""
     margin: "Tensor"
     """(J,) how much better the chosen side is than the rejected; 0 where nobody said."""
+    row: "Tensor" = ABSENT
+    """(N,) int64: the token's row; equal for tokens of one row, whole in one micro-batch."""
     advantage: "Tensor" = ABSENT
     """(N,) of algorithms with an `advantage`."""
     target: "Tensor" = ABSENT

@@ -1,18 +1,19 @@
 """Supervised fine-tuning: cross-entropy on the actions, each episode with its weight."""
 
+from agentevol.learn.algorithms.aggregation import WeightedMean, weighted_mean
 from agentevol.learn.algorithms.contract import Algorithm, Batch, Loss
 
 
-def sft(batch: Batch, *, dft: bool = False) -> Loss:
-    """Weighted token mean: -sum(weight * logp) / sum(weight) over the learnt tokens of the optimiser batch.
+def sft(batch: Batch, *, dft: bool = False, aggregation: WeightedMean = "token_mean") -> Loss:
+    """Weighted mean of -logp over the learnt tokens of the optimiser batch, or over its rows or its episodes,
+    of which each has its own mean.
 
-    Equal weights cancel, so a long episode counts more than a short one. `dft` weights each token by its own
-    probability, without gradient (Wu et al., 2025, arXiv:2508.05629), and leaves the denominator alone.
+    Equal weights cancel. In a token mean a long episode counts more than a short one; in a row mean, one of
+    many rows. `dft` weights each token by its own probability, without gradient (Wu et al., 2025,
+    arXiv:2508.05629), and leaves the denominator alone.
     """
-    weight_N = batch.weight[batch.sequence]
-    if dft:
-        weight_N = weight_N * batch.logp.detach().exp()
-    return Loss(-(weight_N * batch.logp).sum() / batch.totals.weight)
+    gained_N = batch.logp.detach().exp() * batch.logp if dft else batch.logp
+    return Loss(-weighted_mean(batch, gained_N, aggregation))
 
 
 ALGORITHM = Algorithm(loss=sft, data="episodes")

@@ -62,6 +62,8 @@ def batch_of(
             units=len(units.unique()),
             replayed=int(tokens["ref_logp"].isfinite().sum()) if "ref_logp" in tokens else 0,
             labels=tuple(known_H),
+            row_weight=float(weights.sum()),
+            sequence_weight=float(weights.sum()),
         ),
         weight=weights,
         reward=of_rows(reward, 0.0),
@@ -70,6 +72,7 @@ def batch_of(
         unit=units,
         side=of_rows(side, 0, torch.int64),
         margin=of_rows(margin, 0.0),
+        row=torch.arange(count).repeat_interleave(lengths),
         **tokens,
     )
 
