@@ -157,6 +157,7 @@ class Assembly:
             step=step,
             reward=reward,
             group=[fact.group for fact in facts],
+            environment=[fact.environment for fact in facts],
             truncated=np.asarray([fact.truncated for fact in facts]),
             costs=_costs(facts),
             multipliers=multipliers or {},

@@ -40,7 +40,7 @@ def rows_of(
     match objective.algorithm.data:
         case "groups":
             rows = grouped(trajectories, objective)
-            if objective.options.get("length_target"):
+            if objective.name == "ampo" or objective.options.get("length_target"):
                 rows = with_answers(rows, trajectories, resolve(config.base).path)
             return rows
         case "pairs":
@@ -73,6 +73,7 @@ def facts(trajectory: Trajectory) -> EpisodeFacts:
         invalid=tuple(bool(info.get("invalid_action", False)) for info in infos),
         truncated=trajectory.ending.kind == "truncated",
         costs=costs(trajectory),
+        environment=trajectory.env,
     )
 
 

@@ -175,6 +175,8 @@ class Rollouts:
     """(N,) under the engine that sampled, NaN for tokens that no engine sampled; where needed."""
     value: Floats = ABSENT
     """(N,) of the state before the token, where needed."""
+    environment: Sequence[str] = ()
+    """(J,) name of the world, "" where nobody said; empty where nobody said of any."""
     multipliers: Mapping[str, float] = field(default_factory=dict[str, float])
     """Price of one unit of each cost, at least 0, as `agentevol.learn.constraints` keeps it."""
 
