@@ -45,18 +45,20 @@ def train(
     base = resolve(config.base)
     chosen = objective(config.learn.algorithm, config.learn.options)
     renderer = ChatRenderer(load_tokenizer(base.path))
-    rows = _rows(data, config, chosen, renderer, where)
+    rows, stale = _rows(data, config, chosen, renderer, where)
     old = retained_rows(retained_episodes(config), chosen, config, base)
     if config.select.merge == "replay":
         rows += replayed(rows, old, NEW, config.replay, config.seed)
     anchor = Anchor(base, [one.row for one in old]) if config.learn.ewc is not None else None
     learner = GradientLearner(config.learn, progress)
-    return learner.learn(base, rows, out, config.seed, anchor=anchor, objectives=config.objectives)
+    report = learner.learn(base, rows, out, config.seed, anchor=anchor, objectives=config.objectives)
+    return replace(report, metrics={**report.metrics, "stale": float(stale)}) if stale else report
 
 
 def _rows(
     data: Path, config: TrainConfig, chosen: Objective, renderer: ChatRenderer, where: Where
-) -> list[TrainingSequence]:
+) -> tuple[list[TrainingSequence], int]:
+    """Rows to learn, and how many episodes were too stale for it (`select.max_lag`)."""
     states = chosen.algorithm.data == "steps"  # which are valued by episodes of another purpose too
     wanted = replace(where, purpose=None) if states else where
     episodes = episodes_in(data, wanted)
@@ -64,14 +66,15 @@ def _rows(
         if not episodes:
             raise NothingToLearn(f"{data} has no episodes{_of(wanted)}: see `agentevol trajectories stats`")
         if states:
-            return state_rows(episodes, config, data)
-        return _episodes(episodes, config, chosen, renderer)
+            return state_rows(episodes, config, data), 0
+        current = fresh(episodes, config.select.max_lag)
+        return _episodes(current, config, chosen, renderer), len(episodes) - len(current)
     if config.objectives:
         raise ConfigError(f"objectives are what episodes achieved: {data} holds chats, leave them out")
     found = read_texts(data, renderer)
     if found.kind != chosen.algorithm.data:
         raise ConfigError(f"{chosen.name} learns from {chosen.algorithm.data}; {data} holds {found.kind}")
-    return with_rows_beside(found.rows, chosen)
+    return with_rows_beside(found.rows, chosen), 0
 
 
 def _of(where: Where) -> str:
@@ -110,9 +113,7 @@ def _episodes(
                 f"episode {trajectory.id} has a reward that is not a number: take it out of the data, or let"
                 " it end as `failed`, which is never learnt from"
             )
-    versions = [turn.sample.policy_version for t in trajectories for turn in t.turns if turn.sample]
-    current = fresh(trajectories, max(versions, default=0), config.select.max_lag)
-    selected = select(current, config.select, config.seed)
+    selected = select(trajectories, config.select, config.seed)
     if not selected:
         raise NothingToLearn(
             f"none of {len(trajectories)} episodes is selected by select.rule = {config.select.rule!r}:"
