@@ -68,7 +68,10 @@ class Stages:
         if limit is not None:
             self._progress.say(f"iteration {iteration}: episodes of at most {limit} turns")
         for _ in range(1 + self.config.explore.resample):
-            requests = self._explored(iteration, requested // self.config.explore.samples, tasks, limit)
+            wanted = self._explored(iteration, requested // self.config.explore.samples, tasks, limit)
+            requests = [request for request in wanted if request.id not in asked]
+            if not requests:  # the split has no further task
+                break
             with self._drafts.timed(iteration, "explore"):
                 played = self._episodes.play("explore", iteration, policy, requests, self._sampling)
             requested, replayed = requested + len(requests), replayed + played.replayed

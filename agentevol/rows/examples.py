@@ -40,7 +40,7 @@ def rows_of(
     match objective.algorithm.data:
         case "groups":
             rows = grouped(trajectories, objective)
-            if objective.name == "ampo" or objective.options.get("length_target"):
+            if "length_target" in objective.options:  # its figures tell answers from thoughts, on or off
                 rows = with_answers(rows, trajectories, resolve(config.base).path)
             return rows
         case "pairs":

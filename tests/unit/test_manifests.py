@@ -219,6 +219,15 @@ def _evaluations(one: IterationSummary) -> list[EvaluationSummary]:
     return [both for both in (one.evaluation, one.validation) if both is not None]
 
 
+def test_a_split_without_further_tasks_ends_the_resampling(tmp_path: Path):
+    # of sixteen tasks fourteen are asked for, then the two that are left
+    folder = begun(tmp_path, *RESAMPLED, "explore.tasks=14", "explore.commit_every=64")
+    go_on(folder, Processes())
+    one = folder.run_summary().iterations[1]
+    assert one.selection["gen_batches_used"] == 2.0
+    assert one.requested == sum(one.explored.values()) == 2 * 16
+
+
 REQUEST = EpisodeRequest(
     id="a", run="r", iteration=1, purpose="explore", env="guess", task_id="t", split="train", kind="",
     difficulty="", instruction="", seed=4, attempt=0, max_turns=None,
