@@ -108,6 +108,10 @@ class RolloutEngine(Protocol):
         ...
 
 
+RowKind = Literal["fork", "append_only", "per_step"]
+"""What becomes of an episode's turns: see `select.rows` of the configuration."""
+
+
 @dataclass(frozen=True)
 class EpisodeFacts:
     """What algorithms read of an episode besides its tokens; tuples have an entry for each turn."""

@@ -14,6 +14,7 @@ iteration.
     reward/             a copy of `reward.model`, where there is one
     rewards/0001/       the reward model as it was learnt by iteration 1, where `reward.refresh` is on
     iterations/0001.json
+    manifests/0001.json what each stage of iteration 1 read and made, as hashes
     metrics.jsonl  tensorboard/  report.html  success.png
 
 Whatever is here is whole: files are written beside their place and then moved. A run that is resumed does
@@ -31,6 +32,7 @@ from typing import IO
 from agentevol.config.run import RunConfig, load
 from agentevol.errors import ConfigError, RunStopped
 from agentevol.learn.checkpoints import LINEAGE, Lineage
+from agentevol.loop.manifests import Manifest, Stage
 from agentevol.protocols import Checkpoint
 from agentevol.report.page import write_report
 from agentevol.report.summary import IterationSummary, RunSummary, best
@@ -161,6 +163,18 @@ class RunFolder:
         lineage = Lineage.model_validate_json(file.read_text()) if file.is_file() else None
         return lineage.metrics if lineage is not None and lineage.version == checkpoint.version else {}
 
+    def note_manifest(self, iteration: int, stage: Stage, manifest: Manifest) -> None:
+        """Keep what a stage read and made, in the place of what was noted of it before."""
+        found = {**self.manifests(iteration), stage: manifest}
+        told = {name: one.model_dump(mode="json") for name, one in found.items()}
+        write_atomically(self._manifest_file(iteration), json.dumps(told, indent=1))
+
+    def manifests(self, iteration: int) -> dict[str, Manifest]:
+        """What the stages of an iteration read and made, as far as it has come."""
+        file = self._manifest_file(iteration)
+        told = json.loads(file.read_text()) if file.is_file() else {}
+        return {name: Manifest.model_validate(one) for name, one in told.items()}
+
     def conclude(self, summary: RunSummary) -> None:
         """Name the best checkpoint and draw the report."""
         leader = best(summary)
@@ -196,6 +210,9 @@ class RunFolder:
 
     def _process_file(self, iteration: int) -> Path:
         return self.path / "process" / f"{iteration:04d}.json"
+
+    def _manifest_file(self, iteration: int) -> Path:
+        return self.path / "manifests" / f"{iteration:04d}.json"
 
     def _summary_file(self, iteration: int) -> Path:
         return self.path / "iterations" / f"{iteration:04d}.json"

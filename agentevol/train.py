@@ -80,8 +80,10 @@ def _rows(
             raise NothingToLearn(f"{data} has no episodes{_of(wanted)}: see `agentevol trajectories stats`")
         if states:
             return state_rows(episodes, config, data), {}
-        rows = _episodes(episodes, config, chosen, renderer)
-        return rows, kept_figures(episodes, rows)
+        current = fresh(episodes, config.select.max_lag)
+        rows = _episodes(current, config, chosen, renderer)
+        stale = {"stale": float(len(episodes) - len(current))} if len(current) < len(episodes) else {}
+        return rows, {**kept_figures(episodes, rows), **stale}
     if config.objectives:
         raise ConfigError(f"objectives are what episodes achieved: {data} holds chats, leave them out")
     if config.select.rows != "fork":
@@ -141,9 +143,7 @@ def _episodes(
                 f"episode {trajectory.id} has a reward that is not a number: take it out of the data, or let"
                 " it end as `failed`, which is never learnt from"
             )
-    versions = [turn.sample.policy_version for t in trajectories for turn in t.turns if turn.sample]
-    current = fresh(trajectories, max(versions, default=0), config.select.max_lag)
-    selected = select(current, config.select, config.seed)
+    selected = select(trajectories, config.select, config.seed)
     if not selected:
         raise NothingToLearn(
             f"none of {len(trajectories)} episodes is selected by select.rule = {config.select.rule!r}:"

@@ -50,6 +50,11 @@ BY_DATA: Mapping[str, Preset] = {
 }
 """By what an algorithm learns from."""
 
+TRAIN_BY_DATA: Mapping[str, Preset] = {"groups": {"select": {"max_lag": 4}}}
+"""What learning once, from a table, has besides. In a run nothing that these algorithms learn is stale: they
+learn each round's samples right after it.
+"""
+
 BY_NAME: Mapping[str, Preset] = {
     # modes are compared where each occurs twice: seldom in eight samples, mostly in the paper's sixteen
     "ampo": {"explore": {"tasks": 25, "samples": 16}},

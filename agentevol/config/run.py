@@ -20,7 +20,7 @@ from agentevol.config.forgetting import (
     ReplayConfig,
     RetainedConfig,
 )
-from agentevol.config.presets import BY_DATA, BY_NAME, BY_REWARD, IMITATION
+from agentevol.config.presets import BY_DATA, BY_NAME, BY_REWARD, IMITATION, TRAIN_BY_DATA
 from agentevol.config.sections import (
     CautionConfig,
     DemonstrationConfig,
@@ -182,6 +182,8 @@ class TrainConfig(Section):
         if self.select.merge == "replay" and self.retained.data is None:
             raise ValueError("select.merge = 'replay' has no effect without retained.data")
         effects.check_algorithm(self)
+        if self.select.max_lag is not None and self.learn.algorithm == "process_reward":
+            raise ValueError("select.max_lag has no effect: values of states are the world's, whoever plays")
         if self.learn.reference != "start":
             raise ValueError("learn.reference has no effect here: the base is what learning starts with")
         effects.check_memory(self, self.retained.data is not None)
@@ -230,7 +232,10 @@ def _preset(values: Mapping[str, Any], kind: type[Section]) -> dict[str, Any]:
     name = learn.get("algorithm") if isinstance(learn, dict) else None
     if not isinstance(name, str):
         return {}
-    preset = {**BY_DATA.get(algorithm(name).data, IMITATION), **BY_NAME.get(name, {})}
+    data = algorithm(name).data
+    preset = {**BY_DATA.get(data, IMITATION), **BY_NAME.get(name, {})}
+    if kind is TrainConfig:
+        preset = _merged(preset, dict(TRAIN_BY_DATA.get(data, {})))
     return {section: dict(given) for section, given in preset.items() if section in kind.model_fields}
 
 

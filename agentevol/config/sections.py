@@ -5,12 +5,10 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from agentevol.learn.algorithms.contract import Option
+from agentevol.protocols import RowKind
 
 Rule = Literal["invalid_actions", "format", "repetitions"]
 """What a turn may break, seen without a model."""
-
-RowKind = Literal["fork", "append_only", "per_step"]
-"""What becomes of an episode's turns: see `SelectConfig.rows`."""
 
 
 class Section(BaseModel):
@@ -117,8 +115,13 @@ class SelectConfig(Section):
     share of these and of retained episodes (`replay.*`), nothing.
     """
     max_lag: int | None = Field(default=None, ge=0)
-    """Updates between the weights that sampled an episode and those that explored last, at most: what is
-    staler is left out. None keeps all, as AgentEvol does; 4 is usual where old samples mislead.
+    """Updates between the weights that sampled an episode and those that explored last in its run, at most:
+    what is staler is left out. What no policy sampled (demonstrations, imported texts) has no age, nor has
+    what is retained of another run.
+
+    None keeps all: imitation, as AgentEvol, learns from all its rounds on purpose. Where `agentevol train`
+    learns from a table with an algorithm that reads rewards (the policy gradients), it is 4 unless given; in
+    a run these learn from what the latest weights sampled, with nothing stale to leave out.
     """
 
 

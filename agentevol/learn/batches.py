@@ -16,9 +16,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from agentevol.config.sections import RowKind
 from agentevol.errors import ConfigError
-from agentevol.protocols import Message, TrainingSequence
+from agentevol.protocols import Message, RowKind, TrainingSequence
 from agentgym_store.records import Sample, Trajectory, Turn
 
 UNKNOWN = float("nan")

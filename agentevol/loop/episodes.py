@@ -47,6 +47,17 @@ class Episodes:
         won = frame.filter(pl.col("succeeded") & (pl.col("iteration") < iteration)).select("task_id").unique()
         return set(won.collect()["task_id"].to_list())
 
+    def outcomes(self, purpose: Purpose, iteration: int, split: str | None = None) -> dict[str, bool]:
+        """Task -> whether a scored episode of this iteration won it; reads nothing but that."""
+        frame = self._folder.store.scan(Where(purpose=purpose, iteration=iteration, split=split))
+        found = (
+            frame.filter(pl.col("total_reward").is_not_null() & (pl.col("turn_count") > 0))
+            .group_by("task_id")
+            .agg(pl.col("succeeded").any())
+            .collect()
+        )
+        return dict(zip(found["task_id"].to_list(), found["succeeded"].to_list(), strict=True))
+
     def tasks(
         self, split: str, difficulty: str | None, choose: Choice, env: str | None = None
     ) -> list[EnvTask]:

@@ -5,7 +5,7 @@ return.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from agentevol.report.summary import EvaluationSummary
 from agentgym_store.records import Trajectory
@@ -27,6 +27,14 @@ def summarise(trajectories: Sequence[Trajectory], split: str) -> EvaluationSumma
             "difficulty": _breakdown(scored, lambda t: t.difficulty),
         },
     )
+
+
+def compared(summary: EvaluationSummary, since: Mapping[str, float]) -> EvaluationSummary:
+    """The summary with what changed since the iteration before (`agentevol.loop.solved.since_previous`)."""
+    if not since:
+        return summary
+    gained, lost = since["tasks_gained_since_previous"], since["tasks_lost_since_previous"]
+    return summary.model_copy(update={"gained": int(gained), "lost": int(lost)})
 
 
 def endings(trajectories: Iterable[Trajectory]) -> dict[str, int]:

@@ -143,19 +143,31 @@ def learnt_turns(trajectory: Trajectory, which: Literal["all", "valid", "fresh"]
     return learnt
 
 
-def fresh(trajectories: Iterable[Trajectory], newest: int, max_lag: int | None) -> list[Trajectory]:
+def fresh(
+    trajectories: Sequence[Trajectory], max_lag: int | None, newest: int | None = None
+) -> list[Trajectory]:
     """Without those of which a turn was sampled by weights more than `max_lag` updates older than `newest`.
 
-    None keeps all; scripted turns have no age. Samples of a task that are fresh stay where others go.
+    `max_lag` None keeps all; `newest` None is the newest version of each run: those of two runs are not of
+    one policy. Samples of a task that are fresh stay where others go; one that is left alone is a group of
+    one (`singleton` of the algorithms). What no policy of this run sampled has no age and stays: scripted
+    turns, imported texts, retained episodes.
     """
     if max_lag is None:
         return list(trajectories)
-    return [t for t in trajectories if newest - _oldest(t, newest) <= max_lag]
+    newest_of: dict[str, int] = {}
+    for t in trajectories:
+        newest_of[t.run] = max([newest_of.get(t.run, 0), *_versions(t)]) if newest is None else newest
+    return [
+        t for t in trajectories if newest_of[t.run] - min(_versions(t), default=newest_of[t.run]) <= max_lag
+    ]
 
 
-def _oldest(trajectory: Trajectory, newest: int) -> int:
-    versions = [turn.sample.policy_version for turn in trajectory.turns if turn.sample is not None]
-    return min(versions, default=newest)
+def _versions(trajectory: Trajectory) -> list[int]:
+    """Of each turn that a policy of the trajectory's own run sampled."""
+    if trajectory.purpose == "retain":  # a copy, under another run's name
+        return []
+    return [turn.sample.policy_version for turn in trajectory.turns if turn.sample is not None]
 
 
 def _preference(trajectory: Trajectory) -> tuple[float, int, int, str]:

@@ -6,7 +6,7 @@ counts as newly solved; if b was won in one, as lost.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from agentevol.loop.evaluate import sampled_tokens
 from agentevol.loop.select import distinct, informative, scored
@@ -40,6 +40,28 @@ def selection_figures(
         "tasks_lost": float(len((tasks & solved_before) - solved)),
     }
     return figures | ({"distinct_ratio": len(distinct(chosen)) / len(chosen)} if chosen else {})
+
+
+def outcomes(trajectories: Iterable[Trajectory]) -> dict[str, bool]:
+    """Task -> whether one of its scored episodes won."""
+    tried = scored(trajectories)
+    solved = solved_tasks(tried)
+    return {t.task_id: t.task_id in solved for t in tried}
+
+
+def since_previous(before: Mapping[str, bool], now: Mapping[str, bool]) -> dict[str, float]:
+    """Tasks of the iteration before that were tried again: how many, solved only now, solved only then.
+
+    Nothing where none was. Exploration goes on to other tasks until it has been through the split.
+    """
+    again = before.keys() & now.keys()
+    if not again:
+        return {}
+    return {
+        "tasks_tried_again": float(len(again)),
+        "tasks_gained_since_previous": float(sum(now[task] and not before[task] for task in again)),
+        "tasks_lost_since_previous": float(sum(before[task] and not now[task] for task in again)),
+    }
 
 
 def group_figures(explored: Sequence[Trajectory]) -> dict[str, float]:

@@ -17,8 +17,10 @@ from agentevol.loop.controllers import kl_coefficient, multipliers, price_figure
 from agentevol.loop.demonstrations import demonstrate, demonstration_rows
 from agentevol.loop.drafts import Drafts
 from agentevol.loop.episodes import Episodes
-from agentevol.loop.evaluate import endings, summarise
+from agentevol.loop.evaluate import compared, endings, summarise
 from agentevol.loop.explore import EpisodeRequest
+from agentevol.loop.learnt import Versions, learnt_figures, version_lag, versions
+from agentevol.loop.ledger import Ledger
 from agentevol.loop.probe import FILE as PROBE
 from agentevol.loop.probe import from_lines, probe_rows, to_lines
 from agentevol.loop.remarks import remarks
@@ -26,21 +28,13 @@ from agentevol.loop.retention import last_stage, play_protected, verdict_on
 from agentevol.loop.rewarding import Rewarding
 from agentevol.loop.select import fresh, informative, select
 from agentevol.loop.shares import WHOLE, best_share, tried
-from agentevol.loop.solved import group_figures, selection_figures, sentence
+from agentevol.loop.solved import group_figures, outcomes, selection_figures, sentence, since_previous
 from agentevol.progress import Progress
 from agentevol.protocols import Anchor, Checkpoint, Sampling, TrainingSequence
 from agentevol.report.curves import write_curves
 from agentevol.report.summary import EvaluationSummary, IterationSummary, RunSummary, best
 from agentevol.rows.examples import rows_of
-from agentevol.rows.memory import (
-    Old,
-    copied,
-    replayed,
-    retained_episodes,
-    retained_rows,
-    said_in,
-    token_shares,
-)
+from agentevol.rows.memory import Old, copied, replayed, retained_episodes, retained_rows, said_in
 from agentevol.run_folder import RunFolder, append_metrics, write_atomically
 from agentevol.tasks import drawn, spread
 from agentgym_store.records import Trajectory
@@ -61,6 +55,7 @@ class Stages:
         self._episodes = Episodes(folder, cluster, url, base, progress)
         self._drafts = Drafts()
         self._rewarding = Rewarding(folder, cluster, self._episodes, self._drafts, progress)
+        self._ledger = Ledger(folder)
 
     def base(self) -> Checkpoint:
         """The policy that the run begins with; what is retained is there before anything is played."""
@@ -73,26 +68,33 @@ class Stages:
         if self._folder.summary(iteration) is not None:
             return self._episodes.of("explore", iteration)
         tasks, requested, replayed, rounds = self.config.explore.tasks, 0, 0, 0
-        explored: list[Trajectory] = []
+        explored, asked = list[Trajectory](), set[str]()
         limit = turns_allowed(self.config.horizon, iteration, self._earlier(iteration))
         if limit is not None:
             self._progress.say(f"iteration {iteration}: episodes of at most {limit} turns")
         for _ in range(1 + self.config.explore.resample):
-            requests = self._explored(iteration, requested // self.config.explore.samples, tasks, limit)
+            wanted = self._explored(iteration, requested // self.config.explore.samples, tasks, limit)
+            requests = [request for request in wanted if request.id not in asked]
+            if not requests:  # the split has no further task
+                break
             with self._drafts.timed(iteration, "explore"):
                 played = self._episodes.play("explore", iteration, policy, requests, self._sampling)
             requested, replayed = requested + len(requests), replayed + played.replayed
             rounds += 1
-            explored = self._episodes.of("explore", iteration)
+            asked |= {request.id for request in requests}
+            # a run that was killed in a later round has some of that round's episodes already
+            explored = [t for t in self._episodes.of("explore", iteration) if t.id in asked]
             self._episodes.stop_if_too_many_failed(explored)
             tasks = self.config.explore.tasks - len({t.task_id for t in informative(explored)})
             if tasks <= 0:
                 break
-        self._drafts.note(iteration, requested=requested, explored=endings(explored), replayed=replayed)
-        if self.config.explore.resample:
-            self._drafts.note(
-                iteration, selection={"gen_batches_used": float(rounds), **group_figures(explored)}
-            )
+        figures = {} if limit is None else {"horizon": float(limit)}
+        if self._objective.algorithm.data == "groups" and not self.config.reward.on:
+            figures |= {"gen_batches_used": float(rounds), **group_figures(explored)}
+        self._drafts.note(
+            iteration, requested=requested, explored=endings(explored), replayed=replayed, selection=figures
+        )
+        self._ledger.explored(iteration, policy, explored)
         return explored
 
     def select(self, iteration: int, explored: Sequence[Trajectory]) -> list[TrainingSequence]:
@@ -104,21 +106,23 @@ class Stages:
         chosen = [trajectory for trajectory in explored if trajectory.id in learnt]
         figures = selection_figures(explored, chosen, self._episodes.solved_before(iteration))
         self._progress.say(f"iteration {iteration}: {sentence(figures)}")
-        match self.config.select.merge:
-            case "replay":
-                old = self._old(iteration) + self._retained()
-                environment = self.config.environment.name
-                seed = self.config.seed * 1000 + iteration
-                rows += replayed(rows, old, environment, self.config.replay, seed)
-                figures |= token_shares(rows, old, environment)
-            case "cumulative":
-                rows += [one.row for one in self._old(iteration)]
-            case "expert":
-                rows += self._demonstrations()
-            case "none":
-                pass
+        figures |= since_previous(self._episodes.outcomes("explore", iteration - 1), outcomes(explored))
+        self._ledger.filtered(iteration, rows)
+        added, sampled_by, environments = self._beside(iteration, rows)
+        self._ledger.merged(iteration, rows, added)
+        rows += added
+        figures |= version_lag(rows, versions(explored) | sampled_by, iteration - 1)
+        data = learnt_figures(
+            rows,
+            new={t.id for t in explored},
+            expert={t.id for t in self._episodes.of("demonstrate", 0)},
+            environment=self.config.environment.name,
+            environments=environments,
+        )
         known = self._drafts.of(iteration).selection
-        self._drafts.note(iteration, selected=len(chosen), rows=len(rows), selection={**known, **figures})
+        self._drafts.note(
+            iteration, selected=len(chosen), rows=len(rows), selection={**known, **figures}, data=data
+        )
         return rows
 
     def shape(
@@ -131,7 +135,12 @@ class Stages:
         """The rows with the rewards that `process.*` and `reward.*` give them."""
         if self._folder.checkpoint(iteration).path.is_dir():
             return rows
-        return self._rewarding.shape(iteration, policy, explored, rows)
+        given = self._rewarding.shape(iteration, policy, explored, rows)
+        if given is not rows:
+            by_turn = self.config.process.on
+            model = self._folder.process(iteration) if by_turn else self._folder.reward_model(iteration)
+            self._ledger.rewarded(iteration, given, model)
+        return given
 
     def learn(self, iteration: int, start: Checkpoint, rows: Sequence[TrainingSequence]) -> Checkpoint:
         """The checkpoint of this iteration. Where nothing can be learnt from, it is the one before."""
@@ -141,6 +150,7 @@ class Stages:
             if done.path.is_dir():
                 if self._folder.summary(iteration) is None:
                     own = done if done == learnt else self._folder.update(iteration)
+                    self._ledger.trained(iteration, start, own)
                     self._note_learning(iteration, self._folder.metrics_of(own))
                 return done
         out = learnt if self.config.interpolate.shares else checkpoint
@@ -163,9 +173,12 @@ class Stages:
             except NothingToLearn as reason:
                 self._progress.say(f"iteration {iteration}: no update, {reason}")
                 self._note_learning(iteration, {})
-                return self._folder.repeat(self._folder.checkpoint(iteration - 1), checkpoint)
+                repeated = self._folder.repeat(self._folder.checkpoint(iteration - 1), checkpoint)
+                self._ledger.trained(iteration, start, repeated)
+                return repeated
         for remark in remarks(report.metrics):
             self._progress.say(f"iteration {iteration}: {remark}")
+        self._ledger.trained(iteration, start, out)
         self._note_learning(iteration, report.metrics)
         return out
 
@@ -234,6 +247,7 @@ class Stages:
             proxy=self._rewarding.proxy(iteration),
             learn={**self._drafts.of(iteration).learn, **figures},
         )
+        self._ledger.evaluated(iteration, policy, self._episodes.of("evaluate", iteration))
         summary = self._drafts.take(iteration)
         write_curves(self._folder.path / "tensorboard", summary)
         self._folder.finish(summary)
@@ -272,7 +286,10 @@ class Stages:
         wanted = {request.id for request in requests}
         evaluated = [t for t in self._episodes.of("evaluate", iteration) if t.id in wanted]
         self._episodes.stop_if_too_many_failed(evaluated)
-        return summarise(evaluated, split)
+        return compared(
+            summarise(evaluated, split),
+            since_previous(self._episodes.outcomes("evaluate", iteration - 1, split), outcomes(evaluated)),
+        )
 
     def _explored(self, iteration: int, first: int, count: int, limit: int | None) -> list[EpisodeRequest]:
         """Requests of `count` tasks of this iteration, from its task number `first` on."""
@@ -325,18 +342,42 @@ class Stages:
             self._progress.say(f"iteration {iteration}: {reason}")
             return []
 
-    def _old(self, iteration: int) -> list[Old]:
-        """Rows of what the run has learnt before this iteration: of earlier ones, of demonstrations."""
-        rows: list[TrainingSequence] = []
-        stale = 0
+    def _beside(
+        self, iteration: int, rows: Sequence[TrainingSequence]
+    ) -> tuple[list[TrainingSequence], Versions, dict[str, str]]:
+        """What is learnt beside `rows`, as `select.merge` says; which weights sampled it; and by episode the
+        environment of what was replayed.
+        """
+        match self.config.select.merge:
+            case "replay":
+                earlier, sampled_by = self._old(iteration)
+                old = earlier + self._retained()
+                environment, seed = self.config.environment.name, self.config.seed * 1000 + iteration
+                added = replayed(rows, old, environment, self.config.replay, seed)
+                return added, sampled_by, {one.row.trajectory_id: one.environment for one in old}
+            case "cumulative":
+                earlier, sampled_by = self._old(iteration)
+                return [one.row for one in earlier], sampled_by, {}
+            case "expert":
+                return self._demonstrations(), {}, {}
+            case "none":
+                return [], {}, {}
+
+    def _old(self, iteration: int) -> tuple[list[Old], Versions]:
+        """Rows of what the run has learnt before this iteration: of earlier ones, of demonstrations.
+
+        Also which weights sampled them.
+        """
+        rows, stale, sampled_by = list[TrainingSequence](), 0, Versions()
         for earlier in range(1, iteration):
             explored = self._episodes.of("explore", earlier)
-            current = fresh(explored, iteration - 1, self.config.select.max_lag)
+            current = fresh(explored, self.config.select.max_lag, iteration - 1)
             stale += len(explored) - len(current)
             rows += self._rows(earlier, current)
+            sampled_by |= versions(current)
         self._drafts.note(iteration, stale=stale)
         environment = self.config.environment.name
-        return [Old(environment, row) for row in (*rows, *self._demonstrations())]
+        return [Old(environment, row) for row in (*rows, *self._demonstrations())], sampled_by
 
     def _retained(self) -> list[Old]:
         """Rows of `retained.data`, whose episodes are copied into the run's own table once."""

@@ -27,13 +27,18 @@ def write_curves(folder: Path, summary: IterationSummary) -> None:
 
 
 def scalars(summary: IterationSummary) -> Iterator[tuple[str, float]]:
-    """Names and values: success and turns of both evaluations, figures of the selection and of the learner,
-    seconds of every phase.
+    """Names and values: success and turns of both evaluations, figures of the selection, of the data and of
+    the learner, seconds of every phase.
     """
     for evaluation in (summary.evaluation, summary.validation):
         if evaluation is not None and evaluation.n:
             yield f"success/{evaluation.split}", evaluation.successes / evaluation.n
             yield f"turns/{evaluation.split}", evaluation.mean_turns
+            if evaluation.gained is not None and evaluation.lost is not None:
+                yield f"gained/{evaluation.split}", float(evaluation.gained)
+                yield f"lost/{evaluation.split}", float(evaluation.lost)
     yield from ((f"selection/{name}", value) for name, value in summary.selection.items())
+    for environment, figures in summary.data.items():
+        yield from ((f"data/{environment}/{name}", value) for name, value in figures.items())
     yield from ((f"learn/{name}", value) for name, value in summary.learn.items())
     yield from ((f"seconds/{name}", value) for name, value in summary.seconds.items())

@@ -16,6 +16,7 @@ from jinja2 import Environment, StrictUndefined
 
 from agentevol.report.comparison import checkpoint_strengths
 from agentevol.report.examples import Example, run_examples
+from agentevol.report.matrix import matrix_table
 from agentevol.report.plots import success_plot
 from agentevol.report.rates import headline, interval_text, rate_text, success_rows
 from agentevol.report.strengths import Strength
@@ -193,12 +194,31 @@ def _tables(summary: RunSummary) -> Iterator[dict[str, Any]]:
     evaluated = [f"iteration {one.iteration}" for one in summary.iterations if one.evaluation]
     for name, title in (("kind", "Success by task type"), ("difficulty", "Success by difficulty")):
         yield _table(title, "", [title.rpartition("by ")[2], *evaluated], breakdown_table(summary, name))
+    note, header, rows = matrix_table(summary)
+    yield _table("Success by environment and stage", note, header, rows)
     note = "Every requested episode ended in exactly one way. Failed ones have no return and teach nothing."
     yield _table("How episodes ended", note, *endings_table(summary))
+    solved = [(one.iteration, one.selection) for one in summary.iterations]
+    yield _table("What exploration solved, and what was kept", "", *_figures(solved, ",.6g"))
+    note = (
+        "Rows by source, and their weights. Explored to expert: rows of the agent for each of the expert's."
+    )
+    yield _table("What was learnt from, by environment", note, *_data(summary))
     learnt = [(one.iteration, _learnt(one)) for one in summary.iterations]
     yield _table("Learning", "", *_figures(learnt, ",.6g"))
     seconds = [(one.iteration, _with_total(one.seconds)) for one in summary.iterations]
     yield _table("Time, in seconds", "", *_figures(seconds, ",.1f"))
+
+
+def _data(summary: RunSummary) -> tuple[list[str], Rows]:
+    """Header and rows: a line for each iteration and environment."""
+    found = [(one.iteration, name, values) for one in summary.iterations for name, values in one.data.items()]
+    names = list(dict.fromkeys(figure for *_, values in found for figure in values))
+    rows = [
+        [f"{iteration}", name, *(format(v[figure], ",.6g") if figure in v else "–" for figure in names)]
+        for iteration, name, v in found
+    ]
+    return ["iteration", "environment", *names], rows
 
 
 def _strengths(strengths: Sequence[Strength]) -> dict[str, Any]:

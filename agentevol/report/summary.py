@@ -23,6 +23,10 @@ class EvaluationSummary(Record):
     """How all episodes ended, failed and cancelled ones too: `{"terminated": 98, "failed(policy)": 2}`."""
     by: dict[str, dict[str, tuple[int, int]]] = Field(default_factory=dict[str, dict[str, tuple[int, int]]])
     """Breakdown (`kind`, `difficulty`) -> value -> (successes, n)."""
+    gained: int | None = None
+    """Tasks won that the iteration before lost; None where it played none of them."""
+    lost: int | None = None
+    """Tasks lost that the iteration before won."""
 
 
 class IterationSummary(Record):
@@ -47,6 +51,8 @@ class IterationSummary(Record):
     """Training sequences in all, demonstrations and earlier iterations included."""
     selection: dict[str, float] = Field(default_factory=dict[str, float])
     """What was solved and what was kept (`agentevol.loop.solved`), for example `keep_rate`."""
+    data: dict[str, dict[str, float]] = Field(default_factory=dict[str, dict[str, float]])
+    """What was learnt from (`agentevol.loop.learnt`) by environment, for example its `mean_weight`."""
     trained_tokens: int = 0
     learn: dict[str, float] = Field(default_factory=dict[str, float])
     """The learner's figures, for example `loss`."""

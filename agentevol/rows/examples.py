@@ -10,7 +10,7 @@ from math import inf, nan
 import numpy as np
 
 from agentevol.config.run import RunConfig, TrainConfig
-from agentevol.config.sections import PairsConfig, RowKind, SelectConfig
+from agentevol.config.sections import PairsConfig, SelectConfig
 from agentevol.learn.algorithms.contract import Floats, Objective
 from agentevol.learn.algorithms.weights import members
 from agentevol.learn.batches import sequences
@@ -19,10 +19,11 @@ from agentevol.learn.rewards.continuations import StateValue
 from agentevol.learn.valuation import last_tokens
 from agentevol.loop.select import learnt_turns
 from agentevol.models import resolve
-from agentevol.protocols import EpisodeFacts, TrainingSequence
+from agentevol.protocols import EpisodeFacts, RowKind, TrainingSequence
 from agentevol.rewards.values import StateValues
 from agentevol.rows.answers import with_answers
 from agentevol.rows.beside import with_rows_beside
+from agentevol.rows.closing import with_closing
 from agentevol.rows.pairing import Bands, Label, Pair, labels, pair_up
 from agentgym_store.records import Trajectory
 
@@ -41,8 +42,10 @@ def rows_of(
     match objective.algorithm.data:
         case "groups":
             rows = grouped(trajectories, objective, kind)
-            if objective.options.get("length_target"):
+            if "length_target" in objective.options:  # its figures tell answers from thoughts, on or off
                 rows = with_answers(rows, trajectories, resolve(config.base).path)
+            if objective.algorithm.model == "critic":
+                rows = with_closing(rows, trajectories, resolve(config.base).path)
             return rows
         case "pairs":
             return with_rows_beside(paired(_pairs(trajectories, config.pairs, seed), kind), objective)
@@ -74,6 +77,7 @@ def facts(trajectory: Trajectory) -> EpisodeFacts:
         invalid=tuple(bool(info.get("invalid_action", False)) for info in infos),
         truncated=trajectory.ending.kind == "truncated",
         costs=costs(trajectory),
+        environment=trajectory.env,
     )
 
 

@@ -122,18 +122,5 @@ def replayed(
     return rows
 
 
-def token_shares(rows: Sequence[TrainingSequence], old: Sequence[Old], environment: str) -> dict[str, float]:
-    """`token_share_ENV`: the share of all learnt tokens; what is not `old` is of `environment`.
-
-    `replay.floor` is the least of it that an old environment should have.
-    """
-    own = {one.row.trajectory_id: one.environment for one in old}
-    tokens = Counter[str]()
-    for row in rows:
-        tokens[own.get(row.trajectory_id, environment)] += _tokens(row) if row.weight > 0 else 0
-    whole = sum(tokens.values())
-    return {f"token_share_{name}": count / whole for name, count in sorted(tokens.items()) if whole}
-
-
 def _tokens(row: TrainingSequence) -> int:
     return int(row.mask.sum())

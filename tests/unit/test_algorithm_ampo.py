@@ -1,5 +1,6 @@
 """AMPO by hand: eight replies to one state, two in each mode."""
 
+from dataclasses import replace
 from itertools import pairwise
 from math import tanh
 from typing import Any
@@ -174,7 +175,8 @@ def test_groups_do_not_mix():
 def test_metrics_by_mode_and_by_reason():
     got = result(mode=[1, 1, 2, 2, 3, 3, 3, -1]).metrics
     expected = {
-        "format_errors": 1 / 8,
+        "format_errors": 0.0,  # not invalid: it was no matter of the format
+        "judge_failures": 1 / 8,
         "mode_advantage_active": 0.0,
         "not_compared_invalid": 1.0,
         "compared_by_reward": 0.0,
@@ -189,6 +191,19 @@ def test_metrics_by_mode_and_by_reason():
     }
     assert {name: got[name] for name in expected} == pytest.approx(expected)
     assert "mode_4_reward" not in got  # nobody knows
+
+
+def test_malformed_replies_judges_that_failed_and_answers_are_told_apart():
+    steps = single_steps([0.0] * 4, [10, 20, 30, 40], [1, 2, -1, -1])
+    steps.invalid[2] = True  # the reply was malformed; of the last one a judge gave up
+    rollouts = rollouts_of([0.0] * 4, [[1]] * 4, ["a"] * 4, steps=steps)
+    got = ampo_advantage(rollouts).metrics
+    assert (got["format_errors"], got["judge_failures"]) == (0.25, 0.25)
+    assert got["answer_tokens"] == 25.0  # where nobody counted answers, the replies are
+    counted = replace(rollouts, steps=replace(steps, answer_tokens=np.array([1, 2, 3, 6])))
+    metrics = ampo_advantage(counted).metrics
+    assert metrics["answer_tokens"] == 3.0
+    assert (metrics["mode_1_length"], metrics["mode_2_length"]) == (10.0, 20.0)  # of whole replies
 
 
 GROUPS = st.lists(

@@ -114,14 +114,14 @@ def test_the_tokens_of_an_answer_are_counted_with_its_quotes(model: Path):
     assert Assembly(rows).rollouts().steps.answer_tokens.tolist() == [3, 5, 2]
 
 
-def test_a_run_counts_answers_where_its_options_ask_for_it(model: Path):
+def test_a_run_of_ampo_counts_answers_and_others_do_not(model: Path):
     (model / "config.json").write_text("{}")
-    asked = load(None, ["algorithm=ampo", f"base={model}", "learn.options.length_target=250.0"])
-    chosen = objective("ampo", asked.learn.options)
-    (row,) = rows_of([replied("a", SHORT)], chosen, asked, 0)
-    assert row.episode.answer_tokens == (3,)
-    silent = load(None, ["algorithm=ampo", f"base={model}"])
-    (row,) = rows_of([replied("a", SHORT)], objective("ampo"), silent, 0)
+    for options in (["learn.options.length_target=250.0"], []):
+        asked = load(None, ["algorithm=ampo", f"base={model}", *options])
+        (row,) = rows_of([replied("a", SHORT)], objective("ampo", asked.learn.options), asked, 0)
+        assert row.episode.answer_tokens == (3,)
+    silent = load(None, ["algorithm=grpo", f"base={model}"])
+    (row,) = rows_of([replied("a", SHORT)], objective("grpo"), silent, 0)
     assert row.episode.answer_tokens == ()
 
 

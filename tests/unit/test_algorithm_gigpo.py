@@ -221,6 +221,24 @@ def test_metrics_say_how_often_states_recur_and_what_that_gives():
     assert (never["recurrence"], never["step_share"]) == (0.0, 0.0)
 
 
+def test_recurrence_is_told_by_environment_where_there_are_several():
+    # two episodes of a house meet door and hall twice and the safe once; two of a talk meet nothing again
+    sequence = [*CASE["sequence"], 2, 2, 3]
+    case: dict[str, Any] = {
+        "sequence": sequence,
+        "reward": [0.0] * len(sequence),
+        "anchor": [*CASE["anchor"], "hi", "well", "hello"],
+        "group": ["a", "a", "b", "b"],
+    }
+    rollouts = replace(rollouts_of_turns(**case), environment=["house", "house", "talk", "talk"])
+    got = gigpo_advantage(rollouts, **PLAIN).metrics
+    expected = {"recurrence": 4 / 8, "recurrence_house": 4 / 5, "recurrence_talk": 0.0}
+    assert {name: got[name] for name in expected} == pytest.approx(expected)
+    # one environment needs no second name
+    alone = replace(rollouts, environment=["house"] * 4)
+    assert "recurrence_house" not in gigpo_advantage(alone, **PLAIN).metrics
+
+
 REWARDS = st.lists(st.sampled_from([0.0, 0.25, 1.0, 1e6, -1e6]), min_size=8, max_size=8)
 
 

@@ -4,7 +4,6 @@ import pytest
 
 from agentevol.errors import ConfigError
 from agentevol.learn.algorithms.horizon import gated_turn_limit, turn_limit
-from agentevol.learn.algorithms.staleness import fresh
 
 
 @pytest.mark.parametrize(
@@ -58,11 +57,3 @@ def test_steps_before_the_first_and_rounds_without_length_are_errors():
         turn_limit(0, [5], every=0)
     with pytest.raises(ConfigError, match="patience of at least 1, not 0"):
         gated_turn_limit([], [5], 0.5, patience=0)
-
-
-def test_an_episode_is_as_old_as_its_oldest_turn():
-    # version 9 learns; episode 0 was sampled by 5 and 9, episode 1 by 4 and 9, episode 2 by 9
-    version, sequence = [5, 9, 4, 9, 9], [0, 0, 1, 1, 2]
-    assert fresh(version, sequence, current=9).tolist() == [True, False, True]
-    assert fresh(version, sequence, current=9, max_lag=5).tolist() == [True, True, True]
-    assert fresh(version, sequence, current=9, max_lag=0).tolist() == [False, False, True]

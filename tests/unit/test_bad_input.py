@@ -202,6 +202,35 @@ def test_all_equal_groups_are_counted_and_change_nothing(
     assert (code, metrics["frac_zero_std_groups"], metrics["grad_norm_max"]) == (0, 1.0, 0.0)
 
 
+def test_stale_samples_are_left_out_counted_and_leave_groups_of_one(
+    train: Callable[..., Said], tmp_path: Path, episodes: list[Trajectory]
+):
+    def stale(record: dict) -> None:  # five updates before the newest, 7
+        if record["id"] == "two/1":
+            record["turns"][0]["sample"]["policy_version"] = 2
+
+    data = exported(tmp_path, episodes, stale)
+    code, _ = train(data, "algorithm=grpo", "learn.options.kl_coef=0.0")
+    metrics = json.loads((tmp_path / "out" / "agentevol.json").read_text())["metrics"]
+    # of task two only the win is left, which has nothing to be compared with: the singleton policy, 0
+    assert (code, metrics["rows"], metrics["groups_of_1"], metrics["groups_of_2"]) == (0, 3.0, 1.0, 1.0)
+    assert metrics["adv_mean"] == pytest.approx(0.0, abs=1e-6)
+    rows = [json.loads(line) for line in (tmp_path / "out" / "rows.jsonl").read_text().splitlines()]
+    assert "two/1" not in str(rows)
+
+
+def test_nothing_is_left_out_as_stale_where_that_is_switched_off(
+    train: Callable[..., Said], tmp_path: Path, episodes: list[Trajectory]
+):
+    data = exported(tmp_path, episodes, sampled("policy_version", 2))
+    mixed = [json.loads(line) for line in data.read_text().splitlines()]
+    mixed[0]["turns"][0]["sample"]["policy_version"] = 99
+    data.write_text("".join(json.dumps(record) + "\n" for record in mixed))
+    code, _ = train(data, "algorithm=grpo", "select.max_lag=null")
+    metrics = json.loads((tmp_path / "out" / "agentevol.json").read_text())["metrics"]
+    assert (code, metrics["rows"]) == (0, 4.0)
+
+
 def test_a_reward_in_a_table_that_is_no_number_is_named(
     train: Callable[..., Said], tmp_path: Path, episodes: list[Trajectory]
 ):

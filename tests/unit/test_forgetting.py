@@ -54,6 +54,7 @@ def test_a_setting_with_nothing_to_act_on_is_refused(overrides: list[str], compl
         (["learn.ewc.strength=1"], "learn.ewc needs rows"),
         (["algorithm=bradley_terry", "learn.interpolation=0.5"], "makes a reward model"),
         (["select.merge=cumulative"], "there is one data set"),
+        (["algorithm=process_reward", "select.max_lag=4"], "select.max_lag has no effect"),
     ],
 )
 def test_learning_once_has_the_same_refusals(overrides: list[str], complaint: str):
@@ -85,3 +86,24 @@ def test_a_process_reward_model_is_held_to_nothing():
         None, ["algorithm=grpo", "process.continuations=2", "learn.interpolation=0.5"]
     ).process_learn
     assert (config.ewc, config.interpolation) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "in_a_run", "once"),
+    [
+        ("grpo", None, 4),
+        ("ppo", None, 4),
+        ("gigpo", None, 4),
+        ("agentevol", None, None),
+        ("sft", None, None),
+        ("dpo", None, None),
+        ("kto", None, None),
+    ],
+)
+def test_only_policy_gradients_that_learn_from_a_table_leave_out_what_is_stale_unasked(
+    name: str, in_a_run: int | None, once: int | None
+):
+    assert load(None, [f"algorithm={name}"]).select.max_lag == in_a_run
+    assert load(None, [f"algorithm={name}"], TrainConfig).select.max_lag == once
+    assert load(None, [f"algorithm={name}", "select.max_lag=null"], TrainConfig).select.max_lag is None
+    assert load(None, [f"algorithm={name}", "select.max_lag=9"], TrainConfig).select.max_lag == 9

@@ -153,12 +153,31 @@ def test_a_copy_is_of_this_run_and_its_rows_of_no_version_of_its_policy():
 
 def test_stale_episodes_are_left_out_and_fresh_ones_of_the_same_task_stay():
     played = [episode("now", versions=(6,)), episode("mixed", versions=(1, 6)), episode("old", versions=(2,))]
-    assert [t.id for t in fresh(played, newest=6, max_lag=4)] == ["now", "old"]  # 6 - 1 is above 4
-    assert [t.id for t in fresh(played, newest=6, max_lag=3)] == ["now"]
-    assert [t.id for t in fresh(played, newest=6, max_lag=5)] == ["now", "mixed", "old"]
-    assert fresh(played, newest=6, max_lag=None) == played
+    assert [t.id for t in fresh(played, max_lag=4, newest=6)] == ["now", "old"]  # 6 - 1 is above 4
+    assert [t.id for t in fresh(played, max_lag=3, newest=6)] == ["now"]
+    assert [t.id for t in fresh(played, max_lag=5, newest=6)] == ["now", "mixed", "old"]
+    assert fresh(played, max_lag=None, newest=6) == played
+
+
+def test_without_a_newest_version_episodes_are_as_old_as_their_own_run_makes_them():
+    mine = [episode("now", versions=(9,)), episode("old", versions=(4,))]
+    # another run got no further than its second update: its versions say nothing of this one's
+    other = [
+        t.model_copy(update={"run": "other"})
+        for t in (episode("a", versions=(2,)), episode("b", versions=(0,)))
+    ]
+    assert [t.id for t in fresh([*mine, *other], max_lag=4)] == ["now", "a", "b"]
+    assert [t.id for t in fresh([*mine, *other], max_lag=1)] == ["now", "a"]
+
+
+def test_what_is_retained_of_another_run_has_no_age():
+    mine, (copy,) = episode("now", versions=(9,)), copied([episode("won", versions=(0,))], "r")
+    mine = mine.model_copy(update={"run": "r"})
+    assert fresh([mine, copy], max_lag=0) == [mine, copy]
+    assert fresh([mine, copy], max_lag=0, newest=9) == [mine, copy]
+    assert fresh([mine, copy.model_copy(update={"purpose": "explore"})], max_lag=0) == [mine]
 
 
 def test_a_scripted_episode_has_no_age():
     shown = episode("shown").model_copy(update={"turns": (Turn(action="go", observation="o", reward=1.0),)})
-    assert fresh([shown], newest=99, max_lag=0) == [shown]
+    assert fresh([shown], max_lag=0, newest=99) == [shown]

@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from agentevol.report.examples import Example, choose
+from agentevol.report.matrix import matrix_table, stage_matrix
 from agentevol.report.page import (
     TEXT_LIMIT,
     breakdown_table,
@@ -20,6 +21,7 @@ from agentevol.report.page import (
 )
 from agentevol.report.plots import success_plot, success_png
 from agentevol.report.rates import SuccessRow, headline, interval_text, rate_text, success_rows
+from agentevol.report.strengths import Strength
 from agentevol.report.summary import EvaluationSummary, IterationSummary, RunSummary, best
 from agentevol.report.table import terminal_table
 from agentgym_store.errors import StoreError
@@ -266,6 +268,157 @@ def test_the_page_shows_every_part():
     ):
         assert part in page.text
     assert {tag for tag, _ in page.tags} >= {"details", "summary", "table", "img"}
+
+
+class Tables(HTMLParser):
+    """Rows of cells under each heading of a page."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.found: dict[str, list[list[str]]] = {}
+        self._title, self._place = "", ""
+        self.feed(source)
+
+    def handle_starttag(self, tag, attrs):
+        self._place = tag
+        if tag == "h2":
+            self._title = ""
+        elif tag == "tr":
+            self.found.setdefault(self._title, []).append([])
+        elif tag in ("td", "th"):
+            self.found[self._title][-1].append("")
+
+    def handle_endtag(self, tag):
+        self._place = ""
+
+    def handle_data(self, data):
+        if self._place == "h2":
+            self._title += data
+        elif self._place in ("td", "th"):
+            self.found[self._title][-1][-1] += data
+
+
+def guarded(number: int, successes: int, easy: int, **fields: object) -> IterationSummary:
+    """An iteration of a run with protected tasks, of which `easy` of 10 were won."""
+    kept = evaluation(easy, n=10, split="valid")
+    return iteration(number, successes, protected={"easy": kept}, **fields)
+
+
+# The second update lost at the protected tasks, was rejected, and its checkpoint is that of iteration 1.
+STAGES = RunSummary(
+    run="evolve",
+    environment="alfworld",
+    config={},
+    iterations=(
+        guarded(0, 20, 9),
+        guarded(1, 60, 8),
+        guarded(2, 60, 1, rejected="easy fell"),
+        guarded(3, 50, 7),
+    ),
+)
+
+
+def test_the_matrix_shows_what_every_stage_won_and_what_the_last_one_forgot():
+    page = Page(render(STAGES, b"png"))
+    header, *rows = Tables(render(STAGES, b"png")).found["Success by environment and stage"]
+    assert header == [
+        *("environment", "start", "iteration 1", "iteration 2", "iteration 3"),
+        *("forgotten", "since the start"),
+    ]
+    assert rows == [
+        # best earlier 60, last 50: 10 points forgotten, 30 more than at the start
+        [
+            "alfworld",
+            "20.0 % (20/100)",
+            "60.0 % (60/100)",
+            "60.0 % (60/100)",
+            "50.0 % (50/100)",
+            "+10.0",
+            "+30.0",
+        ],
+        # what the rejected update won is not what its checkpoint can do
+        [
+            "protected: easy",
+            "90.0 % (9/10)",
+            "80.0 % (8/10)",
+            "80.0 % (8/10)",
+            "70.0 % (7/10)",
+            "+20.0",
+            "-20.0",
+        ],
+        [
+            "task type: heat",
+            "20.0 % (10/50)",
+            "60.0 % (30/50)",
+            "60.0 % (30/50)",
+            "50.0 % (25/50)",
+            "+10.0",
+            "+30.0",
+        ],
+        [
+            "task type: look",
+            "20.0 % (10/50)",
+            "60.0 % (30/50)",
+            "60.0 % (30/50)",
+            "50.0 % (25/50)",
+            "+10.0",
+            "+30.0",
+        ],
+    ]
+    # (30 - 20 + 30 + 30) / 4
+    assert "Backward transfer, the mean since the start: +17.5." in page.text
+
+
+def test_what_was_not_played_at_every_stage_is_a_dash():
+    late = STAGES.model_copy(update={"iterations": (iteration(0, 20), guarded(1, 60, 8))})
+    note, _, rows = matrix_table(late)
+    assert rows[-1] == ["protected: easy", "–", "80.0 % (8/10)", "–", "–"]
+    assert "the mean since the start: –." in note
+
+
+def test_a_stage_alone_has_nothing_to_forget():
+    start = STAGES.model_copy(update={"iterations": (guarded(0, 20, 9),)})
+    assert matrix_table(start)[2] == []
+    assert [line.counts for line in stage_matrix(start).lines][:2] == [[(20, 100)], [(9, 10)]]
+    assert matrix_table(start.model_copy(update={"iterations": ()}))[2] == []
+
+
+def test_strengths_of_checkpoints_are_a_table():
+    strong = Strength("iteration 2", -0.36, (-0.51, -0.22))
+    weak = Strength("iteration 0", -1.2, (-1.6, -0.92))
+    table = Tables(render(SUMMARY, b"png", strengths=[strong, weak])).found["Strength of the checkpoints"]
+    assert table == [
+        ["checkpoint", "log-strength", "95 % interval"],
+        ["iteration 2", "-0.36", "-0.51 to -0.22"],
+        ["iteration 0", "-1.20", "-1.60 to -0.92"],
+    ]
+    assert "Strength of the checkpoints" not in Tables(render(SUMMARY, b"png")).found
+
+
+def test_the_report_of_a_run_ranks_its_checkpoints(tmp_path):
+    store = Store.open(tmp_path / "trajectories")
+    lost = [episode(f"0-{task}", 0, (0.0,), task) for task in "abcd"]
+    won = [episode(f"1-{task}", 1, (1.0,), task) for task in "abcd"]
+    store.append([*lost, *won], commit={"run": "evolve"})
+    two = SUMMARY.model_copy(update={"iterations": (iteration(0, 0), iteration(1, 4))})
+    _, first, second = Tables(write_report(tmp_path, two).read_text()).found["Strength of the checkpoints"]
+    # four wins and half a virtual one to either side: 4.5 / 5 and 0.5 / 5
+    assert (first[:2], second[:2]) == (["iteration 1", "-0.11"], ["iteration 0", "-2.30"])
+
+
+def test_what_was_solved_and_learnt_from_is_shown_by_iteration_and_environment():
+    data = {"alfworld": {"rows_new": 6.0, "mean_weight": 0.5}, "maze": {"rows_new": 0.0}}
+    one = iteration(1, 35, selection={"keep_rate": 0.25, "horizon": 5.0}, data=data)
+    found = Tables(render(SUMMARY.model_copy(update={"iterations": (iteration(0, 20), one)}), b"png")).found
+    assert found["What exploration solved, and what was kept"] == [
+        ["iteration", "keep_rate", "horizon"],
+        ["1", "0.25", "5"],
+    ]
+    assert found["What was learnt from, by environment"] == [
+        ["iteration", "environment", "rows_new", "mean_weight"],
+        ["1", "alfworld", "6", "0.5"],
+        ["1", "maze", "0", "–"],
+    ]
 
 
 def test_the_page_needs_nothing_from_elsewhere():

@@ -1,6 +1,6 @@
 """What a round solved and what was kept of it: literal figures."""
 
-from agentevol.loop.solved import group_figures, selection_figures, sentence
+from agentevol.loop.solved import group_figures, outcomes, selection_figures, sentence, since_previous
 from agentgym_store.records import Ending, Failed, Sample, Terminated, Trajectory, Truncated, Turn
 
 
@@ -69,3 +69,19 @@ def test_only_tasks_whose_samples_differ_tell_samples_apart():
     assert figures == {"kept_group_frac": 0.5, "wasted_tokens": 12.0}  # four episodes of three tokens
     assert group_figures(WON_TWICE) == {"kept_group_frac": 1.0, "wasted_tokens": 0.0}
     assert group_figures([]) == {}
+
+
+def test_tasks_tried_again_are_compared_with_the_iteration_before():
+    before = {"a": False, "b": True, "c": True, "elsewhere": True}
+    now = {"a": True, "b": False, "c": True, "new": True}
+    assert since_previous(before, now) == {
+        "tasks_tried_again": 3.0,
+        "tasks_gained_since_previous": 1.0,  # a
+        "tasks_lost_since_previous": 1.0,  # b
+    }
+    assert since_previous({"elsewhere": True}, now) == {}
+
+
+def test_a_task_is_won_by_any_of_its_scored_episodes():
+    broken = episode("c", 0, "left", 1.0, Failed(failure="worker-lost"))
+    assert outcomes([*WON_TWICE, *NEVER_WON, broken]) == {"a": True, "b": False}

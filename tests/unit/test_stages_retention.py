@@ -18,6 +18,7 @@ from agentevol.loop.stages import Stages
 from agentevol.progress import Progress
 from agentevol.protocols import Anchor, Checkpoint, LearnReport, TrainingSequence
 from agentevol.report.summary import EvaluationSummary, IterationSummary
+from agentevol.rows.examples import imitated
 from agentevol.run_folder import RunFolder
 from agentevol.tasks import EnvTask
 from agentgym_store.records import Sample, Terminated, Trajectory, Turn
@@ -111,6 +112,49 @@ def test_without_replay_all_earlier_rows_are_learnt_and_none_is_marked(tmp_path:
     assert not any(row.replayed for row in rows)
 
 
+def test_where_nothing_was_won_only_the_experts_rows_are_learnt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    run, folder = begun(tmp_path, Learning(), "select.merge=expert", "demonstrations.tasks=1")
+    shown = won("now", 0, 0, id="now/demonstrate/0000/t/0", purpose="demonstrate")
+    folder.store.append([shown], commit={"iteration": "0"})
+    (row,) = imitated([shown], run._objective, "all")
+    monkeypatch.setattr(Stages, "_demonstrations", lambda _: [row])
+    lost = [won("now", 1, n) for n in range(4)]
+    lost = [t.model_copy(update={"turns": (t.turns[0].model_copy(update={"reward": 0.0}),)}) for t in lost]
+    folder.store.append(lost, commit={"iteration": "1"})
+    assert names(run.select(1, lost)) == ["now/demonstrate/0000/t/0"]
+    draft = run._drafts.of(1)
+    assert (draft.selected, draft.selection["success"], draft.selection["keep_rate"]) == (0, 0.0, 0.0)
+    assert draft.data == {
+        "guess": {
+            **{"rows_new": 0.0, "rows_earlier": 0.0, "rows_expert": 1.0, "explored_to_expert": 0.0},
+            **{"mean_weight": 1.0, "effective_sample_size": 1.0},
+        }
+    }
+    # with a win beside it, both are learnt
+    assert len(run.select(1, [*lost, won("now", 1, 9)])) == 2
+
+
+def test_replayed_rows_are_counted_in_their_own_environment_and_learnt_turns_by_age(tmp_path: Path):
+    before = [won("before", 1, attempt, env="maze") for attempt in range(4)]
+    Store.open(tmp_path / "before" / "trajectories", create=True).append(before, commit={"run": "before"})
+    given = ["select.merge=replay", f"retained.data={tmp_path / 'before'}", "replay.fraction=0.5"]
+    run, folder = begun(tmp_path, Learning(), *given)
+    rows = run.select(3, explored(folder, 3))
+    draft = run._drafts.of(3)
+    maze = sum("before" in name for name in names(rows))
+    assert 0 < maze < 8
+    assert {name: (each["rows_new"], each["rows_earlier"]) for name, each in draft.data.items()} == {
+        "guess": (8.0, 8.0 - maze),
+        "maze": (0.0, float(maze)),
+    }
+    # sampled by versions 0 to 2; what another run's policy sampled has no age
+    lags = [3 - int(name.split("/")[2]) for name in names(rows) if "before" not in name]
+    assert draft.selection["policy_version_lag_mean"] == pytest.approx(sum(lags) / len(lags))
+    assert draft.selection["policy_version_lag_max"] == max(lags) > 0
+
+
 def test_what_is_stale_is_left_out_and_counted(tmp_path: Path):
     run, folder = begun(tmp_path, Learning(), "select.max_lag=1")
     fresh = explored(folder, 3)
@@ -134,8 +178,8 @@ def test_retained_episodes_are_copied_once_and_replayed_and_measured(tmp_path: P
     rows = again.select(1, explored(folder, 1))
     assert names(rows[8:]) == [row.trajectory_id for row in rows if row.replayed]
     assert len(rows) == 10  # 2 of 10 tokens
-    shares = again._drafts.of(1).selection
-    assert (shares["token_share_guess"], shares["token_share_maze"]) == (0.8, 0.2)
+    data = again._drafts.of(1).data
+    assert (data["guess"]["token_share"], data["maze"]["token_share"]) == (0.8, 0.2)
     assert all(row.trajectory_id.startswith("now/retain/before/explore/") for row in rows[8:])
     again.learn(1, folder.checkpoint(0), rows)
     (anchor,) = cluster.anchors

@@ -119,10 +119,18 @@ def _standard(mean_K: Floats, epsilon: float) -> Floats:
 
 
 def _metrics(steps: Steps, value_S: Floats, branches: list[Branch], modes: int) -> dict[str, float]:
-    """Shares of states by what decided, shares of turns by mode, means by mode and of the mode by turn."""
+    """Shares of states by what decided, shares of turns by mode, means by mode and of the mode by turn.
+
+    `judge_failures` are turns without a mode that were not malformed: nobody could judge them. Where a world
+    ends the episode for that, it failed and is not here.
+    """
+    malformed_S = steps.invalid & (steps.mode == -1)
+    answer_S = steps.tokens if steps.answer_tokens is None else steps.answer_tokens
     states_by = {name: branches.count(name) / len(branches) for name in (*COMPARED, *NOT_COMPARED)}
     metrics = {
-        "format_errors": float((steps.mode == -1).mean()),
+        "format_errors": float(malformed_S.mean()),
+        "judge_failures": float(((steps.mode == -1) & ~malformed_S).mean()),
+        "answer_tokens": float(answer_S.mean()),
         "mode_advantage_active": states_by["reward"] + states_by["length"],
         **{f"compared_by_{name}": states_by[name] for name in COMPARED},
         **{f"not_compared_{name}": states_by[name] for name in NOT_COMPARED},

@@ -57,7 +57,8 @@ def gigpo_advantage(
     )
     step_S = step_part(turn_returns(steps.sequence, reward_S, gamma), state_S, divide=divide, epsilon=epsilon)
     advantage_S = episode_S + step_weight * step_S
-    return Advantages(advantage_S[rollouts.step], metrics=_metrics(episode_S, step_weight * step_S, state_S))
+    metrics = _metrics(episode_S, step_weight * step_S, state_S) | _by_environment(rollouts, state_S)
+    return Advantages(advantage_S[rollouts.step], metrics=metrics)
 
 
 def episode_part(
@@ -92,6 +93,16 @@ def _metrics(episode_S: Floats, step_S: Floats, state_S: Integers) -> dict[str, 
         "recurrence": float((sizes[state_S] > 1).mean()),
         "step_share": float(by_step / (by_episode + by_step)) if by_episode + by_step > 0 else 0.0,
     }
+
+
+def _by_environment(rollouts: Rollouts, state_S: Integers) -> dict[str, float]:
+    """Share of the turns in a state met again, of each environment where there are several."""
+    names = sorted(set(rollouts.environment))
+    if len(names) < 2:
+        return {}
+    again_S = np.bincount(state_S)[state_S] > 1
+    environment_S = np.array([rollouts.environment[int(episode)] for episode in rollouts.steps.sequence])
+    return {f"recurrence_{name}": float(again_S[environment_S == name].mean()) for name in names}
 
 
 ALGORITHM = family(gigpo_advantage, kl_coef=0.01, only_with={"epsilon": ("normalise", "mean_std_norm")})

@@ -114,6 +114,7 @@ def rollouts_of(
         step=token_steps,
         reward=rewards[chosen],
         group=[str(name) for name in group],
+        environment=(),
         truncated=np.asarray(truncated if truncated is not None else [False] * len(chosen)),
         costs={name: np.asarray(values, dtype=np.float64) for name, values in (costs or {}).items()},
         multipliers=multipliers or {},

@@ -1,0 +1,79 @@
+"""The manifests of a run, written as its iterations go on (`agentevol.loop.manifests`)."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from agentevol.loop.manifests import Manifest, Stage, of_episodes, of_rows, of_scores, of_weights
+from agentevol.protocols import Checkpoint, TrainingSequence
+from agentevol.run_folder import RunFolder
+from agentgym_store.records import Trajectory
+
+
+class Ledger:
+    """One run's manifests. Every entry is a function of the run's table and files, so that a stage which is
+    done again after a kill notes the same; what a later stage reads of an earlier one comes from the file.
+    """
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder, self._seed = folder, folder.config.seed
+        self._weights: dict[tuple[tuple[int, int, int], ...], str] = {}
+
+    def explored(self, iteration: int, policy: Checkpoint, episodes: Sequence[Trajectory]) -> None:
+        """The samples of an iteration, and what they earned in the world."""
+        inputs, played = {"policy": self._hash(policy)}, of_episodes(episodes)
+        self._note(iteration, "explore", inputs, played, self._seed, policy.version)
+        self._note(iteration, "score", {"explore": played}, of_scores(episodes), self._seed, policy.version)
+
+    def filtered(self, iteration: int, rows: Sequence[TrainingSequence]) -> None:
+        """What the selection made of them, with weights."""
+        inputs = self._made(iteration, "explore", "score")
+        self._note(iteration, "filter", inputs, of_rows(rows), self._drawn(iteration), iteration - 1)
+
+    def merged(
+        self, iteration: int, rows: Sequence[TrainingSequence], added: Sequence[TrainingSequence]
+    ) -> None:
+        """What is learnt beside it."""
+        inputs = {**self._made(iteration, "filter"), "added": of_rows(added)}
+        made = of_rows([*rows, *added])
+        self._note(iteration, "merge", inputs, made, self._drawn(iteration), iteration - 1)
+
+    def rewarded(self, iteration: int, rows: Sequence[TrainingSequence], model: Checkpoint) -> None:
+        """What a reward model or a process reward model made of the rewards."""
+        inputs = {**self._made(iteration, "merge"), "model": self._hash(model)}
+        self._note(iteration, "reward", inputs, of_rows(rows), self._drawn(iteration), iteration - 1)
+
+    def trained(self, iteration: int, start: Checkpoint, update: Checkpoint) -> None:
+        """The update, whatever becomes of it."""
+        rows = self._made(iteration, "reward") or self._made(iteration, "merge")
+        inputs = {**rows, "start": self._hash(start)}
+        self._note(iteration, "train", inputs, self._hash(update), self._drawn(iteration), start.version)
+
+    def evaluated(self, iteration: int, policy: Checkpoint, episodes: Sequence[Trajectory]) -> None:
+        """What the policy of this iteration did in its evaluations."""
+        inputs = {"policy": self._hash(policy)}
+        self._note(iteration, "evaluate", inputs, of_episodes(episodes), self._seed, policy.version)
+
+    def _made(self, iteration: int, *stages: Stage) -> dict[str, str]:
+        found = self._folder.manifests(iteration)
+        return {stage: found[stage].output for stage in stages if stage in found}
+
+    def _drawn(self, iteration: int) -> int:
+        return self._seed * 1000 + iteration
+
+    def _hash(self, checkpoint: Checkpoint) -> str:
+        """Of weights, each file read once while it stays as it is, wherever it is moved to."""
+        found = [file.stat() for file in _weight_files(checkpoint.path)]
+        key = tuple((one.st_ino, one.st_size, one.st_mtime_ns) for one in found)
+        if key not in self._weights:
+            self._weights[key] = of_weights(checkpoint.path)
+        return self._weights[key]
+
+    def _note(
+        self, iteration: int, stage: Stage, inputs: dict[str, str], output: str, seed: int, version: int
+    ) -> None:
+        manifest = Manifest(inputs=inputs, output=output, seed=seed, policy_version=version)
+        self._folder.note_manifest(iteration, stage, manifest)
+
+
+def _weight_files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.safetensors"))

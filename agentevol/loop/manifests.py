@@ -1,0 +1,94 @@
+"""What each stage of an iteration read and made, as hashes: `manifests/0001.json` in a run's folder.
+
+    {"explore": {"inputs": {"policy": "sha256:9f.."}, "output": "sha256:3c..", "seed": 7,
+                 "policy_version": 0},
+     "score": .., "filter": .., "merge": .., "reward": .., "train": .., "evaluate": ..}
+
+The output of a stage is an input of later ones. `reward` is there only where `process.*` or `reward.model`
+changes what the filter had chosen. Times and log-probabilities are left out (the last bits of these depend
+on what was sampled beside them), so that a run with equal settings and seeds has equal manifests, killed and
+resumed or not.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Literal
+
+from agentevol.protocols import TrainingSequence
+from agentgym_envs.core import Record
+from agentgym_store.records import Trajectory
+
+Stage = Literal["explore", "score", "filter", "merge", "reward", "train", "evaluate"]
+
+
+class Manifest(Record):
+    """What one stage read and made."""
+
+    inputs: Mapping[str, str]
+    """Name -> hash."""
+    output: str
+    seed: int
+    """What the stage drew from; for evaluations and exploration the seed of the run, of which episodes have
+    their own.
+    """
+    policy_version: int
+    """Version of the weights that played, or that learning began with."""
+
+
+def of_episodes(episodes: Iterable[Trajectory]) -> str:
+    """Hash of what was played, in any order of the episodes."""
+    return _hashed(
+        [
+            (t.id, t.task_id, t.seed, t.initial_observation, t.ending.kind, _turns(t))
+            for t in sorted(episodes, key=lambda t: t.id)
+        ]
+    )
+
+
+def of_scores(episodes: Iterable[Trajectory]) -> str:
+    """Hash of the returns, None for an episode without one; in any order."""
+    return _hashed(sorted((t.id, t.total_reward) for t in episodes))
+
+
+def of_rows(rows: Iterable[TrainingSequence]) -> str:
+    """Hash of what is learnt of which tokens, with weights and rewards; in this order."""
+    digest = hashlib.sha256()
+    for row in rows:
+        rewards = None if row.episode is None else row.episode.rewards
+        named = [row.trajectory_id, row.policy_version, row.weight, row.unit, row.side, row.margin, rewards]
+        digest.update(json.dumps(named).encode())
+        digest.update(row.token_ids.tobytes())
+        digest.update(row.mask.tobytes())
+    return _named(digest)
+
+
+def of_weights(folder: Path) -> str:
+    """Hash of the weights in a checkpoint; the files beside them name times and places."""
+    digest = hashlib.sha256()
+    for file in sorted(folder.glob("*.safetensors")):
+        digest.update(file.name.encode())
+        with file.open("rb") as stream:
+            digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return _named(digest)
+
+
+def _turns(trajectory: Trajectory) -> list[object]:
+    return [
+        (
+            turn.action,
+            turn.observation,
+            turn.reward,
+            None if turn.sample is None else (turn.sample.token_ids, turn.sample.policy_version),
+        )
+        for turn in trajectory.turns
+    ]
+
+
+def _hashed(value: object) -> str:
+    return _named(hashlib.sha256(json.dumps(value).encode()))
+
+
+def _named(digest: "hashlib._Hash") -> str:
+    return f"sha256:{digest.hexdigest()}"

@@ -1,0 +1,49 @@
+"""What the world answered to the last action of an episode that a limit cut off.
+
+A critic says there what was still to come. Nothing of it is learnt:
+
+    ... said n   answer n
+        [8, 2,   3, 4]
+        [T, T,   F, F]
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from agentevol.learn.batches import NO_TURN, UNKNOWN
+from agentevol.protocols import TrainingSequence
+from agentevol.rendering import ChatRenderer, load_tokenizer
+from agentgym_store.records import Trajectory
+
+
+def with_closing(
+    rows: Sequence[TrainingSequence], trajectories: Iterable[Trajectory], model: Path
+) -> list[TrainingSequence]:
+    """The rows; the last one of every truncated episode goes on to where the policy would speak next.
+
+    Its text is encoded by the tokenizer and chat template of `model`, as an engine would have read it.
+    """
+    renderer = ChatRenderer(load_tokenizer(model))
+    answers = {t.id: t.turns[-1].observation for t in trajectories if t.ending.kind == "truncated"}
+    last = {row.trajectory_id: number for number, row in enumerate(rows)}
+    return [
+        _extended(row, renderer.extend(row.token_ids.tolist(), answers[row.trajectory_id]))
+        if row.trajectory_id in answers and last[row.trajectory_id] == number
+        else row
+        for number, row in enumerate(rows)
+    ]
+
+
+def _extended(row: TrainingSequence, read: Sequence[int]) -> TrainingSequence:
+    count = len(read)
+    assert row.turn is not None  # rows of samples know their turns
+    return replace(
+        row,
+        token_ids=np.append(row.token_ids, np.asarray(read, row.token_ids.dtype)),
+        mask=np.append(row.mask, np.zeros(count, np.bool_)),
+        rollout_logp=np.append(row.rollout_logp, np.full(count, UNKNOWN, np.float32)),
+        turn=np.append(row.turn, np.full(count, NO_TURN, np.int32)),
+    )
