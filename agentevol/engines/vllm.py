@@ -10,6 +10,7 @@ vLLM computes in processes of its own, which end with this one (`watchdog`).
 
 import asyncio
 import os
+import shutil
 import tempfile
 import threading
 from collections.abc import Coroutine, Sequence
@@ -134,7 +135,7 @@ class VllmEngine:
         self._dtype = dtype
         self._scratch = tempfile.TemporaryDirectory(prefix="agentevol-vllm-", ignore_cleanup_errors=True)
         self.counts = VllmCounts()
-        self._numbers = 0  # of requests
+        self._numbers = self._copies = 0  # of requests; of checkpoints
         self._acting: dict[str, str] = {}  # conversation -> request
         self._over: str | None = None  # why nothing is served any more
         self.lost = False
@@ -203,8 +204,8 @@ class VllmEngine:
             raise ConfigError(f"no dtype named {self._dtype!r}; there are: {', '.join(DTYPES)}")
         model = load_model(path, "eager", DTYPES[self._dtype])
         renderer = ChatRenderer(load_tokenizer(path))
-        copy = Path(tempfile.mkdtemp(prefix=f"{path.name}-", dir=self._scratch.name)) / path.name
-        folder = untied(path.absolute(), model, copy)
+        self._copies += 1
+        folder = untied(path.absolute(), model, Path(self._scratch.name) / str(self._copies) / path.name)
         ends = tuple(sorted(stop_ids(path, renderer)))
         return model, Served(renderer, ends, checkpoint.version, path.name, folder)
 
@@ -237,6 +238,8 @@ class VllmEngine:
                 f"vLLM cannot serve {self._served.name}: it failed at the first tokens ({cause}); what its"
                 " processes printed before says why"
             ) from cause
+        except RunStopped as cause:  # before there is anything to stop
+            raise ConfigError(str(cause)) from cause
         self._idle.set()
         self._open.set()
 
@@ -303,8 +306,9 @@ class VllmEngine:
             await self._llm.collective_rpc("reload_weights", kwargs={"weights_path": str(fresh.folder)})
             if await self._llm.reset_prefix_cache() is False:
                 raise RuntimeError("its prefix cache still holds keys and values of the old weights")
-            self._served = fresh
+            before, self._served = self._served, fresh
             await self._check(model)
+            self._forget(before)
         except self._vllm.EngineDeadError as cause:
             raise self._died() from cause
         except AgentEvolError as cause:
@@ -313,6 +317,11 @@ class VllmEngine:
         except Exception as cause:
             self._over = f"vLLM did not take the weights of {fresh.name}: {one_line(cause)}"
             raise RunStopped(self._over) from cause
+
+    def _forget(self, served: Served) -> None:
+        """Delete the copy of weights that are served no more."""
+        if served.folder.is_relative_to(self._scratch.name):
+            shutil.rmtree(served.folder.parent, ignore_errors=True)
 
     async def _check(self, model: PreTrainedModel) -> None:
         """Raise `RunStopped` unless vLLM samples with the log-probabilities of `model`."""
