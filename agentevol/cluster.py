@@ -118,6 +118,7 @@ class LearnerWorker:
         reference: Checkpoint | None,
         multipliers: Mapping[str, float],
         anchor: Anchor | None,
+        objectives: Sequence[str],
     ) -> LearnReport:
         """Train from `start` and write the checkpoint `out`; several ranks find each other at `meeting`."""
         from agentevol.learn.distributed import join, meet
@@ -140,6 +141,7 @@ class LearnerWorker:
             anchor=anchor,
             version=version,
             table_version=table_version,
+            objectives=objectives,
         )
 
     def values(
@@ -148,7 +150,9 @@ class LearnerWorker:
         """What each head of a process reward model says after every turn."""
         from agentevol.learn.learner import GradientLearner
 
-        return GradientLearner(config.process_learn).values(checkpoint, rows, len(config.process.model_heads))
+        return GradientLearner(config.process_learn).values(
+            checkpoint, rows, list(config.process.model_heads)
+        )
 
     def scores(
         self, config: RunConfig, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]
@@ -157,6 +161,25 @@ class LearnerWorker:
         from agentevol.learn.learner import GradientLearner
 
         return GradientLearner(config.learn).scores(checkpoint, rows)
+
+    def perplexity(
+        self, config: RunConfig, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]
+    ) -> float:
+        """Of what the rows say, under the policy."""
+        from agentevol.learn.learner import GradientLearner
+
+        return GradientLearner(config.learn).perplexity(checkpoint, rows)
+
+    def interpolate(
+        self, config: RunConfig, previous: Checkpoint, learnt: Checkpoint, share: float, out: Checkpoint
+    ) -> None:
+        """Write the checkpoint `out` with this share of `learnt` and the rest of `previous`."""
+        from agentevol.learn.interpolation import write_between
+        from agentevol.learn.models import precision
+
+        if not out.path.is_dir():  # asked again after a loss
+            dtype = precision(config.learn.save_dtype)
+            write_between(previous.path, learnt.path, share, out.path, dtype)
 
     def progress(self) -> tuple[int, int, float]:
         """Step, number of steps, loss."""
@@ -269,10 +292,12 @@ class Cluster:
         learn: LearnConfig | None = None,
         multipliers: Mapping[str, float] | None = None,
         anchor: Anchor | None = None,
+        objectives: Sequence[str] = (),
     ) -> LearnReport:
         """Learn in the learners' processes; where one dies all are replaced, and begin again from `start` or
         from their last saved state (`learn.save_every`). `learn` replaces the run's own;
-        `multipliers` are the prices of costs, `anchor` is what `learn` holds on to.
+        `multipliers` are the prices of costs, `anchor` is what `learn` holds on to, `objectives` are what
+        heads are about.
         """
         config = self._config if learn is None else self._config.model_copy(update={"learn": learn})
         shared = ray.put(rows)
@@ -292,6 +317,7 @@ class Cluster:
                     reference=reference,
                     multipliers=multipliers or {},
                     anchor=anchor,
+                    objectives=objectives,
                 )
                 for learner in self._learners
             ]
@@ -333,13 +359,21 @@ class Cluster:
         """Episode -> (H,) what the heads of the reward model in `checkpoint` say of it."""
         return self._asked("scores", checkpoint, rows)
 
-    def _asked(self, what: str, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> Any:
+    def perplexity(self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> float:
+        """Of what the rows say, under the policy in `checkpoint`."""
+        return self._asked("perplexity", checkpoint, rows)
+
+    def interpolate(self, previous: Checkpoint, learnt: Checkpoint, share: float, out: Checkpoint) -> None:
+        """Write `out` with this share of the weights of `learnt`, the others being those of `previous`."""
+        self._asked("interpolate", previous, learnt, share, out)
+
+    def _asked(self, what: str, *given: Any) -> Any:
         """What the first learner's process answers; where it dies, another is asked."""
         while True:
             self._learners = self._learners or self._new_learners()
             try:
                 asked = getattr(self._learners[0], what)
-                return self._get([asked.remote(self._config, checkpoint, rows)])[0]
+                return self._get([asked.remote(self._config, *given)])[0]
             except _LOST:
                 self._end_learners()
                 self._count_replacement("learner")

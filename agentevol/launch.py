@@ -16,7 +16,7 @@ from agentevol.models import resolve
 from agentevol.progress import Progress
 from agentevol.rendering import ChatRenderer, load_tokenizer
 from agentevol.report.summary import RunSummary
-from agentevol.rewards.judging import check_reward_model, take_in
+from agentevol.rewards.judging import check_process_model, check_reward_model, take_in
 from agentevol.run_folder import RunFolder
 from agentevol.serving import EnvironmentServer
 from agentevol.tokenizer_checks import check_vocabulary
@@ -38,6 +38,11 @@ def check(config: RunConfig) -> None:
     check_reward_model(config)
     if config.engine.name == "vllm":
         check_installed()
+    check_process_model(config)
+    if config.learn.ewc is not None and config.learn.lora is not None:
+        from agentevol.learn.adapters import check_kept  # brings peft
+
+        check_kept(config.learn, base)
 
 
 def launch(folder: RunFolder, progress: Progress) -> RunSummary:
@@ -48,7 +53,9 @@ def launch(folder: RunFolder, progress: Progress) -> RunSummary:
     if not base.path.is_dir():  # killed before it was copied
         folder.repeat(resolve(config.base), base)
     if config.reward.model is not None:
-        take_in(Path(config.reward.model), folder.reward_model.path)
+        take_in(Path(config.reward.model), folder.reward_model(0).path)
+    if config.process.model is not None:
+        take_in(Path(config.process.model), folder.process(0).path)
     with ExitStack() as stack:
         url = config.environment.url
         if url is None:
@@ -86,24 +93,29 @@ def plan(config: RunConfig) -> list[str]:
 def _rewards(config: RunConfig) -> list[str]:
     """What is learnt from besides the world's rewards."""
     process, reward = config.process, config.reward
-    if reward.model is not None:
+    if reward.on:
         stop = (
             "no stop" if reward.patience is None else f"stop when exploited {reward.patience} times in a row"
         )
-        score = f"{reward.caution.combination} of {reward.model}"
+        model = reward.model or "a reward model"
+        refreshed = ", which learns from pairs in every iteration" if reward.refresh else ""
+        score = f"{reward.caution.combination} of {model}{refreshed}"
         return [f"reward: {reward.alpha:g} * return + {reward.beta:g} * {score}, {stop}"]
     if not process.on:
         return []
     heads = ", ".join(f"{name} {weight:g}" for name, weight in process.model_heads.items())
     rules = "".join(f", {name} -{weight:g}" for name, weight in process.rules.items())
-    source = (
-        "pooled over explored episodes"
-        if process.pooled
-        else f"{process.continuations} continuations of up to {process.states} states in"
-        f" {process.share:.0%} of the episodes: at most {_continuations(config):,} episodes"
-    )
+    source = f"by {process.model} alone"
+    if process.pooled:
+        source = "pooled over explored episodes"
+    elif process.continuations:
+        source = (
+            f"{process.continuations} continuations of up to {process.states} states in"
+            f" {process.share:.0%} of the episodes: at most {_continuations(config):,} episodes"
+        )
+    begin = f", beginning with {process.model}" if process.learns and process.model is not None else ""
     return [
-        f"process rewards: values {source}",
+        f"process rewards: values {source}{begin}",
         f"turns earn {process.alpha:g} * return + {process.beta:g} * value differences ({heads}{rules})",
     ]
 

@@ -127,6 +127,8 @@ class EpisodeFacts:
     truncated: bool
     """An outside limit ended the episode."""
     costs: Mapping[str, float] = field(default_factory=dict[str, float])
+    environment: str = ""
+    """The world's name; "" where nobody said."""
     answer_tokens: tuple[int, ...] = ()
     """Tokens of the answer within each reply; 0 where all of it is the answer. Empty: nobody counted."""
 

@@ -6,9 +6,13 @@ iteration.
     checkpoints/0001/   Hugging Face folders
     candidates/0001/    an update that is not accepted yet, where `protect.*` is given
     rejected/0001/      one that was not; checkpoint 0001 is then the one before
-    process/0001/       the process reward model of iteration 1, where `process.continuations` is on
+    learnt/0001/        a whole update, and mixed/0001-0.5/ a share of it, until `interpolate.shares` chose
+    probe.jsonl         the rows of `probe.data`
+    process/0001/       the process reward model of iteration 1, where `process.continuations` is on;
+                        0000 is a copy of `process.model`
     process/0001.json   its figures, or those of `reward.model`
     reward/             a copy of `reward.model`, where there is one
+    rewards/0001/       the reward model as it was learnt by iteration 1, where `reward.refresh` is on
     iterations/0001.json
     metrics.jsonl  tensorboard/  report.html  success.png
 
@@ -80,6 +84,21 @@ class RunFolder:
         """The place of an update that was not."""
         return Checkpoint(self.path / "rejected" / f"{version:04d}", version)
 
+    def learnt(self, version: int) -> Checkpoint:
+        """The place of a whole update of which a share is to be chosen."""
+        return Checkpoint(self.path / "learnt" / f"{version:04d}", version)
+
+    def mixed(self, version: int, share: float) -> Checkpoint:
+        """The place of this share of it."""
+        return Checkpoint(self.path / "mixed" / f"{version:04d}-{share:g}", version)
+
+    def forget_shares(self) -> None:
+        """Remove whole updates and shares of those iterations that have finished."""
+        for place in ("learnt", "mixed"):
+            for folder in (self.path / place).glob("[0-9]*"):
+                if self._summary_file(int(folder.name[:4])).is_file():
+                    shutil.rmtree(folder)
+
     def update(self, version: int) -> Checkpoint:
         """Where the update of this number lies, whatever became of it."""
         places = (self.rejected(version), self.candidate(version), self.checkpoint(version))
@@ -104,15 +123,19 @@ class RunFolder:
         return checkpoint
 
     def process(self, version: int) -> Checkpoint:
-        """The place of the process reward model of this iteration; number 0 is the base, without heads."""
-        return (
-            Checkpoint(self.path / "process" / f"{version:04d}", version) if version else self.checkpoint(0)
-        )
+        """The place of the process reward model of this iteration; number 0 is the run's own copy of
+        `process.model`, or else the base, without heads.
+        """
+        place = Checkpoint(self.path / "process" / f"{version:04d}", version)
+        return place if version or self.config.process.model is not None else self.checkpoint(0)
 
-    @property
-    def reward_model(self) -> Checkpoint:
-        """The place of the run's own copy of `reward.model`."""
-        return Checkpoint(self.path / "reward", 0)
+    def reward_model(self, version: int) -> Checkpoint:
+        """The place of the reward model of this iteration: the run's own copy of `reward.model`, or with
+        `reward.refresh` what was learnt by then, where number 0 may be the base, without heads.
+        """
+        if self.config.reward.refresh and version:
+            return Checkpoint(self.path / "rewards" / f"{version:04d}", version)
+        return Checkpoint(self.path / "reward", 0) if self.config.reward.model else self.checkpoint(0)
 
     def note_process(self, iteration: int, figures: Mapping[str, float]) -> None:
         """Keep the figures of a process reward model, or of what `reward.model` said."""
@@ -133,9 +156,10 @@ class RunFolder:
         return checkpoint
 
     def metrics_of(self, checkpoint: Checkpoint) -> Mapping[str, float | None]:
-        """What the learner reported of a checkpoint."""
+        """What the learner reported of a checkpoint; nothing of a copy of an earlier one."""
         file = checkpoint.path / LINEAGE
-        return Lineage.model_validate_json(file.read_text()).metrics if file.is_file() else {}
+        lineage = Lineage.model_validate_json(file.read_text()) if file.is_file() else None
+        return lineage.metrics if lineage is not None and lineage.version == checkpoint.version else {}
 
     def conclude(self, summary: RunSummary) -> None:
         """Name the best checkpoint and draw the report."""
@@ -149,7 +173,8 @@ class RunFolder:
 
     def clear_partial(self) -> None:
         """Remove what a killed process left half written."""
-        for place in ("checkpoints", "candidates", "process"):
+        self.forget_shares()
+        for place in ("checkpoints", "candidates", "process", "rewards", "learnt", "mixed"):
             for leftover in (self.path / place).glob(".*"):
                 shutil.rmtree(leftover, ignore_errors=True)
         for leftover in self.path.rglob("*.partial"):

@@ -8,6 +8,7 @@ from pathlib import Path
 from agentevol.config.run import TrainConfig
 from agentevol.datasets import episodes_in
 from agentevol.errors import ConfigError
+from agentevol.learn.adapters import check_kept
 from agentevol.learn.algorithms import objective
 from agentevol.learn.algorithms.contract import Objective
 from agentevol.learn.batches import demonstration
@@ -43,6 +44,7 @@ def train(
     if out.exists():
         raise ConfigError(f"{out} exists already: a checkpoint is never overwritten")
     base = resolve(config.base)
+    check_kept(config.learn, base.path)
     chosen = objective(config.learn.algorithm, config.learn.options)
     renderer = ChatRenderer(load_tokenizer(base.path))
     rows = _rows(data, config, chosen, renderer, where)
@@ -51,7 +53,15 @@ def train(
         rows += replayed(rows, old, NEW, config.replay, config.seed)
     anchor = Anchor(base, [one.row for one in old]) if config.learn.ewc is not None else None
     learner = GradientLearner(config.learn, progress)
-    return learner.learn(base, rows, out, config.seed, anchor=anchor, objectives=config.objectives)
+    objectives = config.objectives
+    if chosen.algorithm.data == "steps":
+        objectives = _heads(config)
+    return learner.learn(base, rows, out, config.seed, anchor=anchor, objectives=objectives)
+
+
+def _heads(config: TrainConfig) -> list[str]:
+    """What a process reward model predicts, in the order in which a run has its heads."""
+    return sorted(config.objectives) or ["outcome"]
 
 
 def _rows(
@@ -86,7 +96,7 @@ def state_rows(trajectories: list[Trajectory], config: TrainConfig, data: Path) 
     """
     by_purpose = {p: [t for t in trajectories if t.purpose == p] for p in ("explore", "value")}
     explored = select(by_purpose["explore"], config.select, config.seed)
-    heads = list(config.objectives) or ["outcome"]
+    heads = _heads(config)
     if config.pooled:
         counted = pooled_by_head(explored, heads)
     else:

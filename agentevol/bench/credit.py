@@ -12,6 +12,9 @@ episodes, equally. The arm `gigpo-episode` is `gigpo` with `step_weight` 0: `gig
 what credit for turns adds, and nothing else. `gigpo-penalty` has the authors' penalty of 0.1 for turns that
 the world calls invalid, which in ALFWorld are those that it refuses.
 
+`process_reward` is `reinforce_pp` with rewards for turns from a model of values, which learns from
+continuations: episodes that it plays besides. It is a whole `agentevol run`, evaluated in the same way.
+
 States are the anchors that episodes carry: what was read together with the actions on offer, which in
 ALFWorld tell place and inventory (`Nothing happens.` alone would be one state everywhere). The authors' code
 groups by what was read alone (arXiv:2505.10978, section 3.2).
@@ -21,48 +24,54 @@ The settings below were chosen on seeds from 1000 on, which no reported seed mee
 
 import argparse
 import asyncio
-import contextlib
 import tempfile
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import nan
 from pathlib import Path
 from statistics import fmean
 from types import TracebackType
 from typing import Any, Literal
 
+from rich.console import Console
+
 from agentevol.bench.figures import report
-from agentevol.bench.trials import tried
+from agentevol.bench.rounds import learnt
+from agentevol.bench.trials import options, tried
 from agentevol.config.run import RunConfig, load
 from agentevol.engines.embedded import EmbeddedEngine
-from agentevol.learn.algorithms import objective
-from agentevol.learn.fitting import NothingToLearn
-from agentevol.learn.learner import GradientLearner
+from agentevol.launch import launch
 from agentevol.loop.explore import EpisodeRequest, play_all
-from agentevol.loop.select import informative, select, tokens
+from agentevol.loop.select import informative, tokens
 from agentevol.models import starter_folder
+from agentevol.progress import Progress
 from agentevol.protocols import Checkpoint, Sampling
 from agentevol.report.intervals import mean_interval
-from agentevol.rows.examples import facts, group_of, rows_of
+from agentevol.rows.examples import facts, group_of
+from agentevol.run_folder import RunFolder
 from agentevol.serving import EnvironmentServer
 from agentevol.tasks import EnvTask, drawn, list_tasks, spread
 from agentgym_client import EnvClient
 from agentgym_envs.formats import FORMATS
 from agentgym_store.records import Trajectory
+from agentgym_store.store import Where
 
 ARMS: Mapping[str, tuple[str, ...]] = {
     "grpo": ("algorithm=grpo",),
     "gigpo": ("algorithm=gigpo",),
     "gigpo-episode": ("algorithm=gigpo", "learn.options.step_weight=0"),
     "gigpo-penalty": ("algorithm=gigpo", "learn.options.invalid_penalty=0.1"),
+    "reinforce_pp": ("algorithm=reinforce_pp",),
+    "process_reward": ("algorithm=process_reward",),
 }
 DIFFERENCES = (
     ("gigpo", "grpo"),
     ("gigpo", "gigpo-episode"),
     ("gigpo-episode", "grpo"),
     ("gigpo-penalty", "gigpo"),
+    ("process_reward", "reinforce_pp"),
 )
 STARTER = "starter"
 TEST_TASKS = 300
@@ -188,26 +197,50 @@ class House:
 def run(trial: Trial) -> Outcome:
     """Play the rounds of a trial, learn from them, evaluate."""
     config, base = configured(trial), Checkpoint(starter_folder(), 0)
+    if config.process.on:
+        return _whole_run(trial, config, base)
     with tempfile.TemporaryDirectory() as name, House(config, base, Path(name)) as house:
         policy, rounds = base, list[Round]()
         for number in range(trial.rounds):
             explored = house.explore(policy, number)
             rounds.append(round_of(explored))
-            policy = learnt(policy, explored, config, number, Path(name) / f"{number}")
+            policy = learnt(policy, explored, config, number, Path(name) / f"{number}", base)
         found = house.evaluate(policy)
+    return _outcome(trial, found, rounds)
+
+
+def _whole_run(trial: Trial, config: RunConfig, base: Checkpoint) -> Outcome:
+    """What became of a trial that plays more than its explored episodes."""
+    evaluate = config.evaluate.model_copy(
+        update={"episodes": TEST_TASKS, "temperature": 1.0, "validation_episodes": 1}
+    )
+    config = config.model_copy(update={"iterations": trial.rounds, "evaluate": evaluate})
+    with tempfile.TemporaryDirectory() as name:
+        folder = RunFolder.create(Path(name) / "run", config, base)
+        launch(folder, Progress(Console(quiet=True)))
+        found = _episodes(folder, "evaluate", trial.rounds, "test")
+        rounds = [_with_continuations(folder, number) for number in range(1, trial.rounds + 1)]
+    return _outcome(trial, found, rounds)
+
+
+def _with_continuations(folder: RunFolder, number: int) -> Round:
+    """The explored episodes of a round, and what was spent on their continuations too."""
+    explored, value = (_episodes(folder, purpose, number) for purpose in ("explore", "value"))
+    spent = {
+        "episodes": len(explored) + len(value),
+        "turns": sum(len(episode.turns) for episode in (*explored, *value)),
+        "tokens": sum(tokens(episode) for episode in (*explored, *value)),
+    }
+    return replace(round_of(explored), **spent)
+
+
+def _episodes(folder: RunFolder, purpose: str, number: int, split: str | None = None) -> list[Trajectory]:
+    return list(folder.store.trajectories(Where(purpose=purpose, iteration=number, split=split)))
+
+
+def _outcome(trial: Trial, found: Sequence[Trajectory], rounds: Sequence[Round]) -> Outcome:
     won = [len(episode.turns) for episode in found if episode.succeeded()]
     return Outcome(trial, len(won) / len(found), fmean(won) if won else None, tuple(rounds))
-
-
-def learnt(
-    policy: Checkpoint, explored: Sequence[Trajectory], config: RunConfig, number: int, out: Path
-) -> Checkpoint:
-    """The policy after a round; the same one where there is nothing to learn."""
-    chosen, seed = objective(config.learn.algorithm, config.learn.options), config.seed * 1000 + number
-    with contextlib.suppress(NothingToLearn):
-        rows = rows_of(select(explored, config.select, seed), chosen, config, seed)
-        return GradientLearner(config.learn).learn(policy, rows, out, seed).checkpoint
-    return policy
 
 
 def configured(trial: Trial) -> RunConfig:
@@ -330,14 +363,9 @@ def interval(values: Sequence[float], sign: str = "") -> str:
 
 def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
     """The script's own options; those of the process where nothing is given."""
-    parser = argparse.ArgumentParser(description="GiGPO beside GRPO in ALFWorld, at equal budget.")
-    parser.add_argument("settings", nargs="*", metavar="key.path=value", help="for all arms")
+    parser = options("GiGPO beside GRPO in ALFWorld, at equal budget.", rounds=3)
     parser.add_argument("--arms", nargs="+", choices=list(ARMS), default=list(ARMS))
-    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--processes", type=int, default=2, help="trials at a time, one thread each")
-    parser.add_argument("--json", type=Path, help="keep outcomes in this file, and go on from it")
     return parser.parse_args(given)
 
 

@@ -14,7 +14,6 @@ interval of its gain lies above 0.
 """
 
 import argparse
-import contextlib
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -27,16 +26,13 @@ import torch
 
 from agentevol.bench.direct import DirectArena
 from agentevol.bench.figures import report
-from agentevol.bench.trials import tried
+from agentevol.bench.rounds import learnt
+from agentevol.bench.trials import options, tried
 from agentevol.config.run import RunConfig, load
-from agentevol.learn.algorithms import ALGORITHMS, algorithm, objective
+from agentevol.learn.algorithms import ALGORITHMS, algorithm
 from agentevol.learn.config import LearnConfig
-from agentevol.learn.fitting import NothingToLearn
-from agentevol.learn.learner import GradientLearner
-from agentevol.loop.select import select
 from agentevol.protocols import Checkpoint
 from agentevol.report.intervals import mean_interval
-from agentevol.rows.examples import rows_of
 from agentevol.starter.recipe import Shape, StarterRecipe, build
 from agentgym_store.records import Trajectory
 
@@ -120,22 +116,14 @@ def evolved(
     arena: DirectArena, base: Checkpoint, config: RunConfig, rounds: int, control: str, folder: Path
 ) -> Checkpoint:
     """The policy after some rounds of the loop."""
-    chosen = objective(config.learn.algorithm, config.learn.options)
-    settings = config.learn.model_copy(update={"learning_rate": 0.0}) if control == "idle" else config.learn
+    settings = {"learning_rate": 0.0} if control == "idle" else {}
+    config = config.model_copy(update={"learn": config.learn.model_copy(update=settings)})
     policy = base
     for number in range(rounds):
         explored = arena.explore(policy, config, number)
         if control == "shuffled":
             explored = shuffled(explored, config.seed * 1000 + number)
-        chosen_episodes = select(explored, config.select, config.seed * 1000 + number)
-        out = folder / f"{number}"
-        with contextlib.suppress(NothingToLearn):
-            rows = rows_of(chosen_episodes, chosen, config, config.seed)
-            reference = base if config.learn.reference == "base" else None
-            learner = GradientLearner(settings)
-            policy = learner.learn(
-                policy, rows, out, config.seed * 1000 + number, reference=reference
-            ).checkpoint
+        policy = learnt(policy, explored, config, number, folder / f"{number}", base)
     return policy
 
 
@@ -159,9 +147,11 @@ def settings_of(name: str, seed: int, more: Sequence[str] = ()) -> RunConfig:
 
 
 def policies() -> list[str]:
-    """Algorithms that make a policy out of explored episodes."""
-    chosen = {name: algorithm(name) for name in sorted(ALGORITHMS)}
-    return [name for name, found in chosen.items() if found.model != "reward" and found.data != "steps"]
+    """Algorithms by which a policy learns from whole answers, `bradley_terry` through a reward model.
+
+    Not `process_reward`: an answer is a single turn.
+    """
+    return [name for name in sorted(ALGORITHMS) if algorithm(name).data != "steps"]
 
 
 def compare(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -222,15 +212,10 @@ def print_table(outcomes: Sequence[Outcome]) -> None:
 
 def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
     """The script's own options; those of the process where nothing is given."""
-    parser = argparse.ArgumentParser(description="Success before and after learning, for every algorithm.")
-    parser.add_argument("settings", nargs="*", metavar="key.path=value", help="for all algorithms")
+    parser = options("Success before and after learning, for every algorithm.", rounds=5)
     parser.add_argument("--algorithms", nargs="+", choices=policies(), default=policies())
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--no-controls", dest="controls", action="store_false")
     parser.add_argument("--base", type=Path, help="a checkpoint to begin with instead of a fresh clone")
-    parser.add_argument("--processes", type=int, default=2, help="trials at a time, one thread each")
-    parser.add_argument("--json", type=Path, help="keep outcomes in this file, and go on from it")
     return parser.parse_args(given)
 
 

@@ -31,7 +31,7 @@ import torch
 from agentevol.bench.direct import DirectArena
 from agentevol.bench.figures import report
 from agentevol.bench.learning import BASE, NEW_TOKENS, SETTINGS, TEST_TASKS, WORLD, evolved
-from agentevol.bench.trials import tried
+from agentevol.bench.trials import options, tried
 from agentevol.config.run import RunConfig, load
 from agentevol.learn.checkpoints import read_lineage
 from agentevol.protocols import Checkpoint
@@ -243,15 +243,10 @@ def _mode(trajectory: Trajectory) -> object:
 
 def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
     """The script's own options; those of the process where nothing is given."""
-    parser = argparse.ArgumentParser(description="Success, tokens and modes of thinking: AMPO beside GRPO.")
-    parser.add_argument("settings", nargs="*", metavar="key.path=value", help="for all arms")
+    parser = options("Success, tokens and modes of thinking: AMPO beside GRPO.", rounds=15)
     parser.add_argument("--arms", nargs="+", choices=list(ARMS), default=list(ARMS))
-    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--processes", type=int, default=2, help="trials at a time, one thread each")
     parser.add_argument("--base", type=Path, help="a checkpoint to begin with instead of a fresh clone")
-    parser.add_argument("--json", type=Path, help="every figure, and where to go on from")
     return parser.parse_args(given)
 
 

@@ -6,6 +6,7 @@ A trial is an algorithm, a control or an arm with a seed; its outcome has it as 
 goes on from the file.
 """
 
+import argparse
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -30,6 +31,17 @@ class Tried(Protocol):
 
 TrialT = TypeVar("TrialT")
 OutcomeT = TypeVar("OutcomeT", bound=Tried)
+
+
+def options(description: str, rounds: int) -> argparse.ArgumentParser:
+    """What every comparison can be told: settings, seeds, rounds, and how its trials are run and kept."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("settings", nargs="*", metavar="key.path=value", help="for all trials")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=rounds)
+    parser.add_argument("--processes", type=int, default=2, help="trials at a time, one thread each")
+    parser.add_argument("--json", type=Path, help="keep outcomes in this file, and go on from it")
+    return parser
 
 
 def tried(

@@ -123,7 +123,7 @@ def score(
     judged = judge(scale, said, settings)
     if out is not None:
         write_judgements(episodes, judged, out)
-    found = figures(episodes, judged)
+    found = {**figures(episodes, judged), "spread_learnt": scale.spread}
     if json:
         print_json({name: _finite(value) for name, value in found.items()})
         return

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from agentevol.config.forgetting import ReplayConfig, RetainedConfig
+from agentevol.config.forgetting import ProbeConfig, ReplayConfig, RetainedConfig
 from agentevol.config.sections import HorizonConfig, PairsConfig, ProcessConfig, RewardConfig
 from agentevol.learn.algorithms import algorithm, objective
 
@@ -10,8 +10,11 @@ if TYPE_CHECKING:
     from agentevol.config.run import RunConfig, TrainConfig
 
 
-def check_algorithm(config: "RunConfig | TrainConfig") -> None:
-    """Raise `ValueError` where the algorithm and the rest of the configuration do not go together."""
+def check_algorithm(config: "RunConfig | TrainConfig", refreshed: bool = False) -> None:
+    """Raise `ValueError` where the algorithm and the rest of the configuration do not go together.
+
+    `refreshed` says that a reward model learns from pairs, whatever the policy learns from.
+    """
     name, chosen = config.learn.algorithm, objective(config.learn.algorithm, config.learn.options)
     data = chosen.algorithm.data
     if data != "episodes" and (config.select.merge != "none" or config.select.turns != "all"):
@@ -19,7 +22,7 @@ def check_algorithm(config: "RunConfig | TrainConfig") -> None:
             f"learn.algorithm {name!r} compares whole episodes of one round: it needs select.merge = 'none'"
             " and select.turns = 'all'"
         )
-    if data not in ("pairs", "labels") and config.pairs != PairsConfig():
+    if data not in ("pairs", "labels") and not refreshed and config.pairs != PairsConfig():
         raise ValueError(f"pairs.* has no effect: learn.algorithm {name!r} learns from {data}")
     if config.learn.reference != "start" and "ref_logp" not in chosen.needs:
         raise ValueError(
@@ -37,9 +40,10 @@ def check_policy(config: "RunConfig") -> None:
     """Raise `ValueError` for an algorithm that makes a reward model, which cannot explore."""
     name, chosen = config.learn.algorithm, algorithm(config.learn.algorithm)
     if chosen.model == "reward":
-        steps = chosen.data == "steps"
-        remedy = "set process.continuations" if steps else "use `agentevol train` and reward.model"
-        raise ValueError(f"learn.algorithm {name!r} makes a reward model, not a policy: {remedy}")
+        raise ValueError(
+            f"learn.algorithm {name!r} makes a reward model, not a policy: algorithm={name} alone sets up a"
+            " run in which a policy learns from one"
+        )
 
 
 def check_memory(config: "RunConfig | TrainConfig", remembers: bool) -> None:
@@ -57,6 +61,28 @@ def check_memory(config: "RunConfig | TrainConfig", remembers: bool) -> None:
         raise ValueError("retained.* has no effect without retained.data")
     if retained.data is not None and not replay and learn.ewc is None:
         raise ValueError("retained.data has no effect without select.merge = 'replay' or learn.ewc")
+
+
+def check_online(config: "RunConfig") -> None:
+    """Raise `ValueError` where online EWC has no stages that follow each other."""
+    ewc = config.learn.ewc
+    if ewc is None or not ewc.online:
+        return
+    if config.start != "latest":
+        raise ValueError("learn.ewc.online follows the latest policy: set start = 'latest'")
+    if config.iterations == 1:
+        raise ValueError("learn.ewc.online has no effect in one iteration: there is one stage")
+
+
+def check_interpolate(config: "RunConfig") -> None:
+    """Raise `ValueError` where a share that validation chooses is set already, and for a probe of nothing."""
+    if config.interpolate.shares:
+        if config.learn.interpolation is not None:
+            raise ValueError("interpolate.shares chooses what learn.interpolation sets: leave out one")
+        if config.learn.lora is not None and config.learn.lora.keep:
+            raise ValueError("interpolate.shares mixes whole weights, learn.lora.keep goes on with adapters")
+    if config.probe.data is None and config.probe != ProbeConfig():
+        raise ValueError("probe.* has no effect without probe.data")
 
 
 def check_groups(config: "RunConfig") -> None:
@@ -97,7 +123,7 @@ def check_process(config: "RunConfig") -> None:
     """Raise `ValueError` where process.* has no effect."""
     process, name = config.process, config.learn.algorithm
     if not process.on and process != ProcessConfig():
-        raise ValueError("process.* has no effect without process.continuations or process.pooled")
+        raise ValueError("process.* has no effect without process.continuations, .pooled or .model")
     check_process_source(process)
     data = algorithm(name).data
     if process.on and data != "groups":
@@ -107,20 +133,28 @@ def check_process(config: "RunConfig") -> None:
 
 def check_reward(config: "RunConfig") -> None:
     """Raise `ValueError` where reward.* has no effect, or would act on what something else sets."""
-    if config.reward.model is None:
-        if config.reward != RewardConfig():
-            raise ValueError("reward.* has no effect without reward.model")
+    reward, default = config.reward, RewardConfig()
+    if not reward.on:
+        if reward != default:
+            raise ValueError("reward.* has no effect without reward.model or reward.refresh")
         return
     name = config.learn.algorithm
     data = algorithm(name).data
     if data != "groups":
+        raise ValueError(f"reward.* has no effect: learn.algorithm {name!r} learns from {data}, not rewards")
+    learnt = (reward.learning_rate, reward.epochs, reward.options)
+    if not reward.refresh and learnt != (default.learning_rate, default.epochs, default.options):
+        raise ValueError("reward.learning_rate, .epochs and .options have no effect without reward.refresh")
+    if reward.refresh and reward.patience is not None:
         raise ValueError(
-            f"reward.model has no effect: learn.algorithm {name!r} learns from {data}, not rewards"
+            "reward.patience compares scores of one model, and reward.refresh changes it: set"
+            " reward.patience=null"
         )
+    objective("bradley_terry", reward.options)
     if config.process.on:
-        raise ValueError("reward.model and process.* both set the rewards of turns: leave out one of them")
+        raise ValueError("reward.* and process.* both set the rewards of turns: leave out one of them")
     if config.explore.resample:
-        raise ValueError("explore.resample looks at the world's returns, not at reward.model: leave it at 0")
+        raise ValueError("explore.resample looks at the world's returns, not at reward.*: leave it at 0")
 
 
 def check_process_source(process: ProcessConfig) -> None:
@@ -132,6 +166,13 @@ def check_process_source(process: ProcessConfig) -> None:
         raise ValueError(
             "process.share and process.states have no effect with process.pooled: it plays nothing"
         )
+    learning = ("share", "states", "learning_rate", "epochs", "options")
+    for name in () if process.learns or process.model is None else learning:
+        if getattr(process, name) != getattr(default, name):
+            raise ValueError(
+                f"process.{name} has no effect: without process.continuations or process.pooled,"
+                " process.model stays as it is"
+            )
     costs = sorted(process.model_heads.keys() & {"turns", "tokens", "invalid_actions"})
     if costs:
         raise ValueError(

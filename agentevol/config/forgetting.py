@@ -3,10 +3,12 @@
 retained.data = "runs/first"      episodes of before, for replay and for the Fisher information
 select.merge = "replay"           a share of what is learnt is old: `replay.*`
 learn.ewc.strength = 0.1          weights that mattered before are held (`EwcConfig`)
+interpolate.shares = [0.5]        how much of an update stays is chosen by validation
+probe.data = "chats.jsonl"        its perplexity is told in every iteration
 protect.easy.difficulty = "easy"  what has to stay as good as it was, or an update is rejected
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -24,6 +26,18 @@ class EwcConfig(Section):
     """Gradients of tokens that the anchor draws in the places of the actions, or of the actions."""
     sequences: int = Field(default=200, ge=1, le=100_000)
     """How many rows it is estimated on, at most."""
+    online: bool = False
+    """Hold on to the latest policy instead of the first, and to what every stage before it needed: in a run
+    each accepted update is a stage. Written beside the weights (`ewc.st`), for the next one to go on with.
+    """
+    decay: float = Field(default=0.9, gt=0, le=1)
+    """gamma of `online`: what the information of a stage counts when the next is added."""
+
+    @model_validator(mode="after")
+    def _decay_has_an_effect(self) -> "EwcConfig":
+        if self.decay != EwcConfig.model_fields["decay"].default and not self.online:
+            raise ValueError("decay has no effect without online = true: there is one stage")
+        return self
 
 
 class RetainedConfig(Section):
@@ -54,6 +68,32 @@ class ReplayConfig(Section):
         if self.floor > self.fraction:
             raise ValueError(f"floor {self.floor} lies above fraction {self.fraction}: nothing can reach it")
         return self
+
+
+class InterpolateConfig(Section):
+    """Which share of an update stays, by validation (`agentevol.loop.shares`)."""
+
+    shares: tuple[Annotated[float, Field(gt=0, lt=1)], ...] = ()
+    """Tried in every iteration besides the whole update, which is all there is where none is given: weights
+    of the update, the others being those that learning holds on to.
+    """
+
+    @model_validator(mode="after")
+    def _shares_differ(self) -> "InterpolateConfig":
+        if len(set(self.shares)) != len(self.shares):
+            raise ValueError(f"shares are tried once each, unlike {list(self.shares)}")
+        return self
+
+
+class ProbeConfig(Section):
+    """What no iteration learns from, and every policy is to say as well as before: a perplexity."""
+
+    data: str | None = None
+    """Chats as `agentevol train` takes them, or episodes: a run, a table or an export, of which `select.*`
+    takes some. A run copies their rows once. None measures nothing.
+    """
+    rows: int = Field(default=200, ge=1)
+    """At most so many of them."""
 
 
 class ProtectedTasks(Section):

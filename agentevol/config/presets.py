@@ -54,3 +54,15 @@ BY_NAME: Mapping[str, Preset] = {
     "lagrangian": {"constraints": {"invalid_actions": {"limit": 1.0}}},
 }
 """What an algorithm has besides."""
+
+BY_REWARD: Mapping[str, Preset] = {
+    "bradley_terry": {
+        "learn": {"algorithm": "grpo"},
+        # a few hundred pairs a round, which a small model has to read more than once
+        "reward": {"refresh": True, "patience": None, "learning_rate": 1e-3, "epochs": 4},
+        "pairs": PREFERENCES["pairs"],
+    },
+    # of those that reward single turns, the one that has no critic to learn besides
+    "process_reward": {"learn": {"algorithm": "reinforce_pp"}, "process": {"continuations": 4}},
+}
+"""What a run is that names an algorithm of reward models: a policy learns from what such a model says."""

@@ -13,8 +13,14 @@ import tomli_w
 from pydantic import Field, ValidationError, model_validator
 
 from agentevol.config import effects
-from agentevol.config.forgetting import ProtectedTasks, ReplayConfig, RetainedConfig
-from agentevol.config.presets import BY_DATA, BY_NAME, IMITATION
+from agentevol.config.forgetting import (
+    InterpolateConfig,
+    ProbeConfig,
+    ProtectedTasks,
+    ReplayConfig,
+    RetainedConfig,
+)
+from agentevol.config.presets import BY_DATA, BY_NAME, BY_REWARD, IMITATION
 from agentevol.config.sections import (
     CautionConfig,
     DemonstrationConfig,
@@ -80,6 +86,8 @@ class RunConfig(Section):
     replay: ReplayConfig = ReplayConfig()
     protect: dict[str, ProtectedTasks] = Field(default_factory=dict[str, ProtectedTasks])
     """By a name of your own: what no update may make worse."""
+    interpolate: InterpolateConfig = InterpolateConfig()
+    probe: ProbeConfig = ProbeConfig()
     kl: KLTarget | None = None
     """For algorithms with the option `kl_coef`, which is where it begins."""
     horizon: HorizonConfig = HorizonConfig()
@@ -92,9 +100,11 @@ class RunConfig(Section):
             raise ValueError("demonstrations.tasks has no effect with select.merge = 'none'")
         effects.check_engine(self)
         effects.check_policy(self)
-        effects.check_algorithm(self)
+        effects.check_algorithm(self, refreshed=self.reward.refresh)
         remembers = self.retained.data is not None or self.demonstrations.tasks > 0
         effects.check_memory(self, remembers)
+        effects.check_online(self)
+        effects.check_interpolate(self)
         if self.select.max_lag is not None and self.select.merge not in ("cumulative", "replay"):
             raise ValueError(
                 "select.max_lag has no effect: without select.merge 'cumulative' or 'replay' nothing is stale"
@@ -113,10 +123,20 @@ class RunConfig(Section):
     @property
     def process_learn(self) -> LearnConfig:
         """How the process reward model learns."""
-        own = {"learning_rate": self.process.learning_rate, "epochs": self.process.epochs}
-        named = {"algorithm": "process_reward", "options": self.process.options, "keep_moments": False}
-        named |= {"ewc": None, "interpolation": None}
-        return self.learn.model_copy(update=own | named)
+        return self._beside("process_reward", self.process)
+
+    @property
+    def reward_learn(self) -> LearnConfig:
+        """How the reward model learns, with `reward.refresh`."""
+        return self._beside("bradley_terry", self.reward)
+
+    def _beside(self, algorithm: str, own: ProcessConfig | RewardConfig) -> LearnConfig:
+        """How a model learns that is not the policy."""
+        named = {"algorithm": algorithm, "options": own.options, "keep_moments": False}
+        alone = {"ewc": None, "interpolation": None, "distillation": 0.0, "reference": "start"}
+        pace = {"learning_rate": own.learning_rate, "epochs": own.epochs}
+        pace |= {"critic_learning_rate": None, "critic_warmup": 0}
+        return self.learn.model_copy(update=named | alone | pace)
 
     @property
     def explore_split(self) -> str:
@@ -196,7 +216,9 @@ def validated(values: dict[str, Any], kind: type[ConfigT] = RunConfig) -> Config
     values = dict(values)
     named = values.pop("algorithm", None)  # the short form of learn.algorithm
     if named is not None:
-        values = _merged({"learn": {"algorithm": named}}, values)
+        learnt: Mapping[str, Any] = {"learn": {"algorithm": named}}
+        begun = BY_REWARD.get(named, learnt) if kind is RunConfig else learnt
+        values = _merged(dict(begun), values)
     try:
         # A section that is given in part keeps the run's own defaults for the rest, not the section's.
         defaults = _merged(kind().model_dump(), _preset(values, kind))

@@ -136,9 +136,10 @@ class PairsConfig(Section):
 class CautionConfig(Section):
     """How the heads of a reward model become one score, after each was standardised (arXiv:2310.02743)."""
 
-    combination: Literal["mean", "min", "lcb", "uwo"] = "lcb"
+    combination: Literal["mean", "min", "lcb", "uwo", "independent"] = "lcb"
     """Of an ensemble's members, each of which weighs its objectives first: their mean; the lowest; the mean
-    less `kappa` standard deviations; the mean less `penalty` variances.
+    less `kappa` standard deviations; the mean less `penalty` variances. `independent` is `lcb` with the
+    deviations of the objectives added up as if they erred independently.
     """
     kappa: float = Field(default=1.0, ge=0)
     penalty: float = Field(default=0.1, ge=0)
@@ -147,9 +148,10 @@ class CautionConfig(Section):
 
     @model_validator(mode="after")
     def _caution_has_an_effect(self) -> "CautionConfig":
-        for name, used in (("kappa", "lcb"), ("penalty", "uwo")):
-            if getattr(self, name) != CautionConfig.model_fields[name].default and self.combination != used:
-                raise ValueError(f"{name} has no effect without combination {used!r}")
+        for name, used in (("kappa", ("lcb", "independent")), ("penalty", ("uwo",))):
+            default = CautionConfig.model_fields[name].default
+            if getattr(self, name) != default and self.combination not in used:
+                raise ValueError(f"{name} has no effect without combination {used[0]!r}")
         if self.weights and not any(self.weights.values()):
             raise ValueError("weights that are all 0 weigh nothing: leave out weights, or give one")
         return self
@@ -159,11 +161,20 @@ class RewardConfig(Section):
     """What a reward model says of explored episodes, in place of the world's return or beside it.
 
     It is a checkpoint of `agentevol train TABLE algorithm=bradley_terry` on the run's own base: it reads the
-    same tokens. Evaluations stay the world's own.
+    same tokens. Or the run learns it (`refresh`). Evaluations stay the world's own.
     """
 
     model: str | None = None
-    """Its folder; None learns from the world's rewards alone."""
+    """Its folder; without it and `refresh` the world's rewards are all that is learnt from."""
+    refresh: bool = False
+    """Learn it, or go on learning it, in every iteration from pairs of what was explored (`pairs.*`), before
+    it judges them. Where there is no `model` it begins from the base.
+    """
+    learning_rate: float = Field(default=3e-4, gt=0)
+    epochs: int = Field(default=1, ge=1)
+    """How it learns: reward models overfit soon. It shares everything else with `learn`."""
+    options: dict[str, Option] = {}
+    """Those of the algorithm `bradley_terry`."""
     alpha: float = Field(default=0.0, ge=0)
     """What the return of an episode counts, at its last turn."""
     beta: float = Field(default=1.0, gt=0)
@@ -171,8 +182,13 @@ class RewardConfig(Section):
     caution: CautionConfig = CautionConfig()
     patience: int | None = Field(default=2, ge=1)
     """Stop when for so many evaluations in a row the score of the validation episodes rose and their return
-    fell: the model is exploited. None goes on.
+    fell: the model is exploited. None goes on; with `refresh`, scores of two iterations cannot be compared.
     """
+
+    @property
+    def on(self) -> bool:
+        """Whether a reward model judges episodes."""
+        return self.refresh or self.model is not None
 
 
 class ProcessConfig(Section):
@@ -187,6 +203,11 @@ class ProcessConfig(Section):
     pooled: bool = False
     """Value states by the explored episodes of the task that passed through them, at least 3, instead of
     playing on: for worlds that cannot be replayed, and whose observations name their states.
+    """
+    model: str | None = None
+    """The folder of an earlier process reward model with these heads, to begin with: a checkpoint of
+    `agentevol train TABLE algorithm=process_reward` on the run's own base, or of another run's `process/`.
+    Without continuations and pooling it stays as it is; None begins with what says 0.5 of everything.
     """
     heads: dict[str, Annotated[float, Field(ge=0)]] = {"outcome": 1.0}
     """What the model predicts, and what each counts: names of `agentevol.rewards.objectives` from 0 to 1. A
@@ -215,6 +236,11 @@ class ProcessConfig(Section):
     @property
     def on(self) -> bool:
         """Whether turns have rewards of their own."""
+        return self.learns or self.model is not None
+
+    @property
+    def learns(self) -> bool:
+        """Whether states are valued, and the model follows the policy."""
         return self.pooled or self.continuations > 0
 
     @property

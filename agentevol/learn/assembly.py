@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from agentevol.errors import ConfigError
-from agentevol.learn.algorithms.contract import Batch, Floats, Integers, Rollouts, Steps, Totals
+from agentevol.learn.algorithms.contract import ABSENT, Batch, Floats, Integers, Rollouts, Steps, Totals
 from agentevol.protocols import EpisodeFacts, TrainingSequence
 
 Columns = dict[str, list[NDArray[np.float32]]]
@@ -57,6 +57,8 @@ class Assembly:
         self.margin = np.asarray([row.margin for row in heads], dtype=np.float64)
         self.group = _numbered([_group(row) for row in heads])
         self.unit = _numbered([row.unit or _sequence_key(row) for row in heads])
+        self.final_value: Floats = ABSENT
+        """(J,) see `Rollouts`."""
         self._heads = heads
         self.columns: Columns = {
             "rollout_logp": [
@@ -157,9 +159,11 @@ class Assembly:
             step=step,
             reward=reward,
             group=[fact.group for fact in facts],
+            environment=[fact.environment for fact in facts],
             truncated=np.asarray([fact.truncated for fact in facts]),
             costs=_costs(facts),
             multipliers=multipliers or {},
+            final_value=self.final_value,
             steps=_steps(facts, turns, np.bincount(step, minlength=len(rewards))),
             **{
                 name: np.concatenate([self.columns[column][i] for i in order]).astype(np.float64)
@@ -167,6 +171,12 @@ class Assembly:
                 if column in self.columns
             },
         )
+
+    def cut_off(self) -> dict[int, int]:
+        """The last row of each sequence that a limit ended, by number of the sequence."""
+        last = {int(number): index for index, number in enumerate(self.sequence)}
+        facts = {number: self.rows[index].episode for number, index in last.items()}
+        return {number: last[number] for number, fact in facts.items() if fact and fact.truncated}
 
     def add_column(self, name: str, values_N: Floats) -> None:
         """Keep a column that lies in the order of `rollouts`."""

@@ -60,6 +60,8 @@ class PackedBatch:
     """Index of each row among those that were packed."""
     lengths: tuple[int, ...]
     """Tokens of each row: the differences of `cu_seqlens`, at hand without a device transfer."""
+    replayed: torch.Tensor
+    """(N,) bool: of the learnt tokens, those of replayed rows."""
 
     def to(self, device: torch.device) -> "PackedBatch":
         """The same batch with its tensors on `device`."""
@@ -211,4 +213,5 @@ def packed(rows: Sequence[TrainingSequence], indices: Sequence[int]) -> PackedBa
         mask=torch.from_numpy(np.concatenate([row.mask for row in chosen])),
         rows=tuple(indices),
         lengths=tuple(lengths),
+        replayed=torch.from_numpy(np.concatenate([np.full(int(r.mask.sum()), r.replayed) for r in chosen])),
     )

@@ -26,7 +26,7 @@ from agentgym_envs.core import Record
 LINEAGE = "agentevol.json"
 
 _TOKENIZER_SUFFIXES = {".json", ".jinja", ".model", ".txt", ".tiktoken"}
-_NOT_TOKENIZER = {"config.json", "generation_config.json", LINEAGE}
+_NOT_TOKENIZER = {"config.json", "generation_config.json", LINEAGE, "process.json", "reward.json"}
 
 
 class Lineage(Record):

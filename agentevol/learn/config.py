@@ -19,6 +19,10 @@ class LoraConfig(BaseModel):
     """The adapters' output is scaled by alpha / rank."""
     targets: tuple[str, ...] | Literal["all-linear"] = "all-linear"
     """Names of the modules to adapt; all linear ones except the output head by default."""
+    keep: bool = False
+    """Write the adapters beside the merged weights as well (`adapters.st`), and go on with those beside the
+    start's, instead of fresh ones in every update.
+    """
 
 
 class LearnConfig(BaseModel):
@@ -36,6 +40,14 @@ class LearnConfig(BaseModel):
     learning_rate: float = Field(default=1e-5, ge=0)
     """The highest of the schedule. 1e-5 suits billions of pretrained weights, 1e-3 a few millions; 0 leaves
     the weights as they are.
+    """
+    critic_learning_rate: float | None = Field(default=None, gt=0)
+    """The highest of an optimiser of the critic's own, for algorithms that have one: ten times the policy's
+    is usual (1e-5 beside 1e-6). None learns the value head with the policy, in one optimiser.
+    """
+    critic_warmup: int = Field(default=0, ge=0)
+    """Optimiser steps, from when the critic was new, over all iterations of a run, in which it learns alone:
+    advantages against a critic that knows nothing are noise. 10 to 20 are usual.
     """
     epochs: int = Field(default=1, ge=1)
     max_steps: int | None = Field(default=None, ge=1)
@@ -94,6 +106,10 @@ class LearnConfig(BaseModel):
     """
     distillation: float = Field(default=0.0, ge=0)
     """Strength of the divergence from the anchor on replayed rows (`agentevol.learn.distillation`)."""
+    distillation_form: Literal["k3", "full"] = "k3"
+    """Of the divergence: estimated on the stored tokens, or `full` over the vocabulary, for which the anchor
+    reads along in every step.
+    """
     interpolation: float | None = Field(default=None, gt=0, lt=1)
     """Share of the learnt weights in the checkpoint, the others being the anchor's; None is all."""
 
@@ -103,7 +119,7 @@ class LearnConfig(BaseModel):
         if self.optimiser == "muon" and self.lora is not None:
             raise ValueError("optimiser 'muon' is for full weights: leave out lora or take 'adamw'")
         if self.keep_moments and self.lora is not None:
-            raise ValueError("keep_moments is for full weights: adapters are new in every update")
+            raise ValueError("keep_moments is for full weights: leave out lora")
         if self.shards > 1 and self.optimiser == "muon":
             raise ValueError("optimiser 'muon' needs whole matrices: take 'adamw' or shards = 1")
         if self.shards > 1 and self.device not in ("auto", "cpu", "cuda"):
@@ -113,19 +129,33 @@ class LearnConfig(BaseModel):
         return self
 
     @model_validator(mode="after")
+    def _critic_is_there(self) -> "LearnConfig":
+        if self.critic_learning_rate is None and not self.critic_warmup:
+            return self
+        chosen = objective(self.algorithm, self.options)
+        if chosen.algorithm.model != "critic":
+            raise ValueError(
+                f"critic_learning_rate and critic_warmup need a critic: {self.algorithm} has none"
+            )
+        if not chosen.options.get("value_coef", 1.0):
+            raise ValueError("critic_learning_rate and critic_warmup have no effect: options.value_coef is 0")
+        return self
+
+    @model_validator(mode="after")
     def _anchored_where_it_can_be(self) -> "LearnConfig":
         chosen = objective(self.algorithm, self.options).algorithm
-        if self.ewc is not None and self.lora is not None:
+        kept = self.lora is not None and self.lora.keep
+        if self.ewc is not None and self.lora is not None and not kept:
             raise ValueError(
-                "ewc is for full weights: fresh adapters have no Fisher information; leave out lora, or take"
-                " distillation"
+                "ewc holds weights where they were, which fresh adapters were not: set lora.keep = true,"
+                " leave out lora, or take distillation on replayed rows"
             )
-        if self.ewc is not None and self.shards > 1:
-            raise ValueError(
-                "ewc takes gradients row by row, which shards cannot: take distillation or shards = 1"
-            )
+        if self.interpolation is not None and kept:
+            raise ValueError("interpolation mixes whole weights, unlike lora.keep: leave out one")
         if chosen.model == "reward" and (self.ewc is not None or self.interpolation is not None):
             raise ValueError(f"ewc and interpolation keep policies: {self.algorithm} makes a reward model")
+        if self.distillation_form != "k3" and not self.distillation:
+            raise ValueError("distillation_form has no effect without distillation above 0")
         if self.distillation and chosen.data != "episodes":
             raise ValueError(
                 f"distillation has no effect: {self.algorithm} learns from {chosen.data}, never replayed"

@@ -1,7 +1,6 @@
 """The EWC penalty of a learner: what its anchor needs is measured once, and then held in every step."""
 
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -10,11 +9,14 @@ from agentevol.config.forgetting import EwcConfig
 from agentevol.errors import ConfigError
 from agentevol.learn import ewc
 from agentevol.learn.batches import PackedBatch, packed
+from agentevol.learn.distributed import ALONE, Ranks
 from agentevol.learn.fitting import fit
 from agentevol.learn.network import Network
 from agentevol.learn.replay import reservoir
-from agentevol.learn.scoring import final_hidden, output_head, predictions, scored
+from agentevol.learn.sharding import on_first, own_part, part_like, share_of
 from agentevol.protocols import Anchor, TrainingSequence
+
+Parameters = Mapping[str, torch.nn.Parameter]
 
 
 @dataclass(frozen=True)
@@ -26,57 +28,111 @@ class Reading:
 
 
 class Penalty:
-    """strength / 2 * sum of importance * (weight - anchor's weight)^2, over the language model's weights."""
+    """strength / 2 * sum of importance * (weight - anchor's weight)^2, over what the language model learns.
 
-    def __init__(self, network: Network, held: ewc.Consolidation, strength: float) -> None:
-        self._parameters = dict(network.model.named_parameters())
-        self._strength = strength
-        self._weights = {name: tensor.to(network.device) for name, tensor in held.weights.items()}
-        self._importance = {
-            name: tensor.to(network.device) for name, tensor in ewc.normalised(held.fisher).items()
-        }
+    `held` lies as the parameters do: each rank has its own parts.
+    """
+
+    def __init__(
+        self, parameters: Parameters, held: ewc.Consolidation, strength: float, ranks: Ranks = ALONE
+    ) -> None:
+        if parameters.keys() != held.fisher.keys():
+            odd = sorted(parameters.keys() ^ held.fisher.keys())
+            raise ConfigError(f"what the anchor holds is not what is learnt: {', '.join(odd[:5])}")
+        self.held = held
+        self._parameters, self._ranks = parameters, ranks
+        self._strength = strength * ewc.normalisation(held.fisher, ranks.gathered)
 
     def add_gradient(self) -> float:
         """Add the penalty's gradient to the weights' gradients; returns the penalty."""
-        value = ewc.penalty(self._parameters, self._weights, self._importance, strength=self._strength)
+        own = {
+            name: own_part(weight.detach()).detach().requires_grad_()
+            for name, weight in self._parameters.items()
+        }
+        value = ewc.penalty(own, self.held.weights, self.held.fisher, strength=self._strength)
         value.backward()
-        return value.item()
+        for name, weight in self._parameters.items():
+            pull = own[name].grad
+            if pull is None:
+                continue
+            if weight.grad is None:
+                weight.grad = part_like(pull, weight)
+            else:
+                own_part(weight.grad).add_(pull)
+        return sum(self._ranks.gathered(value.item()))
 
 
 def consolidation(
-    anchor: Anchor, network: Network, config: EwcConfig, max_tokens: int, seed: int
+    anchor: Anchor, network: Network, config: EwcConfig, max_tokens: int, seed: int, ranks: Ranks = ALONE
 ) -> ewc.Consolidation:
     """What the anchor, which `network` holds, leaves to protect: from its file, or measured and kept there.
 
-    A sequence is a row. Equal input gives equal numbers on a CPU. Raises `ConfigError` without a row of at
+    With `online` that is added to what the anchor itself was held to. A sequence is a row. Equal input gives
+    equal numbers on a CPU; every rank has its own parts of them. Raises `ConfigError` without a row of at
     most `max_tokens` tokens.
     """
+    parameters = network.language()
     if anchor.file is not None and anchor.file.is_file():
-        return ewc.load(anchor.file)
+        return _placed(ewc.load(anchor.file), parameters, anchor.file.name)
     rows = reservoir(fit(anchor.rows, max_tokens).rows, config.sequences, seed)
     if not rows:
         raise ConfigError(
             f"learn.ewc: none of {len(anchor.rows)} rows to keep has at most {max_tokens} tokens"
         )
-    found = _measured(network, rows, config, seed)
+    found = _measured(network, rows, config, seed, ranks)
+    earlier = anchor.checkpoint.path / ewc.FILE
+    if config.online and earlier.is_file():
+        before = _placed(ewc.load(earlier), parameters, str(earlier))
+        found = ewc.online(before, found, decay=config.decay)
     if anchor.file is not None:
-        ewc.save(found, anchor.file)
+        entire = in_one_piece(found, parameters, ranks)  # on rank 0, and every rank has to ask
+        if ranks.rank == 0:
+            ewc.save(entire, anchor.file)
     return found
 
 
+def in_one_piece(held: ewc.Consolidation, parameters: Parameters, ranks: Ranks) -> ewc.Consolidation:
+    """The whole of what lies in parts, on the CPU of rank 0; every rank has to ask."""
+    weights, fisher = (
+        on_first([(name, part_like(part, parameters[name])) for name, part in parts.items()], ranks)
+        for parts in (held.weights, held.fisher)
+    )
+    return ewc.Consolidation(weights, fisher, held.kind)
+
+
+def _placed(found: ewc.Consolidation, parameters: Parameters, file: str) -> ewc.Consolidation:
+    """This rank's parts of what a file has, where the parameters lie; `ConfigError` for another model's."""
+    shapes = {name: parameter.shape for name, parameter in parameters.items()}
+    if {name: tensor.shape for name, tensor in found.weights.items()} != shapes:
+        raise ConfigError(f"{file} holds weights of another model, or adapters of another shape: remove it")
+    weights, fisher = (
+        {
+            name: own_part(share_of(tensors[name].to(parameter.device), parameter))
+            for name, parameter in parameters.items()
+        }
+        for tensors in (found.weights, found.fisher)
+    )
+    return ewc.Consolidation(weights, fisher, found.kind)
+
+
 def _measured(
-    network: Network, rows: Sequence[TrainingSequence], config: EwcConfig, seed: int
+    network: Network, rows: Sequence[TrainingSequence], config: EwcConfig, seed: int, ranks: Ranks
 ) -> ewc.Consolidation:
+    """Every rank reads every row, since gradients of parts of the weights need all of them to compute."""
     draws = torch.Generator().manual_seed(seed)  # on the CPU: equal draws whatever the device
     network.model.eval()
-    fisher = ewc.fisher(
-        lambda sequence: _mean_logp(network, sequence),
+    network, parameters = replace(network, temperature=1.0), network.language()
+    found = ewc.fisher(
+        # ranks' gradients are summed, and all have the same
+        lambda sequence: network.read(sequence.read, said=sequence.said).columns["logp"].mean() / ranks.size,
         (_sequence(network, row) for row in rows),
-        dict(network.model.named_parameters()),
-        sample=(lambda sequence: _drawn(network, sequence, draws)) if config.fisher == "sampled" else None,
+        parameters,
+        sample=(lambda sequence: _drawn(network, sequence, draws, ranks))
+        if config.fisher == "sampled"
+        else None,
     )
-    weights = {name: tensor.detach() for name, tensor in network.model.named_parameters()}
-    return ewc.Consolidation(weights, fisher, config.fisher)
+    weights = {name: own_part(tensor.detach()) for name, tensor in network.language().items()}
+    return ewc.Consolidation(weights, found, config.fisher)
 
 
 def _sequence(network: Network, row: TrainingSequence) -> Reading:
@@ -84,30 +140,16 @@ def _sequence(network: Network, row: TrainingSequence) -> Reading:
     return Reading(batch, batch)
 
 
-def _mean_logp(network: Network, sequence: Reading) -> torch.Tensor:
-    """Of what is said, after what was read before it."""
-    with _precision(network):
-        hidden_TD = final_hidden(network.model, sequence.read)
-        return scored(network.model, hidden_TD, sequence.said).logp_N.mean()
-
-
-@torch.no_grad()
-def _drawn(network: Network, sequence: Reading, draws: torch.Generator) -> Reading:
+def _drawn(network: Network, sequence: Reading, draws: torch.Generator, ranks: Ranks) -> Reading:
     """Each learnt token drawn anew, after the stored ones before it.
 
     Gradients of tokens drawn after the same context are uncorrelated with mean 0, so that the square of their
     mean is in expectation the Fisher information of the actions in these contexts.
     """
     batch = sequence.read
-    with _precision(network):
-        hidden_TD = final_hidden(network.model, batch)
-        before_N, _ = predictions(batch.token_ids, batch.mask)
-        logits_NV = output_head(network.model)(hidden_TD[before_N]).float()
-    token_N = torch.multinomial(logits_NV.softmax(dim=1).cpu(), 1, generator=draws).squeeze(1)
+    logits_NV = network.logits(replace(batch, replayed=torch.ones_like(batch.replayed)))
+    own_N = torch.multinomial(logits_NV.softmax(dim=1).cpu(), 1, generator=draws).squeeze(1)
+    token_N = ranks.gathered(own_N)[0]  # rounding on another device must not let ranks differ
     token_ids = batch.token_ids.clone()
     token_ids[batch.mask] = token_N.to(token_ids.device)
     return replace(sequence, said=replace(batch, token_ids=token_ids))
-
-
-def _precision(network: Network) -> "torch.autocast | nullcontext[None]":
-    return torch.autocast(network.device.type, dtype=torch.bfloat16) if network.half else nullcontext()

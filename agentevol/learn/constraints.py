@@ -122,6 +122,11 @@ def from_json(text: str) -> dict[str, Multiplier]:
         raise ConfigError(f"not a state of multipliers: {cause.errors()[0]['msg']}") from cause
 
 
+def judged(costs_J: Floats, cost: str) -> Floats:
+    """What episodes cost, or with `any` whether they did; NaN stays NaN: nobody could judge it."""
+    return np.where(np.isnan(costs_J), np.nan, costs_J > 0) if cost == "any" else costs_J
+
+
 @dataclass(frozen=True)
 class CostAdvantage:
     """How much costlier than its baseline each episode was."""

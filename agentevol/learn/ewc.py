@@ -1,28 +1,37 @@
 """Elastic weight consolidation: what earlier tasks need is held where it is (Kirkpatrick et al., 2016,
 arXiv:1612.00796, eq. 3).
 
-importance = normalised(fisher(mean_logp, sequences, dict(model.named_parameters())))
-loss = loss + penalty(dict(model.named_parameters()), weights, importance, strength=0.1)
+information = fisher(mean_logp, sequences, dict(model.named_parameters()))
+strength = 0.1 * normalisation(information)
+loss = loss + penalty(dict(model.named_parameters()), weights, information, strength=strength)
 
 With adapters only their weights are protected, relative to where the last stage left them; a fresh adapter,
 whose output is zero, has no useful Fisher information: prefer distillation on replayed episodes there.
+
+Where weights lie in shards, all of this is about this rank's parts of them.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save as serialised
 from torch import Tensor
 
 from agentevol.errors import ConfigError
+from agentevol.learn.sharding import own_part
 
 SequenceT = TypeVar("SequenceT")
 Tensors = Mapping[str, Tensor]
 Kind = Literal["sampled", "labels"]
+
+FILE = "ewc.st"
+"""In a checkpoint of online EWC: what the update that made it held on to. The safetensors format, under an
+ending that no loader of weights looks for.
+"""
 
 
 @dataclass(frozen=True)
@@ -45,32 +54,50 @@ def fisher(
 ) -> dict[str, Tensor]:
     """Mean over the sequences of the squared gradient of each one's mean log-probability of a learnt token.
 
+    By name: of the whole parameter, or of this rank's part of it; gradients that lay there are lost.
+
     Squares of single sequences' gradients: the square of a batch's gradient is another number, near zero at
     an optimum. `sample` puts actions of the policy in the place of those in a sequence, which the definition
     asks for; without it the data's own are used (`labels`). 200 to 1000 sequences are enough.
     """
-    names, leaves = list(parameters), list(parameters.values())
-    squares = [torch.zeros_like(leaf, dtype=_accumulator(leaf)) for leaf in leaves]
+    squares = {
+        name: torch.zeros_like(own_part(leaf.detach()), dtype=_accumulator(leaf))
+        for name, leaf in parameters.items()
+    }
+    _take_gradients(parameters)
     count = 0
     for sequence in sequences:
-        logp = mean_logp(sequence if sample is None else sample(sequence))
-        gradients = torch.autograd.grad(logp, leaves, allow_unused=True)
-        for square, gradient in zip(squares, gradients, strict=True):
-            if gradient is not None:
-                square += gradient.to(square.dtype) ** 2
+        mean_logp(sequence if sample is None else sample(sequence)).backward()
+        for name, gradient in _take_gradients(parameters).items():
+            squares[name] += gradient.to(squares[name].dtype) ** 2
         count += 1
     if count == 0:
         raise ConfigError("Fisher information needs sequences of the tasks to protect")
-    return {name: square / count for name, square in zip(names, squares, strict=True)}
+    return {name: square / count for name, square in squares.items()}
 
 
-def normalised(information: Tensors) -> dict[str, Tensor]:
-    """Scaled to mean 1 over all parameters together: a penalty's strength then means the same everywhere."""
+def _take_gradients(parameters: Tensors) -> dict[str, Tensor]:
+    """The gradients of those that have one, which then have none."""
+    found = {name: own_part(leaf.grad) for name, leaf in parameters.items() if leaf.grad is not None}
+    for leaf in parameters.values():
+        leaf.grad = None
+    return found
+
+
+def normalisation(
+    information: Tensors, gathered: Callable[[tuple[float, int]], Sequence[tuple[float, int]]] | None = None
+) -> float:
+    """What the information has to be multiplied with for a mean of 1 over all parameters together.
+
+    A penalty's strength then means the same everywhere. `gathered` gives the sums and counts of all ranks.
+    """
     total = sum(float(tensor.double().sum()) for tensor in information.values())
     count = sum(tensor.numel() for tensor in information.values())
+    parts = [(total, count)] if gathered is None else gathered((total, count))
+    total, count = sum(part[0] for part in parts), sum(part[1] for part in parts)
     if not total > 0:
         raise ConfigError("the Fisher information is zero everywhere: nothing can be protected")
-    return {name: tensor * (count / total) for name, tensor in information.items()}
+    return count / total
 
 
 def penalty(parameters: Tensors, weights: Tensors, importance: Tensors, *, strength: float = 0.1) -> Tensor:
@@ -88,23 +115,31 @@ def penalty(parameters: Tensors, weights: Tensors, importance: Tensors, *, stren
 
 
 def online(earlier: Consolidation, new: Consolidation, *, decay: float = 0.9) -> Consolidation:
-    """Both in one: decay * earlier + new information, around the new weights (online EWC)."""
+    """Both in one: decay * earlier + new information, around the new weights.
+
+    Online EWC (Schwarz et al., 2018, arXiv:1805.06370, section 4).
+    """
     if earlier.fisher.keys() != new.fisher.keys() or earlier.kind != new.kind:
         raise ConfigError("stages can only be added up with the same parameters and kind of information")
     summed = {name: decay * earlier.fisher[name] + tensor for name, tensor in new.fisher.items()}
     return Consolidation(new.weights, summed, new.kind)
 
 
-def save(consolidation: Consolidation, file: Path) -> None:
-    """Write it as safetensors: `weights.NAME` and `fisher.NAME`; the file appears whole or not at all."""
+def to_bytes(consolidation: Consolidation) -> bytes:
+    """It as safetensors: `weights.NAME` and `fisher.NAME`."""
     parts = {"weights": consolidation.weights, "fisher": consolidation.fisher}
     tensors = {
         f"{part}.{name}": tensor.detach().cpu().contiguous()
         for part, named in parts.items()
         for name, tensor in named.items()
     }
+    return serialised(tensors, {"kind": consolidation.kind})
+
+
+def save(consolidation: Consolidation, file: Path) -> None:
+    """Write it; the file appears whole or not at all."""
     partial = file.with_name(f".{file.name}.partial")
-    save_file(tensors, partial, metadata={"kind": consolidation.kind})
+    partial.write_bytes(to_bytes(consolidation))
     partial.replace(file)
 
 

@@ -22,7 +22,9 @@ class Fitting:
     """The rows that can be trained on, and how many cannot. The counts add up to the rows given."""
 
     rows: tuple[TrainingSequence, ...]
-    """Cut after their last trained token: what follows it has no influence on the loss."""
+    """Cut after their last trained token, since what follows it has no influence on the loss, unless a critic
+    values the state there.
+    """
     dropped_overflow: int
     """Rows longer than the limit."""
     dropped_empty: int
@@ -47,9 +49,15 @@ class Fitting:
 
 
 def fit(
-    rows: Sequence[TrainingSequence], max_tokens: int, overflow: Literal["drop", "error"] = "drop"
+    rows: Sequence[TrainingSequence],
+    max_tokens: int,
+    overflow: Literal["drop", "error"] = "drop",
+    *,
+    closing: bool = False,
 ) -> Fitting:
     """Keep the rows that can be trained on, cut after their last trained token.
+
+    `closing` keeps what follows it, where that fits, in rows of episodes that a limit cut off.
 
     Raises `ConfigError` for a negative or not finite weight, a first token that is marked as learnt, arrays
     of different lengths, rewards that are not finite, sampled log-probabilities above 0 or infinite and,
@@ -65,7 +73,7 @@ def fit(
             empty += 1
         elif row.weight == 0:
             weightless += 1
-        elif (length := int(row.mask.nonzero()[0][-1]) + 1) <= max_tokens:
+        elif (length := _needed(row, max_tokens, closing)) <= max_tokens:
             kept.append(_cut(row, length))
         elif overflow == "error":
             raise ConfigError(f"episode {row.trajectory_id} has {length} tokens, more than {max_tokens}")
@@ -76,6 +84,13 @@ def fit(
     unlike = _unlike(whole)
     incomplete, identical = len(kept) - len(whole), len(whole) - len(unlike)
     return Fitting(tuple(unlike), too_long, empty, weightless, incomplete, identical)
+
+
+def _needed(row: TrainingSequence, max_tokens: int, closing: bool) -> int:
+    """How many tokens of the row are read."""
+    if closing and row.episode is not None and row.episode.truncated and len(row.token_ids) <= max_tokens:
+        return len(row.token_ids)
+    return int(row.mask.nonzero()[0][-1]) + 1
 
 
 def _episode(row: TrainingSequence) -> Hashable:

@@ -5,24 +5,53 @@ the engine recorded (pi_rollout) is neither.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from agentevol.learn.algorithms.contract import Floats
 from agentevol.learn.assembly import Assembly
 from agentevol.learn.batches import packed
 from agentevol.learn.distributed import ALONE, Ranks
 from agentevol.learn.network import Network
 from agentevol.learn.passes import shared_out
+from agentevol.protocols import TrainingSequence
 
 
-def add_old(network: Network, assembly: Assembly, max_tokens: int, ranks: Ranks = ALONE) -> None:
-    """Columns `old_logp` and, with a critic, `old_value`, under the network as it is."""
-    found = _pass(network, assembly, max_tokens, ranks)
+def add_old(network: Network, assembly: Assembly, max_tokens: int, ranks: Ranks = ALONE) -> float:
+    """Columns `old_logp` and, with a critic, `old_value` and `final_value`, under the network as it is.
+
+    Returns its entropy in nats, a mean over the learnt tokens.
+    """
+    found = _pass(network, assembly, max_tokens, ranks, entropy=True)
     assembly.columns["old_logp"] = found["logp"]
     if "value" in found:
         assembly.columns["old_value"] = found["value"]
+        assembly.final_value = _final_values(network, assembly, max_tokens, ranks)
+    return float(np.concatenate(found["entropy"]).mean())
+
+
+def _final_values(critic: Network, assembly: Assembly, max_tokens: int, ranks: Ranks) -> Floats:
+    """(J,) what the critic says of the last state of every episode that a limit cut off; 0 elsewhere.
+
+    That is the state after all of the episode's last row: after what the world answered to the last action,
+    where the row goes on with that, and else after the action's own last token.
+    """
+    last = assembly.cut_off()
+    values = np.zeros(len(assembly.weight))
+    if last:
+        ends = Assembly([_only_end(assembly.rows[index]) for index in last.values()])
+        said = _pass(replace(critic, kind="reward"), ends, max_tokens, ranks)["head"]  # after the token
+        values[list(last)] = np.concatenate(said)[:, 0]
+    return values
+
+
+def _only_end(row: TrainingSequence) -> TrainingSequence:
+    mask = np.zeros_like(row.mask)
+    mask[-1] = True
+    return replace(row, mask=mask)
 
 
 def add_reference(
@@ -48,14 +77,23 @@ def add_anchored(anchor: Network, assembly: Assembly, max_tokens: int, ranks: Ra
 
 @torch.no_grad()
 def _pass(
-    network: Network, assembly: Assembly, max_tokens: int, ranks: Ranks, among: Sequence[int] | None = None
+    network: Network,
+    assembly: Assembly,
+    max_tokens: int,
+    ranks: Ranks,
+    among: Sequence[int] | None = None,
+    *,
+    entropy: bool = False,
 ) -> dict[str, list[NDArray[np.float32]]]:
     """The columns of one forward pass over all rows, or these, row by row; each rank reads its share."""
     rows, training = assembly.rows, network.model.training
     chosen = range(len(rows)) if among is None else among
     passes = shared_out(rows, [[index] for index in chosen], max_tokens, ranks)
     network.model.eval()
-    said = [network.read(packed(rows, indices)).columns for indices in (*passes.own, *passes.idle)]
+    said = [
+        network.read(packed(rows, indices), entropy=entropy).columns
+        for indices in (*passes.own, *passes.idle)
+    ]
     network.model.train(training)
     by_row: dict[str, list[NDArray[np.float32]]] = {}
     for name, column in passes.joined(said, assembly.tokens).items():

@@ -10,6 +10,7 @@ from transformers import PreTrainedModel
 from agentevol.causal_lm import load_model
 from agentevol.errors import ConfigError
 from agentevol.learn.attention import PACKED_ATTENTION
+from agentevol.learn.checkpoints import LINEAGE, read_lineage, save
 
 
 def interpolated(
@@ -41,6 +42,18 @@ def toward(model: PreTrainedModel, previous: Path, new_share: float) -> dict[str
             parameter.copy_(mixed[name])
     moved = sum(squares) ** 0.5
     return {"interpolation_moved": moved, "interpolation_kept": new_share * moved}
+
+
+def write_between(previous: Path, learnt: Path, new_share: float, out: Path, dtype: torch.dtype) -> None:
+    """Write the new checkpoint `out`, which is `learnt` but for weights mixed with those of `previous`."""
+    model = load_model(learnt, PACKED_ATTENTION)
+    figures = toward(model, previous, new_share)
+    torch.nn.Module.to(model, dtype=dtype)
+    lineage = read_lineage(learnt)
+    if lineage is None:
+        raise ConfigError(f"{learnt} does not say where it comes from: {LINEAGE} is missing")
+    files = {file.name: file.read_bytes() for file in learnt.iterdir() if file.suffix in (".st", ".jsonl")}
+    save(model, learnt, out, lineage.model_copy(update={"metrics": {**lineage.metrics, **figures}}), files)
 
 
 def _between(previous: Tensor, new: Tensor, share: float) -> Tensor:

@@ -11,17 +11,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import torch
-from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from transformers import PreTrainedModel
 
 from agentevol.causal_lm import load_model
 from agentevol.errors import ConfigError, RunStopped
-from agentevol.learn import heads, moments, reward_scale
+from agentevol.learn import critic, ewc, head_names, heads, moments, reward_scale
 from agentevol.learn.algorithms.contract import Algorithm, Floats
 from agentevol.learn.assembly import OptimiserBatch
 from agentevol.learn.attention import PACKED_ATTENTION
 from agentevol.learn.checkpoints import Lineage
 from agentevol.learn.config import LearnConfig
+from agentevol.learn.consolidation import in_one_piece
 from agentevol.learn.distributed import ALONE, Ranks
 from agentevol.learn.figures import Figures
 from agentevol.learn.final_scores import final_scores
@@ -30,9 +30,9 @@ from agentevol.learn.models import positions
 from agentevol.learn.network import Network, Reader
 from agentevol.learn.optimisers import optimisers
 from agentevol.learn.outcome import write
+from agentevol.learn.perplexity import perplexity
 from agentevol.learn.plan import learning_rate_factor, tokens_of
 from agentevol.learn.resume import Saved, fingerprint
-from agentevol.learn.sharding import whole
 from agentevol.learn.training import (
     Training,
     check_vocabulary,
@@ -98,7 +98,7 @@ class GradientLearner:
         began = time.perf_counter()
         device = _device(self.config.device)
         with _threads(self.config.threads), _seeded(seed, device):
-            training = prepare(self.config, self._ranks, device, start, data)
+            training = prepare(self.config, self._ranks, device, start, data, objectives)
             if self._ranks.rank:  # all began with the same weights; other rows want other dropout masks
                 torch.manual_seed(seed + (self._ranks.rank << 44))
             noted = freeze(training, reference, multipliers or {})
@@ -111,7 +111,11 @@ class GradientLearner:
             if self.config.keep_moments:
                 moments.take_up(used, start.path)
             figures = _train(training, used, saved, self._progress)
-            metrics = {**figures.report(training.fitting, time.perf_counter() - began), **noted}
+            metrics = {
+                **figures.report(training.fitting, time.perf_counter() - began),
+                **critic.figures(self.config, training.network, start.path, len(training.steps)),
+                **noted,
+            }
             version = start.version + 1 if version is None else version
             lineage = Lineage(
                 version=version,
@@ -121,9 +125,7 @@ class GradientLearner:
                 seed=seed,
                 metrics={name: value if math.isfinite(value) else None for name, value in metrics.items()},
             )
-            extra = {moments.FILE: moments.to_bytes(used, self._ranks)} if self.config.keep_moments else {}
-            if _compares(training.objective.algorithm):
-                extra[reward_scale.FILE] = scale_of(training, objectives).to_bytes()
+            extra = _files_beside(training, used, objectives)
             learnt = learnt_rows(training)
             metrics |= write(
                 training.network, self.config, start, out, lineage, learnt, self._ranks, extra, held
@@ -132,18 +134,19 @@ class GradientLearner:
         return LearnReport(Checkpoint(out, version), metrics)
 
     def values(
-        self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence], outputs: int = 1
+        self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence], names: Sequence[str] = ("outcome",)
     ) -> list[dict[str, dict[int, float]]]:
         """Of each of its heads: episode -> turn -> V after it, in [0, 1], by the process reward model.
 
-        A model without heads says 0.5 of everything; rows beyond `micro_batch_tokens` are left out.
+        A model without them says 0.5 of everything; rows beyond `micro_batch_tokens` are left out. Raises
+        `ConfigError` for one with heads of other `names`.
         """
         device = _device(self.config.device)
         with _threads(self.config.threads):
             model = load_model(checkpoint.path, PACKED_ATTENTION)
-            said = heads.heads_for(checkpoint.path, model, outputs)
+            said = head_names.process_heads(checkpoint.path, model, names)
             limit = min(self.config.micro_batch_tokens, positions(model))
-            return turn_values(self._scoring(model, said, device), rows, limit, outputs)
+            return turn_values(self._scoring(model, said, device), rows, limit, len(names))
 
     def scores(self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> dict[str, Floats]:
         """Episode -> (H,) scores of the reward model `checkpoint`, as its heads say them.
@@ -161,9 +164,37 @@ class GradientLearner:
             limit = min(self.config.micro_batch_tokens, positions(model))
             return final_scores(self._scoring(model, said, device), rows, limit)
 
+    def perplexity(self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> float:
+        """Of what is said in the rows that fit `micro_batch_tokens`; raises `ConfigError` where none does."""
+        device = _device(self.config.device)
+        with _threads(self.config.threads):
+            model = load_model(checkpoint.path, PACKED_ATTENTION)
+            check_vocabulary(rows, model)
+            limit = min(self.config.micro_batch_tokens, positions(model))
+            torch.nn.Module.to(model, device)
+            network = Network(Reader(model), "policy", device, self.config.dtype == "bf16")
+            return perplexity(network, rows, limit)
+
     def _scoring(self, model: PreTrainedModel, said: torch.nn.Linear, device: torch.device) -> Network:
         torch.nn.Module.to(model, device)
         return Network(Reader(model, said.to(device)), "reward", device, self.config.dtype == "bf16")
+
+
+def _files_beside(
+    training: Training, used: Sequence[torch.optim.Optimizer], objectives: Sequence[str]
+) -> dict[str, bytes]:
+    """What lies beside the weights besides heads, by name; on rank 0, and every rank has to ask."""
+    config, ranks = training.config, training.ranks
+    files = {moments.FILE: moments.to_bytes(used, ranks)} if config.keep_moments else {}
+    if config.ewc is not None and config.ewc.online and training.penalty is not None:
+        held = in_one_piece(training.penalty.held, training.network.language(), ranks)
+        files[ewc.FILE] = ewc.to_bytes(held)
+    if _compares(training.objective.algorithm):
+        files[reward_scale.FILE] = scale_of(training, objectives).to_bytes()
+    if training.objective.algorithm.data == "steps" and training.network.heads is not None:
+        names = head_names.named(objectives, training.network.heads.out_features)
+        files[head_names.FILE] = head_names.to_bytes(names)
+    return files
 
 
 def _compares(algorithm: Algorithm) -> bool:
@@ -180,10 +211,11 @@ def _train(
     warmup = int(config.warmup_fraction * len(steps))
     training.network.model.train()
     began = time.perf_counter()
+    alone = critic.steps_alone(config, training.start.path, len(steps))
     for number in range(len(figures.losses), len(steps)):
         factor = learning_rate_factor(number, len(steps), warmup, config.schedule)
         _set_learning_rate(used, factor)
-        loss = _step(training, used, steps[number], figures)
+        loss = _step(training, used, steps[number], figures, critic_alone=number < alone)
         if progress is not None:
             progress(number + 1, len(steps), loss)
         if config.save_every and (number + 1) % config.save_every == 0:
@@ -198,10 +230,16 @@ def _set_learning_rate(used: Sequence[torch.optim.Optimizer], factor: float) -> 
 
 
 def _step(
-    training: Training, used: Sequence[torch.optim.Optimizer], batch: OptimiserBatch, figures: Figures
+    training: Training,
+    used: Sequence[torch.optim.Optimizer],
+    batch: OptimiserBatch,
+    figures: Figures,
+    *,
+    critic_alone: bool,
 ) -> float:
     """One optimiser step; returns its loss. Raises `RunStopped` before a bad loss reaches the weights."""
     config, network = training.config, training.network
+    critics = critic.own_optimisers(used, network)
     step = accumulate(
         network, training.assembly, training.objective, batch, config.micro_batch_tokens, training.ranks
     )
@@ -209,24 +247,19 @@ def _step(
         held = training.penalty.add_gradient()
         step.loss += held
         step.metrics |= {"ewc_penalty": held, f"ewc_penalty{MAXIMUM}": held}
-    grad_norm = _clip(network.parameters(), config.max_grad_norm)
+    grad_norm, noted = critic.clip(network, config.max_grad_norm, apart=bool(critics))
+    step.metrics |= noted
     if not (math.isfinite(step.loss) and math.isfinite(grad_norm)):
         raise RunStopped(
             f"learning diverged in step {len(figures.losses) + 1} of {len(training.steps)}: loss {step.loss},"
             f" gradient norm {grad_norm}; nothing was saved; lower learning_rate, now {config.learning_rate}"
         )
-    for optimiser in used:
+    for optimiser in critics if critic_alone else used:
         optimiser.step()
+    for optimiser in used:
         optimiser.zero_grad(set_to_none=True)
     figures.add(step, grad_norm, batch.totals.tokens, tokens_of(training.fitting.rows, batch.indices))
     return step.loss
-
-
-def _clip(parameters: Sequence[torch.nn.Parameter], limit: float) -> float:
-    """Scale the gradients down to a norm of `limit` over all of them; returns what it was."""
-    norm = whole(get_total_norm([p.grad for p in parameters if p.grad is not None]))
-    clip_grads_with_norm_(parameters, limit, norm)
-    return norm.item()
 
 
 @contextmanager

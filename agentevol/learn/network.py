@@ -1,7 +1,7 @@
 """What is trained, as one thing: the language model, its adapters, its heads, and how it reads a batch."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from peft.tuners.lora import LoraModel
@@ -9,7 +9,7 @@ from torch.distributed.fsdp import FSDPModule
 from transformers import PreTrainedModel
 
 from agentevol.learn.batches import PackedBatch
-from agentevol.learn.scoring import final_hidden, predictions, scored
+from agentevol.learn.scoring import divergence, final_hidden, output_head, predictions, scored
 
 Kind = Literal["policy", "critic", "reward"]
 
@@ -19,9 +19,17 @@ class Outputs:
     """What a forward pass says of the N learnt tokens of a batch."""
 
     columns: dict[str, torch.Tensor]
-    """`logp`, and `entropy`, `value` or `head` where asked for, with gradient."""
+    """`logp`, and `entropy`, `value`, `head` or `divergence` where asked for, with gradient."""
     correct: int
     """Tokens that had the highest logit; 0 for a reward model."""
+
+
+class Earlier(NamedTuple):
+    """What a teacher says in the places of the replayed ones among N learnt tokens."""
+
+    logits_RV: torch.Tensor
+    replayed_N: torch.Tensor
+    """bool: R of them."""
 
 
 class Reader(torch.nn.Module):
@@ -32,14 +40,37 @@ class Reader(torch.nn.Module):
         self.model, self.heads = model, heads
 
     def forward(
-        self, batch: PackedBatch, kind: Kind, *, temperature: float, entropy: bool
+        self,
+        batch: PackedBatch,
+        kind: Kind | Literal["logits"],
+        *,
+        temperature: float = 1.0,
+        entropy: bool = False,
+        said: PackedBatch | None = None,
+        earlier: Earlier | None = None,
     ) -> dict[str, torch.Tensor]:
-        """Columns of the N learnt tokens; `value` is (N, 1), and `correct` is beside `logp`."""
+        """Columns of the N learnt tokens; `value` is (N, 1), and `correct` is beside `logp`.
+
+        `said` has other tokens in the places of the learnt ones, whose log-probabilities are asked for.
+        `divergence` is that from what is `earlier`, 0 where a token is not replayed. `logits` are (R, V) of
+        the replayed tokens, without temperature, and nothing else.
+        """
         hidden_TD = final_hidden(self.model, batch)
+        if kind == "logits":
+            before_N, _ = predictions(batch.token_ids, batch.mask)
+            return {"logits": output_head(self.model)(hidden_TD[before_N[batch.replayed]]).float()}
         if kind == "reward":
             return {"head": self._said(hidden_TD[batch.mask])}
-        scores = scored(self.model, hidden_TD, batch, temperature=temperature, entropy=entropy)
+        scores = scored(self.model, hidden_TD, said or batch, temperature=temperature, entropy=entropy)
         columns = {"logp": scores.logp_N, "correct": scores.correct_N}
+        if earlier is not None:
+            before_N, _ = predictions(batch.token_ids, batch.mask)
+            found_R = divergence(
+                hidden_TD[before_N[earlier.replayed_N]], output_head(self.model), earlier.logits_RV
+            )
+            columns["divergence"] = torch.zeros_like(scores.logp_N).masked_scatter(
+                earlier.replayed_N, found_R
+            )
         if scores.entropy_N is not None:
             columns["entropy"] = scores.entropy_N
         if kind == "critic":
@@ -68,6 +99,8 @@ class Network:
     """Log-probabilities and entropies are those of the logits divided by it."""
     adapters: LoraModel | None = None
     """The model's, where it has any."""
+    teacher: "Network | None" = None
+    """What replayed tokens are held to over the whole vocabulary: `divergence`."""
 
     @property
     def model(self) -> PreTrainedModel:
@@ -81,18 +114,35 @@ class Network:
 
     def parameters(self) -> list[torch.nn.Parameter]:
         """Everything that is trained: this rank's shards of it, where it lies in shards."""
+        return [*self.language().values(), *([] if self.heads is None else self.heads.parameters())]
+
+    def language(self) -> dict[str, torch.nn.Parameter]:
+        """What is trained of the language model, by name: this rank's shards of it, as above."""
         if isinstance(self.reader, FSDPModule):
             self.reader.reshard()  # a pass without gradient leaves the weights of its root whole
-        own = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
-        return own + ([] if self.heads is None else list(self.heads.parameters()))
+        return {name: own for name, own in self.model.named_parameters() if own.requires_grad}
 
-    def read(self, batch: PackedBatch, *, entropy: bool = False) -> Outputs:
-        """One forward pass."""
+    def logits(self, batch: PackedBatch) -> torch.Tensor:
+        """(R, V) of the replayed tokens, in float32, without temperature and gradient."""
+        with torch.no_grad(), torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.half):
+            return self.reader(batch.to(self.device), "logits")["logits"]
+
+    def read(self, batch: PackedBatch, *, entropy: bool = False, said: PackedBatch | None = None) -> Outputs:
+        """One forward pass; `said` has other tokens in the places of the learnt ones."""
+        batch = batch.to(self.device)
+        earlier = None
+        if self.teacher is not None:
+            earlier = Earlier(self.teacher.logits(batch), batch.replayed)
         with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.half):
-            said = self.reader(
-                batch.to(self.device), self.kind, temperature=self.temperature, entropy=entropy
+            columns = self.reader(
+                batch,
+                self.kind,
+                temperature=self.temperature,
+                entropy=entropy,
+                said=None if said is None else said.to(self.device),
+                earlier=earlier,
             )
-        correct_N = said.pop("correct", None)
-        if "value" in said:
-            said["value"] = said["value"].squeeze(1)
-        return Outputs(said, 0 if correct_N is None else int(correct_N.sum()))
+        correct_N = columns.pop("correct", None)
+        if "value" in columns:
+            columns["value"] = columns["value"].squeeze(1)
+        return Outputs(columns, 0 if correct_N is None else int(correct_N.sum()))

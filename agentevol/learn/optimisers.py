@@ -6,12 +6,13 @@ from typing import cast
 import torch
 from transformers import PreTrainedModel
 
+from agentevol.learn import critic
 from agentevol.learn.config import LearnConfig
 from agentevol.learn.network import Network
 
 
 def optimisers(network: Network, config: LearnConfig) -> list[torch.optim.Optimizer]:
-    """The configured optimisers, each for its part of the trained parameters.
+    """The configured optimisers, each for its part of the trained parameters; a critic's own is the last.
 
     Every group holds its highest learning rate as `initial_lr`.
     """
@@ -23,6 +24,18 @@ def optimisers(network: Network, config: LearnConfig) -> list[torch.optim.Optimi
 
 def _optimisers(network: Network, config: LearnConfig) -> list[torch.optim.Optimizer]:
     trained = network.parameters()
+    if config.critic_learning_rate is None and not config.critic_warmup:
+        return _together(network, trained, config)
+    own = critic.parameters(network)
+    taken = {id(parameter) for parameter in own}
+    policy = [parameter for parameter in trained if id(parameter) not in taken]
+    return [*_together(network, policy, config), _adamw(own, config, config.critic_learning_rate)]
+
+
+def _together(
+    network: Network, trained: Sequence[torch.nn.Parameter], config: LearnConfig
+) -> list[torch.optim.Optimizer]:
+    """The optimisers of these parameters: one, or one of the inner matrices and one of the rest."""
     if config.optimiser == "adamw":
         return [_adamw(trained, config)]
     ends = {id(module.weight) for module in _ends(network.model)}
@@ -45,8 +58,10 @@ def _ends(model: PreTrainedModel) -> list[torch.nn.Linear | torch.nn.Embedding]:
     return [cast(torch.nn.Linear | torch.nn.Embedding, end) for end in ends if end is not None]
 
 
-def _adamw(parameters: Sequence[torch.nn.Parameter], config: LearnConfig) -> torch.optim.AdamW:
-    """AdamW; weight decay on matrices only, not on norms and biases."""
+def _adamw(
+    parameters: Sequence[torch.nn.Parameter], config: LearnConfig, learning_rate: float | None = None
+) -> torch.optim.AdamW:
+    """AdamW at this rate, or the policy's; weight decay on matrices only, not on norms and biases."""
     matrices = [parameter for parameter in parameters if parameter.ndim >= 2]
     others = [parameter for parameter in parameters if parameter.ndim < 2]
     groups = [
@@ -55,7 +70,7 @@ def _adamw(parameters: Sequence[torch.nn.Parameter], config: LearnConfig) -> tor
     ]
     return torch.optim.AdamW(
         [group for group in groups if group["params"]],
-        lr=config.learning_rate,
+        lr=config.learning_rate if learning_rate is None else learning_rate,
         betas=config.betas,
         fused=True,
     )

@@ -8,13 +8,14 @@ from pathlib import Path
 import torch
 
 from agentevol.causal_lm import load_model
+from agentevol.learn import adapters as kept_adapters
 from agentevol.learn import heads
 from agentevol.learn.attention import PACKED_ATTENTION
 from agentevol.learn.checkpoints import Lineage, save
 from agentevol.learn.config import LearnConfig
 from agentevol.learn.distributed import Ranks
 from agentevol.learn.interpolation import toward
-from agentevol.learn.models import adapted, precision
+from agentevol.learn.models import precision
 from agentevol.learn.network import Network, Reader
 from agentevol.learn.sharding import on_first
 from agentevol.protocols import Anchor, Checkpoint, TrainingSequence
@@ -45,14 +46,17 @@ def write(
     if ranks.size > 1 or network.model.dtype != torch.float32:
         network = _in_one_piece(network, config, start, ranks)
     if ranks.rank == 0:
+        files = dict(extra)
         if network.adapters is not None:
+            if config.lora is not None and config.lora.keep:
+                files[kept_adapters.FILE] = kept_adapters.to_bytes(network.model)
             network.adapters.merge_and_unload()  # in place
         torch.nn.Module.to(network.model, device="cpu")
         if anchor is not None and config.interpolation is not None:
             mixed = toward(network.model, anchor.checkpoint.path, config.interpolation)
             lineage = lineage.model_copy(update={"metrics": {**lineage.metrics, **mixed}})
         torch.nn.Module.to(network.model, dtype=precision(config.save_dtype))
-        files = {**extra, ROWS: "".join(json.dumps(_origin(row)) + "\n" for row in learnt).encode()}
+        files[ROWS] = "".join(json.dumps(_origin(row)) + "\n" for row in learnt).encode()
         if network.heads is not None:
             files[heads.FILE] = heads.to_bytes(network.heads)
         save(network.model, start.path, out, lineage, files)
@@ -73,7 +77,7 @@ def _in_one_piece(network: Network, config: LearnConfig, start: Checkpoint, rank
     if ranks.rank:
         return network
     model = load_model(start.path, PACKED_ATTENTION)
-    adapters = None if config.lora is None else adapted(model, config.lora)
+    adapters = None if config.lora is None else kept_adapters.adapted_from(model, config.lora, start.path)
     own = None if network.heads is None else heads.new_heads(model, network.heads.out_features)
     reader = Reader(model, own)
     for name, parameter in reader.named_parameters():

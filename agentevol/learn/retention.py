@@ -25,12 +25,17 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Fall:
-    """A protected environment that lost more than chance explains."""
+    """How much a protected environment lost, and how much of that may be chance."""
 
     environment: str
     fall: float
     """Mean outcome before minus after."""
     allowed: float
+
+    @property
+    def beyond(self) -> bool:
+        """Whether it lost more than is allowed."""
+        return self.fall > self.allowed + 1e-12  # 0.52 - 0.50 is not above 0.02, though it is in binary
 
 
 def falls(
@@ -40,7 +45,19 @@ def falls(
     points: float = 0.02,
     standard_errors: float = 2.0,
 ) -> list[Fall]:
-    """Why a checkpoint has to be rejected; empty where it may stay.
+    """Why a checkpoint has to be rejected; empty where it may stay (`changes`)."""
+    found = changes(before, after, points=points, standard_errors=standard_errors)
+    return [one for one in found if one.beyond]
+
+
+def changes(
+    before: Mapping[str, Sequence[float]],
+    after: Mapping[str, Sequence[float]],
+    *,
+    points: float = 0.02,
+    standard_errors: float = 2.0,
+) -> list[Fall]:
+    """How much each protected environment fell, negative where it rose.
 
     `before` has the outcomes of evaluation episodes in every protected environment, at least 2 of each. The
     allowed fall is the larger of `points` and `standard_errors` times that of the difference of the means.
@@ -53,8 +70,7 @@ def falls(
             raise ConfigError(f"{environment} is protected, and needs 2 evaluation episodes before and after")
         fall = float(np.mean(earlier) - np.mean(later))
         allowed = max(points, standard_errors * sqrt(_squared_error(earlier) + _squared_error(later)))
-        if fall > allowed + 1e-12:  # 0.52 - 0.50 is not above 0.02, though it is in binary
-            found.append(Fall(environment, fall, allowed))
+        found.append(Fall(environment, fall, allowed))
     return found
 
 

@@ -8,14 +8,14 @@ standardised is the episodes that the model has learnt from.
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from agentevol.errors import ConfigError
 from agentevol.learn.algorithms.contract import Floats
-from agentevol.learn.rewards.ensemble import Standard
+from agentevol.learn.rewards.ensemble import Standard, spread
 
 FILE = "reward.json"
 
@@ -31,11 +31,17 @@ class RewardScale:
     members: int
     standard: Standard
     """Of (H,) scores."""
+    spread: float = 0.0
+    """How much the members disagree about the episodes that they have learnt from: the standard deviation of
+    the standardised scores, on average. About others they disagree more.
+    """
 
     @staticmethod
     def measured(scores: Collection[Floats], objectives: Sequence[str], members: int) -> "RewardScale":
         """The scale on which these episodes' (H,) scores have mean 0 and standard deviation 1."""
-        return RewardScale(tuple(objectives) or (PREFERENCE,), members, Standard.of(np.stack([*scores])))
+        all_JH = np.stack([*scores])
+        scale = RewardScale(tuple(objectives) or (PREFERENCE,), members, Standard.of(all_JH))
+        return replace(scale, spread=float(spread(scale.standardised(all_JH)).mean()))
 
     def standardised(self, scores_H: Floats) -> Floats:
         """(..., D, K) of (..., H) scores."""
@@ -61,6 +67,7 @@ class RewardScale:
             "count": self.standard.count,
             "mean": self.standard.mean.tolist(),
             "squares": self.standard.squares.tolist(),
+            "spread": self.spread,
         }
         return (json.dumps(told, indent=1) + "\n").encode()
 
@@ -80,6 +87,7 @@ def load_scale(folder: Path) -> RewardScale:
         if mean.shape != heads or squares.shape != heads:
             raise ValueError(f"{mean.shape} scales for {heads} heads")
         standard = Standard(int(told["count"]), mean, squares)
-        return RewardScale(tuple(told["objectives"]), int(told["members"]), standard)
+        disagreement = float(told.get("spread", 0.0))
+        return RewardScale(tuple(told["objectives"]), int(told["members"]), standard, disagreement)
     except (ValueError, KeyError, TypeError) as cause:
         raise ConfigError(f"{file} is corrupt: {cause}") from cause

@@ -85,6 +85,43 @@ def _entropy(logits_NV: torch.Tensor) -> torch.Tensor:
     return -(logp_NV.exp() * logp_NV).sum(dim=1)
 
 
+def divergence(
+    hidden_ND: torch.Tensor,
+    head: torch.nn.Linear,
+    earlier_logits_NV: torch.Tensor,
+    *,
+    chunk_logits: int = CHUNK_LOGITS,
+) -> torch.Tensor:
+    """(N,) KL(earlier || learnt) over the whole vocabulary, in nats and float32, without temperature.
+
+    Of the learnt policy never more than `chunk_logits` logits exist at once, as in `token_logp`.
+    """
+    per_chunk = max(1, chunk_logits // head.out_features)
+    if len(hidden_ND) <= per_chunk:
+        return _chunk_divergence(hidden_ND, head, earlier_logits_NV)
+    chunks = zip(hidden_ND.split(per_chunk), earlier_logits_NV.split(per_chunk), strict=True)
+    return torch.cat(
+        [
+            checkpoint(_chunk_divergence, hidden, head, logits, use_reentrant=False)
+            for hidden, logits in chunks
+        ]
+    )
+
+
+def _chunk_divergence(
+    hidden_ND: torch.Tensor, head: torch.nn.Linear, earlier_logits_NV: torch.Tensor
+) -> torch.Tensor:
+    """`divergence` of few positions."""
+    logp_NV = head(hidden_ND).float().log_softmax(dim=1)
+    return full_divergence(earlier_logits_NV.float().log_softmax(dim=1), logp_NV)
+
+
+def full_divergence(earlier_logp_NV: torch.Tensor, logp_NV: torch.Tensor) -> torch.Tensor:
+    """(N,) KL(earlier || learnt) from both policies' log-probabilities over the whole vocabulary."""
+    gap_NV = torch.where(earlier_logp_NV.isneginf(), 0.0, earlier_logp_NV - logp_NV)
+    return (earlier_logp_NV.exp() * gap_NV).sum(dim=1)
+
+
 def score(
     model: PreTrainedModel, batch: PackedBatch, *, temperature: float = 1.0, entropy: bool = False
 ) -> Scores:

@@ -16,7 +16,7 @@ from transformers import PreTrainedModel
 
 from agentevol.causal_lm import load_model
 from agentevol.errors import ConfigError, RunStopped
-from agentevol.learn import heads
+from agentevol.learn.adapters import adapted_from, check_kept
 from agentevol.learn.algorithms import objective
 from agentevol.learn.algorithms.contract import Objective
 from agentevol.learn.assembly import Assembly, OptimiserBatch
@@ -29,7 +29,8 @@ from agentevol.learn.distributed import Ranks
 from agentevol.learn.final_scores import final_scores
 from agentevol.learn.fitting import Fitting, NothingToLearn, fit
 from agentevol.learn.frozen import add_anchored, add_old, add_reference
-from agentevol.learn.models import adapted, check_packing, positions, precision, vocabulary_size
+from agentevol.learn.head_names import first_heads
+from agentevol.learn.models import check_packing, positions, precision, vocabulary_size
 from agentevol.learn.network import Network, Reader
 from agentevol.learn.plan import micro_batches, plan
 from agentevol.learn.reward_scale import RewardScale
@@ -64,18 +65,19 @@ def prepare(
     device: torch.device,
     start: Checkpoint,
     data: Sequence[TrainingSequence],
+    objectives: Sequence[str] = (),
 ) -> Training:
-    """Load the model and keep the rows that fit it."""
+    """Load the model and keep the rows that fit it; `objectives` are what its heads are about."""
     chosen = objective(config.algorithm, config.options)
     frozen = config.lora is not None and config.dtype == "bf16"
     model = load_model(start.path, PACKED_ATTENTION, precision("bf16" if frozen else "float32"))
     limit = min(config.micro_batch_tokens, positions(model))
-    fitting = fit(data, limit, config.overflow)
+    fitting = fit(data, limit, config.overflow, closing=chosen.algorithm.model == "critic")
     if not fitting.rows:
         raise NothingToLearn(f"nothing to learn from {len(data)} rows: {fitting.reasons(limit)}")
     check_vocabulary(fitting.rows, model)
     assembly = Assembly(fitting.rows)
-    network = _network(config, device, chosen, start, model, assembly)
+    network = _network(config, device, chosen, start, model, assembly, objectives)
     if ranks.size > 1:
         shard(network.reader, device, narrow=_narrow(network))
     return Training(config, ranks, start, network, chosen, fitting, assembly)
@@ -104,6 +106,7 @@ def _network(
     start: Checkpoint,
     model: PreTrainedModel,
     assembly: Assembly,
+    objectives: Sequence[str],
 ) -> Network:
     """The model on its device, with the adapters and heads that are trained; what will be in shards stays on
     the CPU, since a device need not hold all of it.
@@ -111,15 +114,14 @@ def _network(
     place = device if config.shards == 1 else torch.device("cpu")
     torch.nn.Module.to(model, place)
     check_packing(model)
-    adapters = adapted(model, config.lora) if config.lora is not None else None
+    adapters = adapted_from(model, config.lora, start.path) if config.lora is not None else None
     if config.gradient_checkpointing:
         model.gradient_checkpointing_enable({"use_reentrant": False})
     kind = chosen.algorithm.model
     own = None
     if kind != "policy":
         outputs = 1 if kind == "critic" else _outputs(chosen, assembly)
-        members, drawn = int(chosen.options.get("heads", 1)), int(chosen.options.get("seed", 0))
-        own = heads.heads_for(start.path, model, outputs, members=members, seed=drawn).to(place)
+        own = first_heads(start.path, model, chosen, outputs, objectives).to(place)
     # what was sampled at a temperature is learnt at that temperature; texts to imitate have none
     temperature = _temperature(config) if chosen.algorithm.data == "groups" else 1.0
     return Network(Reader(model, own), kind, device, config.dtype == "bf16", temperature, adapters)
@@ -159,7 +161,8 @@ def freeze(
             " learn.max_logp_gap"
         )
     if "old_logp" in chosen.needs or training.network.kind == "critic":
-        add_old(training.network, assembly, limit, ranks)
+        entropy = add_old(training.network, assembly, limit, ranks)
+        noted |= {} if "entropy" in chosen.needs else {"entropy": entropy}  # else the loss tells it, by step
     if "ref_logp" in chosen.needs:
         other = None
         if reference is not None and reference != training.start:
@@ -181,28 +184,35 @@ def hold(training: Training, anchor: Anchor, seed: int) -> None:
     config = training.config
     if not config.distillation and config.ewc is None:
         return
-    network, limit = _reference(training, anchor.checkpoint), config.micro_batch_tokens
-    if config.distillation:
-        add_anchored(network, training.assembly, limit, training.ranks)
-        training.objective = distilled(training.objective, config.distillation)
+    limit, ranks = config.micro_batch_tokens, training.ranks
+    check_kept(config, anchor.checkpoint.path)
+    network = _reference(training, anchor.checkpoint, with_adapters=config.ewc is not None)
     if config.ewc is not None:
         longest = min(limit, positions(network.model))
-        found = consolidation(anchor, network, config.ewc, longest, seed)
-        training.penalty = Penalty(training.network, found, config.ewc.strength)
+        found = consolidation(anchor, network, config.ewc, longest, seed, ranks)
+        training.penalty = Penalty(training.network.language(), found, config.ewc.strength, ranks)
+    if config.distillation:
+        if config.distillation_form == "full":
+            network.model.eval()
+            training.network = replace(training.network, teacher=network)
+        else:
+            add_anchored(network, training.assembly, limit, ranks)
+        training.objective = distilled(training.objective, config.distillation)
 
 
-def _reference(training: Training, reference: Checkpoint) -> Network:
+def _reference(training: Training, reference: Checkpoint, *, with_adapters: bool = False) -> Network:
     """The reference as a network that reads like the trained one, and lies as it does."""
-    network = training.network
+    network, lora = training.network, training.config.lora
     model = load_model(reference.path, PACKED_ATTENTION, training.network.model.dtype)
     if vocabulary_size(model) != vocabulary_size(training.network.model):
         raise ConfigError(f"the reference {reference.path} has another vocabulary than {training.start.path}")
+    adapters = adapted_from(model, lora, reference.path) if with_adapters and lora is not None else None
     reader = Reader(model)
     if training.ranks.size > 1:
         shard(reader, network.device, narrow=_narrow(network))
     else:
         torch.nn.Module.to(model, network.device)
-    return replace(network, reader=reader, adapters=None, kind="policy")
+    return replace(network, reader=reader, adapters=adapters, kind="policy")
 
 
 def check_vocabulary(rows: Sequence[TrainingSequence], model: PreTrainedModel) -> None:

@@ -5,9 +5,11 @@ Each is a function of what the run has recorded so far, so that a run that is re
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+
 from agentevol.config.sections import HorizonConfig, KLTarget
 from agentevol.learn.algorithms.horizon import gated_turn_limit, turn_limit
-from agentevol.learn.constraints import Constraint, Multiplier, started, stepped
+from agentevol.learn.constraints import Constraint, Multiplier, judged, started, stepped
 from agentevol.loop.select import scored
 from agentevol.report.summary import IterationSummary
 from agentevol.rows.examples import costs
@@ -15,15 +17,25 @@ from agentgym_store.records import Trajectory
 
 
 def multipliers(
-    constraints: Mapping[str, Constraint], explored: Iterable[Sequence[Trajectory]]
+    constraints: Mapping[str, Constraint], explored: Iterable[Sequence[Trajectory]], cost: str = "sum"
 ) -> dict[str, Multiplier]:
-    """The price of every constrained cost after these iterations, each with all of its explored episodes."""
+    """The price of every constrained cost after these iterations, each with all of its explored episodes.
+
+    With `cost` any, an episode costs 1 or nothing, as for the policy (`learn.options.cost`).
+    """
     found = {name: started(constraint) for name, constraint in constraints.items()}
     for trajectories in explored:
         told = [costs(trajectory) for trajectory in scored(trajectories)]
         for name, constraint in constraints.items():
-            found[name] = stepped(found[name], constraint, [own.get(name, 0.0) for own in told])
+            own = np.asarray([one.get(name, 0.0) for one in told], dtype=np.float64)
+            found[name] = stepped(found[name], constraint, judged(own, cost).tolist())
     return found
+
+
+def price_figures(found: Mapping[str, Multiplier]) -> dict[str, float]:
+    """The mean cost that each price has answered to, once there is one, and whether it is at its maximum."""
+    means = {f"mean_cost_{name}": one.mean_cost for name, one in found.items() if one.mean_cost is not None}
+    return means | {f"constraint_infeasible_{name}": float(one.infeasible) for name, one in found.items()}
 
 
 def kl_coefficient(initial: float, target: KLTarget, earlier: Iterable[IterationSummary]) -> float:

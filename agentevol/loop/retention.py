@@ -4,16 +4,17 @@ Protected tasks are played by the policy that the run begins with, and by every 
 checkpoint. One that falls by more than chance explains is rejected.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from agentevol.config.forgetting import ProtectedTasks
 from agentevol.config.run import RunConfig
-from agentevol.learn.retention import Fall, backward_transfer, falls, forgetting
+from agentevol.learn.retention import Fall, backward_transfer, changes, forgetting
 from agentevol.loop.episodes import Episodes
 from agentevol.loop.evaluate import summarise
+from agentevol.loop.explore import EpisodeRequest
 from agentevol.protocols import Checkpoint, Sampling
 from agentevol.report.summary import EvaluationSummary, IterationSummary
 from agentevol.tasks import spread
@@ -27,7 +28,7 @@ class Verdict:
 
     falls: tuple[Fall, ...]
     figures: Mapping[str, float]
-    """`forgetting_NAME`, `backward_transfer`, and `rejected`, 0 or 1."""
+    """`forgetting_NAME`, `fall_NAME` beside `fall_allowed_NAME`, `backward_transfer`; `rejected`, 0 or 1."""
 
     @property
     def reason(self) -> str | None:
@@ -58,7 +59,7 @@ def verdict_on(
     found = [
         fall
         for name, tasks in protect.items()
-        for fall in falls(
+        for fall in changes(
             {name: _outcomes(before[name])},
             {name: _outcomes(after[name])},
             points=tasks.points,
@@ -66,8 +67,11 @@ def verdict_on(
         )
     ]
     stages = [one.protected for one in earlier if one.rejected is None and one.protected]
-    figures = {**_figures(list(protect), [*(stages or [before]), after]), "rejected": float(bool(found))}
-    return Verdict(tuple(found), figures)
+    beyond = tuple(fall for fall in found if fall.beyond)
+    gate = {f"fall_{one.environment}": one.fall for one in found}
+    gate |= {f"fall_allowed_{one.environment}": one.allowed for one in found}
+    figures = _figures(list(protect), [*(stages or [before]), after])
+    return Verdict(beyond, {**figures, **gate, "rejected": float(bool(beyond))})
 
 
 def play_protected(
@@ -75,18 +79,38 @@ def play_protected(
 ) -> dict[str, EvaluationSummary]:
     """How good a policy is at the protected tasks, by name; what is in the table is not played again."""
     found: dict[str, EvaluationSummary] = {}
-    evaluate = config.evaluate
-    sampling = Sampling(temperature=evaluate.temperature, max_new_tokens=config.explore.max_new_tokens)
     for name, protected in config.protect.items():
         env, split = protected.environment, protected.split or config.validate_split
         tasks = episodes.tasks(split, protected.difficulty, spread(protected.episodes), env)
         requests = [episodes.request("protect", iteration, task, 0, env=env) for task in tasks]
-        episodes.play("protect", iteration, policy, requests, sampling)
-        wanted = {request.id for request in requests}
-        played = [t for t in episodes.of("protect", iteration) if t.id in wanted]
-        episodes.stop_if_too_many_failed(played)
-        found[name] = summarise(played, split)
+        found[name] = judged_by(episodes, config, iteration, policy, requests)
     return found
+
+
+def judged_by(
+    episodes: Episodes,
+    config: RunConfig,
+    iteration: int,
+    policy: Checkpoint,
+    requests: Sequence[EpisodeRequest],
+) -> EvaluationSummary:
+    """How good a policy is at what is requested, which decides whether it stays; played as evaluation plays.
+
+    Raises `RunStopped` where too many episodes failed.
+    """
+    evaluate = config.evaluate
+    sampling = Sampling(temperature=evaluate.temperature, max_new_tokens=config.explore.max_new_tokens)
+    episodes.play("protect", iteration, policy, requests, sampling)
+    wanted = {request.id for request in requests}
+    played = [t for t in episodes.of("protect", iteration) if t.id in wanted]
+    episodes.stop_if_too_many_failed(played)
+    return summarise(played, requests[0].split if requests else config.validate_split)
+
+
+def last_stage(earlier: Iterable[IterationSummary]) -> int:
+    """The latest of these iterations that left a policy of its own; 0 where none has."""
+    stages = [one.iteration for one in earlier if one.trained_tokens and one.rejected is None]
+    return max(stages, default=0)
 
 
 def _figures(names: Sequence[str], stages: Sequence[Protected]) -> dict[str, float]:

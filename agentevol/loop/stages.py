@@ -5,38 +5,43 @@ its result there returns it; one that finds half of it does the other half.
 """
 
 import math
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from statistics import fmean
+from collections.abc import Mapping, Sequence
 
 from agentevol.cluster import Cluster
 from agentevol.config.run import RunConfig
-from agentevol.errors import RunStopped
 from agentevol.learn.algorithms import objective
 from agentevol.learn.config import LearnConfig
+from agentevol.learn.constraints import Multiplier
 from agentevol.learn.fitting import NothingToLearn
-from agentevol.loop.controllers import kl_coefficient, multipliers, turns_allowed
+from agentevol.loop.controllers import kl_coefficient, multipliers, price_figures, turns_allowed
 from agentevol.loop.demonstrations import demonstrate, demonstration_rows
+from agentevol.loop.drafts import Drafts
 from agentevol.loop.episodes import Episodes
 from agentevol.loop.evaluate import endings, summarise
 from agentevol.loop.explore import EpisodeRequest
+from agentevol.loop.probe import FILE as PROBE
+from agentevol.loop.probe import from_lines, probe_rows, to_lines
 from agentevol.loop.remarks import remarks
-from agentevol.loop.retention import play_protected, verdict_on
+from agentevol.loop.retention import last_stage, play_protected, verdict_on
+from agentevol.loop.rewarding import Rewarding
 from agentevol.loop.select import fresh, informative, select
+from agentevol.loop.shares import WHOLE, best_share, tried
 from agentevol.loop.solved import group_figures, selection_figures, sentence
 from agentevol.progress import Progress
 from agentevol.protocols import Anchor, Checkpoint, Sampling, TrainingSequence
 from agentevol.report.curves import write_curves
 from agentevol.report.summary import EvaluationSummary, IterationSummary, RunSummary, best
-from agentevol.rewards.judging import is_exploited, judged, judged_figures, rewarded
-from agentevol.rewards.process_heads import agreements, counted_by_head, pooled_by_head, process_rewards
-from agentevol.rewards.reward_model import rows_to_judge
-from agentevol.rewards.shaping import episodes_of, length_correlation, shaped
-from agentevol.rewards.values import Counted, chosen_states, continuations, is_mismatch
-from agentevol.rows.examples import rows_of, valued
-from agentevol.rows.memory import Old, copied, replayed, retained_episodes, retained_rows
-from agentevol.run_folder import RunFolder, append_metrics
+from agentevol.rows.examples import rows_of
+from agentevol.rows.memory import (
+    Old,
+    copied,
+    replayed,
+    retained_episodes,
+    retained_rows,
+    said_in,
+    token_shares,
+)
+from agentevol.run_folder import RunFolder, append_metrics, write_atomically
 from agentevol.tasks import drawn, spread
 from agentgym_store.records import Trajectory
 
@@ -54,11 +59,13 @@ class Stages:
         self._sampling = Sampling(temperature=explore.temperature, max_new_tokens=explore.max_new_tokens)
         self._objective = objective(self.config.learn.algorithm, self.config.learn.options)
         self._episodes = Episodes(folder, cluster, url, base, progress)
-        self._draft: dict[int, IterationSummary] = {}
+        self._drafts = Drafts()
+        self._rewarding = Rewarding(folder, cluster, self._episodes, self._drafts, progress)
 
     def base(self) -> Checkpoint:
         """The policy that the run begins with; what is retained is there before anything is played."""
         self._retained()
+        self._probe_rows()
         return self._base
 
     def explore(self, iteration: int, policy: Checkpoint) -> list[Trajectory]:
@@ -72,7 +79,7 @@ class Stages:
             self._progress.say(f"iteration {iteration}: episodes of at most {limit} turns")
         for _ in range(1 + self.config.explore.resample):
             requests = self._explored(iteration, requested // self.config.explore.samples, tasks, limit)
-            with self._timed(iteration, "explore"):
+            with self._drafts.timed(iteration, "explore"):
                 played = self._episodes.play("explore", iteration, policy, requests, self._sampling)
             requested, replayed = requested + len(requests), replayed + played.replayed
             rounds += 1
@@ -81,9 +88,11 @@ class Stages:
             tasks = self.config.explore.tasks - len({t.task_id for t in informative(explored)})
             if tasks <= 0:
                 break
-        self._note(iteration, requested=requested, explored=endings(explored), replayed=replayed)
+        self._drafts.note(iteration, requested=requested, explored=endings(explored), replayed=replayed)
         if self.config.explore.resample:
-            self._note(iteration, selection={"gen_batches_used": float(rounds), **group_figures(explored)})
+            self._drafts.note(
+                iteration, selection={"gen_batches_used": float(rounds), **group_figures(explored)}
+            )
         return explored
 
     def select(self, iteration: int, explored: Sequence[Trajectory]) -> list[TrainingSequence]:
@@ -101,14 +110,15 @@ class Stages:
                 environment = self.config.environment.name
                 seed = self.config.seed * 1000 + iteration
                 rows += replayed(rows, old, environment, self.config.replay, seed)
+                figures |= token_shares(rows, old, environment)
             case "cumulative":
                 rows += [one.row for one in self._old(iteration)]
             case "expert":
                 rows += self._demonstrations()
             case "none":
                 pass
-        known = self._draft[iteration].selection if iteration in self._draft else {}
-        self._note(iteration, selected=len(chosen), rows=len(rows), selection={**known, **figures})
+        known = self._drafts.of(iteration).selection
+        self._drafts.note(iteration, selected=len(chosen), rows=len(rows), selection={**known, **figures})
         return rows
 
     def shape(
@@ -118,56 +128,34 @@ class Stages:
         explored: Sequence[Trajectory],
         rows: list[TrainingSequence],
     ) -> list[TrainingSequence]:
-        """The rows with rewards of single turns (`agentevol.rewards.shaping`) or of a reward model
-        (`agentevol.rewards.judging`); as they are without `process.*` and `reward.*`.
-        """
-        process = self.config.process
+        """The rows with the rewards that `process.*` and `reward.*` give them."""
         if self._folder.checkpoint(iteration).path.is_dir():
             return rows
-        if self.config.reward.model is not None:
-            return self._judged(iteration, rows)
-        if not process.on:
-            return rows
-        counted = self._count_values(iteration, policy, explored)
-        labelled = valued(explored, *(one.values for one in counted.values()))
-        start, model = self._folder.process(iteration - 1), self._folder.process(iteration)
-        self._learn_values(iteration, start, model, labelled)
-        values = self._cluster.values(model, rows)
-        steps = process_rewards(
-            explored, episodes_of(rows), values, process.model_heads, process.rules, discount=process.discount
-        )
-        # the model of the iteration before has not seen these labels
-        held_out = agreements(self._cluster.values(start, labelled), counted)
-        figures = {
-            **next(iter(counted.values())).figures,
-            **agreements(self._cluster.values(model, labelled), counted),
-            **{f"{name}_before": value for name, value in held_out.items()},
-            "process_length_correlation": length_correlation(steps),
-        }
-        self._folder.note_process(iteration, {k: v for k, v in figures.items() if math.isfinite(v)})
-        return shaped(rows, steps, alpha=process.alpha, beta=process.beta)
+        return self._rewarding.shape(iteration, policy, explored, rows)
 
     def learn(self, iteration: int, start: Checkpoint, rows: Sequence[TrainingSequence]) -> Checkpoint:
         """The checkpoint of this iteration. Where nothing can be learnt from, it is the one before."""
-        checkpoint = self._folder.checkpoint(iteration)
-        if self.config.protect and not checkpoint.path.is_dir():
-            checkpoint = self._folder.candidate(iteration)
-        if checkpoint.path.is_dir():
-            if self._folder.summary(iteration) is None:
-                self._note_learning(iteration, self._folder.metrics_of(self._folder.update(iteration)))
-            return checkpoint
+        checkpoint = self._place(iteration)
+        learnt = self._folder.learnt(iteration)
+        for done in (learnt, checkpoint):
+            if done.path.is_dir():
+                if self._folder.summary(iteration) is None:
+                    own = done if done == learnt else self._folder.update(iteration)
+                    self._note_learning(iteration, self._folder.metrics_of(own))
+                return done
+        out = learnt if self.config.interpolate.shares else checkpoint
         prices = self._prices(iteration)
-        with self._timed(iteration, "learn"), self._progress.learning(iteration) as step:
+        with self._drafts.timed(iteration, "learn"), self._progress.learning(iteration) as step:
             try:
                 report = self._cluster.learn(
                     start,
                     rows,
-                    checkpoint.path,
+                    out.path,
                     seed=self.config.seed * 1000 + iteration,
                     version=iteration,
                     reference=self._base if self.config.learn.reference == "base" else None,
                     multipliers=prices,
-                    anchor=self._anchor(),
+                    anchor=self._anchor(iteration),
                     learn=self._learn_config(iteration),
                     table_version=self._folder.store.version(),
                     progress=step,
@@ -179,18 +167,45 @@ class Stages:
         for remark in remarks(report.metrics):
             self._progress.say(f"iteration {iteration}: {remark}")
         self._note_learning(iteration, report.metrics)
-        return checkpoint
+        return out
+
+    def mix(self, iteration: int, update: Checkpoint) -> Checkpoint:
+        """The share of a whole update that validates best (`interpolate.*`), mixed with what learning holds
+        on to; an update of which nothing is to be chosen is returned as it is.
+        """
+        learnt, config = self._folder.learnt(iteration), self.config
+        if update != learnt or self._folder.summary(iteration) is not None:
+            return update
+        previous = self._anchor_checkpoint(iteration)
+
+        def between(share: float) -> Checkpoint:
+            mixed = self._folder.mixed(iteration, share)
+            if not mixed.path.is_dir():
+                self._cluster.interpolate(previous, learnt, share, mixed)
+            return mixed
+
+        with self._drafts.timed(iteration, "interpolate"):
+            success = tried(self._episodes, config, iteration, learnt, between)
+            share = best_share(success)
+            place = self._place(iteration)
+            if not (place.path.is_dir() or self._folder.update(iteration).path.is_dir()):
+                self._folder.repeat(learnt if share == WHOLE else between(share), place)
+        figures = {f"interpolation_success_{one:g}": value for one, value in success.items()}
+        chosen = {**self._drafts.of(iteration).learn, "interpolation_share": share, **figures}
+        self._drafts.note(iteration, learn=chosen)
+        self._progress.say(f"iteration {iteration}: {share:g} of the update stays, by validation")
+        return self._place(iteration)
 
     def accept(self, iteration: int, update: Checkpoint) -> Checkpoint:
         """The checkpoint of this iteration: the update, or the one before where it forgot (`protect.*`)."""
         if not self.config.protect or self._folder.summary(iteration) is not None:
             return update
         earlier = self._earlier(iteration)
-        with self._timed(iteration, "protect"):
+        with self._drafts.timed(iteration, "protect"):
             after = play_protected(self._episodes, self.config, iteration, update)
         verdict = verdict_on(self.config.protect, earlier[0].protected, after, earlier)
-        learnt = {**self._draft[iteration].learn, **verdict.figures}
-        self._note(iteration, protected=after, rejected=verdict.reason, learn=learnt)
+        learnt = {**self._drafts.of(iteration).learn, **verdict.figures}
+        self._drafts.note(iteration, protected=after, rejected=verdict.reason, learn=learnt)
         if verdict.reason is None:
             return self._folder.accept(iteration)
         self._progress.say(f"iteration {iteration}: update rejected, {verdict.reason}")
@@ -202,24 +217,27 @@ class Stages:
             return
         config = self.config.evaluate
         if self.config.protect and iteration == 0:
-            with self._timed(iteration, "protect"):
+            with self._drafts.timed(iteration, "protect"):
                 before = play_protected(self._episodes, self.config, iteration, policy)
-            self._note(iteration, protected=before)
+            self._drafts.note(iteration, protected=before)
         test = self._evaluation(iteration, policy, self.config.evaluate_split, config.episodes)
         validation = self._evaluation(
             iteration, policy, self.config.validate_split, config.validation_episodes
         )
-        self._note(
+        figures = {**self._probed(iteration, policy), **self._rewarding.watched(iteration)}
+        self._drafts.note(
             iteration,
             checkpoint=policy.path.name,
             table_version=self._folder.store.version(),
             evaluation=test,
             validation=validation,
-            proxy=self._proxy(iteration),
+            proxy=self._rewarding.proxy(iteration),
+            learn={**self._drafts.of(iteration).learn, **figures},
         )
-        summary = self._draft.pop(iteration)
+        summary = self._drafts.take(iteration)
         write_curves(self._folder.path / "tensorboard", summary)
         self._folder.finish(summary)
+        self._folder.forget_shares()
         append_metrics(self._folder.path, summary.model_dump(mode="json"))
         self._progress.finished(summary)
 
@@ -227,7 +245,7 @@ class Stages:
         """Whether `evaluate.patience` iterations have passed without a better checkpoint on the validation
         tasks, or the reward model is exploited (`reward.patience`).
         """
-        if self._is_exploited(iteration):
+        if self._rewarding.is_exploited(iteration, self._earlier(iteration + 1)):
             return True
         patience = self.config.evaluate.patience
         if patience is None:
@@ -249,7 +267,7 @@ class Stages:
         purpose = f"evaluate {split}"
         requests = [self._episodes.request("evaluate", iteration, task, 0) for task in tasks]
         sampling = Sampling(temperature=config.temperature, max_new_tokens=self.config.explore.max_new_tokens)
-        with self._timed(iteration, purpose):
+        with self._drafts.timed(iteration, purpose):
             self._episodes.play("evaluate", iteration, policy, requests, sampling)
         wanted = {request.id for request in requests}
         evaluated = [t for t in self._episodes.of("evaluate", iteration) if t.id in wanted]
@@ -269,13 +287,18 @@ class Stages:
 
     def _prices(self, iteration: int) -> dict[str, float]:
         """What a unit of each constrained cost is worth in this iteration."""
-        constraints = self.config.constraints
-        earlier = [self._episodes.of("explore", m) for m in range(1, iteration)] if constraints else []
-        found = multipliers(constraints, earlier)
+        found = self._multipliers(iteration)
         for name, multiplier in sorted(found.items()):
             note = ", its maximum (constraint_infeasible)" if multiplier.infeasible else ""
             self._progress.say(f"iteration {iteration}: price of {name} {multiplier.value:.3g}{note}")
         return {name: multiplier.value for name, multiplier in found.items()}
+
+    def _multipliers(self, iteration: int) -> dict[str, Multiplier]:
+        constraints = self.config.constraints
+        if not constraints:
+            return {}
+        earlier = [self._episodes.of("explore", m) for m in range(1, iteration)]
+        return multipliers(constraints, earlier, str(self._objective.options["cost"]))
 
     def _learn_config(self, iteration: int) -> LearnConfig:
         """How this iteration learns: as configured, but for a KL coefficient that follows its target."""
@@ -290,93 +313,6 @@ class Stages:
     def _earlier(self, iteration: int) -> list[IterationSummary]:
         found = [self._folder.summary(m) for m in range(iteration)]
         return [summary for summary in found if summary is not None]
-
-    def _judged(self, iteration: int, rows: Sequence[TrainingSequence]) -> list[TrainingSequence]:
-        """The rows with what the reward model says in place of the world's rewards, or beside them."""
-        config, model = self.config.reward, self._folder.reward_model
-        with self._timed(iteration, "judge"):
-            found = judged(model.path, self._cluster.scores(model, rows), config)
-        self._folder.note_process(iteration, judged_figures(rows, found))
-        return rewarded(rows, found, alpha=config.alpha, beta=config.beta)
-
-    def _proxy(self, iteration: int) -> float | None:
-        """What the reward model says of the validation episodes, on average."""
-        if self.config.reward.model is None:
-            return None
-        played = [
-            t for t in self._episodes.of("evaluate", iteration) if t.split == self.config.validate_split
-        ]
-        model = self._folder.reward_model
-        found = judged(model.path, self._cluster.scores(model, rows_to_judge(played)), self.config.reward)
-        return fmean(one.score for one in found.values()) if found else None
-
-    def _is_exploited(self, iteration: int) -> bool:
-        """Whether the reward model's scores rose while the returns fell, up to this iteration."""
-        patience = self.config.reward.patience
-        if self.config.reward.model is None or patience is None:
-            return False
-        earlier = self._earlier(iteration + 1)
-        if not is_exploited(earlier, patience):
-            return False
-        kl = earlier[-1].learn.get("kl")
-        self._progress.say(
-            f"iteration {iteration}: the reward model's score rose and the return fell {patience} times in a"
-            f" row, so the run stops; KL {'not known' if kl is None else format(kl, '.3g')}"
-        )
-        return True
-
-    def _count_values(
-        self, iteration: int, policy: Checkpoint, explored: Sequence[Trajectory]
-    ) -> dict[str, Counted]:
-        """By head: values of some states of the explored episodes, by playing on from them, or of those that
-        several of them passed through.
-        """
-        config = self.config.process
-        if config.pooled:
-            return pooled_by_head(explored, list(config.model_heads))
-        states = chosen_states(explored, share=config.share, per_episode=config.states, seed=self.config.seed)
-        requests = [
-            request
-            for state in states
-            for request in continuations(
-                state, config.continuations, self.config.seed, self.config.environment.max_turns
-            )
-        ]
-        with self._timed(iteration, "value"):
-            self._episodes.play("value", iteration, policy, requests, self._sampling)
-        played = self._episodes.of("value", iteration)
-        self._episodes.stop_if_too_many_failed([t for t in played if not is_mismatch(t)])
-        counted = counted_by_head(states, explored, played, config.continuations, list(config.model_heads))
-        if states and all(one.mismatched == len(states) for one in counted.values()):
-            raise RunStopped(
-                f"no state of {self.config.environment.name} was reached again by the same seed and actions:"
-                " process.continuations needs a world that can be replayed; process.pooled does not"
-            )
-        return counted
-
-    def _learn_values(
-        self, iteration: int, start: Checkpoint, model: Checkpoint, rows: Sequence[TrainingSequence]
-    ) -> None:
-        """Train the process reward model of this iteration; without a label it is the one before."""
-        if model.path.is_dir():
-            return
-        what = "learn values"
-        with self._timed(iteration, what), self._progress.learning(iteration, what) as step:
-            try:
-                self._cluster.learn(
-                    start,
-                    rows,
-                    model.path,
-                    seed=self.config.seed * 1000 + iteration,
-                    version=iteration,
-                    reference=None,
-                    table_version=self._folder.store.version(),
-                    progress=step,
-                    learn=self.config.process_learn,
-                )
-            except NothingToLearn as reason:
-                self._progress.say(f"iteration {iteration}: no new values, {reason}")
-                self._folder.repeat(start, model)
 
     def _rows(self, iteration: int, explored: Sequence[Trajectory]) -> list[TrainingSequence]:
         seed = self.config.seed * 1000 + iteration
@@ -398,7 +334,7 @@ class Stages:
             current = fresh(explored, iteration - 1, self.config.select.max_lag)
             stale += len(explored) - len(current)
             rows += self._rows(earlier, current)
-        self._note(iteration, stale=stale)
+        self._drafts.note(iteration, stale=stale)
         environment = self.config.environment.name
         return [Old(environment, row) for row in (*rows, *self._demonstrations())]
 
@@ -414,12 +350,46 @@ class Stages:
             self._folder.store.append(there, commit=commit)
         return retained_rows(there, self._objective, config, self._base)
 
-    def _anchor(self) -> Anchor:
+    def _place(self, iteration: int) -> Checkpoint:
+        """Where the update of an iteration belongs: it may have to be accepted before it is a checkpoint."""
+        checkpoint = self._folder.checkpoint(iteration)
+        if self.config.protect and not checkpoint.path.is_dir():
+            return self._folder.candidate(iteration)
+        return checkpoint
+
+    def _anchor_checkpoint(self, iteration: int) -> Checkpoint:
+        """The policy that learning holds on to: the first, or with online EWC the latest."""
+        ewc = self.config.learn.ewc
+        return self._folder.checkpoint(iteration - 1) if ewc is not None and ewc.online else self._base
+
+    def _anchor(self, iteration: int) -> Anchor:
         """What learning holds on to, with rows for the Fisher information where it is asked for."""
-        if self.config.learn.ewc is None:
-            return Anchor(self._base)
-        rows = [*self._demonstrations(), *(one.row for one in self._retained())]
-        return Anchor(self._base, rows, self._folder.path / "ewc.safetensors")
+        config, checkpoint = self.config.learn.ewc, self._anchor_checkpoint(iteration)
+        if config is None:
+            return Anchor(checkpoint)
+        stage = last_stage(self._earlier(iteration)) if config.online else 0
+        if stage:
+            rows = said_in(self._rows(stage, self._episodes.of("explore", stage)))
+        else:
+            rows = [*self._demonstrations(), *(one.row for one in self._retained())]
+        return Anchor(checkpoint, rows, None if config.online else self._folder.path / "ewc.safetensors")
+
+    def _probed(self, iteration: int, policy: Checkpoint) -> dict[str, float]:
+        """The perplexity of what `probe.data` says."""
+        rows = self._probe_rows()
+        if not rows:
+            return {}
+        with self._drafts.timed(iteration, "probe"):
+            return {"probe_ppl": self._cluster.perplexity(policy, rows)}
+
+    def _probe_rows(self) -> list[TrainingSequence]:
+        """The rows of `probe.data`, which are copied into the run once."""
+        if self.config.probe.data is None:
+            return []
+        file = self._folder.path / PROBE
+        if not file.is_file():
+            write_atomically(file, to_lines(probe_rows(self.config, self._base)))
+        return from_lines(file.read_text())
 
     def _demonstrations(self) -> list[TrainingSequence]:
         config = self.config
@@ -438,22 +408,8 @@ class Stages:
             shown = self._episodes.of("demonstrate", 0)
         return demonstration_rows(shown, self._base, config)
 
-    def _note(self, iteration: int, **values: object) -> None:
-        draft = self._draft.get(iteration) or IterationSummary(
-            iteration=iteration, checkpoint="", table_version=0
-        )
-        self._draft[iteration] = draft.model_copy(update=values)
-
     def _note_learning(self, iteration: int, figures: Mapping[str, float | None]) -> None:
-        found = {**self._folder.process_figures(iteration), **figures}
+        prices = price_figures(self._multipliers(iteration))
+        found = {**self._folder.process_figures(iteration), **prices, **figures}
         metrics = {name: value for name, value in found.items() if value is not None and math.isfinite(value)}
-        self._note(iteration, learn=metrics, trained_tokens=int(metrics.get("tokens_trained", 0)))
-
-    @contextmanager
-    def _timed(self, iteration: int, phase: str) -> Iterator[None]:
-        began = time.perf_counter()
-        yield
-        seconds = dict(self._draft[iteration].seconds) if iteration in self._draft else {}
-        self._note(
-            iteration, seconds={**seconds, phase: seconds.get(phase, 0.0) + time.perf_counter() - began}
-        )
+        self._drafts.note(iteration, learn=metrics, trained_tokens=int(metrics.get("tokens_trained", 0)))

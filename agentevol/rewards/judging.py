@@ -6,19 +6,26 @@ An episode of return 1 and score 0.6, with alpha 0.5 and beta 2: its last turn e
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 from statistics import fmean
 
 from agentevol.config.run import RunConfig
 from agentevol.config.sections import RewardConfig
 from agentevol.errors import ConfigError
+from agentevol.learn.algorithms import objective
 from agentevol.learn.algorithms.contract import Floats
-from agentevol.learn.reward_scale import load_scale
+from agentevol.learn.head_names import FILE as PROCESS
+from agentevol.learn.head_names import check_heads, head_names
+from agentevol.learn.reward_scale import FILE, PREFERENCE, load_scale
 from agentevol.learn.rewards.stopping import overoptimised
 from agentevol.models import resolve
 from agentevol.protocols import TrainingSequence
 from agentevol.report.summary import IterationSummary
-from agentevol.rewards.reward_model import Judgement, judge
+from agentevol.rewards.objectives import for_reward_model
+from agentevol.rewards.reward_model import Judgement, figures, judge
+from agentevol.rows.examples import rows_of
+from agentgym_store.records import Trajectory
 
 TOKENIZER = "tokenizer.json"
 
@@ -28,11 +35,37 @@ def check_reward_model(config: RunConfig) -> None:
     if config.reward.model is None:
         return
     model, base = Path(config.reward.model), resolve(config.base).path
-    load_scale(model).weights(config.reward.caution.weights)
+    scale = load_scale(model)
+    scale.weights(config.reward.caution.weights)
+    if config.reward.refresh and scale.objectives != (PREFERENCE,):
+        raise ConfigError(
+            f"reward.refresh learns which side of a pair is better, reward.model {model} judges"
+            f" {', '.join(scale.objectives)}: train one without objectives, or leave out refresh"
+        )
+    _check_tokenizer("reward.model", model, base)
+
+
+def check_process_model(config: RunConfig) -> None:
+    """Raise `ConfigError` where `process.model` is no process reward model, has other heads than
+    `process.heads`, or reads other tokens than the base.
+    """
+    if config.process.model is None:
+        return
+    model = Path(config.process.model)
+    if head_names(model) is None:
+        raise ConfigError(
+            f"process.model {model} is no process reward model, it has no {PROCESS}: make one with"
+            " `agentevol train TABLE algorithm=process_reward`, or take one of a run's process/ folder"
+        )
+    check_heads(model, list(config.process.model_heads))
+    _check_tokenizer("process.model", model, resolve(config.base).path)
+
+
+def _check_tokenizer(setting: str, model: Path, base: Path) -> None:
     files = [folder / TOKENIZER for folder in (model, base)]
     if all(file.is_file() for file in files) and files[0].read_bytes() != files[1].read_bytes():
         raise ConfigError(
-            f"reward.model {model} has another tokenizer than the base {base}: train one on that base"
+            f"{setting} {model} has another tokenizer than the base {base}: train one on that base"
         )
 
 
@@ -44,6 +77,21 @@ def take_in(model: Path, place: Path) -> None:
     shutil.rmtree(partial, ignore_errors=True)
     shutil.copytree(model, partial)
     partial.rename(place)
+
+
+def is_reward_model(folder: Path) -> bool:
+    """Whether a checkpoint has heads that say which episodes are better."""
+    return (folder / FILE).is_file()
+
+
+def compared(trajectories: Sequence[Trajectory], config: RunConfig, seed: int) -> list[TrainingSequence]:
+    """Rows of the pairs that a run's reward model learns from (`reward.refresh`).
+
+    Raises `NothingToLearn` where there is no pair.
+    """
+    comparison = objective("bradley_terry", config.reward.options)
+    rows = rows_of(trajectories, comparison, config, seed)
+    return for_reward_model(rows, trajectories, (), int(comparison.options["heads"]))
 
 
 def judged(folder: Path, scores: Mapping[str, Floats], config: RewardConfig) -> dict[str, Judgement]:
@@ -71,6 +119,15 @@ def judged_figures(rows: Sequence[TrainingSequence], judgements: Mapping[str, Ju
         return unjudged
     score, spread = fmean(one.score for one in known), fmean(one.spread for one in known)
     return {"reward_score": score, "reward_spread": spread, **unjudged}
+
+
+def agreement_figures(
+    trajectories: Sequence[Trajectory], judgements: Mapping[str, Judgement]
+) -> dict[str, float]:
+    """How well the scores of these episodes agree with their returns, and with their lengths."""
+    found = figures(trajectories, judgements)
+    named = ("pair_accuracy", "return_correlation", "token_correlation")
+    return {f"reward_{name}": found[name] for name in named if isfinite(found[name])}
 
 
 def is_exploited(evaluated: Iterable[IterationSummary], patience: int) -> bool:

@@ -12,7 +12,7 @@ Higher is better everywhere.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import nan
+from math import isnan, nan
 from typing import cast
 
 import numpy as np
@@ -64,7 +64,8 @@ def for_reward_model(
     objectives: Sequence[str],
     members: int,
 ) -> list[TrainingSequence]:
-    """Rows of pairs whose groups are tasks, so that members draw tasks, with labels for the heads.
+    """Rows of pairs whose groups are tasks, so that members draw tasks, with labels for the heads; of no
+    policy, so that nothing is compared with an engine's.
 
     A label sits on the last learnt token of a side. Without objectives there are none: the chosen side is
     better. Raises `NothingToLearn` for an objective in which no pair differs.
@@ -104,8 +105,10 @@ def _achieved(trajectory: Trajectory, name: str, named_costs: set[str]) -> float
         case "efficiency":
             return outcome / max(1, len(trajectory.turns))
         case "safety":
-            told = costs(trajectory)
-            return float(all(told[name] <= 0 for name in told if name not in COUNTED))
+            told = [cost for name, cost in costs(trajectory).items() if name not in COUNTED]
+            if any(cost > 0 for cost in told):
+                return 0.0
+            return nan if any(map(isnan, told)) else 1.0
     if name in named_costs:
         return -costs(trajectory).get(name, 0.0)
     return told_scores(trajectory).get(name, nan)
@@ -117,6 +120,8 @@ def _own_side(side: int, chosen_D: Floats, rejected_D: Floats) -> Floats:
 
 
 def _by_task(row: TrainingSequence, trajectory: Trajectory) -> TrainingSequence:
+    unknown = np.full(len(row.token_ids), np.nan, np.float32)
+    row = replace(row, rollout_logp=unknown, policy_version=None)
     if row.episode is None:
         return row
     return replace(row, episode=replace(row.episode, group=f"{trajectory.env}/{trajectory.task_id}"))

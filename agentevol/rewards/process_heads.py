@@ -4,12 +4,14 @@ A turn changes the value of `outcome` by 0.25 and that of `efficiency` by -0.5, 
 it out. With weights 1 and 0.2, and 0.1 for the rule, it earns 0.25 - 0.1 - 0.1 = 0.05.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from agentevol.config.sections import Rule
 from agentevol.learn.algorithms.contract import Floats, Steps
+from agentevol.learn.calibration import auc
 from agentevol.learn.rewards.process import format_errors, invalid_actions, repetitions, weighted
 from agentevol.loop.select import scored
 from agentevol.protocols import EpisodeFacts
@@ -80,6 +82,36 @@ def agreements(values: Sequence[TurnValues], counted: Mapping[str, Counted]) -> 
         begin = "process_" if len(counted) == 1 else f"process_{name}_"
         found |= {begin + figure.removeprefix("process_"): value for figure, value in figures.items()}
     return found
+
+
+def watched(
+    played: Sequence[Trajectory], values: Sequence[TurnValues], heads: Mapping[str, float]
+) -> dict[str, float]:
+    """What a process reward model says of held-out episodes, before their last turns, and whether it knows
+    who wins: a mean value that rises while fewer are won is one that is exploited.
+
+    Empty without an episode of two turns.
+    """
+    said: list[float] = []
+    won: list[float] = []
+    for trajectory in scored(played):
+        before_end = list(range(len(trajectory.turns) - 1))
+        told = [_mean_said(own.get(trajectory.id, {}), before_end) for own in values]
+        if before_end and not any(map(math.isnan, told)):
+            said.append(float(np.average(told, weights=list(heads.values()))))
+            won.append(float(trajectory.succeeded()))
+    if not said:
+        return {}
+    figures = {
+        "process_validation_value": float(np.mean(said)),
+        "process_validation_auc": auc(np.asarray(said), np.asarray(won)),
+    }
+    return {name: value for name, value in figures.items() if math.isfinite(value)}
+
+
+def _mean_said(values: Mapping[int, float], turns: Sequence[int]) -> float:
+    known = [values[turn] for turn in turns if turn in values]
+    return float(np.mean(known)) if known else math.nan
 
 
 def _of_head(told: Mapping[str, Floats], number: int) -> dict[str, float]:

@@ -25,7 +25,7 @@ from agentevol.learn.calibration import (
     rank_correlation,
 )
 from agentevol.learn.reward_scale import RewardScale
-from agentevol.learn.rewards.ensemble import memberwise, normalised, spread
+from agentevol.learn.rewards.ensemble import independent, memberwise, normalised, spread
 from agentevol.loop.evaluate import sampled_tokens
 from agentevol.loop.select import scored
 from agentevol.protocols import TrainingSequence
@@ -62,7 +62,7 @@ def judge(scale: RewardScale, scores: Mapping[str, Floats], caution: CautionConf
     for name, scores_H in scores.items():
         own_DK = scale.standardised(scores_H)
         members_K = normalised(weights) @ own_DK
-        score = memberwise(own_DK, weights, caution.combination, kappa=caution.kappa, penalty=caution.penalty)
+        score = _cautious(own_DK, weights, caution)
         by_objective = dict(zip(scale.objectives, own_DK.mean(axis=1).tolist(), strict=True))
         found[name] = Judgement(
             score=float(score),
@@ -72,6 +72,12 @@ def judge(scale: RewardScale, scores: Mapping[str, Floats], caution: CautionConf
             said=float(scores_H.mean()),
         )
     return found
+
+
+def _cautious(own_DK: Floats, weights: Sequence[float], caution: CautionConfig) -> Floats:
+    if caution.combination == "independent":
+        return independent(own_DK, weights, kappa=caution.kappa)
+    return memberwise(own_DK, weights, caution.combination, kappa=caution.kappa, penalty=caution.penalty)
 
 
 def rows_to_judge(trajectories: Iterable[Trajectory]) -> list[TrainingSequence]:
@@ -139,6 +145,8 @@ def _pair_figures(
         **{f"pair_accuracy_{name}": by_length[place][1] for place, name in enumerate(shown)},
         **_by_objective(better, worse),
         "score_gap": _mean(score_better - score_worse),
+        "score_better": _mean(score_better),
+        "score_worse": _mean(score_worse),
         "calibration_error": _calibration(better, worse, pairs),
         "caution_changes_order": _mean((cautious != plain).astype(np.float64)),
     }

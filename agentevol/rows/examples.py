@@ -5,7 +5,7 @@ Every row keeps the id of its episode, so that what a checkpoint has learnt from
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import inf
+from math import inf, nan
 from typing import Literal
 
 import numpy as np
@@ -193,7 +193,7 @@ COUNTED = ("turns", "tokens", "invalid_actions")
 
 def costs(trajectory: Trajectory) -> dict[str, float]:
     """What an episode cost by name: its `turns`, sampled `tokens` and `invalid_actions`, and whatever the
-    world told in `info["costs"]` of a turn.
+    world told in `info["costs"]` of a turn: NaN where it told None once, which nobody could judge.
     """
     turns = trajectory.turns
     found = {
@@ -204,6 +204,6 @@ def costs(trajectory: Trajectory) -> dict[str, float]:
     for turn in turns:
         told = turn.info.get("costs")
         for name, cost in told.items() if isinstance(told, dict) else ():
-            if isinstance(cost, int | float):
-                found[str(name)] = found.get(str(name), 0.0) + float(cost)
+            if cost is None or isinstance(cost, int | float):
+                found[str(name)] = found.get(str(name), 0.0) + (nan if cost is None else float(cost))
     return found

@@ -89,6 +89,15 @@ def retained_rows(
     return [Old(env[row.trajectory_id], replace(row, policy_version=None)) for row in rows]
 
 
+def said_in(rows: Sequence[TrainingSequence]) -> list[TrainingSequence]:
+    """Rows of a stage as what can be done after it: each on its own, without the rejected sides of pairs."""
+    return [
+        replace(row, unit="", side=0, weight=1.0, episode=None)
+        for row in rows
+        if row.side >= 0 and row.weight > 0
+    ]
+
+
 def replayed(
     new: Sequence[TrainingSequence], old: Sequence[Old], environment: str, config: ReplayConfig, seed: int
 ) -> list[TrainingSequence]:
@@ -111,6 +120,19 @@ def replayed(
         rows.append(replace(pool[index].row, replayed=True, unit=unit))
         seen[index] += 1
     return rows
+
+
+def token_shares(rows: Sequence[TrainingSequence], old: Sequence[Old], environment: str) -> dict[str, float]:
+    """`token_share_ENV`: the share of all learnt tokens; what is not `old` is of `environment`.
+
+    `replay.floor` is the least of it that an old environment should have.
+    """
+    own = {one.row.trajectory_id: one.environment for one in old}
+    tokens = Counter[str]()
+    for row in rows:
+        tokens[own.get(row.trajectory_id, environment)] += _tokens(row) if row.weight > 0 else 0
+    whole = sum(tokens.values())
+    return {f"token_share_{name}": count / whole for name, count in sorted(tokens.items()) if whole}
 
 
 def _tokens(row: TrainingSequence) -> int:

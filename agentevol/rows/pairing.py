@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from math import inf, isnan, nan
 from random import Random
 from typing import Literal, cast
 
@@ -215,16 +216,18 @@ def _standing(trajectory: Trajectory) -> dict[Criterion, float]:
 
 
 def _costs(info: Mapping[str, object]) -> float:
-    """What the costs by name in a turn's `info["costs"]` add up to."""
+    """What the costs by name in a turn's `info["costs"]` add up to; NaN where nobody could judge one."""
     told = info.get("costs")
     values = cast("Mapping[str, object]", told).values() if isinstance(told, Mapping) else ()
-    return float(sum(value for value in values if isinstance(value, int | float)))
+    known = [nan if value is None else value for value in values]
+    return float(sum(value for value in known if isinstance(value, int | float)))
 
 
 def _exactly(trajectory: Trajectory) -> tuple[float, ...]:
     """A key that sorts better episodes first."""
     one = _standing(trajectory)
-    return (-one["success"], -one["outcome"], one["cost"], one["invalid"], one["turns"], one["tokens"])
+    cost = inf if isnan(one["cost"]) else one["cost"]  # NaN has no place in an order
+    return (-one["success"], -one["outcome"], cost, one["invalid"], one["turns"], one["tokens"])
 
 
 def _relative(more: float, less: float) -> float:

@@ -10,7 +10,8 @@ import torch
 
 from agentevol.errors import ConfigError
 from agentevol.learn.algorithms import objective
-from agentevol.learn.algorithms.adpo import adpo, advantage, k3, relative_entropy, target, weigh
+from agentevol.learn.algorithms.adpo import adpo, advantage, weigh
+from agentevol.learn.algorithms.anchored import k3, relative_entropy, target
 from agentevol.learn.algorithms.contract import Batch
 from agentevol.learn.algorithms.testing import batch_of, part_of, rollouts_of
 
@@ -254,6 +255,57 @@ def test_the_papers_temperature_grows_with_doubt_and_with_failure_by_hand():
     assert adpo(easier, beta_reward=1.0, temperature="difficulty").metrics["tau"] < found
     bounded = adpo(given, beta_reward=1.0, temperature="difficulty", tau_max=1.1)
     assert bounded.metrics["tau"] == pytest.approx(1.1)
+
+
+def test_one_temperature_for_a_batch_is_that_of_its_mean_entropy_by_hand():
+    # q = (2/3, 1/3) with H / ln 2 = 0.918296, and (1/2, 1/2) with 1: mean 0.959148
+    given = batch([1.0, 0.0, 0.0, 0.0], [log(2), 0.0, 0.0, 0.0], [0, 0, 1, 1])
+    options: dict[str, Any] = {"beta_reward": 1.0, "temperature": "batch"}
+    found = adpo(given, **options)
+    tau = 0.8 * (1 - 0.5 * 0.959148)
+    assert found.metrics["tau"] == pytest.approx(tau, abs=1e-6)
+    assert found.metrics["score_max"] == pytest.approx(1 / tau, abs=1e-5)
+    # each for itself, the first group has a higher temperature than the second
+    by_group = [adpo(part_of(given, pair), beta_reward=1.0).metrics["tau"] for pair in ([0, 1], [2, 3])]
+    assert 2 * by_group[0] > tau > 2 * by_group[1]  # of two groups in the batch
+    assert adpo(given, **options, tau_min=0.6).metrics["tau"] == pytest.approx(0.6)
+    assert adpo(given, **options, alpha=0.0).metrics["tau"] == pytest.approx(0.8)
+
+
+def test_one_temperature_for_a_batch_needs_the_whole_batch():
+    given = batch([1.0, 0.0, 0.0, 0.0], [log(2), 0.0, 0.0, 0.0], [0, 0, 1, 1])
+    with pytest.raises(ValueError, match="needs all of its 2 groups at once"):
+        adpo(part_of(given, [0, 1]), temperature="batch")
+    assert objective("adpo", {"temperature": "batch"}).algorithm.together == "batch"
+    assert objective("adpo").algorithm.together == "unit"
+
+
+def test_the_later_codes_settings_by_hand():
+    # means of two tokens: log-ratios 0.6 and -7, cut to -5. q of 0.3 ln 2 over 0.3 is (2/3, 1/3):
+    # tau = 0.8 (1 - 0.5 * 0.918296) = 0.432682; scores 1.386701, and -11.6 cut to -10
+    given = batch_of(
+        [[-8.0, -8.0], [-15.0, -15.0]],
+        [[1, 1], [1, 1]],
+        old_logp=[-8.6, -8.0],
+        advantage=[0.3 * log(2), 0.0],
+        group=[0, 0],
+        unit=[0, 0],
+    )
+    options: dict[str, Any] = {
+        "form": "plackett_luce",
+        "temperature": "batch",
+        "beta_reward": 0.3,
+        "length_normalize": "always",
+        "drift_limit": 5.0,
+        "score_limit": 10.0,
+    }
+    found = objective("adpo", options).loss(given)
+    assert found.metrics["tau"] == pytest.approx(0.432682, abs=1e-6)
+    assert found.metrics["score_max"] == 10.0
+    assert found.value.item() == pytest.approx(log(1 + exp(-10 - 0.6 / 0.432682)), abs=1e-9)
+    for change in ({"drift_limit": 3.0}, {"score_limit": 0.0}, {"beta_reward": 0.9}):
+        other = objective("adpo", {**options, **change}).loss(given).value.item()
+        assert other != pytest.approx(found.value.item(), rel=1e-3), change
 
 
 def test_places_by_hand():

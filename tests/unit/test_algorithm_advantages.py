@@ -206,6 +206,18 @@ def test_figures_of_an_update():
     }
 
 
+def test_returns_are_told_by_environment_where_there_are_several():
+    given = rollouts_of([1, 0, 0.25], [[1]] * 3, ["a", "a", "b"])
+    several = replace(given, environment=["guess", "guess", "webshop"])
+    found = objective("grpo", {"kl_coef": 0.0}).advantage(several).metrics
+    assert {name: value for name, value in found.items() if name.startswith("return_")} == {
+        "return_guess": 0.5,
+        "return_webshop": 0.25,
+    }
+    for one in (given, replace(given, environment=["guess"] * 3)):
+        assert not any(name.startswith("return_") for name in objective("dr_grpo").advantage(one).metrics)
+
+
 def test_statistics_of_groups():
     found = grouped(np.array(RETURNS), GROUPS)
     assert found.number.tolist() == [0, 0, 0, 1, 1]

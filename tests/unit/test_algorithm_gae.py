@@ -62,13 +62,28 @@ def test_turns_of_one_token_are_tokens():
     assert by_turn.advantage.tolist() == pytest.approx(by_token.advantage.tolist(), abs=1e-15)
 
 
-def test_the_end_of_the_world_is_worth_nothing_and_a_limit_is_worth_the_last_value():
-    # ended: to come [3, 3, 1]; cut off: 0.25 more, discounted
-    cut = rollouts(truncated=[True])
-    assert gae(cut).target.tolist() == [3.25, 3.25, 1.25]
-    assert gae(cut, gamma=0.5).target.tolist() == [0.5 * (2 + 0.5 * 1.125), 2 + 0.5 * 1.125, 1.125]
-    assert gae(cut, turn_gae=True).target.tolist() == [3.25, 3.25, 1.25]
+def test_the_end_of_the_world_is_worth_nothing_and_a_limit_the_value_of_the_last_state():
+    # ended: to come [3, 3, 1]; cut off: 4 more, discounted
+    cut = rollouts(truncated=[True], final_value=[4.0])
+    assert gae(cut).target.tolist() == [7, 7, 5]
+    assert gae(cut, gamma=0.5).target.tolist() == [0.5 * (2 + 0.5 * 3), 2 + 0.5 * 3, 3]
+    assert gae(cut, gae_lambda=0.0).target.tolist() == [1, 2.25, 5]
+    assert gae(cut, turn_gae=True).target.tolist() == [7, 7, 5]
     assert gae(cut, turn_gae=True, turn_discount=0.0).target.tolist() == [2, 2, 1]
+    ended = rollouts(final_value=[4.0])
+    assert gae(ended).target.tolist() == [3, 3, 1]
+
+
+def test_each_episode_goes_on_with_its_own_last_state():
+    two = rollouts_of(
+        [[1.0], [1.0], [1.0]],
+        [[1]] * 3,
+        ["a"] * 3,
+        value=[[0.0]] * 3,
+        truncated=[True, False, True],
+        final_value=[2.0, 3.0, 5.0],
+    )
+    assert gae(two).target.tolist() == [3, 1, 6]
 
 
 def test_what_the_world_says_takes_no_part():

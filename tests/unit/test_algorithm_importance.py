@@ -133,12 +133,22 @@ def test_figures_of_the_weights():
     assert found["engine_k3"] == pytest.approx((3.75 - log(3) + log(2) + log(4) - 3) / 3, abs=1e-12)
 
 
+def test_the_mismatch_is_told_where_nothing_corrects_it_too():
+    corrected = engine_correction(ROLLOUTS, FOUND, importance="token").metrics
+    told = engine_correction(ROLLOUTS, FOUND).metrics
+    assert told == {name: value for name, value in corrected.items() if not name.startswith("importance")}
+    assert told["engine_gap_max"] == pytest.approx(log(4), abs=1e-12)
+    assert engine_correction(replace(ROLLOUTS, rollout_logp=None), FOUND) is FOUND
+    unknown = replace(ROLLOUTS, rollout_logp=np.full(4, nan))  # no engine sampled any of it
+    assert engine_correction(unknown, FOUND).metrics == FOUND.metrics
+
+
 def test_normalised_weights_have_mean_one():
     # dividing the weights by their mean 0.9375 is dividing the advantages by it
     found = engine_correction(ROLLOUTS, FOUND, importance="token", importance_normalise=True)
     assert found.advantage.tolist() == pytest.approx([1 / 0.9375] * 2 + [-1 / 0.9375] * 2, abs=1e-12)
     assert engine_correction(ROLLOUTS, FOUND, importance="token").advantage.tolist() == [1, 1, -1, -1]
-    assert engine_correction(ROLLOUTS, FOUND) is FOUND
+    assert engine_correction(ROLLOUTS, FOUND).advantage is FOUND.advantage
 
 
 def test_nothing_is_divided_where_every_token_is_rejected():

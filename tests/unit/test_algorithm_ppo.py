@@ -73,15 +73,6 @@ def test_options_reach_both_losses():
     assert loss.value.item() == pytest.approx(-6 / 10 + 0.1 * 8.05 / 2 / 10, abs=1e-12)
 
 
-def test_a_critic_can_warm_up_alone():
-    batch = batch_of(**CASE)
-    loss = ppo(batch, value_only=True).value
-    assert loss.item() == pytest.approx(0.1 * 8.05 / 6, abs=1e-12)
-    gradient, by_value = torch.autograd.grad(loss, (batch.logp, batch.value), allow_unused=True)
-    assert gradient is None
-    assert by_value.abs().sum() > 0
-
-
 def test_the_policys_part_is_the_core():
     whole = example_batch(algorithm("ppo"), seed=0)
     difference = ppo(whole).value - 0.1 * value_loss(whole).value

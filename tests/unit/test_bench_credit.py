@@ -53,9 +53,10 @@ def test_a_round_counts_its_episodes_turns_and_mixed_groups():
 
 def test_all_arms_have_the_same_budget_and_steps_of_the_same_size():
     configs = [credit.configured(Trial(arm, 3, 1)) for arm in credit.ARMS]
+    assert [c.process.continuations for c in configs] == [0, 0, 0, 0, 0, 4]
     assert len({(c.seed, c.environment.model_dump_json(), c.explore.model_dump_json()) for c in configs}) == 1
     shared = [c.learn.model_dump(exclude={"algorithm", "options"}) for c in configs]
-    assert shared == [shared[0]] * 4
+    assert shared == [shared[0]] * 6
     assert credit.configured(Trial("grpo", 3, 1, ("explore.tasks=2",))).explore != configs[0].explore
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from agentevol.config.run import RunConfig, load, validated
+from agentevol.config.run import RunConfig, TrainConfig, load, validated
 from agentevol.errors import ConfigError
 
 
@@ -100,3 +100,26 @@ def test_official_data_choose_their_own_splits():
     assert (official.explore_split, official.evaluate_split) == ("official_train", "valid_unseen")
     assert official.validate_split == "valid_seen"
     assert (RunConfig().explore_split, RunConfig().evaluate_split) == ("train", "test")
+
+
+def test_the_name_of_a_reward_models_algorithm_sets_up_a_run_that_learns_from_one():
+    compared, valued = load(None, ["algorithm=bradley_terry"]), load(None, ["algorithm=process_reward"])
+    assert (compared.learn.algorithm, compared.reward.refresh) == ("grpo", True)
+    assert (compared.pairs.strategy, compared.select.rule) == ("all_capped", "all")
+    assert (valued.learn.algorithm, valued.process.continuations) == ("reinforce_pp", 4)
+    assert load(None, ["algorithm=process_reward", "learn.algorithm=ppo"]).learn.algorithm == "ppo"
+    assert load(None, ["algorithm=bradley_terry"], kind=TrainConfig).learn.algorithm == "bradley_terry"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["reward.refresh=true"], "reward.patience compares scores of one model"),
+        (["reward.epochs=2", "reward.model=judge"], "have no effect without reward.refresh"),
+        (["reward.refresh=true", "reward.patience=null", "reward.options.head=2"], "head"),
+        (["learn.algorithm=bradley_terry"], "algorithm=bradley_terry alone sets up a run"),
+    ],
+)
+def test_a_reward_model_that_cannot_learn_so_is_refused(overrides: list[str], message: str):
+    with pytest.raises(ConfigError, match=message):
+        load(None, ["algorithm=grpo", *overrides])

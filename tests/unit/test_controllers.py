@@ -6,12 +6,12 @@ from agentevol.config.run import load
 from agentevol.config.sections import HorizonConfig, KLTarget
 from agentevol.errors import ConfigError
 from agentevol.learn.constraints import Constraint
-from agentevol.loop.controllers import kl_coefficient, multipliers, turns_allowed
+from agentevol.loop.controllers import kl_coefficient, multipliers, price_figures, turns_allowed
 from agentevol.report.summary import EvaluationSummary, IterationSummary
 from agentgym_store.records import Failed, Sample, Terminated, Trajectory, Turn
 
 
-def episode(name: str, invalid: int, *, harm: float = 0.0, broken: bool = False) -> Trajectory:
+def episode(name: str, invalid: int = 0, *, harm: float | None = 0.0, broken: bool = False) -> Trajectory:
     infos = [{"invalid_action": True}] * invalid + [{"costs": {"harm": harm}}]
     sample = Sample(text="", prompt_ids=(1,), token_ids=(2, 3), logprobs=(-0.5, -0.5), policy_version=0)
     turns = [Turn(action="a", observation="o", reward=0.0, sample=sample, info=info) for info in infos]
@@ -41,6 +41,26 @@ def test_prices_rise_by_how_far_the_mean_cost_lies_above_the_limit():
     twice = multipliers(limits, [first, second])
     assert twice["invalid_actions"].value == pytest.approx(0.05 + 0.05 * (0.5 - 1))
     assert multipliers(limits, [first, second]) == twice
+
+
+def test_a_price_answers_to_what_the_policy_is_charged():
+    limits = {"invalid_actions": Constraint(limit=0.25)}
+    half = [[episode(str(n), invalid=4 * (n % 2)) for n in range(100)]]
+    # in sum 2 on average, but only every second episode has any
+    assert multipliers(limits, half)["invalid_actions"].value == pytest.approx(0.05 * (2 - 0.25))
+    found = multipliers(limits, half, "any")
+    assert found["invalid_actions"].value == pytest.approx(0.05 * (0.5 - 0.25))
+    assert price_figures(found) == {
+        "mean_cost_invalid_actions": 0.5, "constraint_infeasible_invalid_actions": 0.0,
+    }  # fmt: skip
+    assert price_figures(multipliers(limits, [])) == {"constraint_infeasible_invalid_actions": 0.0}
+
+
+def test_an_episode_whose_cost_nobody_could_judge_counts_nothing():
+    limits = {"harm": Constraint(limit=0.5)}
+    judged = [episode(str(n), harm=1.0) for n in range(100)]
+    unjudged = [episode(f"x{n}", harm=None) for n in range(100)]
+    assert multipliers(limits, [[*judged, *unjudged]])["harm"].mean_cost == 1.0
 
 
 def test_what_infrastructure_broke_costs_nothing_and_counts_nothing():

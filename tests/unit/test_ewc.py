@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from agentevol.errors import ConfigError
-from agentevol.learn.ewc import Consolidation, fisher, load, normalised, online, penalty, save
+from agentevol.learn.ewc import Consolidation, fisher, load, normalisation, online, penalty, save
 
 Example = tuple[tuple[float, float], int]
 """Features of a one-token sequence, and the token: 1 or -1."""
@@ -75,12 +75,13 @@ def test_squares_of_half_precision_gradients_do_not_underflow():
 
 
 def test_normalised_information_has_mean_1_over_all_parameters_together():
-    scaled = normalised({"a": torch.tensor([1.0, 2.0]), "b": torch.tensor([[0.0, 5.0]])})
-    # mean (1 + 2 + 0 + 5) / 4 = 2
-    assert scaled["a"].tolist() == [0.5, 1.0]
-    assert scaled["b"].tolist() == [[0.0, 2.5]]
+    information = {"a": torch.tensor([1.0, 2.0]), "b": torch.tensor([[0.0, 5.0]])}
+    assert normalisation(information) == 0.5  # of a mean of (1 + 2 + 0 + 5) / 4 = 2
+    # beside a rank whose two parameters add up to 4: (8 + 4) / 6 = 2 as well, and with 16 it is 4
+    assert normalisation(information, lambda own: [own, (4.0, 2)]) == 0.5
+    assert normalisation(information, lambda own: [own, (16.0, 2)]) == 0.25
     with pytest.raises(ConfigError, match="zero everywhere"):
-        normalised({"a": torch.zeros(2)})
+        normalisation({"a": torch.zeros(2)})
 
 
 CENTRE = {"a": torch.tensor([1.0, 2.0]), "b": torch.tensor([3.0])}

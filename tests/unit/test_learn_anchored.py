@@ -4,26 +4,28 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load as parsed
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from agentevol.causal_lm import load_model
 from agentevol.config.forgetting import EwcConfig
 from agentevol.errors import ConfigError
+from agentevol.learn.adapters import FILE as ADAPTERS
 from agentevol.learn.attention import PACKED_ATTENTION
 from agentevol.learn.batches import packed
 from agentevol.learn.checkpoints import read_lineage
 from agentevol.learn.config import LearnConfig, LoraConfig
 from agentevol.learn.consolidation import Penalty, consolidation
-from agentevol.learn.ewc import Consolidation, load
+from agentevol.learn.ewc import FILE, Consolidation, load
+from agentevol.learn.interpolation import write_between
 from agentevol.learn.learner import GradientLearner
 from agentevol.learn.network import Network, Reader
-from agentevol.learn.scoring import score
+from agentevol.learn.scoring import final_hidden, output_head, score
 from agentevol.protocols import Anchor, Checkpoint, TrainingSequence
 
 VOCABULARY = 12
@@ -68,6 +70,10 @@ def distance(one: Path, other: Path) -> float:
     return sum((ours[name] - theirs[name]).square().sum().item() for name in ours) ** 0.5
 
 
+def read_tensors(file: Path) -> dict[str, torch.Tensor]:
+    return parsed(file.read_bytes())
+
+
 def logp(path: Path, said: TrainingSequence) -> torch.Tensor:
     with torch.no_grad():
         return score(load_model(path, PACKED_ATTENTION), packed([said], [0])).logp_N
@@ -90,13 +96,11 @@ def network(path: Path) -> Network:
 def test_the_penalty_s_gradient_is_added_to_what_is_there():
     moved = torch.nn.Parameter(torch.tensor([3.0, 0.0]))
     moved.grad = torch.tensor([1.0, 1.0])
-    model = SimpleNamespace(named_parameters=lambda: [("w", moved)])
     held = Consolidation({"w": torch.tensor([1.0, 1.0])}, {"w": torch.tensor([1.0, 3.0])})
-    fake = cast(Network, SimpleNamespace(model=model, device=torch.device("cpu")))
-    assert Penalty(fake, held, 0.1).add_gradient() == pytest.approx(0.175)
+    assert Penalty({"w": moved}, held, 0.1).add_gradient() == pytest.approx(0.175)
     assert moved.grad.tolist() == pytest.approx([1.1, 0.85])
     # the oracle notices another strength
-    assert Penalty(fake, held, 0.2).add_gradient() != pytest.approx(0.175, rel=0.1)
+    assert Penalty({"w": moved}, held, 0.2).add_gradient() != pytest.approx(0.175, rel=0.1)
 
 
 def squared_gradients(path: Path, said: TrainingSequence) -> dict[str, torch.Tensor]:
@@ -183,6 +187,145 @@ def test_a_killed_learner_with_a_penalty_goes_on_bit_for_bit(start: Checkpoint, 
     assert report.metrics["ewc_penalty"] > 0
 
 
+def held_to(path: Path) -> Consolidation:
+    return load(path / FILE)
+
+
+def test_online_each_stage_is_added_to_the_ones_before_and_held_where_it_ended(
+    start: Checkpoint, tmp_path: Path
+):
+    config = EwcConfig(strength=1.0, online=True, decay=0.5, fisher="labels")
+    learn(start, tmp_path / "1", ewc=config, anchor=Anchor(start, OLD))
+    first = Checkpoint(tmp_path / "1", 1)
+    learn(first, tmp_path / "2", ewc=config, anchor=Anchor(first, [row(2, 3)]))
+    before, after = held_to(tmp_path / "1"), held_to(tmp_path / "2")
+    new = squared_gradients(first.path, row(2, 3))
+    for name, weight in weights(first.path).items():
+        assert torch.equal(after.weights[name], weight)  # where the stage before ended
+        expected = 0.5 * before.fisher[name] + new[name]
+        torch.testing.assert_close(after.fisher[name], expected, rtol=1e-4, atol=1e-10)
+    assert torch.equal(before.weights["lm_head.weight"], weights(start.path)["lm_head.weight"])
+    # without `online` nothing is written, and nothing of before is read
+    plain = EwcConfig(strength=1.0, fisher="labels")
+    learn(first, tmp_path / "3", ewc=plain, anchor=Anchor(first, [row(2, 3)], tmp_path / "measured"))
+    assert not (tmp_path / "3" / FILE).exists()
+    torch.testing.assert_close(load(tmp_path / "measured").fisher["lm_head.weight"], new["lm_head.weight"])
+
+
+def test_another_kind_of_information_is_not_added_up(start: Checkpoint, tmp_path: Path):
+    given = {"strength": 1.0, "online": True}
+    learn(start, tmp_path / "1", ewc=EwcConfig(fisher="labels", **given), anchor=Anchor(start, OLD))
+    first = Checkpoint(tmp_path / "1", 1)
+    with pytest.raises(ConfigError, match="same parameters and kind"):
+        learn(first, tmp_path / "2", ewc=EwcConfig(**given), anchor=Anchor(first, OLD))
+
+
+KEPT = LoraConfig(rank=2, keep=True)
+
+
+def adapters(path: Path) -> dict[str, torch.Tensor]:
+    return read_tensors(path / ADAPTERS)
+
+
+def test_kept_adapters_go_on_and_their_checkpoints_are_whole_models(start: Checkpoint, tmp_path: Path):
+    learn(start, tmp_path / "1", lora=KEPT)
+    first = Checkpoint(tmp_path / "1", 1)
+    learn(first, tmp_path / "still", lora=KEPT, learning_rate=0.0)
+    for name, tensor in adapters(tmp_path / "1").items():
+        assert torch.equal(adapters(tmp_path / "still")[name], tensor)
+    assert distance(tmp_path / "still", tmp_path / "1") < 1e-6  # taken out and merged again
+    learn(first, tmp_path / "2", lora=KEPT)
+    # all that both updates learnt is in one pair of matrices
+    name = "model.layers.0.self_attn.q_proj"
+    learnt = adapters(tmp_path / "2")
+    product = learnt[f"{name}.lora_B.default.weight"] @ learnt[f"{name}.lora_A.default.weight"]
+    change = weights(tmp_path / "2")[f"{name}.weight"] - weights(start.path)[f"{name}.weight"]
+    torch.testing.assert_close(change, 32 / 2 * product, rtol=1e-4, atol=1e-6)
+    # fresh ones begin at 0 again
+    learn(first, tmp_path / "fresh", lora=LoraConfig(rank=2))
+    assert not (tmp_path / "fresh" / ADAPTERS).exists()
+
+
+def test_adapters_of_another_shape_are_refused(start: Checkpoint, tmp_path: Path):
+    learn(start, tmp_path / "1", lora=KEPT)
+    with pytest.raises(ConfigError, match="adapters of another rank"):
+        learn(Checkpoint(tmp_path / "1", 1), tmp_path / "2", lora=LoraConfig(rank=3, keep=True))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bf16"])
+def test_kept_adapters_are_held_where_the_last_stage_left_them(start: Checkpoint, tmp_path: Path, dtype: str):
+    learn(start, tmp_path / "1", OLD, lora=KEPT, epochs=10, dtype=dtype)
+    first = Checkpoint(tmp_path / "1", 1)
+    learn(first, tmp_path / "free", lora=KEPT, epochs=4, dtype=dtype)
+    config, anchor = EwcConfig(strength=100.0, online=True), Anchor(first, OLD)
+    held = learn(first, tmp_path / "held", lora=KEPT, epochs=4, dtype=dtype, ewc=config, anchor=anchor)
+
+    def moved_from(out: Path) -> float:
+        return sum((logp(out, one) - logp(first.path, one)).abs().sum().item() for one in OLD)
+
+    assert held["ewc_penalty"] > 0
+    assert moved_from(tmp_path / "held") < 0.6 * moved_from(tmp_path / "free")
+    found = held_to(tmp_path / "held")
+    assert all(".lora_" in name for name in found.fisher)  # over the adapters alone
+    for name, tensor in adapters(first.path).items():
+        assert torch.equal(found.weights[name], tensor)
+
+
+def test_fresh_adapters_are_held_to_nothing(start: Checkpoint, tmp_path: Path):
+    with pytest.raises(ConfigError, match=r"fresh ones have no Fisher information.*learn.distillation"):
+        learn(start, tmp_path / "1", lora=KEPT, ewc=EwcConfig(), anchor=Anchor(start, OLD))
+
+
+def test_over_the_vocabulary_the_divergence_is_exact(start: Checkpoint, tmp_path: Path):
+    replayed = [replace(one, replayed=True) for one in OLD]
+    learn(start, tmp_path / "other", OLD, epochs=3)
+    # one step on replayed rows alone, from other weights than the anchor's: what is reported is the mean KL
+    anchor = Anchor(start)
+    told = learn(
+        Checkpoint(tmp_path / "other", 1), tmp_path / "out", replayed, distillation=1.0,
+        distillation_form="full", anchor=anchor, learning_rate=0.0,
+    )  # fmt: skip
+    before, after = (distributions(path) for path in (start.path, tmp_path / "other"))
+    expected = (before.exp() * (before - after)).sum(dim=1).mean().item()
+    assert told["distillation_kl"] == pytest.approx(expected, rel=1e-4)
+    assert expected > 1e-3
+
+
+def distributions(path: Path) -> torch.Tensor:
+    """(5, V) log-probabilities in the places of what OLD says."""
+    model = load_model(path, PACKED_ATTENTION)
+    with torch.no_grad():
+        hidden = [final_hidden(model, packed([one], [0]))[: int(one.mask.sum())] for one in OLD]
+        return torch.cat([output_head(model)(each) for each in hidden]).log_softmax(dim=1)
+
+
+def test_over_the_vocabulary_replayed_rows_are_held_and_new_ones_are_not(start: Checkpoint, tmp_path: Path):
+    rows = [*NEW, *(replace(one, replayed=True) for one in OLD)]
+    free = learn(start, tmp_path / "free", rows, epochs=4)
+    given = {"distillation": 50.0, "distillation_form": "full"}
+    learn(start, tmp_path / "held", rows, epochs=4, **given)
+    assert moved(tmp_path / "held", start) < 0.5 * moved(tmp_path / "free", start)
+    still = learn(start, tmp_path / "still", rows, learning_rate=0.0, **given)
+    assert still["distillation_kl"] == pytest.approx(0.0, abs=1e-6)
+    learn(start, tmp_path / "new", epochs=2)
+    alone = learn(start, tmp_path / "alone", epochs=2, **given)
+    assert distance(tmp_path / "new", tmp_path / "alone") == 0.0
+    assert alone["distillation_kl"] == 0.0
+    assert "distillation_kl" not in free
+
+
+def test_a_perplexity_is_that_of_all_learnt_tokens_that_fit(start: Checkpoint):
+    told = GradientLearner(FAST).perplexity(start, OLD)
+    expected = torch.cat([logp(start.path, one) for one in OLD]).mean().neg().exp().item()
+    assert told == pytest.approx(expected, rel=1e-5)
+    short = FAST.model_copy(update={"micro_batch_tokens": 3})
+    alone = logp(start.path, OLD[1]).mean().neg().exp().item()
+    assert GradientLearner(short).perplexity(start, OLD) == pytest.approx(alone, rel=1e-5)
+    assert alone != pytest.approx(expected, rel=1e-3)
+    with pytest.raises(ConfigError, match="none of 1 rows can be read"):
+        GradientLearner(short).perplexity(start, OLD[:1])
+
+
 def test_distillation_holds_what_is_replayed_where_the_anchor_had_it(start: Checkpoint, tmp_path: Path):
     replayed = [replace(one, replayed=True) for one in OLD]
     rows = [*NEW, *replayed]
@@ -220,6 +363,16 @@ def test_a_checkpoint_lies_between_the_anchor_and_what_was_learnt(
         torch.testing.assert_close(tensor, 0.75 * before[name] + 0.25 * whole[name], rtol=0, atol=1e-6)
     assert figures["interpolation_moved"] == pytest.approx(distance(start.path, tmp_path / "whole"), rel=1e-4)
     assert figures["interpolation_kept"] == pytest.approx(distance(start.path, tmp_path / "part"), rel=1e-4)
+    # afterwards it is the same, which is how several shares of one update are tried
+    out = tmp_path / "later"
+    write_between(start.path, tmp_path / "whole", 0.25, out, torch.float32)
+    for name, tensor in weights(out).items():
+        torch.testing.assert_close(tensor, part[name], rtol=0, atol=1e-6)
+    later = read_lineage(out)
+    assert later is not None
+    assert later.version == 1
+    assert later.metrics["interpolation_kept"] == pytest.approx(figures["interpolation_kept"], rel=1e-4)
+    assert (out / "rows.jsonl").read_bytes() == (tmp_path / "whole" / "rows.jsonl").read_bytes()
     lineage = read_lineage(tmp_path / "part")
     assert lineage is not None
     assert lineage.metrics["interpolation_kept"] == figures["interpolation_kept"]

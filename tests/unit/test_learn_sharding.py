@@ -22,7 +22,7 @@ from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from agentevol.causal_lm import load_model
 from agentevol.errors import AgentEvolError, ConfigError
-from agentevol.learn import heads, moments
+from agentevol.learn import ewc, heads, moments
 from agentevol.learn.algorithms import ALGORITHMS, objective
 from agentevol.learn.algorithms.contract import Algorithm, Batch, Loss, Objective
 from agentevol.learn.assembly import Assembly
@@ -36,7 +36,7 @@ from agentevol.learn.learner import GradientLearner
 from agentevol.learn.network import Kind, Network, Reader
 from agentevol.learn.passes import shared_out
 from agentevol.learn.sharding import on_first, shard, whole
-from agentevol.protocols import Checkpoint, EpisodeFacts, LearnReport, TrainingSequence
+from agentevol.protocols import Anchor, Checkpoint, EpisodeFacts, LearnReport, TrainingSequence
 
 CPU = torch.device("cpu")
 VOCABULARY = 13
@@ -250,9 +250,11 @@ def rows_for(data: str) -> list[TrainingSequence]:
     return made
 
 
-def gradient_of(ranks: Ranks, name: str, max_tokens: int) -> tuple[list[torch.Tensor | None], Step]:
+def gradient_of(
+    ranks: Ranks, name: str, max_tokens: int, **options: Any
+) -> tuple[list[torch.Tensor | None], Step]:
     """The whole gradient of one step of the algorithm, and what the step came to."""
-    chosen = objective(name)
+    chosen = objective(name, options)
     assembly = Assembly(rows_for(chosen.algorithm.data))
     outputs = 2 if chosen.algorithm.data == "steps" else int(chosen.options.get("heads", 1))
     net = network(ranks, chosen.algorithm.model, outputs=outputs)
@@ -278,6 +280,17 @@ def test_every_algorithm_has_one_gradient_however_many_ranks_find_it(pair: Pair,
     for found, step in pair.run(gradient_of, name, max_tokens):
         assert_equal_to_rounding(found, wanted)
         assert step.loss == pytest.approx(alone.loss, rel=1e-5, abs=1e-6)
+        assert step.metrics == pytest.approx(alone.metrics, rel=1e-4, abs=1e-5)
+
+
+def gradient_at_one_temperature(ranks: Ranks, max_tokens: int) -> tuple[list[torch.Tensor | None], Step]:
+    return gradient_of(ranks, "adpo", max_tokens, temperature="batch", scale_rewards="none")
+
+
+def test_an_option_that_needs_the_whole_batch_has_one_gradient_too(pair: Pair):
+    wanted, alone = gradient_at_one_temperature(ALONE, 1000)
+    for found, step in (gradient_at_one_temperature(ALONE, 10), *pair.run(gradient_at_one_temperature, 10)):
+        assert_equal_to_rounding(found, wanted)
         assert step.metrics == pytest.approx(alone.metrics, rel=1e-4, abs=1e-5)
 
 
@@ -350,6 +363,7 @@ def assert_same_figures(ours: LearnReport, theirs: LearnReport, share: float) ->
         ({}, {}),
         ({"tie_word_embeddings": True}, {}),
         ({}, {"algorithm": "contrast"}),
+        ({}, {"algorithm": "contrast", "critic_learning_rate": 1e-2, "critic_warmup": 1}),
         ({}, {"gradient_checkpointing": True}),
         ({}, {"lora": {"rank": 4, "alpha": 8}}),
     ],
@@ -371,6 +385,52 @@ def test_two_ranks_learn_what_one_learns(
     assert sorted(file.name for file in two.iterdir()) == files
     assert "tokenizer.json" in files
     assert sorted(file.name for file in tmp_path.iterdir()) == ["one-0", "one-1", "start", "two"]
+
+
+def hold(ranks: Ranks, size: int, start: Checkpoint, out: Path, settings: dict[str, Any]) -> LearnReport:
+    """Learn with half of the rows replayed, held to where the start is by what it says of others."""
+    if size == 1:
+        ranks, out = ALONE, out.with_name(out.name + f"-{ranks.rank}")
+    config = LearnConfig.model_validate({**FAST, **settings, "shards": size})
+    own = {"unit": "", "side": 0, "policy_version": start.version}
+    given = [replace(row, replayed=row.side < 0, **own) for row in rows(6)]
+    anchor = Anchor(start, given[:3], None if config.lora else out.with_name(out.name + ".ewc"))
+    return GradientLearner(config, ranks=ranks).learn(start, given, out, seed=0, anchor=anchor)
+
+
+EWC = {"strength": 10.0, "online": True}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"ewc": EWC},
+        {"ewc": {**EWC, "fisher": "labels"}},
+        {"lora": {"rank": 4, "alpha": 8, "keep": True}, "ewc": EWC},
+        {"distillation": 0.5, "distillation_form": "full"},
+    ],
+    ids=str,
+)
+def test_two_ranks_are_held_as_one_is(pair: Pair, tmp_path: Path, settings: dict[str, Any]):
+    begun = Checkpoint(saved(tmp_path / "begun"), version=4)
+    before = {name: value for name, value in settings.items() if name == "lora"}
+    pair.run(hold, 2, begun, tmp_path / "start", before)
+    start = Checkpoint(tmp_path / "start", 5)
+    alone, _ = pair.run(hold, 1, start, tmp_path / "one", settings)
+    both = pair.run(hold, 2, start, tmp_path / "two", settings)
+    one, two = tmp_path / "one-0", tmp_path / "two"
+    assert difference(start.path, one) > 1e-3
+    assert difference(one, two) < 1e-5
+    for report in both:
+        # a penalty is a difference of two squares that are nearly equal: 1e-3 of it is rounding
+        assert_same_figures(report, alone, 1e-3)
+    assert sorted(file.name for file in two.iterdir()) == sorted(file.name for file in one.iterdir())
+    if "ewc" in settings:
+        ours, theirs = ewc.load(two / ewc.FILE), ewc.load(one / ewc.FILE)
+        assert ours.fisher.keys() == theirs.fisher.keys()
+        for name, tensor in theirs.fisher.items():
+            torch.testing.assert_close(ours.fisher[name], tensor, rtol=1e-3, atol=1e-9)
+            torch.testing.assert_close(ours.weights[name], theirs.weights[name])
 
 
 def test_heads_are_learnt_and_saved_whole(pair: Pair, start: Checkpoint, tmp_path: Path):
@@ -429,11 +489,15 @@ def test_layers_that_are_gathered_in_half_precision_give_gradients_in_full(pair:
         assert_equal_to_rounding(found, in_full)
 
 
-def frozen(ranks: Ranks) -> dict[str, list[np.ndarray]]:
-    """The columns that are computed before the first step."""
-    assembly = Assembly(rows())
+def frozen(ranks: Ranks, truncated: tuple[int, ...] = (1, 4)) -> dict[str, list[np.ndarray]]:
+    """The columns that are computed before the first step; episodes of these numbers were cut off."""
+    facts = EpisodeFacts("g", (1.0,), ("",), (0,), (False,), truncated=True)
+    given = [replace(one, episode=facts if n in truncated else None) for n, one in enumerate(rows())]
+    assembly = Assembly(given)
     add_old(network(ranks, "critic"), assembly, 10, ranks)
-    return {name: assembly.columns[name] for name in ("old_logp", "old_value")}
+    found = {name: assembly.columns[name] for name in ("old_logp", "old_value")}
+    assert assembly.final_value is not None
+    return {**found, "final_value": [assembly.final_value]}
 
 
 def test_frozen_columns_are_computed_in_shares_and_known_to_all(pair: Pair):
@@ -443,6 +507,10 @@ def test_frozen_columns_are_computed_in_shares_and_known_to_all(pair: Pair):
             for ours, theirs in zip(found[name], column, strict=True):
                 np.testing.assert_allclose(ours, theirs, rtol=1e-5)
     assert len({float(values[0]) for values in wanted["old_logp"]}) == 6  # rows are not mixed up
+    assert wanted["final_value"][0].nonzero()[0].tolist() == [1, 4]
+    one = frozen(ALONE, (4,))["final_value"][0]
+    for found in pair.run(frozen, (4,)):  # one row to read, for two ranks
+        np.testing.assert_allclose(found["final_value"][0], one, rtol=1e-5)
 
 
 def shapes_in_shards(ranks: Ranks) -> list[tuple[int, ...]]:
@@ -465,7 +533,11 @@ def test_every_rank_keeps_its_part_only(pair: Pair):
     assert second == [(6, 16), (12, 16)]
 
 
-@pytest.mark.parametrize("settings", [{}, {"lora": {"rank": 4, "alpha": 8}}], ids=str)
+CRITIC = {"algorithm": "contrast", "critic_learning_rate": 1e-2, "critic_warmup": 6}
+"""A critic that learns alone, also in the two steps before the learner is killed."""
+
+
+@pytest.mark.parametrize("settings", [{}, {"lora": {"rank": 4, "alpha": 8}}, CRITIC], ids=str)
 @pytest.mark.parametrize("torn", [False, True])
 @pytest.mark.slow
 def test_ranks_that_are_killed_go_on_bit_for_bit(

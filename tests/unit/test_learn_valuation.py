@@ -10,10 +10,13 @@ from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from agentevol.errors import ConfigError
 from agentevol.learn.config import LearnConfig
-from agentevol.learn.heads import FILE, new_heads, to_bytes
+from agentevol.learn.head_names import FILE as NAMES
+from agentevol.learn.head_names import head_names
+from agentevol.learn.head_names import to_bytes as names_to_bytes
+from agentevol.learn.heads import FILE, load_heads, new_heads, to_bytes
 from agentevol.learn.learner import GradientLearner
 from agentevol.learn.valuation import last_tokens
-from agentevol.protocols import Checkpoint, TrainingSequence
+from agentevol.protocols import Checkpoint, EpisodeFacts, TrainingSequence
 
 CONFIG = LearnConfig(device="cpu", threads=1, micro_batch_tokens=8)
 
@@ -50,6 +53,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
     said = new_heads(model, 1)
     torch.nn.init.normal_(said.weight)
     (path / FILE).write_bytes(to_bytes(said))
+    (path / NAMES).write_bytes(names_to_bytes(["outcome"]))
     return Checkpoint(path, 1)
 
 
@@ -91,6 +95,35 @@ def test_a_model_without_heads_does_not_know(checkpoint: Checkpoint, tmp_path: P
     plain = tmp_path / "plain"
     plain.mkdir()
     for file in checkpoint.path.iterdir():
-        if file.name != FILE:
+        if file.name not in (FILE, NAMES):
             (plain / file.name).write_bytes(file.read_bytes())
-    assert GradientLearner(CONFIG).values(Checkpoint(plain, 0), [SHORT], 2) == [{"b": {0: 0.5}}] * 2
+    two = ["outcome", "safety"]
+    assert GradientLearner(CONFIG).values(Checkpoint(plain, 0), [SHORT], two) == [{"b": {0: 0.5}}] * 2
+    # neither does a critic, whose heads are about something else
+    (plain / FILE).write_bytes((checkpoint.path / FILE).read_bytes())
+    assert GradientLearner(CONFIG).values(Checkpoint(plain, 0), [SHORT]) == [{"b": {0: 0.5}}]
+
+
+def test_a_model_with_other_heads_is_refused(checkpoint: Checkpoint):
+    said = "has the heads outcome, not safety: name the same ones"
+    with pytest.raises(ConfigError, match=said):
+        GradientLearner(CONFIG).values(checkpoint, [SHORT], ["safety"])
+    learner = GradientLearner(CONFIG.model_copy(update={"algorithm": "process_reward"}))
+    labels = np.where(FIRST.mask, 0.5, np.nan).astype(np.float32)[:, None]
+    with pytest.raises(ConfigError, match=said):
+        learner.learn(checkpoint, [replace(FIRST, labels=labels)], Path("nowhere"), 0, objectives=["safety"])
+
+
+def test_a_process_reward_model_keeps_the_names_of_its_heads(checkpoint: Checkpoint, tmp_path: Path):
+    learner = GradientLearner(CONFIG.model_copy(update={"algorithm": "process_reward"}))
+    labels = np.where(FIRST.mask, 0.5, np.nan).astype(np.float32)[:, None]
+    later = learner.learn(checkpoint, [replace(FIRST, labels=labels)], tmp_path / "later", 0).checkpoint
+    assert head_names(later.path) == ("outcome",)
+    # a policy that begins with it has a critic of its own, and is no process reward model
+    ppo = GradientLearner(CONFIG.model_copy(update={"algorithm": "ppo", "learning_rate": 0.0}))
+    facts = EpisodeFacts("g", (0.0, 1.0), ("", ""), (0, 0), (False, False), truncated=False)
+    policy = ppo.learn(later, [replace(FIRST, episode=facts)], tmp_path / "ppo", 0).checkpoint
+    assert head_names(policy.path) is None
+    critic = load_heads(policy.path)
+    assert critic is not None
+    assert not critic.weight.any()

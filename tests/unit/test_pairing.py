@@ -117,6 +117,7 @@ def test_what_decides(better: dict, worse: dict, by: str):
         ({"ret": 0.59}, {"ret": 0.5}),
         ({"turns": 9}, {"turns": 11}),
         ({"tokens": 9}, {"tokens": 10}),
+        ({"info": {"costs": {"harm": None}}}, {"info": {"costs": {"harm": 0.5}}}),  # nobody could judge it
         ({"tokens": 9}, {"tokens": 0}),  # nobody knows what a scripted episode would have cost
     ],
 )

@@ -22,6 +22,7 @@ NAMES = (
     "gigpo",
     "grpo",
     "gspo",
+    "lagrangian",
     "ppo",
     "reinforce_pp",
     "reinforce_pp_baseline",

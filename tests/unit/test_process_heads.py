@@ -10,6 +10,7 @@ import pytest
 from agentevol.config.run import TrainConfig, load
 from agentevol.errors import ConfigError
 from agentevol.learn.rewards.continuations import StateValue
+from agentevol.rewards.objectives import achieved
 from agentevol.rewards.pooling import pooled_values
 from agentevol.rewards.process_heads import agreements, counted_by_head, process_rewards
 from agentevol.rewards.values import Counted, State, continuations, recorded_states
@@ -120,6 +121,12 @@ def test_safety_is_1_without_a_cost_that_the_world_tells():
     assert counted.values == {}  # one turn each: the outcome is all there is
     found = process_rewards([hot, cold], {t.id: facts(t) for t in (hot, cold)}, [{}], {"safety": 1.0}, {})
     assert (found["hot"].tolist(), found["cold"].tolist()) == ([-0.5], [0.5])
+    # a cost that nobody could judge leaves it open, unless there was another
+    unknown = episode("unknown", [1.0], costs={"heat": None})
+    both = episode("both", [1.0], costs={"heat": None, "noise": 1})
+    told = achieved([unknown, both], ["safety"])
+    assert math.isnan(told["unknown"][0])
+    assert told["both"][0] == 0.0
 
 
 def test_states_that_three_episodes_passed_through_have_the_share_that_won():
@@ -150,7 +157,8 @@ def test_a_process_reward_model_learns_from_a_table_or_says_what_it_needs():
 
     (row,) = state_rows([WON, LOST, *PLAYED], config('objectives=["outcome","efficiency"]'), Path("runs/a"))
     assert row.labels is not None
-    assert row.labels[row.mask].tolist() == [pytest.approx([2 / 3, 0.25])]
+    # in the order of a run's heads, whatever it was named in: efficiency before outcome
+    assert row.labels[row.mask].tolist() == [pytest.approx([0.25, 2 / 3])]
     with pytest.raises(
         ConfigError, match=r"runs/a holds no continuations.*process.continuations=K, or set pooled"
     ):
@@ -167,8 +175,10 @@ def test_a_process_reward_model_learns_from_a_table_or_says_what_it_needs():
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (["process.rules.format=0.1"], "without process.continuations or process.pooled"),
+        (["process.rules.format=0.1"], "without process.continuations, .pooled or .model"),
         (["process.pooled=true", "process.continuations=2"], "leave out one of them"),
+        (["process.model=prm", "process.epochs=5"], "process.model stays as it is"),
+        (["process.model=prm", "process.states=5"], "process.model stays as it is"),
         (["process.pooled=true", "process.share=0.5"], "have no effect with process.pooled"),
         (["process.pooled=true", "process.heads.turns=1"], "lie in"),
         (["process.pooled=true", "process.heads.outcome=0"], "needs one with a weight above 0"),

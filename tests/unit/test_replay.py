@@ -9,9 +9,10 @@ import torch
 
 from agentevol.errors import ConfigError
 from agentevol.learn.algorithms.testing import batch_of, part_of
-from agentevol.learn.distillation import distillation, full_divergence
+from agentevol.learn.distillation import distillation
 from agentevol.learn.interpolation import interpolated
 from agentevol.learn.replay import Row, mixture, reservoir, stratified
+from agentevol.learn.scoring import full_divergence
 
 NEW = [Row("house", 10)] * 80
 EARLIER = [Row("maze", 10)] * 300 + [Row("shop", 10)] * 100

@@ -1,5 +1,7 @@
 """Whether an update may stay: literal verdicts."""
 
+from math import sqrt
+
 import pytest
 
 from agentevol.config.forgetting import ProtectedTasks
@@ -27,8 +29,11 @@ def test_a_fall_beyond_chance_is_rejected_and_one_within_it_is_not():
     verdict = verdict_on(EASY, {"easy": earned(80)}, {"easy": earned(60)})
     assert verdict.reason == "easy fell by 0.200, more than 0.127"
     assert verdict.figures == pytest.approx(
-        {"forgetting_easy": 0.2, "backward_transfer": -0.2, "rejected": 1.0}
-    )
+        {
+            "forgetting_easy": 0.2, "fall_easy": 0.2, "fall_allowed_easy": 2 * sqrt(0.16 / 99 + 0.24 / 99),
+            "backward_transfer": -0.2, "rejected": 1.0,
+        }
+    )  # fmt: skip
     # 0.80 and 0.70: allowed is 2 * sqrt(0.16 / 99 + 0.21 / 99) = 0.1223
     kept = verdict_on(EASY, {"easy": earned(80)}, {"easy": earned(70)})
     assert kept.reason is None

@@ -15,6 +15,8 @@ from agentevol.config.sections import CautionConfig
 from agentevol.errors import ConfigError
 from agentevol.learn.config import LearnConfig
 from agentevol.learn.fitting import NothingToLearn
+from agentevol.learn.head_names import FILE as NAMES
+from agentevol.learn.head_names import to_bytes as names_to_bytes
 from agentevol.learn.heads import FILE, new_heads
 from agentevol.learn.learner import GradientLearner
 from agentevol.learn.reward_scale import FILE as SCALE
@@ -22,7 +24,14 @@ from agentevol.learn.reward_scale import RewardScale, load_scale
 from agentevol.learn.rewards.ensemble import Standard
 from agentevol.protocols import Checkpoint, EpisodeFacts, TrainingSequence
 from agentevol.report.summary import EvaluationSummary, IterationSummary
-from agentevol.rewards.judging import check_reward_model, is_exploited, judged_figures, rewarded, take_in
+from agentevol.rewards.judging import (
+    check_process_model,
+    check_reward_model,
+    is_exploited,
+    judged_figures,
+    rewarded,
+    take_in,
+)
 from agentevol.rewards.objectives import achieved, for_reward_model
 from agentevol.rewards.reward_model import Judgement, figures, judge, rows_to_judge, write_judgements
 from agentevol.rows.examples import paired
@@ -149,6 +158,9 @@ def test_a_reward_model_keeps_the_scale_of_its_own_episodes(start: Checkpoint, t
     for member in range(2):
         found = sorted(scale.standardised(said[name])[0, member] for name in ("won", "lost"))
         assert found == pytest.approx([-1.0, 1.0], abs=1e-4)
+    # how much they disagree about these, in deviations of each
+    apart = [np.std(scale.standardised(said[name])[0], ddof=1) for name in ("won", "lost")]
+    assert scale.spread == pytest.approx(np.mean(apart), abs=1e-6)
     with pytest.raises(ConfigError, match="is no reward model, it has no reward"):
         load_scale(start.path)
     with pytest.raises(ConfigError, match="it has no heads"):
@@ -178,6 +190,9 @@ def test_a_judgement_by_hand():
     assert found.score == pytest.approx(1.75 - 2.5 / sqrt(2))
     assert (found.mean, found.spread) == (pytest.approx(1.75), pytest.approx(2.5 / sqrt(2)))
     assert found.objectives == {"outcome": 1.5, "turns": 2.0}
+    # as if both objectives erred on their own: variances 1/2 and 8, each weighed by 1/4
+    apart = judge(SCALE_2X2, {"a": np.array([1.0, 5.0, 0.0, 4.0])}, CautionConfig(combination="independent"))
+    assert apart["a"].score == pytest.approx(1.75 - sqrt(8.5 / 4))
     # turns as a cost: weights 3/4 and -1/4, members 3/4 and 1/2
     weighed = CautionConfig(combination="min", weights={"outcome": 3, "turns": -1})
     assert judge(SCALE_2X2, {"a": np.array([1.0, 5.0, 0.0, 4.0])}, weighed)["a"].score == pytest.approx(0.5)
@@ -272,6 +287,9 @@ def test_labels_of_each_objective_sit_on_the_last_token_of_a_side():
     # tasks are what members draw, in whatever iteration
     assert {row.episode.group for row in rows if row.episode} == {"guess/t"}
     assert all(row.labels is None for row in for_reward_model(pair_rows(), [WON, LOST], [], members=2))
+    # what an engine said of the tokens is nothing to a model that is no policy
+    assert all(row.policy_version is not None for row in pair_rows())
+    assert all(row.policy_version is None and np.isnan(row.rollout_logp).all() for row in rows)
 
 
 def test_an_objective_in_which_no_pair_differs_is_named():
@@ -351,7 +369,8 @@ def test_a_reward_model_that_cannot_act_is_refused(settings: list[str], said: st
 def test_a_reward_model_of_other_tokens_is_refused_before_anything_runs(start: Checkpoint, tmp_path: Path):
     model = tmp_path / "rm"
     model.mkdir()
-    config = load(None, ["algorithm=grpo", f"reward.model={model}", f"base={start.path}"])
+    given = ["algorithm=grpo", f"reward.model={model}", f"base={start.path}"]
+    config = load(None, given)
     with pytest.raises(ConfigError, match="is no reward model"):
         check_reward_model(config)
     (model / SCALE).write_bytes(SCALE_2X2.to_bytes())
@@ -360,6 +379,36 @@ def test_a_reward_model_of_other_tokens_is_refused_before_anything_runs(start: C
     take_in(model, tmp_path / "copy")
     take_in(tmp_path / "gone", tmp_path / "copy")  # a run that goes on has its copy
     assert (tmp_path / "copy" / SCALE).is_file()
+    refreshed = [*given, "reward.refresh=true", "reward.patience=null"]
+    with pytest.raises(ConfigError, match=r"which side of a pair is better, .* judges outcome, turns"):
+        check_reward_model(load(None, refreshed))
     (model / "tokenizer.json").write_text('{"other": 1}')
     with pytest.raises(ConfigError, match="another tokenizer"):
         check_reward_model(config)
+
+
+def test_a_process_model_of_other_heads_or_tokens_is_refused_before_anything_runs(
+    start: Checkpoint, tmp_path: Path
+):
+    model = tmp_path / "prm"
+    model.mkdir()
+    given = ["algorithm=ppo", f"process.model={model}", f"base={start.path}"]
+    with pytest.raises(ConfigError, match=r"is no process reward model, it has no process.json"):
+        check_process_model(load(None, given))
+    (model / NAMES).write_bytes(names_to_bytes(["efficiency", "outcome"]))
+    with pytest.raises(ConfigError, match="has the heads efficiency, outcome, not outcome"):
+        check_process_model(load(None, given))
+    both = load(None, [*given, "process.heads.efficiency=0.5"])
+    check_process_model(both)
+    (model / "tokenizer.json").write_text('{"other": 1}')
+    with pytest.raises(ConfigError, match=r"process.model .* has another tokenizer"):
+        check_process_model(both)
+
+
+def test_a_reward_model_is_not_taught_other_objectives_in_the_same_heads(start: Checkpoint, tmp_path: Path):
+    learner = GradientLearner(LEARN)
+    first = learner.learn(start, pair_rows(), tmp_path / "first", 0, objectives=["outcome"]).checkpoint
+    with pytest.raises(ConfigError, match="has the objectives outcome, not success"):
+        learner.learn(first, pair_rows(), tmp_path / "second", 0, objectives=["success"])
+    learner.learn(first, pair_rows(), tmp_path / "third", 0, objectives=["outcome"])
+    assert load_scale(tmp_path / "third").objectives == ("outcome",)

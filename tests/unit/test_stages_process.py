@@ -49,12 +49,16 @@ def episode(name: str, played: tuple[Turn, ...], **changes: Any) -> Trajectory:
 EXPLORED = [episode("same/0", turns(0.0, 1.0)), episode("same/1", turns(0.0, 0.0))]
 
 
+SCALE = RewardScale(("preference",), 2, Standard(1, np.zeros(2), np.ones(2)))
+
+
 class Playing:
     """Stands in for the processes: every continuation wins, the model says 0.75 of every turn."""
 
     def __init__(self, *, mismatch: bool = False, nothing: bool = False) -> None:
         self.mismatch, self.nothing, self.heads = mismatch, nothing, 1
         self.played: list[str] = []
+        self.asked: list[Path] = []
         self.learnt: list[tuple[Path, Path, str, int]] = []
 
     def update(self, checkpoint: Checkpoint) -> None:
@@ -77,6 +81,8 @@ class Playing:
             raise NothingToLearn("no row")
         self.learnt.append((start.path, out, given["learn"].algorithm, len(rows)))
         out.mkdir(parents=True)
+        if given["learn"].algorithm == "bradley_terry":
+            (out / FILE).write_bytes(SCALE.to_bytes())
         return LearnReport(Checkpoint(out, given["version"]), {})
 
     def scores(self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> dict[str, np.ndarray]:
@@ -86,13 +92,14 @@ class Playing:
         self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]
     ) -> list[dict[str, dict[int, float]]]:
         """Of two heads, as the test that has two of them expects; the others look at the first."""
+        self.asked.append(checkpoint.path)
         outcome, safety = ({row.trajectory_id: {0: said, 1: said} for row in rows} for said in (0.75, 0.5))
         return [outcome, safety][: self.heads]
 
 
 def stages(tmp_path: Path, cluster: Any, *overrides: str) -> tuple[Stages, RunFolder]:
     base = tmp_path / "base"
-    base.mkdir(exist_ok=True)
+    base.mkdir(parents=True, exist_ok=True)
     (base / "weights").write_text("base")
     settings = ["name=same", "algorithm=reinforce_pp", "environment.name=guess", *overrides]
     folder = RunFolder.create(tmp_path / "run", load(None, settings), Checkpoint(base, 0))
@@ -136,6 +143,36 @@ def test_the_model_of_an_iteration_begins_with_the_one_before(tmp_path: Path):
     assert [start for start, *_ in cluster.learnt] == [folder.checkpoint(0).path, folder.process(1).path]
 
 
+def test_a_run_begins_with_an_earlier_model_and_goes_on_from_it(tmp_path: Path):
+    cluster = Playing()
+    run, folder = stages(tmp_path, cluster, *ON, "process.model=earlier")
+    folder.process(0).path.mkdir(parents=True)
+    run.shape(1, folder.checkpoint(0), EXPLORED, ROWS)
+    assert folder.process(0).path == folder.path / "process" / "0000"
+    assert [start for start, *_ in cluster.learnt] == [folder.process(0).path]
+
+
+def test_without_continuations_an_earlier_model_stays_as_it_is(tmp_path: Path):
+    cluster = Playing()
+    run, folder = stages(tmp_path, cluster, "process.model=earlier", "process.alpha=2", "process.beta=1")
+    assert rewards(run.shape(1, folder.checkpoint(0), EXPLORED, ROWS)) == [(0.25, 2.25), (0.25, -0.75)]
+    assert (cluster.played, cluster.learnt) == ([], [])
+    assert cluster.asked == [folder.process(0).path]
+    assert sorted(folder.process_figures(1)) == []  # nothing was counted
+
+
+def test_what_the_model_says_of_held_out_episodes_is_told_beside_how_they_ended(tmp_path: Path):
+    cluster = Playing()
+    run, folder = stages(tmp_path, cluster, "process.model=earlier")
+    place = {"purpose": "evaluate", "iteration": 2, "split": "valid"}
+    played = [episode("same/0", turns(0.0, 1.0), **place), episode("same/1", turns(0.0, 0.0, 0.0), **place)]
+    folder.store.append(played, commit={"purpose": "evaluate"})
+    assert run._rewarding.watched(2) == {"process_validation_value": 0.75, "process_validation_auc": 0.5}
+    assert cluster.asked == [folder.process(0).path]
+    fresh, _ = stages(tmp_path / "fresh", cluster, *ON)
+    assert fresh._rewarding.watched(0) == {}  # nothing has been learnt yet
+
+
 def test_without_process_rewards_rows_are_what_they_were(tmp_path: Path):
     cluster = Playing()
     run, folder = stages(tmp_path, cluster)
@@ -165,20 +202,45 @@ def test_a_reward_model_replaces_the_worlds_rewards_and_whom_it_cannot_read_is_l
         "reward.beta=0.5",
         "reward.caution.kappa=2",
     )
-    scale = RewardScale(("preference",), 2, Standard(1, np.zeros(2), np.ones(2)))
-    folder.reward_model.path.mkdir()
-    (folder.reward_model.path / FILE).write_bytes(scale.to_bytes())
+    folder.reward_model(0).path.mkdir()
+    (folder.reward_model(0).path / FILE).write_bytes(SCALE.to_bytes())
     # members 3 and 5: 4 - 2 * sqrt(2), half of it, and 1 for the outcome; same/1 has no score
     expected = (0.0, 1 + (4 - 2 * 2**0.5) / 2)
     (found,) = rewards(run.shape(1, folder.checkpoint(0), EXPLORED, ROWS))
     assert found == pytest.approx(expected)
     assert folder.process_figures(1) == {
         "reward_score": pytest.approx(4 - 2 * 2**0.5), "reward_spread": pytest.approx(2**0.5),
-        "reward_unjudged": 1.0,
+        "reward_unjudged": 1.0, "reward_spread_learnt": 0.0,
     }  # fmt: skip
     # where the policy has learnt already, nothing is asked again
     folder.repeat(folder.checkpoint(0), folder.checkpoint(1))
     assert run.shape(1, folder.checkpoint(0), EXPLORED, ROWS) is ROWS
+
+
+REFRESHED = ("reward.refresh=true", "reward.patience=null", "pairs.truncated_is_loss=true")
+
+
+def test_a_refreshed_reward_model_learns_from_pairs_before_it_judges_and_begins_with_the_one_before(
+    tmp_path: Path,
+):
+    cluster = Playing()
+    run, folder = stages(tmp_path, cluster, *REFRESHED)
+    explored = [EXPLORED[0], episode("same/1", turns(0.0, 0.0, 0.0))]
+    rows = grouped(explored, objective("reinforce_pp"))
+    (found,) = rewards(run.shape(1, folder.checkpoint(0), explored, rows))
+    assert found == (0.0, pytest.approx(4 - 2**0.5))  # members 3 and 5, kappa 1, and nothing of the outcome
+    assert cluster.learnt == [(folder.checkpoint(0).path, folder.reward_model(1).path, "bradley_terry", 2)]
+    run.shape(1, folder.checkpoint(0), explored, rows)
+    assert len(cluster.learnt) == 1  # a run that was killed here and goes on learns nothing again
+    later = [t.model_copy(update={"iteration": 2}) for t in explored]
+    run.shape(2, folder.checkpoint(0), later, grouped(later, objective("reinforce_pp")))
+    assert [start for start, *_ in cluster.learnt] == [folder.checkpoint(0).path, folder.reward_model(1).path]
+    assert folder.reward_model(1).path != folder.reward_model(2).path
+
+
+def test_without_a_pair_there_is_no_reward_model_yet_and_nothing_to_learn_from(tmp_path: Path):
+    run, folder = stages(tmp_path, Playing(nothing=True), *REFRESHED)
+    assert run.shape(1, folder.checkpoint(0), EXPLORED, ROWS) == []
 
 
 def test_a_run_stops_when_its_reward_model_is_exploited(tmp_path: Path):

@@ -1,8 +1,9 @@
 """What the loop keeps of what was learnt before: old rows beside new ones, and updates that are rejected."""
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from rich.console import Console
@@ -11,11 +12,14 @@ import agentevol.loop.stages
 from agentevol.config.run import load
 from agentevol.errors import ConfigError
 from agentevol.learn.fitting import NothingToLearn
+from agentevol.loop.explore import EpisodeRequest
+from agentevol.loop.shares import best_share
 from agentevol.loop.stages import Stages
 from agentevol.progress import Progress
 from agentevol.protocols import Anchor, Checkpoint, LearnReport, TrainingSequence
-from agentevol.report.summary import EvaluationSummary
+from agentevol.report.summary import EvaluationSummary, IterationSummary
 from agentevol.run_folder import RunFolder
+from agentevol.tasks import EnvTask
 from agentgym_store.records import Sample, Terminated, Trajectory, Turn
 from agentgym_store.store import Store
 
@@ -79,6 +83,9 @@ def explored(folder: RunFolder, iterations: int, count: int = 8) -> list[Traject
     return batch
 
 
+NONE: list[TrainingSequence] = []
+
+
 def names(rows: Sequence[TrainingSequence]) -> list[str]:
     return [row.trajectory_id for row in rows]
 
@@ -109,9 +116,9 @@ def test_what_is_stale_is_left_out_and_counted(tmp_path: Path):
     fresh = explored(folder, 3)
     # sampled by versions 0, 1 and 2, of which 2 is the newest
     assert {name.split("/")[2] for name in names(run.select(3, fresh))} == {"0002", "0003"}
-    assert run._draft[3].stale == 8
+    assert run._drafts.of(3).stale == 8
     run.select(2, fresh)
-    assert run._draft[2].stale == 0
+    assert run._drafts.of(2).stale == 0
 
 
 def test_retained_episodes_are_copied_once_and_replayed_and_measured(tmp_path: Path):
@@ -127,12 +134,40 @@ def test_retained_episodes_are_copied_once_and_replayed_and_measured(tmp_path: P
     rows = again.select(1, explored(folder, 1))
     assert names(rows[8:]) == [row.trajectory_id for row in rows if row.replayed]
     assert len(rows) == 10  # 2 of 10 tokens
+    shares = again._drafts.of(1).selection
+    assert (shares["token_share_guess"], shares["token_share_maze"]) == (0.8, 0.2)
     assert all(row.trajectory_id.startswith("now/retain/before/explore/") for row in rows[8:])
     again.learn(1, folder.checkpoint(0), rows)
     (anchor,) = cluster.anchors
     assert anchor.checkpoint == folder.checkpoint(0)
     assert len(anchor.rows) == 4
     assert anchor.file == folder.path / "ewc.safetensors"
+
+
+def test_online_the_latest_accepted_stage_is_what_is_held_on_to(tmp_path: Path):
+    given = [f"retained.data={tmp_path / 'before'}", "learn.ewc.strength=1", "learn.ewc.online=true"]
+    before = [won("before", 1, attempt) for attempt in range(4)]
+    Store.open(tmp_path / "before" / "trajectories", create=True).append(before, commit={"run": "before"})
+    cluster = Learning()
+    run, folder = begun(tmp_path, cluster, *given)
+    explored(folder, 3)
+    run.learn(1, folder.checkpoint(0), NONE)
+    for number, learnt, rejected in ((0, 0, None), (1, 24, None), (2, 24, "easy fell")):
+        told = {"iteration": number, "checkpoint": "", "table_version": 0}
+        folder.finish(IterationSummary(**told, trained_tokens=learnt, rejected=rejected))
+    folder.repeat(folder.checkpoint(1), folder.checkpoint(2))
+    # resumed or not: iteration 3 goes on from checkpoint 2, a copy of 1, and what 1 had learnt
+    for again in (run, resumed(folder, cluster)):
+        again.learn(3, folder.checkpoint(2), NONE)
+        shutil.rmtree(folder.checkpoint(3).path)
+    first, third, resumed_third = cluster.anchors
+    assert first.checkpoint == folder.checkpoint(0)
+    assert {row.trajectory_id.split("/")[1] for row in first.rows} == {"retain"}
+    assert third.checkpoint == folder.checkpoint(2)
+    assert {row.trajectory_id.split("/")[2] for row in third.rows} == {"0001"}
+    assert (third.file, first.file) == (None, None)
+    assert names(resumed_third.rows) == names(third.rows)
+    assert all((row.unit, row.side, row.weight) == ("", 0, 1.0) for row in third.rows)
 
 
 def test_a_missing_table_is_told_before_anything_is_played(tmp_path: Path):
@@ -161,14 +196,11 @@ def guarded(
     return run, folder
 
 
-ROWS: list[TrainingSequence] = []
-
-
 def test_an_update_that_forgets_is_rejected_and_the_policy_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     run, folder = guarded(tmp_path, monkeypatch, {"base": 80, "update 1": 50}, Learning())
-    update = run.learn(1, folder.checkpoint(0), ROWS)
+    update = run.learn(1, folder.checkpoint(0), NONE)
     assert update == folder.candidate(1)
     assert not folder.checkpoint(1).path.exists()
     latest = run.accept(1, update)
@@ -185,7 +217,7 @@ def test_an_update_that_forgets_is_rejected_and_the_policy_stays(
 
 def test_an_update_that_does_not_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     run, folder = guarded(tmp_path, monkeypatch, {"base": 80, "update 1": 79}, Learning())
-    latest = run.accept(1, run.learn(1, folder.checkpoint(0), ROWS))
+    latest = run.accept(1, run.learn(1, folder.checkpoint(0), NONE))
     assert (latest.path / "weights").read_text() == "update 1"
     assert not folder.candidate(1).path.exists()
     run.evaluate(1, latest)
@@ -201,7 +233,7 @@ def test_a_run_that_was_killed_after_the_verdict_comes_to_the_same(
     # the stand-in for the table: the update still earns 50, wherever its weights lie now
     earns = {"base": 80, "update 1": 50}
     run, folder = guarded(tmp_path, monkeypatch, earns, Learning())
-    run.accept(1, run.learn(1, folder.checkpoint(0), ROWS))
+    run.accept(1, run.learn(1, folder.checkpoint(0), NONE))
     if copied_only:  # killed between the two halves of a rejection
         folder.rejected(1).path.rename(folder.candidate(1).path)
 
@@ -210,7 +242,7 @@ def test_a_run_that_was_killed_after_the_verdict_comes_to_the_same(
 
     monkeypatch.setattr(agentevol.loop.stages, "play_protected", played)  # what the table says of iteration 1
     again = resumed(folder, Learning())
-    latest = again.accept(1, again.learn(1, folder.checkpoint(0), ROWS))
+    latest = again.accept(1, again.learn(1, folder.checkpoint(0), NONE))
     assert (latest.path / "weights").read_text() == "base"
     assert (folder.rejected(1).path / "weights").read_text() == "update 1"
     again.evaluate(1, latest)
@@ -222,7 +254,7 @@ def test_a_run_that_was_killed_after_the_verdict_comes_to_the_same(
 
 def test_where_nothing_was_learnt_the_copy_is_judged_as_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     run, folder = guarded(tmp_path, monkeypatch, {"base": 80}, Learning(nothing=True))
-    latest = run.accept(1, run.learn(1, folder.checkpoint(0), ROWS))
+    latest = run.accept(1, run.learn(1, folder.checkpoint(0), NONE))
     assert (latest.path / "weights").read_text() == "base"
     assert latest == folder.checkpoint(1)
     assert not folder.rejected(1).path.exists()
@@ -230,7 +262,124 @@ def test_where_nothing_was_learnt_the_copy_is_judged_as_any(tmp_path: Path, monk
 
 def test_without_protected_tasks_an_update_is_a_checkpoint_at_once(tmp_path: Path):
     run, folder = begun(tmp_path, Learning())
-    update = run.learn(1, folder.checkpoint(0), ROWS)
+    update = run.learn(1, folder.checkpoint(0), NONE)
     assert update == folder.checkpoint(1)
     assert run.accept(1, update) == update
     assert not (folder.path / "candidates").exists()
+
+
+class Mixing(Learning):
+    """Writes mixtures whose weights name their share, and says how perplexing the probe is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mixed: list[str] = []
+        self.probed: list[tuple[str, int]] = []
+
+    def interpolate(self, previous: Checkpoint, learnt: Checkpoint, share: float, out: Checkpoint) -> None:
+        weights = [(one.path / "weights").read_text() for one in (previous, learnt)]
+        out.path.mkdir(parents=True)
+        (out.path / "weights").write_text(f"{share:g} of {weights[1]} with {weights[0]}")
+        self.mixed.append(out.path.name)
+
+    def perplexity(self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> float:
+        self.probed.append(((checkpoint.path / "weights").read_text(), len(rows)))
+        return 7.0
+
+
+class Table:
+    """Stands in for the episodes: who plays what wins so often, and nothing is played twice."""
+
+    def __init__(self, successes: dict[str, int]) -> None:
+        self.successes, self.played = successes, dict[str, Trajectory]()
+
+    def tasks(self, split: str, difficulty: str | None, choose: Any, env: str | None = None) -> list[EnvTask]:
+        return [
+            EnvTask(task_id=f"{split}/{number}", split=split, kind="", difficulty="", instruction="")
+            for number in range(10)
+        ]
+
+    def request(self, *given: Any, env: str | None = None) -> EpisodeRequest:
+        purpose, iteration, task, attempt = given
+        seed = 100 * attempt + int(task.task_id.split("/")[1])
+        name = f"{purpose}/{iteration}/{env}/{task.task_id}/{attempt}"
+        return EpisodeRequest(
+            id=name, run="now", iteration=iteration, purpose=purpose, env=env or "guess", kind="",
+            task_id=task.task_id, split="valid", difficulty="", instruction="", seed=seed, attempt=attempt,
+        )  # fmt: skip
+
+    def play(self, purpose: str, iteration: int, policy: Checkpoint, requests: Any, sampling: Any) -> None:
+        missing = [request for request in requests if request.id not in self.played]
+        assert not missing or policy.path.is_dir()
+        for request in missing:
+            lucky = request.seed % 100 < self.successes[(policy.path / "weights").read_text()]
+            turn = Turn(action="a", observation="", reward=float(lucky))
+            self.played[request.id] = won(
+                "now", iteration, 0, id=request.id, turns=(turn,), seed=request.seed
+            )
+
+    def of(self, purpose: str, iteration: int) -> list[Trajectory]:
+        return list(self.played.values())
+
+    def stop_if_too_many_failed(self, played: Any) -> None:
+        pass
+
+
+SHARES = ["interpolate.shares=[0.25,0.5]"]
+
+
+@pytest.mark.parametrize("guarded", [False, True])
+def test_the_share_that_validates_best_stays_whenever_the_run_is_killed(tmp_path: Path, guarded: bool):
+    won_by = {"update 1": 6, "0.25 of update 1 with base": 5, "0.5 of update 1 with base": 8}
+    cluster, table = Mixing(), Table(won_by)
+    run, folder = begun(tmp_path, cluster, *SHARES, *(["protect.easy.episodes=10"] if guarded else []))
+    run._episodes = cast(Any, table)
+    whole = run.learn(1, folder.checkpoint(0), NONE)
+    assert whole == folder.learnt(1)
+    chosen = run.mix(1, whole)
+    assert chosen == (folder.candidate(1) if guarded else folder.checkpoint(1))
+    assert (chosen.path / "weights").read_text() == "0.5 of update 1 with base"
+    figures = run._drafts.of(1).learn
+    assert figures["interpolation_share"] == 0.5
+    assert [figures[f"interpolation_success_{share}"] for share in ("0.25", "0.5", "1")] == [0.5, 0.8, 0.6]
+    # all candidates play the same worlds
+    assert {t.seed for t in table.played.values()} == set(range(10))
+
+    again = resumed(folder, cluster)  # killed after the choice, before the verdict
+    again._episodes = cast(Any, table)
+    assert again.mix(1, again.learn(1, folder.checkpoint(0), NONE)) == chosen
+    assert again._drafts.of(1).learn["interpolation_share"] == 0.5
+    assert cluster.mixed == ["0001-0.25", "0001-0.5"]
+    place = {"iteration": 1, "checkpoint": "", "table_version": 0}
+    folder.finish(IterationSummary(**place))
+    folder.forget_shares()
+    assert not any((folder.path / "learnt").iterdir())
+    assert not any((folder.path / "mixed").iterdir())
+
+
+def test_of_equal_shares_the_largest_stays_and_where_nothing_was_learnt_none_is_tried(tmp_path: Path):
+    assert best_share({0.25: 0.5, 0.5: 0.8, 1.0: 0.8}) == 1.0
+    run, folder = begun(tmp_path, Learning(nothing=True), *SHARES)
+    update = run.learn(1, folder.checkpoint(0), NONE)
+    assert update == folder.checkpoint(1)
+    assert run.mix(1, update) == update
+
+
+def test_the_probe_is_copied_once_and_told_of_every_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    before = [won("before", 1, attempt) for attempt in range(4)]
+    Store.open(tmp_path / "before" / "trajectories", create=True).append(before, commit={"run": "before"})
+    cluster = Mixing()
+    run, folder = begun(tmp_path, cluster, f"probe.data={tmp_path / 'before'}", "probe.rows=3")
+    run.base()
+    (tmp_path / "before").rename(tmp_path / "gone")  # a run stands on its own
+    monkeypatch.setattr(Stages, "_evaluation", lambda *_: None)
+    again = resumed(folder, cluster)
+    again.base()
+    again.evaluate(0, folder.checkpoint(0))
+    assert cluster.probed == [("base", 3)]
+    summary = folder.summary(0)
+    assert summary is not None
+    assert summary.learn == {"probe_ppl": 7.0}
+    (first, *_) = again._probe_rows()
+    assert first.token_ids.tolist()[0] == 1
+    assert first.mask.tolist() == [False, True]

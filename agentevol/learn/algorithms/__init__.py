@@ -5,6 +5,7 @@ objective("sft", {"dft": True}).loss(batch)
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -12,7 +13,15 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from agentevol.errors import ConfigError
-from agentevol.learn.algorithms.contract import Algorithm, Column, Objective, Option, conditions, is_on
+from agentevol.learn.algorithms.contract import (
+    Algorithm,
+    Column,
+    Objective,
+    Option,
+    Switch,
+    conditions,
+    is_on,
+)
 from agentevol.learn.algorithms.options import options_of, own, unbound
 
 ALGORITHMS: dict[str, str] = {
@@ -66,6 +75,8 @@ def objective(name: str, options: Mapping[str, Option] | None = None) -> Objecti
     values = {**option_defaults(chosen), **given}
     for option in given:
         _check_effect(name, option, chosen, values)
+    if chosen.whole_batch_with is not None and _is_met(chosen.whole_batch_with, values):
+        chosen = replace(chosen, together="batch")
     switched: set[Column] = {
         column for column, option in chosen.needs.items() if option is None or is_on(values[option])
     }
@@ -129,10 +140,15 @@ def _check(name: str, option: str, value: Option, known: Mapping[str, Any]) -> N
 def _check_effect(name: str, option: str, chosen: Algorithm, values: Mapping[str, Option]) -> None:
     hindrances: list[str] = []
     for switch in conditions(chosen.only_with.get(option)):
-        other, *wanted = switch if isinstance(switch, tuple) else (switch,)
-        if values[other] in wanted if wanted else is_on(values[other]):
+        if _is_met(switch, values):
             return
+        other, *wanted = switch if isinstance(switch, tuple) else (switch,)
         needed = " or ".join(map(repr, wanted)) if wanted else "on"
         hindrances.append(f"{other!r} is {values[other]!r}, not {needed}")
     if hindrances:
         raise ConfigError(f"option {option!r} of {name} has no effect: {' and '.join(hindrances)}")
+
+
+def _is_met(switch: Switch, values: Mapping[str, Option]) -> bool:
+    other, *wanted = switch if isinstance(switch, tuple) else (switch,)
+    return values[other] in wanted if wanted else is_on(values[other])

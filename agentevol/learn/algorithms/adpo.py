@@ -1,37 +1,44 @@
 """Anchored direct preference optimisation, version A: a group's scores, anchored at the policy that explored,
 are drawn towards a softmax of its returns (arXiv:2510.18913; wk222/verlm at e51101ae).
 
-Other versions are options. The temperature of the paper's text: `temperature` difficulty, `tau_min` 0.1 and
-`length_normalize` always. What wk222/verlm became, but for a temperature that all groups of a batch share and
-for its smoothed places: `form` plackett_luce, `adaptive` false, `length_normalize` always, `drift_limit` 5,
-`score_limit` 10. Only version A has numbers of the original to be held against.
+Other versions are options:
+
+    B, the paper's text   temperature difficulty, tau_min 0.1, length_normalize always
+    C, the later code     form plackett_luce, temperature batch, beta_reward 0.3, length_normalize always,
+                          drift_limit 5, score_limit 10
+
+Only version A has numbers of the original to be held against. Of C's temperature it is known that a batch has
+one; ours is version A's, at the mean relative entropy of the batch's groups. C's smoothing of places and its
+polynomial loss are not here: neither formulas nor numbers of them are known.
 
 With P groups, q the softmax of returns and u the scores, the gradient by the summed log-probability of
 episode i is (softmax(u)_i - q_i) / (tau P): bounded, and zero where policy = anchor * q^tau.
 """
 
-from collections.abc import Sequence
-from math import log
-from typing import TYPE_CHECKING, Annotated, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
 from pydantic import Field
+from torch import Tensor
 
+from agentevol.learn.algorithms.anchored import (
+    EPSILON,
+    Adaptive,
+    Anchoring,
+    Form,
+    Means,
+    Temperature,
+    group_loss,
+    k3,
+    relative_entropy,
+    target,
+)
 from agentevol.learn.algorithms.contract import Advantages, Algorithm, Batch, Floats, Loss, Rollouts
 from agentevol.learn.algorithms.options import NotNegative, Positive
-from agentevol.learn.algorithms.ranking import plackett_luce
 from agentevol.learn.algorithms.units import averages, groups
 from agentevol.learn.algorithms.weights import EQUAL, members
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-EPSILON = 1e-8
-"""Added to standard deviations, and below the logarithm of an entropy."""
-
-LONG = 256
-"""Learnt tokens; the sum of the log-ratios of a longer episode saturates the softmax."""
 
 
 def adpo(
@@ -40,28 +47,24 @@ def adpo(
     tau: Positive = 0.8,
     beta_reward: Positive = 0.5,
     adaptive: bool = True,
-    temperature: Literal["entropy", "difficulty"] = "entropy",
+    temperature: Adaptive = "entropy",
     alpha: NotNegative = 0.5,
     difficulty_coef: NotNegative = 0.5,
     tau_min: Positive = 0.05,
     tau_max: Positive = 5.0,
-    form: Literal["listwise", "plackett_luce"] = "listwise",
+    form: Form = "listwise",
     top_k: Annotated[int, Field(ge=0)] = 3,
     drift_limit: NotNegative = 0.0,
     score_limit: NotNegative = 0.0,
     kl_coef: NotNegative = 0.0,
     renormalize_q: bool = False,
-    length_normalize: Literal["long", "always", "never"] = "long",
+    length_normalize: Means = "long",
 ) -> Loss:
     """Mean over groups of -sum q log softmax(u), plus `kl_coef` times the token mean of k3.
 
     q = softmax(advantage / beta_reward) without gradient; `renormalize_q` standardises the advantages of each
     group before, as the released code does, whereby `scale_rewards` loses its effect. u is the sum of logp -
-    old_logp over the learnt tokens, divided by tau. If `adaptive`, tau depends on h = H(q) / ln G:
-
-        entropy      max(tau_min, tau (1 - alpha h)): the more alike the returns, the smaller
-        difficulty   tau (1 + alpha h + difficulty_coef (1 - h) (1 - R)), R the group's mean return cut to
-                     [0, 1]; kept within [tau_min, tau_max]
+    old_logp over the learnt tokens, divided by tau, which is `anchored.Temperature` if `adaptive`.
 
     `length_normalize` takes means instead of sums: in groups with an episode of more than 256 learnt tokens
     (`long`), or in all. Above 0, `drift_limit` cuts these to +- itself before, `score_limit` after the
@@ -78,81 +81,37 @@ def adpo(
     drift_N = batch.logp - batch.old_logp
     drift_J = batch.sums(drift_N)
     advantage_J = (batch.sums(batch.advantage) / batch.lengths).detach()
-    q = [target(advantage_J[members_G], beta_reward, renormalize=renormalize_q) for members_G in found]
+    q = [target(advantage_J[own_G], beta_reward, renormalize=renormalize_q) for own_G in found]
     entropy_P = torch.stack([relative_entropy(q_G) for q_G in q])
-    tau_P = torch.full_like(entropy_P, tau)
-    if adaptive and temperature == "entropy":
-        tau_P = (tau * (1 - alpha * entropy_P)).clamp(min=tau_min)
-    elif adaptive:
-        missing_P = 1 - torch.stack([batch.reward[members_G].mean().clamp(0, 1) for members_G in found])
-        factor_P = 1 + alpha * entropy_P + difficulty_coef * (1 - entropy_P) * missing_P
-        tau_P = (tau * factor_P).clamp(min=tau_min, max=tau_max)
-    drifts = [_drift(drift_J[members_G], batch.lengths[members_G], length_normalize) for members_G in found]
+    return_P = torch.stack([batch.reward[own_G].mean() for own_G in found])
+    softness = Temperature(temperature if adaptive else None, tau, alpha, difficulty_coef, tau_min, tau_max)
+    tau_P = softness.of_groups(entropy_P, return_P, batch.totals.units)
+    anchoring = Anchoring(length_normalize, drift_limit, score_limit)
     scores = [
-        within(within(drift_G, drift_limit) / tau_x, score_limit)
-        for drift_G, tau_x in zip(drifts, tau_P, strict=True)
+        anchoring.scores(drift_J[own_G], batch.lengths[own_G], tau_x)
+        for own_G, tau_x in zip(found, tau_P, strict=True)
     ]
-    compared = zip(found, q, scores, strict=True)
-    loss_P = torch.stack(
-        [
-            -(q_G * torch.log_softmax(score_G, dim=0)).sum()
-            if form == "listwise"
-            else _places(score_G, advantage_J[members_G], top_k)
-            for members_G, q_G, score_G in compared
-        ]
-    )
-    k3_N = k3(-drift_N)
+    losses = [
+        group_loss(score_G, q_G, advantage_J[own_G], form, top_k)
+        for own_G, q_G, score_G in zip(found, q, scores, strict=True)
+    ]
+    loss_P, k3_N = torch.stack(losses), k3(-drift_N)
     value = loss_P.sum() / batch.totals.units
     if kl_coef:
         value = value + kl_coef * k3_N.sum() / batch.totals.tokens
     by_group = {"listwise": loss_P, "tau": tau_P, "relative_entropy": entropy_P}
-    return Loss(
-        value,
+    return Loss(value, _metrics(batch, by_group, drift_J, k3_N, torch.cat(scores)))
+
+
+def _metrics(
+    batch: Batch, by_group: Mapping[str, Tensor], drift_J: Tensor, k3_N: Tensor, score_J: Tensor
+) -> dict[str, float]:
+    return (
         averages(batch.totals.units, by_group)
         | averages(batch.totals.sequences, {"drift": drift_J.abs()})
         | averages(batch.totals.tokens, {"k3": k3_N})
-        | {"groups": float(len(found)), "score_max": torch.cat(scores).detach().abs().max().item()},
+        | {"groups": float(len(by_group["tau"])), "score_max": score_J.detach().abs().max().item()}
     )
-
-
-def _drift(drift_G: "Tensor", lengths_G: "Tensor", normalize: str) -> "Tensor":
-    """(G,) the sums of the log-ratios, or their means."""
-    long = bool((lengths_G > LONG).any())
-    means = normalize == "always" or (normalize == "long" and long)
-    return drift_G / lengths_G if means else drift_G
-
-
-def within(values: "Tensor", limit: float) -> "Tensor":
-    """The values cut to +- `limit`; 0 does not cut."""
-    return values.clamp(-limit, limit) if limit else values
-
-
-def _places(score_G: "Tensor", advantage_G: "Tensor", top_k: int) -> "Tensor":
-    """Mean over the places that count of the negative Plackett-Luce log-likelihood."""
-    places = max(len(score_G) - 1, 1)
-    loss = plackett_luce(score_G, advantage_G, ties="drop", top_k=top_k)
-    return loss / (min(top_k, places) if top_k else places)
-
-
-def target(advantage_G: "Tensor", beta_reward: float, *, renormalize: bool = False) -> "Tensor":
-    """(G,) q, which sums to 1."""
-    if renormalize and len(advantage_G) > 1:
-        centred_G = advantage_G - advantage_G.mean()
-        advantage_G = centred_G / (centred_G.std() + EPSILON)
-    return torch.softmax(advantage_G / beta_reward, dim=0)
-
-
-def relative_entropy(q_G: "Tensor") -> "Tensor":
-    """H(q) / ln G: 1 for the uniform distribution, about 0 for a certain one and for a group of one."""
-    if len(q_G) == 1:
-        return q_G.new_zeros(())
-    return -(q_G * (q_G + EPSILON).log()).sum() / log(len(q_G))
-
-
-def k3(log_ratio: "Tensor") -> "Tensor":
-    """exp(d) - d - 1 with d at most 20, where it would overflow."""
-    bounded = log_ratio.clamp(max=20.0)
-    return bounded.exp() - bounded - 1
 
 
 def advantage(
@@ -202,6 +161,7 @@ ALGORITHM = Algorithm(
     loss=adpo,
     data="groups",
     together="unit",
+    whole_batch_with=("temperature", "batch"),
     needs={"old_logp": None},
     advantage=advantage,
     weigh=weigh,

@@ -162,5 +162,15 @@ def figures(rollouts: Rollouts, advantage: Floats) -> dict[str, float]:
         "frac_groups_all_fail": (highest <= 0).mean(),
         "frac_groups_all_pass": (lowest >= 1).mean(),
         **{f"groups_of_{size}": count for size, count in zip(sizes, counts, strict=True)},
+        **_by_environment(rollouts),
     }
     return {name: float(value) for name, value in found.items()}
+
+
+def _by_environment(rollouts: Rollouts) -> dict[str, float]:
+    """Mean return of each environment where there are several; of one it is `reward_mean`."""
+    names = sorted(set(rollouts.environment))
+    if len(names) < 2:
+        return {}
+    environment_J = np.asarray(rollouts.environment)
+    return {f"return_{name}": float(rollouts.returns[environment_J == name].mean()) for name in names}

@@ -105,6 +105,10 @@ class Batch:
     """(N,) value of the state before the token, with gradient."""
     old_value: "Tensor" = ABSENT
     """(N,) the same under the weights at the start of the update; comes with `value`."""
+    divergence: "Tensor" = ABSENT
+    """(N,) of the earlier policy from the one being learnt, in nats, with gradient; 0 where a token is new.
+    There with `learn.distillation_form = "full"`.
+    """
     head: "Tensor" = ABSENT
     """(N, H) what a reward model's heads say after the token, with gradient."""
 
@@ -175,8 +179,12 @@ class Rollouts:
     """(N,) under the engine that sampled, NaN for tokens that no engine sampled; where needed."""
     value: Floats = ABSENT
     """(N,) of the state before the token, where needed."""
+    environment: Sequence[str] = ()
+    """(J,) name of the world, "" where nobody said; empty where nobody said of any."""
     multipliers: Mapping[str, float] = field(default_factory=dict[str, float])
     """Price of one unit of each cost, at least 0, as `agentevol.learn.constraints` keeps it."""
+    final_value: Floats = ABSENT
+    """(J,) value of the state after the last token of an episode that a limit cut off; comes with `value`."""
 
     @property
     def returns(self) -> Floats:
@@ -213,6 +221,8 @@ class Algorithm:
     """
     together: Literal["sequence", "unit", "batch"] = "sequence"
     """What the loss has to see at once; only this much is ever kept in one micro-batch."""
+    whole_batch_with: Switch | None = None
+    """An option with which the loss has to see a whole batch at once, whatever `together` says."""
     model: Literal["policy", "critic", "reward"] = "policy"
     """What is learnt: a language model, one with a value head, or heads only (`head`, without `logp`)."""
     needs: Mapping[Column, str | None] = field(default_factory=dict["Column", "str | None"])

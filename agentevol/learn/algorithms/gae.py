@@ -28,15 +28,12 @@ def gae(
     `turn_discount` 0.99. `turn_gae` has one value (before the turn's first token) and one delta a turn, and
     gives advantage and target to all its tokens (Turn-PPO, arXiv:2512.17008); there is no `gamma` then.
 
-    The world's end is worth 0. An episode that was cut off goes on: its end is worth the last value there is,
-    that of the state before its last token, since nobody computes one after it.
+    The world's end is worth 0. An episode that was cut off goes on: its end is worth the value of its last
+    state, `final_value`, discounted as one more step.
     """
-    value, sequence = rollouts.value, rollouts.sequence
-    last = _last(sequence)
-    end = np.zeros(len(rollouts.group))
-    end[sequence[last]] = np.where(rollouts.truncated[sequence[last]], value[last], 0.0)
+    value, sequence, end = rollouts.value, rollouts.sequence, _ends(rollouts)
     if not turn_gae:
-        border = last | (np.diff(rollouts.step, append=-1) != 0)
+        border = _last(sequence) | (np.diff(rollouts.step, append=-1) != 0)
         discount = gamma * np.where(border, turn_discount, 1.0)
         advantage = _backward(rollouts.reward, value, sequence, discount, gae_lambda, end)
         return Advantages(advantage, advantage + value, metrics=explained_variance(value, advantage + value))
@@ -47,6 +44,13 @@ def gae(
     advantage = _backward(reward, value[first], sequence[first], discount, gae_lambda, end)
     target = (advantage + value[first])[turn]
     return Advantages(advantage[turn], target, metrics=explained_variance(value, target))
+
+
+def _ends(rollouts: Rollouts) -> Floats:
+    """(J,) what is still to come after each episode, as far as anybody knows."""
+    if not rollouts.truncated.any():
+        return np.zeros(len(rollouts.group))
+    return np.where(rollouts.truncated, rollouts.final_value, 0.0)
 
 
 def returns_to_go(rollouts: Rollouts, gamma: float) -> Floats:

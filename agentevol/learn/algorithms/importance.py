@@ -74,15 +74,18 @@ def engine_correction(
     importance_band: NotNegative = 0.01,
     importance_normalise: bool = False,
 ) -> Advantages:
-    """Figures of the weights; the loss itself applies them. `importance_normalise` divides by their mean.
+    """Figures of the mismatch, and of the weights, which the loss itself applies. `importance_normalise`
+    divides by their mean.
 
     The mean is over all tokens of the update, so it divides the advantages here: every surrogate is
     proportional to its advantage, and micro-batches never see a mean of their own.
     """
-    if importance == "none":
+    if rollouts.rollout_logp is None or rollouts.old_logp is None:
         return found
-    correction = Correction(importance, importance_cap, importance_floor, importance_band)
     gap_N = torch.from_numpy(rollouts.old_logp - rollouts.rollout_logp)
+    if importance == "none":
+        return replace(found, metrics={**found.metrics, **mismatch(gap_N)})
+    correction = Correction(importance, importance_cap, importance_floor, importance_band)
     sequence, count = torch.from_numpy(rollouts.sequence), len(rollouts.group)
     weight_N = correction.weights(gap_N, sequence, count)
     metrics = {
@@ -104,7 +107,8 @@ def effective_fraction(weight_N: Tensor) -> float:
 
 
 def mismatch(gap_N: Tensor) -> dict[str, float]:
-    """How far engine and learner are apart, over the tokens that an engine sampled.
+    """How far engine and learner are apart, over the tokens that an engine sampled: `engine_gap_max` is the
+    worst token's, `engine_k3` estimates the divergence of the learner from the engine.
 
     Alarming on-policy: `engine_gap_mean` above 0.02 nats, or an effective fraction of the weights below 0.9.
     """

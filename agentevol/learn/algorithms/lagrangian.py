@@ -14,7 +14,7 @@ import numpy as np
 from agentevol.learn.algorithms.advantages import grpo
 from agentevol.learn.algorithms.contract import Advantages, Floats, Rollouts
 from agentevol.learn.algorithms.family import family
-from agentevol.learn.constraints import CostAdvantage, combined, cost_advantage, share_of_costs
+from agentevol.learn.constraints import CostAdvantage, combined, cost_advantage, judged, share_of_costs
 
 
 def less_costs(
@@ -31,7 +31,7 @@ def less_costs(
     centred in their group, or, so that groups in which all episodes cost the same say something too, in the
     whole update; `cost_std_norm` divides them by their own standard deviation.
     """
-    costs = {name: _judged(values, cost) for name, values in rollouts.costs.items()}
+    costs = {name: judged(values, cost) for name, values in rollouts.costs.items()}
     apart = {
         name: cost_advantage(values, rollouts.group, baseline=cost_baseline, std_norm=cost_std_norm)
         for name, values in costs.items()
@@ -41,11 +41,6 @@ def less_costs(
     share = share_of_costs(found.advantage, by_token, rollouts.multipliers)
     metrics = {**found.metrics, "cost_share": share, **_figures(rollouts, costs, apart)}
     return replace(found, advantage=advantage, metrics=metrics)
-
-
-def _judged(costs_J: Floats, cost: str) -> Floats:
-    """What an episode cost; NaN stays NaN: nobody could judge it."""
-    return np.where(np.isnan(costs_J), np.nan, costs_J > 0) if cost == "any" else costs_J
 
 
 def _figures(

@@ -20,15 +20,13 @@ def ppo_advantages(rollouts: Rollouts, **options: Any) -> Advantages:
 
 
 @takes_options_of(policy_gradient, value_loss)
-def ppo(batch: Batch, *, value_coef: NotNegative = 0.1, value_only: bool = False, **options: Any) -> Loss:
+def ppo(batch: Batch, *, value_coef: NotNegative = 0.1, **options: Any) -> Loss:
     """The clipped surrogate plus `value_coef` times the value loss, both aggregated alike.
 
-    `value_only` leaves the policy as it is: for the first 10 to 20 updates of a fresh critic, whose
-    advantages are noise.
+    The critic shares the policy's hidden states: `value_coef` says how much it moves them. An optimiser of
+    its own is `learn.critic_learning_rate`, a warm-up in which the policy stands still `learn.critic_warmup`.
     """
     value = value_loss(batch, **own(value_loss, options))
-    if value_only:
-        return Loss(value_coef * value.value, value.metrics)
     policy = policy_gradient(batch, **own(policy_gradient, options))
     return Loss(policy.value + value_coef * value.value, {**policy.metrics, **value.metrics})
 

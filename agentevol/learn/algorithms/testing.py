@@ -84,11 +84,12 @@ def rollouts_of(
     multipliers: Mapping[str, float] | None = None,
     steps: Steps | None = None,
     step: Any = None,
+    final_value: Sequence[float] | None = None,
     **columns: Any,
 ) -> Rollouts:
     """Rollouts of rows (B, T), each an episode of one turn unless `steps` and `step` (B, T) say more.
 
-    `reward` is (B, T), or (B,): then it sits on the last learnt token of the row.
+    `reward` is (B, T), or (B,): then it sits on the last learnt token of the row. `final_value` is (B,).
     """
     chosen = np.asarray(mask, dtype=np.bool_)
     if not chosen.any(axis=1).all():
@@ -102,6 +103,9 @@ def rollouts_of(
     sequence = np.repeat(np.arange(len(chosen)), lengths)
     token_steps = sequence if step is None else np.asarray(step, dtype=np.int64)[chosen]
     returns = np.bincount(sequence, weights=rewards[chosen], minlength=len(chosen)).astype(np.float64)
+    of_tokens: dict[str, Any] = {
+        name: np.asarray(values, dtype=np.float64)[chosen] for name, values in columns.items()
+    }
     return Rollouts(
         sequence=sequence,
         step=token_steps,
@@ -111,7 +115,8 @@ def rollouts_of(
         costs={name: np.asarray(values, dtype=np.float64) for name, values in (costs or {}).items()},
         multipliers=multipliers or {},
         steps=steps if steps is not None else single_steps(returns, lengths),
-        **{name: np.asarray(values, dtype=np.float64)[chosen] for name, values in columns.items()},
+        final_value=np.zeros(len(chosen)) if final_value is None else np.asarray(final_value, np.float64),
+        **of_tokens,
     )
 
 
@@ -264,4 +269,5 @@ def example_rollouts(
         ref_logp=-random.exponential(1.0, len(step)),
         rollout_logp=-random.exponential(1.0, len(step)),
         value=random.normal(size=len(step)),
+        final_value=random.normal(size=episodes),
     )

@@ -1,0 +1,28 @@
+"""How well a policy still says what it is not trained on: exp of the mean -log p of a token."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+
+from agentevol.errors import ConfigError
+from agentevol.learn.batches import packed
+from agentevol.learn.fitting import fit
+from agentevol.learn.network import Network
+from agentevol.learn.plan import micro_batches
+from agentevol.protocols import TrainingSequence
+
+
+@torch.no_grad()
+def perplexity(network: Network, rows: Sequence[TrainingSequence], max_tokens: int) -> float:
+    """Over all learnt tokens of the rows that have at most `max_tokens` tokens; `ConfigError` without any."""
+    fitting = fit(rows, max_tokens)
+    if not fitting.rows:
+        raise ConfigError(f"none of {len(rows)} rows can be read: {fitting.reasons(max_tokens)}")
+    network.model.eval()
+    total, count = 0.0, 0
+    alone = [[index] for index in range(len(fitting.rows))]
+    for indices in micro_batches(fitting.rows, alone, max_tokens):
+        logp_N = network.read(packed(fitting.rows, indices)).columns["logp"]
+        total, count = total + logp_N.double().sum().item(), count + len(logp_N)
+    return math.exp(min(-total / count, 700.0))

@@ -1,0 +1,65 @@
+"""The perplexity probe of a run (`probe.data`): rows that nothing is learnt from, kept in its folder.
+
+{"tokens": [5, 6, 7, 8], "said": [2, 3]}      of four tokens the last two are what a policy should say
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from agentevol.config.forgetting import RetainedConfig
+from agentevol.config.run import RunConfig
+from agentevol.datasets import episodes_in
+from agentevol.errors import ConfigError
+from agentevol.learn.algorithms import objective
+from agentevol.learn.batches import UNKNOWN
+from agentevol.learn.replay import reservoir
+from agentevol.protocols import Checkpoint, TrainingSequence
+from agentevol.rendering import ChatRenderer, load_tokenizer
+from agentevol.rows.memory import retained_episodes, retained_rows
+from agentevol.rows.texts import read_texts
+from agentgym_store.store import Where
+
+FILE = "probe.jsonl"
+
+
+def probe_rows(config: RunConfig, base: Checkpoint) -> list[TrainingSequence]:
+    """`probe.rows` rows of `probe.data` at most: what episodes that `select.*` takes say, or chats.
+
+    Raises `ConfigError` where there is nothing to read.
+    """
+    if config.probe.data is None:
+        return []
+    data = Path(config.probe.data).expanduser()
+    if episodes_in(data, Where()) is None:
+        found = read_texts(data, ChatRenderer(load_tokenizer(base.path)))
+        if found.kind != "episodes":
+            raise ConfigError(f"probe.data: {data} holds {found.kind}, and chats or episodes are read")
+        rows = found.rows
+    else:
+        own = RetainedConfig(data=str(data), episodes=config.probe.rows)
+        episodes = retained_episodes(config.model_copy(update={"retained": own}))
+        rows = [old.row for old in retained_rows(episodes, objective("sft"), config, base)]
+    return reservoir([row for row in rows if row.mask.any()], config.probe.rows, config.seed)
+
+
+def to_lines(rows: Sequence[TrainingSequence]) -> str:
+    """What `probe.jsonl` holds."""
+    return "".join(
+        json.dumps({"tokens": row.token_ids.tolist(), "said": row.mask.nonzero()[0].tolist()}) + "\n"
+        for row in rows
+    )
+
+
+def from_lines(text: str) -> list[TrainingSequence]:
+    """The rows of `to_lines`, of no episode."""
+    return [_row(number, **json.loads(line)) for number, line in enumerate(text.splitlines())]
+
+
+def _row(number: int, tokens: list[int], said: list[int]) -> TrainingSequence:
+    mask = np.zeros(len(tokens), np.bool_)
+    mask[said] = True
+    unknown = np.full(len(tokens), UNKNOWN, np.float32)
+    return TrainingSequence(np.asarray(tokens, np.int32), mask, unknown, 1.0, f"probe {number}")
