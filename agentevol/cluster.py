@@ -46,15 +46,13 @@ class RolloutWorker:
     def __init__(
         self, engine: EngineConfig, environment: EnvironmentConfig, url: str, checkpoint: Checkpoint
     ) -> None:
-        from agentevol.engines.embedded import EmbeddedEngine
+        from agentevol.engines.choice import start_engine
         from agentevol.rewards.forks import Forks
         from agentgym_client import EnvClient
         from agentgym_envs.formats import FORMATS
 
         _quiet()
-        self._engine = EmbeddedEngine(
-            checkpoint, slots=engine.slots, context=engine.context, threads=engine.threads
-        )
+        self._engine = start_engine(engine, checkpoint)
         self._client = EnvClient(url)
         self._forks = Forks(self._client, environment.name, engine.workers * engine.slots)
         self._format = FORMATS[environment.format]
@@ -65,12 +63,22 @@ class RolloutWorker:
         policy = self._policies.get(sampling)
         if policy is None:
             policy = self._policies[sampling] = self._engine.serve(sampling)
-        return await play(self._client, policy, request, self._format, self._forks)
+        episode = await play(self._client, policy, request, self._format, self._forks)
+        self._leave_if_lost()
+        return episode
 
     async def update(self, checkpoint: Checkpoint) -> None:
         """Swap the weights; no episode is under way then."""
         self._policies.clear()
-        await asyncio.to_thread(self._engine.update, checkpoint)
+        try:
+            await asyncio.to_thread(self._engine.update, checkpoint)
+        finally:
+            self._leave_if_lost()
+
+    def _leave_if_lost(self) -> None:
+        """End without an engine: the worker that comes instead plays the episodes under way again."""
+        if self._engine.lost:
+            os._exit(1)
 
     async def ready(self) -> bool:
         """Answers once the worker has started."""
@@ -419,7 +427,12 @@ class Cluster:
         # No processors are claimed: rollout workers and the learner take turns on the same ones.
         return (
             ray.remote(RolloutWorker)
-            .options(num_cpus=0, max_concurrency=self._config.engine.slots + 8, runtime_env=_threads(threads))
+            .options(
+                num_cpus=0,
+                num_gpus=_gpus_of_rollouts(self._config),
+                max_concurrency=self._config.engine.slots + 8,
+                runtime_env=_threads(threads),
+            )
             .remote(self._config.engine, self._config.environment, self._url, self._checkpoint)
         )
 
@@ -475,6 +488,21 @@ def _gpus_each(device: str, learners: int) -> int:
     there = int(ray.cluster_resources().get("GPU", 0)) if device in ("auto", "cuda") else 0
     if 0 < there < learners:
         raise ConfigError(f"learn.shards = {learners} needs a GPU for each: there are {there}")
+    return int(there > 0)
+
+
+def _gpus_of_rollouts(config: RunConfig) -> int:
+    """How many GPUs each rollout worker claims; raises `ConfigError` where there are some but too few."""
+    if config.engine.name != "vllm":
+        return 0
+    there = int(ray.cluster_resources().get("GPU", 0))
+    workers = config.engine.workers
+    learners = config.learn.shards if config.learn.device in ("auto", "cuda") else 0
+    if 0 < there < workers + learners:
+        raise ConfigError(
+            f"engine 'vllm' needs a GPU for each of {workers} rollout workers and {learners} learners: there"
+            f" are {there}; set engine.workers lower, or learn.device=cpu"
+        )
     return int(there > 0)
 
 

@@ -95,6 +95,9 @@ class Policy(Protocol):
 class RolloutEngine(Protocol):
     """Holds weights and serves policies."""
 
+    lost: bool
+    """Whether a process that it needs has died: it serves nothing any more, another one can be started."""
+
     def serve(self, sampling: Sampling) -> Policy:
         """A policy over the current weights."""
         ...

@@ -20,7 +20,7 @@ PACKAGES = ("agentevol", "torch", "transformers", "ray", "peft", "fastapi", "del
 TASKS = 8
 """Tasks of each environment that its expert plays."""
 INSTALL = "pip install 'agentevol[train]'"
-REMEDIES = {"vllm": "needed with a GPU only", "agentevol": "this is a checkout"}
+REMEDIES = {"vllm": "needed for engine=vllm only", "agentevol": "this is a checkout"}
 LEAST_DISK_BYTES = 2 * 2**30
 
 

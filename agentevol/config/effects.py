@@ -75,6 +75,12 @@ def check_thresholds(config: "RunConfig | TrainConfig") -> None:
         )
 
 
+def check_engine(config: "RunConfig") -> None:
+    """Raise `ValueError` where engine.* has no effect."""
+    if config.engine.cache_gib is not None and config.engine.name != "vllm":
+        raise ValueError("engine.cache_gib has no effect without engine.name = 'vllm'")
+
+
 def check_policy(config: "RunConfig") -> None:
     """Raise `ValueError` for an algorithm that makes a reward model, which cannot explore."""
     name, chosen = config.learn.algorithm, algorithm(config.learn.algorithm)

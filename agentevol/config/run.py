@@ -52,6 +52,9 @@ _SMALL: dict[str, Any] = {
 }
 """How a policy of a few million weights learns on two cores."""
 
+SHORT = {"engine": "engine.name"}
+"""Keys of overrides that stand for longer ones."""
+
 NULL = "null"
 """How None is written in files and overrides."""
 
@@ -95,6 +98,7 @@ class RunConfig(Section):
     def _options_have_an_effect(self) -> "RunConfig":
         if self.demonstrations.tasks and self.select.merge == "none" and self.learn.ewc is None:
             raise ValueError("demonstrations.tasks has no effect with select.merge = 'none'")
+        effects.check_engine(self)
         effects.check_policy(self)
         effects.check_algorithm(self, refreshed=self.reward.refresh)
         remembers = self.retained.data is not None or self.demonstrations.tasks > 0
@@ -252,7 +256,7 @@ def _apply(values: dict[str, Any], override: str) -> None:
     key, equals, text = override.partition("=")
     if not equals or not key.strip():
         raise ConfigError(f"an override has the form key.path=value, not {override!r}")
-    *parents, last = key.strip().split(".")
+    *parents, last = SHORT.get(key.strip(), key.strip()).split(".")
     for parent in parents:
         values = values.setdefault(parent, {})
         if not isinstance(values, dict):

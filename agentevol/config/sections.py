@@ -38,15 +38,22 @@ class EnvironmentConfig(Section):
 class EngineConfig(Section):
     """What acts."""
 
-    name: Literal["embedded"] = "embedded"
+    name: Literal["embedded", "vllm"] = "embedded"
+    """`embedded` is transformers in the worker itself; `vllm` has to be installed."""
     workers: int = Field(default=2, ge=1)
-    """Processes, each with its own copy of the weights."""
+    """Processes, each with its own copy of the weights, and for `vllm` on its own GPU where there are any."""
     slots: int = Field(default=48, ge=1)
     """Episodes that a worker plays at a time."""
     threads: int = Field(default=1, ge=1)
     """CPU threads of a worker."""
     context: int | None = Field(default=None, ge=32)
     """Tokens of an episode, at most; None is the model's own limit."""
+    dtype: Literal["float32", "bfloat16", "float16"] = "float32"
+    """What the policy computes in."""
+    cache_gib: float | None = Field(default=None, gt=0)
+    """For `vllm`: memory of a worker for keys and values. None is room for all slots on a CPU, and what vLLM
+    finds free on a GPU.
+    """
 
 
 class ExploreConfig(Section):

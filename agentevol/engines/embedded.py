@@ -18,16 +18,15 @@ import torch
 
 from agentevol.causal_lm import one_line
 from agentevol.engines.forward import StepModel
+from agentevol.engines.limits import check_room, check_sampling, context_of
 from agentevol.engines.loading import Weights, load_weights, shapes
 from agentevol.engines.sampling import Draw, draw, uniform
 from agentevol.engines.scheduler import Request, Sampled, Scheduler, Slot
 from agentevol.engines.slots import Chunk, SlotCache
 from agentevol.errors import ConfigError, PolicyFault
-from agentevol.protocols import Checkpoint, ContextFull, Conversation, Sampling
+from agentevol.protocols import Checkpoint, Conversation, Sampling
 from agentgym_store.records import Sample
 
-DEFAULT_CONTEXT = 4096
-"""Most tokens of a conversation unless `context` says otherwise; less where the model was made for less."""
 PREFILL_TOKENS = 2048
 """Most tokens of one prefill step, padding included: bounds its memory."""
 EVICT_AFTER_S = 5.0
@@ -56,9 +55,7 @@ class EmbeddedPolicy:
     async def act(self, conversation: Conversation, seed: int) -> Sample:
         """Sample the next turn. Raises `ContextFull` and `PolicyFault`; waits while no slot is free."""
         prompt_ids = self._weights.renderer.conversation_ids(conversation)
-        if len(prompt_ids) + self._sampling.max_new_tokens > self._engine.context:
-            asked = f"{len(prompt_ids)} tokens and {self._sampling.max_new_tokens} to sample"
-            raise ContextFull(f"{asked} exceed the context of {self._engine.context}")
+        check_room(len(prompt_ids), self._sampling, self._engine.context)
         reply: asyncio.Future[Sampled] = asyncio.get_running_loop().create_future()
         request = Request(conversation.id, prompt_ids, self._sampling, seed, self._weights, reply)
         self._engine.submit(request)
@@ -85,10 +82,12 @@ class EmbeddedEngine:
     """Serves any causal LM of transformers that keeps keys and values; others are a `ConfigError` at the
     start.
 
-    `context` bounds a conversation in tokens; None: the model's own window, at most `DEFAULT_CONTEXT`.
-    `threads` are torch's; None leaves them. The cache takes at most slots x context x layers x 2 x key heads
-    x head size numbers.
+    `context` bounds a conversation in tokens; None: the model's own window, at most
+    `limits.DEFAULT_CONTEXT`. `threads` are torch's; None leaves them. The cache takes at most slots x context
+    x layers x 2 x key heads x head size numbers.
     """
+
+    lost = False  # it has no processes to lose
 
     def __init__(
         self,
@@ -104,7 +103,7 @@ class EmbeddedEngine:
             raise ConfigError(f"slots must be at least 1, not {slots}")
         self._device, self._dtype, self._threads = device, dtype, threads
         self._weights = load_weights(checkpoint, device, dtype)
-        self.context = _context(context, self._weights.window)
+        self.context = context_of(context, self._weights.window)
         self._model = StepModel(self._weights.model, SlotCache(slots, self.context))
         self._model.check()
         self._scheduler = Scheduler(slots, PREFILL_TOKENS, EVICT_AFTER_S)
@@ -119,7 +118,7 @@ class EmbeddedEngine:
 
     def serve(self, sampling: Sampling) -> EmbeddedPolicy:
         """A policy over the current weights. Raises `ConfigError` for a sampling out of range."""
-        _check_sampling(sampling)
+        check_sampling(sampling)
         return EmbeddedPolicy(self, self._weights, sampling)
 
     def update(self, checkpoint: Checkpoint) -> None:
@@ -320,22 +319,3 @@ def _resolve(items: list[tuple["asyncio.Future[Sampled]", Sampled | Exception]])
             reply.set_exception(result)
         else:
             reply.set_result(result)
-
-
-def _context(wanted: int | None, window: int | None) -> int:
-    if wanted is None:
-        return min(window or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
-    if wanted < 8:
-        raise ConfigError(f"context must be at least 8 tokens, not {wanted}")
-    if window and wanted > window:
-        raise ConfigError(f"context {wanted} exceeds the {window} tokens that the model was made for")
-    return wanted
-
-
-def _check_sampling(sampling: Sampling) -> None:
-    if not 0 <= sampling.temperature < float("inf"):
-        raise ConfigError(f"temperature must be at least 0, not {sampling.temperature}")
-    if not 0 < sampling.top_p <= 1:
-        raise ConfigError(f"top_p must be above 0 and at most 1, not {sampling.top_p}")
-    if sampling.max_new_tokens < 1:
-        raise ConfigError(f"max_new_tokens must be at least 1, not {sampling.max_new_tokens}")

@@ -41,8 +41,7 @@ def load_weights(checkpoint: Checkpoint, device: str, dtype: str) -> Weights:
     model = load_model(path, ATTENTION, DTYPES[dtype])
     torch.nn.Module.to(model, device)  # the method of transformers' class is wrapped in an untyped decorator
     renderer = ChatRenderer(load_tokenizer(path))
-    stop_ids = renderer.stop_ids | _generation_stop_ids(path)
-    return Weights(model, renderer, stop_ids, checkpoint.version, path.name)
+    return Weights(model, renderer, stop_ids(path, renderer), checkpoint.version, path.name)
 
 
 def shapes(model: PreTrainedModel) -> dict[str, tuple[int, ...]]:
@@ -57,6 +56,11 @@ def _check_device(device: str) -> None:
         raise ConfigError(f"no device named {device!r}; use 'cpu' or 'cuda'") from cause
     if kind not in {"cpu", "cuda"} or (kind == "cuda" and not torch.cuda.is_available()):
         raise ConfigError(f"the device {device!r} is not available here; use 'cpu'")
+
+
+def stop_ids(path: Path, renderer: ChatRenderer) -> frozenset[int]:
+    """Tokens that end an action: the renderer's, and those that the checkpoint names."""
+    return renderer.stop_ids | _generation_stop_ids(path)
 
 
 def _generation_stop_ids(path: Path) -> frozenset[int]:

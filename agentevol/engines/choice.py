@@ -1,0 +1,23 @@
+"""The engine that a configuration names."""
+
+from agentevol.config.sections import EngineConfig
+from agentevol.protocols import Checkpoint, RolloutEngine
+
+
+def start_engine(config: EngineConfig, checkpoint: Checkpoint) -> RolloutEngine:
+    """Start it with these weights. Raises `ConfigError` where it cannot serve them."""
+    if config.name == "vllm":
+        from agentevol.engines.vllm import VllmEngine
+
+        return VllmEngine(
+            checkpoint,
+            slots=config.slots,
+            context=config.context,
+            dtype=config.dtype,
+            cache_gib=config.cache_gib,
+        )
+    from agentevol.engines.embedded import EmbeddedEngine
+
+    return EmbeddedEngine(
+        checkpoint, slots=config.slots, context=config.context, threads=config.threads, dtype=config.dtype
+    )

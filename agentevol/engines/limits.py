@@ -1,0 +1,35 @@
+"""What engines that hold weights refuse: contexts, samplings and conversations out of range."""
+
+from agentevol.errors import ConfigError
+from agentevol.protocols import ContextFull, Sampling
+
+DEFAULT_CONTEXT = 4096
+"""Most tokens of a conversation unless `context` says otherwise; less where the model was made for less."""
+
+
+def context_of(wanted: int | None, window: int | None) -> int:
+    """Most tokens of a conversation, for a model that was made for `window`. Raises `ConfigError`."""
+    if wanted is None:
+        return min(window or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
+    if wanted < 8:
+        raise ConfigError(f"context must be at least 8 tokens, not {wanted}")
+    if window and wanted > window:
+        raise ConfigError(f"context {wanted} exceeds the {window} tokens that the model was made for")
+    return wanted
+
+
+def check_sampling(sampling: Sampling) -> None:
+    """Raise `ConfigError` for a sampling out of range."""
+    if not 0 <= sampling.temperature < float("inf"):
+        raise ConfigError(f"temperature must be at least 0, not {sampling.temperature}")
+    if not 0 < sampling.top_p <= 1:
+        raise ConfigError(f"top_p must be above 0 and at most 1, not {sampling.top_p}")
+    if sampling.max_new_tokens < 1:
+        raise ConfigError(f"max_new_tokens must be at least 1, not {sampling.max_new_tokens}")
+
+
+def check_room(prompt_tokens: int, sampling: Sampling, context: int) -> None:
+    """Raise `ContextFull` where the prompt leaves no room for all tokens that may be sampled."""
+    if prompt_tokens + sampling.max_new_tokens > context:
+        asked = f"{prompt_tokens} tokens and {sampling.max_new_tokens} to sample"
+        raise ContextFull(f"{asked} exceed the context of {context}")

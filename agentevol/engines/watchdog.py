@@ -1,0 +1,73 @@
+"""Processes that must not outlive this one, however it ends."""
+
+import multiprocessing
+import subprocess
+import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+
+LOOK_EVERY_S = 0.2
+_WATCH = """
+import os, signal, sys
+for pid in map(int, sys.stdin.read().split()):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except OSError:
+        pass
+"""
+"""Reads until the other end of its input is closed, as the kernel does for a killed process too."""
+
+
+class Watchdog:
+    """A small process that kills others when this one has ended; `dismiss` it once they have.
+
+    What is watched has to be spawned: a fork would hold open the pipe whose end tells of ours.
+    """
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _WATCH],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # an interrupt of the terminal ends what it guards, not the guard
+            text=True,
+        )
+
+    def watch(self, pid: int) -> None:
+        """Kill this one, too."""
+        if self._process.stdin is not None:
+            self._process.stdin.write(f"{pid}\n")
+            self._process.stdin.flush()
+
+    def dismiss(self) -> None:
+        """End it without killing anything. May be called twice."""
+        self._process.kill()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        self._process.wait()
+
+
+@contextmanager
+def watching_children(watchdog: Watchdog) -> Generator[None]:
+    """Watch what multiprocessing starts within the block, from soon after its start on."""
+    known, done = set(multiprocessing.active_children()), threading.Event()
+
+    def look() -> None:
+        while True:
+            last = done.wait(LOOK_EVERY_S)
+            for process in set(multiprocessing.active_children()) - known:
+                known.add(process)
+                if process.pid is not None:
+                    watchdog.watch(process.pid)
+            if last:
+                return
+
+    looking = threading.Thread(target=look, name="watchdog", daemon=True)
+    looking.start()
+    try:
+        yield
+    finally:
+        done.set()
+        looking.join()

@@ -1,0 +1,87 @@
+"""The main job with vLLM behind its rollout workers."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from agentevol.engines.vllm_capability import check_installed
+from agentevol.errors import ConfigError
+from agentevol.starter.tokenizer import END, PAD, word_tokenizer
+from agentgym_store.store import Store, Where
+
+try:
+    check_installed()
+    MISSING = ""
+except ConfigError as reason:
+    MISSING = str(reason)
+pytestmark = [
+    pytest.mark.vllm,
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(MISSING), reason=MISSING),
+    pytest.mark.usefixtures("clean_environment"),
+]
+WORDS = (
+    "Find the number between 1 and 8. Answer with a number. Make a guess. That is not a number.",
+    "Go higher than 4. Go lower than 4. Right.",
+    *(f" {n} {n}." for n in range(1, 9)),
+    *(str(n) for n in range(1, 9)),
+)
+SETTINGS = (
+    "environment.name=guess",
+    "explore.difficulty=null",
+    "evaluate.difficulty=null",
+    "explore.tasks=4",
+    "explore.samples=40",
+    "explore.max_new_tokens=3",
+    "learn.learning_rate=3e-3",
+    "learn.batch_tokens=512",
+    "learn.micro_batch_tokens=512",
+    "learn.threads=1",
+    "engine=vllm",
+    "engine.workers=1",
+)
+
+
+def write_model(folder: Path, *, tied: bool) -> Path:
+    """A random model with the words of the guess world; its heads are 32 wide, as vLLM asks on a CPU."""
+    tokenizer = word_tokenizer(WORDS)
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=64,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=512,
+        tie_word_embeddings=tied,
+        eos_token_id=tokenizer.get_vocab()[END],
+        pad_token_id=tokenizer.get_vocab()[PAD],
+        bos_token_id=None,
+    )
+    LlamaForCausalLM(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_a_run_with_vllm_learns_from_its_own_episodes(tied: bool, tmp_path: Path):
+    out, base = tmp_path / "run", write_model(tmp_path / "base", tied=tied)
+    command = [sys.executable, "-m", "agentevol", "run", "--iters", "2", "--out", str(out), f"base={base}"]
+    done = subprocess.run([*command, *SETTINGS], capture_output=True, text=True, timeout=1800, check=False)
+    assert done.returncode == 0, done.stderr
+    episodes = list(Store(out / "trajectories").trajectories(Where(purpose="explore")))
+    assert len(episodes) == 2 * 4 * 40
+    assert {episode.ending.kind for episode in episodes} <= {"terminated", "truncated"}
+    for episode in episodes:
+        samples = [turn.sample for turn in episode.turns]
+        assert {sample.policy_version for sample in samples if sample} == {episode.iteration - 1}
+    summaries = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    gaps = [line["learn"]["logp_gap"] for line in summaries if "logp_gap" in line["learn"]]
+    assert len(gaps) == 2
+    assert max(gaps) < 1e-4

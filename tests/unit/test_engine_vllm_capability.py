@@ -1,0 +1,148 @@
+"""Which vLLM is accepted, and what is said of others. None has to be installed."""
+
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from agentevol.cluster import _gpus_of_rollouts
+from agentevol.config.run import load
+from agentevol.engines import vllm_capability
+from agentevol.engines.vllm_capability import (
+    ENGINE_ARGUMENTS,
+    METHODS,
+    SAMPLING_ARGUMENTS,
+    capabilities,
+    check_installed,
+    check_version,
+)
+from agentevol.errors import ConfigError
+from agentevol.launch import check, plan
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch):
+    """Pretends that a vLLM of some version is installed, or none."""
+
+    def pretend(found: str | None) -> None:
+        monkeypatch.setattr(vllm_capability, "find_spec", lambda _name: found and object())
+        monkeypatch.setattr(vllm_capability, "version", lambda _name: found)
+
+    return pretend
+
+
+def module(name: str, **members: object) -> ModuleType:
+    made = ModuleType(name)
+    vars(made).update(members)
+    return made
+
+
+def whole_vllm() -> dict[str, ModuleType]:
+    """Modules with everything that is used, and nothing behind it."""
+    engine = type("AsyncLLM", (), dict.fromkeys(METHODS))
+    arguments = type("AsyncEngineArgs", (), {"__dataclass_fields__": dict.fromkeys(ENGINE_ARGUMENTS)})
+    sampling = type("SamplingParams", (), {"__struct_fields__": SAMPLING_ARGUMENTS})
+    platform = SimpleNamespace(is_cpu=lambda: True)
+    return {
+        "vllm.v1.engine.async_llm": module("a", AsyncLLM=engine),
+        "vllm.engine.arg_utils": module("b", AsyncEngineArgs=arguments),
+        "vllm.sampling_params": module("c", SamplingParams=sampling, RequestOutputKind=object()),
+        "vllm.v1.engine.exceptions": module("d", EngineDeadError=RuntimeError),
+        "vllm.inputs": module("e", tokens_input=list),
+        "vllm.platforms": module("f", current_platform=platform),
+    }
+
+
+def test_without_vllm_one_line_says_how_to_install_it(installed):
+    installed(None)
+    with pytest.raises(ConfigError, match=r"needs vLLM, which is not installed: `pip install") as raised:
+        check_installed()
+    assert "\n" not in str(raised.value)
+
+
+def test_a_run_with_vllm_is_refused_before_there_is_a_folder(installed):
+    config = load(None, ["engine=vllm"])
+    installed(None)
+    with pytest.raises(ConfigError, match="not installed"):
+        check(config)
+    installed("0.32.0")
+    check(config)
+
+
+@pytest.mark.parametrize("found", ["0.30.0", "0.30.1rc1", "0.32.0+cpu", "1.0"])
+def test_versions_from_0_30_on_are_accepted(found):
+    check_version(found)
+
+
+@pytest.mark.parametrize("found", ["0.29.3", "0.8.5", "dev"])
+def test_older_versions_are_named_and_refused(found):
+    with pytest.raises(ConfigError, match=f"needs vLLM 0.30 or newer, not {found}: "):
+        check_version(found)
+
+
+def test_a_vllm_with_everything_is_accepted(installed):
+    installed("0.32.0")
+    assert capabilities(whole_vllm().__getitem__).on_cpu is True
+
+
+def test_what_a_vllm_lacks_is_named(installed):
+    installed("0.99.0")
+    modules = whole_vllm()
+    del modules["vllm.v1.engine.async_llm"].AsyncLLM.reset_prefix_cache
+    fields = modules["vllm.engine.arg_utils"].AsyncEngineArgs.__dataclass_fields__
+    del fields["logprobs_mode"]
+    expected = r"vLLM 0\.99\.0: it has no AsyncLLM.reset_prefix_cache, AsyncEngineArgs.logprobs_mode; take"
+    with pytest.raises(ConfigError, match=expected):
+        capabilities(modules.__getitem__)
+
+
+def test_a_module_that_is_gone_is_named(installed):
+    installed("0.99.0")
+
+    def without_inputs(name: str) -> ModuleType:
+        if name == "vllm.inputs":
+            raise ModuleNotFoundError("No module named 'vllm.inputs'")
+        return whole_vllm()[name]
+
+    with pytest.raises(ConfigError, match=r"cannot use vLLM 0\.99\.0: No module named 'vllm\.inputs'"):
+        capabilities(without_inputs)
+
+
+def test_the_engine_is_named_in_short_or_in_full():
+    for override in ("engine=vllm", "engine.name=vllm"):
+        config = load(None, [override, "engine.slots=7", "engine.dtype=bfloat16"])
+        assert (config.engine.name, config.engine.slots) == ("vllm", 7)
+        assert "engine: vllm, bfloat16" in plan(config)
+    assert "engine: embedded, float32" in plan(load(None))
+
+
+def test_unknown_engines_are_refused():
+    with pytest.raises(ConfigError, match=r"engine\.name"):
+        load(None, ["engine=sglang"])
+
+
+def test_a_cache_of_its_own_is_for_vllm_alone():
+    assert load(None, ["engine=vllm", "engine.cache_gib=2"]).engine.cache_gib == 2
+    with pytest.raises(ConfigError, match=r"engine\.cache_gib has no effect without engine\.name = 'vllm'"):
+        load(None, ["engine.cache_gib=2"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "gpus", "claimed"),
+    [
+        (["engine=vllm"], 0, 0),
+        (["engine=vllm"], 3, 1),  # two rollout workers, one learner
+        (["engine=vllm", "engine.workers=1", "learn.device=cpu"], 1, 1),
+        ([], 3, 0),
+    ],
+)
+def test_workers_with_vllm_claim_a_gpu_each_where_there_are_any(monkeypatch, settings, gpus, claimed):
+    monkeypatch.setattr("agentevol.cluster.ray.cluster_resources", lambda: {"GPU": gpus})
+    assert _gpus_of_rollouts(load(None, settings)) == claimed
+
+
+def test_too_few_gpus_are_told_instead_of_waited_for(monkeypatch):
+    monkeypatch.setattr("agentevol.cluster.ray.cluster_resources", lambda: {"GPU": 2})
+    with pytest.raises(
+        ConfigError, match=r"2 rollout workers and 1 learners: there are 2; set engine\.workers"
+    ):
+        _gpus_of_rollouts(load(None, ["engine=vllm"]))
