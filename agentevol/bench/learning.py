@@ -69,9 +69,6 @@ BASE = StarterRecipe(
 )
 
 
-WINS = ("select.rule=succeeded", "select.per_task=4", "select.distinct=true")
-
-
 @dataclass(frozen=True)
 class Trial:
     """One algorithm, or a control of it, with one seed."""
@@ -145,9 +142,8 @@ def shuffled(trajectories: Sequence[Trajectory], seed: int) -> list[Trajectory]:
 
 
 def settings_of(name: str, seed: int, more: Sequence[str] = ()) -> RunConfig:
-    """The configuration of a run with this algorithm; what imitates, imitates wins."""
-    wins = WINS if algorithm(name).data == "episodes" else ()
-    return load(None, [f"algorithm={name}", f"seed={seed}", *SETTINGS, *wins, *more])
+    """The configuration of a run with this algorithm."""
+    return load(None, [f"algorithm={name}", f"seed={seed}", *SETTINGS, *more])
 
 
 def policies() -> list[str]:

@@ -10,6 +10,7 @@ from rich.console import Console
 
 import agentevol.loop.stages
 from agentevol.config.run import load
+from agentevol.config.sections import SelectConfig
 from agentevol.errors import ConfigError
 from agentevol.learn.fitting import NothingToLearn
 from agentevol.loop.explore import EpisodeRequest
@@ -118,7 +119,7 @@ def test_where_nothing_was_won_only_the_experts_rows_are_learnt(
     run, folder = begun(tmp_path, Learning(), "select.merge=expert", "demonstrations.tasks=1")
     shown = won("now", 0, 0, id="now/demonstrate/0000/t/0", purpose="demonstrate")
     folder.store.append([shown], commit={"iteration": "0"})
-    (row,) = imitated([shown], run._objective, "all")
+    (row,) = imitated([shown], run._objective, SelectConfig(turns="all"))
     monkeypatch.setattr(Stages, "_demonstrations", lambda _: [row])
     lost = [won("now", 1, n) for n in range(4)]
     lost = [t.model_copy(update={"turns": (t.turns[0].model_copy(update={"reward": 0.0}),)}) for t in lost]
