@@ -133,6 +133,8 @@ class EpisodeFacts:
     costs: Mapping[str, float] = field(default_factory=dict[str, float])
     environment: str = ""
     """The world's name; "" where nobody said."""
+    repeated: float = 0.0
+    """Share of the 4-grams of words in all that the agent said that it had said before."""
     answer_tokens: tuple[int, ...] = ()
     """Tokens of the answer within each reply; 0 where all of it is the answer. Empty: nobody counted."""
 

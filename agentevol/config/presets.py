@@ -58,6 +58,8 @@ learn each round's samples right after it.
 BY_NAME: Mapping[str, Preset] = {
     # modes are compared where each occurs twice: seldom in eight samples, mostly in the paper's sixteen
     "ampo": {"explore": {"tasks": 25, "samples": 16}},
+    # dynamic sampling is a part of it: ten rounds of tasks at most (arXiv:2503.14476, section 3.2)
+    "dapo": {"explore": {"resample": 9}},
     # one action in an episode that the world cannot carry out is a slip, more are a habit
     "lagrangian": {"constraints": {"invalid_actions": {"limit": 1.0}}},
     "softmax_bc": WEIGHTED,

@@ -165,6 +165,7 @@ class Assembly:
             environment=[fact.environment for fact in facts],
             truncated=np.asarray([fact.truncated for fact in facts]),
             costs=_costs(facts),
+            repeated=np.asarray([fact.repeated for fact in facts], dtype=np.float64),
             multipliers=multipliers or {},
             final_value=self.final_value,
             steps=_steps(facts, turns, np.bincount(step, minlength=len(rewards))),

@@ -124,7 +124,7 @@ def informative(trajectories: Iterable[Trajectory]) -> list[Trajectory]:
     """Those of tasks whose scored samples did not all earn the same (dynamic sampling, arXiv:2503.14476)."""
     candidates = scored(trajectories)
     returns = [t.total_reward or 0.0 for t in candidates]
-    differ = informative_groups(returns, [f"{t.iteration}/{t.task_id}" for t in candidates])
+    differ = informative_groups(returns, [f"{t.iteration}/{t.env}/{t.task_id}" for t in candidates])
     return [t for t, kept in zip(candidates, differ.tolist(), strict=True) if kept]
 
 

@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
+from statistics import fmean
 
 from agentevol.learn.rewards.continuations import StateValue, counted
 from agentevol.loop.explore import REPLAY_MISMATCH, EpisodeRequest
@@ -40,13 +41,19 @@ class Counted:
     """How many were to be valued."""
     mismatched: int
     """Of these, how many the world did not lead to again: they have no label."""
+    cut_off: float = 0.0
+    """Share of the counted continuations that a limit ended: they count with the return that they had."""
 
     @property
     def figures(self) -> dict[str, float]:
         """States with a label, and the share of those that could not be reached again."""
         labelled = sum(len(turns) for turns in self.values.values())
         rate = self.mismatched / self.states if self.states else 0.0
-        return {"process_states": float(labelled), "process_mismatch_rate": rate}
+        return {
+            "process_states": float(labelled),
+            "process_mismatch_rate": rate,
+            "process_truncated_rate": self.cut_off,
+        }
 
 
 def chosen_states(
@@ -105,6 +112,7 @@ def count_outcomes(
     by_id = {t.id: t for t in played}
     values: dict[str, dict[int, StateValue]] = {}
     mismatched = 0
+    endings: list[bool] = []
     for state in states:
         own = [by_id[identity] for identity in _ids(state, count) if identity in by_id]
         reached = [outcome_of(t, outcomes) for t in own if t.total_reward is not None]
@@ -113,7 +121,8 @@ def count_outcomes(
             mismatched += 1
         elif known:
             values.setdefault(state.episode.id, {})[state.turn] = counted(known)
-    return Counted(values, len(states), mismatched)
+            endings += [t.ending.kind == "truncated" for t in own if t.total_reward is not None]
+    return Counted(values, len(states), mismatched, fmean(endings) if endings else 0.0)
 
 
 def recorded_states(explored: Iterable[Trajectory], played: Iterable[Trajectory]) -> tuple[list[State], int]:

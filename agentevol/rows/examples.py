@@ -16,6 +16,7 @@ from agentevol.learn.algorithms.weights import members
 from agentevol.learn.batches import sequences
 from agentevol.learn.fitting import NothingToLearn
 from agentevol.learn.rewards.continuations import StateValue
+from agentevol.learn.rewards.good_accuracy import repeated_share
 from agentevol.learn.valuation import last_tokens
 from agentevol.loop.select import learnt_turns
 from agentevol.models import resolve
@@ -60,7 +61,7 @@ def rows_of(
 
 def group_of(trajectory: Trajectory) -> str:
     """Equal for the samples of one task in one round of exploration."""
-    return f"{trajectory.run}/{trajectory.iteration}/{trajectory.task_id}"
+    return f"{trajectory.run}/{trajectory.iteration}/{trajectory.env}/{trajectory.task_id}"
 
 
 def facts(trajectory: Trajectory) -> EpisodeFacts:
@@ -78,6 +79,7 @@ def facts(trajectory: Trajectory) -> EpisodeFacts:
         truncated=trajectory.ending.kind == "truncated",
         costs=costs(trajectory),
         environment=trajectory.env,
+        repeated=repeated_share(" ".join(turn.sample.text for turn in trajectory.turns if turn.sample), 4),
     )
 
 

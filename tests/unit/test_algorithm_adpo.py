@@ -14,6 +14,7 @@ from agentevol.learn.algorithms.adpo import adpo, advantage, weigh
 from agentevol.learn.algorithms.anchored import k3, relative_entropy, target
 from agentevol.learn.algorithms.contract import Batch
 from agentevol.learn.algorithms.testing import batch_of, part_of, rollouts_of
+from agentevol.learn.rewards.good_accuracy import good_accuracy
 
 Scale = Literal["group", "batch", "none"]
 
@@ -171,6 +172,17 @@ def test_advantages_by_hand():
     everything = np.std(returns, ddof=1)
     assert of("batch") == pytest.approx([0.5 / everything, -0.5 / everything, 0.0, 0.0])
     assert advantage(rollouts).metrics == {"groups_without_variance": 0.5}
+
+
+def test_failures_that_repeat_themselves_earn_less_as_in_the_original():
+    rollouts = replace(rollouts_of([1.0, 0.0, 0.0], [[1]] * 3, ["a"] * 3), repeated=np.array([1.0, 0.0, 0.2]))
+    found = advantage(rollouts, scale_rewards="none", repetition_penalty=0.05).advantage
+    wrong = "a b c d a b c d"  # 4 of its 5 4-grams differ
+    earned = np.array([good_accuracy(True, wrong), good_accuracy(False, "a"), good_accuracy(False, wrong)])
+    assert found.tolist() == pytest.approx((earned - earned.mean()).tolist())
+    assert found[1] > found[2]
+    plain = advantage(rollouts, scale_rewards="none").advantage
+    assert plain[1] == plain[2]
 
 
 def test_rounding_is_no_variance():

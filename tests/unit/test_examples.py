@@ -42,7 +42,7 @@ def test_facts_of_an_episode_by_turn():
     harm = [{"mode": 2, "costs": {"harm": 1}}, {"invalid_action": True, "anchor": "x"}]
     infos = [*harm, {"costs": {"harm": 0.5}}]
     found = facts(episode("a", [0.0, 0.25, 0.5], infos=infos, cut=True))
-    assert (found.group, found.environment) == ("r/2/t", "guess")
+    assert (found.group, found.environment) == ("r/2/guess/t", "guess")
     assert found.rewards == (0.0, 0.25, 0.5)
     assert found.anchors == ("start", "seen 0", "x")  # the world's own name where it has one
     assert found.modes == (2, 0, 0)
@@ -55,7 +55,7 @@ def test_groups_are_whole_episodes_with_their_facts():
     rows = grouped([episode("a", [0.0, 1.0]), episode("b", [0.0], task="u")], objective("grpo"))
     assert [row.trajectory_id for row in rows] == ["a", "b"]
     assert rows[0].turn.tolist() == [-1, 0, 0, -1, 1, 1]
-    assert [row.episode.group for row in rows] == ["r/2/t", "r/2/u"]
+    assert [row.episode.group for row in rows] == ["r/2/guess/t", "r/2/guess/u"]
 
 
 def test_turns_that_both_sides_of_a_pair_share_are_not_learnt():

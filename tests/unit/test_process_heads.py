@@ -139,7 +139,11 @@ def test_states_that_three_episodes_passed_through_have_the_share_that_won():
     found = pooled_values(episodes)
     kitchen = StateValue(2.0, 3)
     assert found.values == {"a": {0: kitchen}, "b": {0: kitchen, 1: kitchen}, "c": {0: kitchen}}
-    assert found.figures == {"process_states": 4.0, "process_mismatch_rate": 0.0}
+    assert found.figures == {
+        "process_states": 4.0,
+        "process_mismatch_rate": 0.0,
+        "process_truncated_rate": 0.0,
+    }
     assert pooled_values(episodes[:2] + episodes[3:]).values == {}  # two are too few
     elsewhere = [episodes[2].model_copy(update={"task_id": "t/2"}), *episodes[:2]]
     assert pooled_values(elsewhere).values == {}  # another task

@@ -1,6 +1,6 @@
 """One score out of many: hand-derived values and what holds for all of them."""
 
-from math import isnan, sqrt
+from math import sqrt
 
 import numpy as np
 import pytest
@@ -15,7 +15,6 @@ from agentevol.learn.rewards.ensemble import (
     independent,
     memberwise,
     normalised,
-    order_changes,
     spread,
 )
 from agentevol.learn.rewards.labels import by_head, compared
@@ -142,14 +141,6 @@ def test_the_spread_of_one_member_is_0():
 def test_negative_caution_is_an_error():
     with pytest.raises(ConfigError, match="kappa and penalty are at least 0"):
         combined(np.zeros(2), kappa=-1.0)
-
-
-def test_pairs_whose_order_caution_changes_are_counted():
-    # means 1 > 0.5, but the first is doubted by sqrt(2): 1 - 1.41 < 0.5; the second pair stays
-    one, other = np.array([[0.0, 2.0], [3.0, 3.0]]), np.array([[0.5, 0.5], [0.0, 0.0]])
-    assert order_changes(one, other) == 0.5
-    assert order_changes(one, other, kappa=0.0) == 0.0
-    assert isnan(order_changes(np.zeros((0, 2)), np.zeros((0, 2))))
 
 
 def test_ties_and_missing_labels_are_no_labels():

@@ -47,7 +47,7 @@ SAID = {"won": {0: 0.75, 1: 0.9}, "lost": {0: 0.25, 1: 0.5, 2: 0.5}}
 
 def test_the_value_of_the_start_is_the_mean_outcome_of_the_samples_of_a_task():
     broken = episode("broken", [1.0]).model_copy(update={"ending": Failed(failure="policy")})
-    assert start_values([*EXPLORED, broken]) == {"r/2/t": 0.5, "r/2/u": 1.0}
+    assert start_values([*EXPLORED, broken]) == {"r/2/guess/t": 0.5, "r/2/guess/u": 1.0}
 
 
 def test_a_turn_earns_half_of_how_much_it_raised_the_value_and_the_last_one_the_outcome_too():
@@ -73,13 +73,15 @@ def test_without_step_rewards_only_the_outcome_is_left_at_the_last_turn():
 
 def test_with_a_discount_the_value_after_a_turn_counts_less():
     # 0.9 * 0.75 - 0.5 and 0.9 * 1 - 0.75
-    steps = step_rewards(episodes_of(grouped([WON], objective("grpo"))), SAID, {"r/2/t": 0.5}, discount=0.9)
+    steps = step_rewards(
+        episodes_of(grouped([WON], objective("grpo"))), SAID, {"r/2/guess/t": 0.5}, discount=0.9
+    )
     assert steps["won"].tolist() == pytest.approx([0.175, 0.15], abs=1e-12)
 
 
 def test_a_turn_of_which_nothing_was_said_changes_no_value():
     rows = grouped([WON, LOST], objective("grpo"))
-    steps = step_rewards(episodes_of(rows), {"lost": {1: 0.25}}, {"r/2/t": 0.5})
+    steps = step_rewards(episodes_of(rows), {"lost": {1: 0.25}}, {"r/2/guess/t": 0.5})
     assert steps["won"].tolist() == [0.0, 0.5]  # V stays 0.5 to the end, where it is 1
     assert steps["lost"].tolist() == [0.0, -0.25, -0.25]
 

@@ -87,7 +87,11 @@ def test_the_value_of_a_state_is_the_share_of_its_continuations_that_succeeded()
     ]
     counted = count_outcomes([one, other], played[::-1], 3)
     assert counted.values == {EXPLORED[0].id: {0: StateValue(2.0, 3), 2: StateValue(1.0, 2)}}
-    assert counted.figures == {"process_states": 2.0, "process_mismatch_rate": 0.0}
+    assert counted.figures == {
+        "process_states": 2.0,
+        "process_mismatch_rate": 0.0,
+        "process_truncated_rate": 0.2,  # of five
+    }
 
 
 def test_a_state_that_the_world_did_not_lead_to_again_has_no_label():
@@ -102,7 +106,11 @@ def test_a_state_that_the_world_did_not_lead_to_again_has_no_label():
     counted = count_outcomes([one, other, lost], played, 2)
     assert counted.values == {}
     # of three states two were not reached again; the third was not valued for another reason
-    assert counted.figures == {"process_states": 0.0, "process_mismatch_rate": pytest.approx(2 / 3)}
+    assert counted.figures == {
+        "process_states": 0.0,
+        "process_mismatch_rate": pytest.approx(2 / 3),
+        "process_truncated_rate": 0.0,
+    }
     assert is_mismatch(played[1])
     assert not is_mismatch(played[3])
 

@@ -187,6 +187,8 @@ class Rollouts:
     """(N,) of the state before the token, where needed."""
     environment: Sequence[str] = ()
     """(J,) name of the world, "" where nobody said; empty where nobody said of any."""
+    repeated: Floats = ABSENT
+    """(J,) share of what was said that had been said before (`rewards.good_accuracy`)."""
     multipliers: Mapping[str, float] = field(default_factory=dict[str, float])
     """Price of one unit of each cost, at least 0, as `agentevol.learn.constraints` keeps it."""
     final_value: Floats = ABSENT

@@ -120,10 +120,3 @@ def independent(scores_DK: Floats, weights: Sequence[float], *, kappa: float = 1
     weights_D = normalised(weights)
     error = np.sqrt((weights_D**2 * spread(scores_DK) ** 2).sum(axis=-1))
     return scores_DK.mean(axis=-1) @ weights_D - kappa * error
-
-
-def order_changes(one_PK: Floats, other_PK: Floats, *, kappa: float = 1.0) -> float:
-    """Share of P pairs that `lcb` puts in another order than the mean; NaN for no pairs."""
-    means = np.sign(combined(one_PK, "mean") - combined(other_PK, "mean"))
-    cautious = np.sign(combined(one_PK, kappa=kappa) - combined(other_PK, kappa=kappa))
-    return float((means != cautious).mean()) if len(means) else float("nan")
