@@ -119,6 +119,7 @@ def rollouts_of(
         costs={name: np.asarray(values, dtype=np.float64) for name, values in (costs or {}).items()},
         multipliers=multipliers or {},
         steps=steps if steps is not None else single_steps(returns, lengths),
+        repeated=np.zeros(len(chosen)),
         final_value=np.zeros(len(chosen)) if final_value is None else np.asarray(final_value, np.float64),
         **of_tokens,
     )
@@ -274,4 +275,5 @@ def example_rollouts(
         rollout_logp=-random.exponential(1.0, len(step)),
         value=random.normal(size=len(step)),
         final_value=random.normal(size=episodes),
+        repeated=np.linspace(0.0, 1.0, episodes),
     )
