@@ -200,6 +200,11 @@ class RunFolder:
         file = self._summary_file(iteration)
         return IterationSummary.model_validate_json(file.read_text()) if file.is_file() else None
 
+    def earlier(self, iteration: int) -> list[IterationSummary]:
+        """The summaries of the iterations before this one that have finished."""
+        found = [self.summary(number) for number in range(iteration)]
+        return [summary for summary in found if summary is not None]
+
     def finish(self, summary: IterationSummary) -> None:
         """Declare an iteration finished."""
         write_atomically(self._summary_file(summary.iteration), summary.model_dump_json(indent=1))

@@ -14,28 +14,24 @@ from agentevol.learn.config import LearnConfig
 from agentevol.learn.constraints import Multiplier
 from agentevol.learn.fitting import NothingToLearn
 from agentevol.loop.controllers import kl_coefficient, multipliers, price_figures, turns_allowed
-from agentevol.loop.demonstrations import demonstrate, demonstration_rows
 from agentevol.loop.drafts import Drafts
 from agentevol.loop.episodes import Episodes
 from agentevol.loop.evaluate import compared, endings, summarise
 from agentevol.loop.explore import EpisodeRequest
-from agentevol.loop.learnt import Versions, learnt_figures, version_lag, versions
+from agentevol.loop.learnt import learnt_figures, version_lag, versions
 from agentevol.loop.ledger import Ledger
-from agentevol.loop.probe import FILE as PROBE
-from agentevol.loop.probe import from_lines, probe_rows, to_lines
 from agentevol.loop.remarks import remarks
-from agentevol.loop.retention import last_stage, play_protected, verdict_on
+from agentevol.loop.retention import play_protected, verdict_on
 from agentevol.loop.rewarding import Rewarding
-from agentevol.loop.select import fresh, informative, select
+from agentevol.loop.select import informative
 from agentevol.loop.shares import WHOLE, best_share, tried
 from agentevol.loop.solved import group_figures, outcomes, selection_figures, sentence, since_previous
+from agentevol.loop.sources import Sources
 from agentevol.progress import Progress
-from agentevol.protocols import Anchor, Checkpoint, Sampling, TrainingSequence
+from agentevol.protocols import Checkpoint, Sampling, TrainingSequence
 from agentevol.report.curves import write_curves
-from agentevol.report.summary import EvaluationSummary, IterationSummary, RunSummary, best
-from agentevol.rows.examples import rows_of
-from agentevol.rows.memory import Old, copied, replayed, retained_episodes, retained_rows, said_in
-from agentevol.run_folder import RunFolder, append_metrics, write_atomically
+from agentevol.report.summary import EvaluationSummary, RunSummary, best
+from agentevol.run_folder import RunFolder, append_metrics
 from agentevol.tasks import drawn, spread
 from agentgym_store.records import Trajectory
 
@@ -47,7 +43,7 @@ class Stages:
         self, folder: RunFolder, cluster: Cluster, url: str, base: Checkpoint, progress: Progress
     ) -> None:
         self.config: RunConfig = folder.config
-        self._folder, self._cluster, self._url = folder, cluster, url
+        self._folder, self._cluster = folder, cluster
         self._base, self._progress = base, progress
         explore = self.config.explore
         self._sampling = Sampling(temperature=explore.temperature, max_new_tokens=explore.max_new_tokens)
@@ -55,12 +51,13 @@ class Stages:
         self._episodes = Episodes(folder, cluster, url, base, progress)
         self._drafts = Drafts()
         self._rewarding = Rewarding(folder, cluster, self._episodes, self._drafts, progress)
+        self._sources = Sources(folder, url, base, self._episodes, self._drafts, progress)
         self._ledger = Ledger(folder)
 
     def base(self) -> Checkpoint:
         """The policy that the run begins with; what is retained is there before anything is played."""
-        self._retained()
-        self._probe_rows()
+        self._sources.retained()
+        self._sources.probe()
         return self._base
 
     def explore(self, iteration: int, policy: Checkpoint) -> list[Trajectory]:
@@ -69,7 +66,7 @@ class Stages:
             return self._episodes.of("explore", iteration)
         tasks, requested, replayed, rounds = self.config.explore.tasks, 0, 0, 0
         explored, asked = list[Trajectory](), set[str]()
-        limit = turns_allowed(self.config.horizon, iteration, self._earlier(iteration))
+        limit = turns_allowed(self.config.horizon, iteration, self._folder.earlier(iteration))
         if limit is not None:
             self._progress.say(f"iteration {iteration}: episodes of at most {limit} turns")
         for _ in range(1 + self.config.explore.resample):
@@ -101,14 +98,14 @@ class Stages:
         """Rows to learn from: the selection of this iteration, joined with what `select.merge` says."""
         if self._folder.summary(iteration) is not None:
             return []
-        rows = self._rows(iteration, explored)
+        rows = self._sources.rows(iteration, explored)
         learnt = {row.trajectory_id for row in rows if row.weight > 0 and row.mask.any()}
         chosen = [trajectory for trajectory in explored if trajectory.id in learnt]
         figures = selection_figures(explored, chosen, self._episodes.solved_before(iteration))
         self._progress.say(f"iteration {iteration}: {sentence(figures)}")
         figures |= since_previous(self._episodes.outcomes("explore", iteration - 1), outcomes(explored))
         self._ledger.filtered(iteration, rows)
-        added, sampled_by, environments = self._beside(iteration, rows)
+        added, sampled_by, environments = self._sources.beside(iteration, rows)
         self._ledger.merged(iteration, rows, added)
         rows += added
         figures |= version_lag(rows, versions(explored) | sampled_by, iteration - 1)
@@ -165,7 +162,7 @@ class Stages:
                     version=iteration,
                     reference=self._base if self.config.learn.reference == "base" else None,
                     multipliers=prices,
-                    anchor=self._anchor(iteration),
+                    anchor=self._sources.anchor(iteration),
                     learn=self._learn_config(iteration),
                     table_version=self._folder.store.version(),
                     progress=step,
@@ -189,7 +186,7 @@ class Stages:
         learnt, config = self._folder.learnt(iteration), self.config
         if update != learnt or self._folder.summary(iteration) is not None:
             return update
-        previous = self._anchor_checkpoint(iteration)
+        previous = self._sources.anchor_checkpoint(iteration)
 
         def between(share: float) -> Checkpoint:
             mixed = self._folder.mixed(iteration, share)
@@ -213,7 +210,7 @@ class Stages:
         """The checkpoint of this iteration: the update, or the one before where it forgot (`protect.*`)."""
         if not self.config.protect or self._folder.summary(iteration) is not None:
             return update
-        earlier = self._earlier(iteration)
+        earlier = self._folder.earlier(iteration)
         with self._drafts.timed(iteration, "protect"):
             after = play_protected(self._episodes, self.config, iteration, update)
         verdict = verdict_on(self.config.protect, earlier[0].protected, after, earlier)
@@ -259,7 +256,7 @@ class Stages:
         """Whether `evaluate.patience` iterations have passed without a better checkpoint on the validation
         tasks, or the reward model is exploited (`reward.patience`).
         """
-        if self._rewarding.is_exploited(iteration, self._earlier(iteration + 1)):
+        if self._rewarding.is_exploited(iteration, self._folder.earlier(iteration + 1)):
             return True
         patience = self.config.evaluate.patience
         if patience is None:
@@ -323,73 +320,9 @@ class Stages:
         if target is None:
             return learn
         begun = float(self._objective.options["kl_coef"])
-        coefficient = kl_coefficient(begun, target, self._earlier(iteration))
+        coefficient = kl_coefficient(begun, target, self._folder.earlier(iteration))
         self._progress.say(f"iteration {iteration}: kl_coef {coefficient:.3g}")
         return learn.model_copy(update={"options": {**learn.options, "kl_coef": coefficient}})
-
-    def _earlier(self, iteration: int) -> list[IterationSummary]:
-        found = [self._folder.summary(m) for m in range(iteration)]
-        return [summary for summary in found if summary is not None]
-
-    def _rows(self, iteration: int, explored: Sequence[Trajectory]) -> list[TrainingSequence]:
-        seed = self.config.seed * 1000 + iteration
-        chosen = select(explored, self.config.select, seed)
-        if self.config.explore.resample:
-            chosen = informative(chosen)
-        try:
-            return rows_of(chosen, self._objective, self.config, seed)
-        except NothingToLearn as reason:
-            self._progress.say(f"iteration {iteration}: {reason}")
-            return []
-
-    def _beside(
-        self, iteration: int, rows: Sequence[TrainingSequence]
-    ) -> tuple[list[TrainingSequence], Versions, dict[str, str]]:
-        """What is learnt beside `rows`, as `select.merge` says; which weights sampled it; and by episode the
-        environment of what was replayed.
-        """
-        match self.config.select.merge:
-            case "replay":
-                earlier, sampled_by = self._old(iteration)
-                old = earlier + self._retained()
-                environment, seed = self.config.environment.name, self.config.seed * 1000 + iteration
-                added = replayed(rows, old, environment, self.config.replay, seed)
-                return added, sampled_by, {one.row.trajectory_id: one.environment for one in old}
-            case "cumulative":
-                earlier, sampled_by = self._old(iteration)
-                return [one.row for one in earlier], sampled_by, {}
-            case "expert":
-                return self._demonstrations(), {}, {}
-            case "none":
-                return [], {}, {}
-
-    def _old(self, iteration: int) -> tuple[list[Old], Versions]:
-        """Rows of what the run has learnt before this iteration: of earlier ones, of demonstrations.
-
-        Also which weights sampled them.
-        """
-        rows, stale, sampled_by = list[TrainingSequence](), 0, Versions()
-        for earlier in range(1, iteration):
-            explored = self._episodes.of("explore", earlier)
-            current = fresh(explored, self.config.select.max_lag, iteration - 1)
-            stale += len(explored) - len(current)
-            rows += self._rows(earlier, current)
-            sampled_by |= versions(current)
-        self._drafts.note(iteration, stale=stale)
-        environment = self.config.environment.name
-        return [Old(environment, row) for row in (*rows, *self._demonstrations())], sampled_by
-
-    def _retained(self) -> list[Old]:
-        """Rows of `retained.data`, whose episodes are copied into the run's own table once."""
-        config = self.config
-        if config.retained.data is None:
-            return []
-        there = self._episodes.of("retain", 0)
-        if not there:
-            there = copied(retained_episodes(config), config.name)
-            commit = {"run": config.name, "purpose": "retain", "first": there[0].id}
-            self._folder.store.append(there, commit=commit)
-        return retained_rows(there, self._objective, config, self._base)
 
     def _place(self, iteration: int) -> Checkpoint:
         """Where the update of an iteration belongs: it may have to be accepted before it is a checkpoint."""
@@ -398,56 +331,13 @@ class Stages:
             return self._folder.candidate(iteration)
         return checkpoint
 
-    def _anchor_checkpoint(self, iteration: int) -> Checkpoint:
-        """The policy that learning holds on to: the first, or with online EWC the latest."""
-        ewc = self.config.learn.ewc
-        return self._folder.checkpoint(iteration - 1) if ewc is not None and ewc.online else self._base
-
-    def _anchor(self, iteration: int) -> Anchor:
-        """What learning holds on to, with rows for the Fisher information where it is asked for."""
-        config, checkpoint = self.config.learn.ewc, self._anchor_checkpoint(iteration)
-        if config is None:
-            return Anchor(checkpoint)
-        stage = last_stage(self._earlier(iteration)) if config.online else 0
-        if stage:
-            rows = said_in(self._rows(stage, self._episodes.of("explore", stage)))
-        else:
-            rows = [*self._demonstrations(), *(one.row for one in self._retained())]
-        return Anchor(checkpoint, rows, None if config.online else self._folder.path / "ewc.safetensors")
-
     def _probed(self, iteration: int, policy: Checkpoint) -> dict[str, float]:
         """The perplexity of what `probe.data` says."""
-        rows = self._probe_rows()
+        rows = self._sources.probe()
         if not rows:
             return {}
         with self._drafts.timed(iteration, "probe"):
             return {"probe_ppl": self._cluster.perplexity(policy, rows)}
-
-    def _probe_rows(self) -> list[TrainingSequence]:
-        """The rows of `probe.data`, which are copied into the run once."""
-        if self.config.probe.data is None:
-            return []
-        file = self._folder.path / PROBE
-        if not file.is_file():
-            write_atomically(file, to_lines(probe_rows(self.config, self._base)))
-        return from_lines(file.read_text())
-
-    def _demonstrations(self) -> list[TrainingSequence]:
-        config = self.config
-        if not config.demonstrations.tasks:
-            return []
-        shown = self._episodes.of("demonstrate", 0)
-        if len(shown) < config.demonstrations.tasks:
-            choice = drawn(config.seed, 0, config.demonstrations.tasks)
-            tasks = self._episodes.tasks(config.explore_split, config.explore.difficulty, choice)
-            there = {t.id for t in shown}
-            requests = [self._episodes.request("demonstrate", 0, task, 0) for task in tasks]
-            played = demonstrate(config.environment, self._url, [r for r in requests if r.id not in there])
-            if played:
-                commit = {"run": config.name, "purpose": "demonstrate", "first": played[0].id}
-                self._folder.store.append(played, commit=commit)
-            shown = self._episodes.of("demonstrate", 0)
-        return demonstration_rows(shown, self._base, config)
 
     def _note_learning(self, iteration: int, figures: Mapping[str, float | None]) -> None:
         prices = price_figures(self._multipliers(iteration))

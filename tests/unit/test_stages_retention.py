@@ -15,6 +15,7 @@ from agentevol.errors import ConfigError
 from agentevol.learn.fitting import NothingToLearn
 from agentevol.loop.explore import EpisodeRequest
 from agentevol.loop.shares import best_share
+from agentevol.loop.sources import Sources
 from agentevol.loop.stages import Stages
 from agentevol.progress import Progress
 from agentevol.protocols import Anchor, Checkpoint, LearnReport, TrainingSequence
@@ -120,7 +121,7 @@ def test_where_nothing_was_won_only_the_experts_rows_are_learnt(
     shown = won("now", 0, 0, id="now/demonstrate/0000/t/0", purpose="demonstrate")
     folder.store.append([shown], commit={"iteration": "0"})
     (row,) = imitated([shown], run._objective, SelectConfig(turns="all"))
-    monkeypatch.setattr(Stages, "_demonstrations", lambda _: [row])
+    monkeypatch.setattr(Sources, "demonstrations", lambda _: [row])
     lost = [won("now", 1, n) for n in range(4)]
     lost = [t.model_copy(update={"turns": (t.turns[0].model_copy(update={"reward": 0.0}),)}) for t in lost]
     folder.store.append(lost, commit={"iteration": "1"})
@@ -425,6 +426,6 @@ def test_the_probe_is_copied_once_and_told_of_every_policy(tmp_path: Path, monke
     summary = folder.summary(0)
     assert summary is not None
     assert summary.learn == {"probe_ppl": 7.0}
-    (first, *_) = again._probe_rows()
+    (first, *_) = again._sources.probe()
     assert first.token_ids.tolist()[0] == 1
     assert first.mask.tolist() == [False, True]
