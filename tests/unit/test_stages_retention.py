@@ -130,6 +130,7 @@ def test_where_nothing_was_won_only_the_experts_rows_are_learnt(
     assert (draft.selected, draft.selection["success"], draft.selection["keep_rate"]) == (0, 0.0, 0.0)
     assert draft.data == {
         "guess": {
+            "token_share": 1.0,
             **{"rows_new": 0.0, "rows_earlier": 0.0, "rows_expert": 1.0, "explored_to_expert": 0.0},
             **{"mean_weight": 1.0, "effective_sample_size": 1.0},
         }
