@@ -13,26 +13,25 @@ from agentevol.learn.algorithms import objective
 from agentevol.learn.config import LearnConfig
 from agentevol.learn.constraints import Multiplier
 from agentevol.learn.fitting import NothingToLearn
-from agentevol.loop.controllers import kl_coefficient, multipliers, price_figures, turns_allowed
+from agentevol.loop.controllers import kl_coefficient, multipliers, price_figures
 from agentevol.loop.drafts import Drafts
 from agentevol.loop.episodes import Episodes
-from agentevol.loop.evaluate import compared, endings, summarise
-from agentevol.loop.explore import EpisodeRequest
+from agentevol.loop.evaluate import compared, summarise
+from agentevol.loop.exploring import Exploring
 from agentevol.loop.learnt import learnt_figures, version_lag, versions
 from agentevol.loop.ledger import Ledger
 from agentevol.loop.remarks import remarks
 from agentevol.loop.retention import play_protected, verdict_on
 from agentevol.loop.rewarding import Rewarding
-from agentevol.loop.select import informative
 from agentevol.loop.shares import WHOLE, best_share, tried
-from agentevol.loop.solved import group_figures, outcomes, selection_figures, sentence, since_previous
+from agentevol.loop.solved import outcomes, selection_figures, sentence, since_previous
 from agentevol.loop.sources import Sources
 from agentevol.progress import Progress
 from agentevol.protocols import Checkpoint, Sampling, TrainingSequence
 from agentevol.report.curves import write_curves
 from agentevol.report.summary import EvaluationSummary, RunSummary, best
 from agentevol.run_folder import RunFolder, append_metrics
-from agentevol.tasks import drawn, spread
+from agentevol.tasks import spread
 from agentgym_store.records import Trajectory
 
 
@@ -45,14 +44,13 @@ class Stages:
         self.config: RunConfig = folder.config
         self._folder, self._cluster = folder, cluster
         self._base, self._progress = base, progress
-        explore = self.config.explore
-        self._sampling = Sampling(temperature=explore.temperature, max_new_tokens=explore.max_new_tokens)
         self._objective = objective(self.config.learn.algorithm, self.config.learn.options)
         self._episodes = Episodes(folder, cluster, url, base, progress)
         self._drafts = Drafts()
         self._rewarding = Rewarding(folder, cluster, self._episodes, self._drafts, progress)
         self._sources = Sources(folder, url, base, self._episodes, self._drafts, progress)
         self._ledger = Ledger(folder)
+        self._exploring = Exploring(folder, self._episodes, self._drafts, self._ledger, progress)
 
     def base(self) -> Checkpoint:
         """The policy that the run begins with; what is retained is there before anything is played."""
@@ -64,35 +62,7 @@ class Stages:
         """K sampled episodes of every task of this iteration, from the table, in the order of their ids."""
         if self._folder.summary(iteration) is not None:
             return self._episodes.of("explore", iteration)
-        tasks, requested, replayed, rounds = self.config.explore.tasks, 0, 0, 0
-        explored, asked = list[Trajectory](), set[str]()
-        limit = turns_allowed(self.config.horizon, iteration, self._folder.earlier(iteration))
-        if limit is not None:
-            self._progress.say(f"iteration {iteration}: episodes of at most {limit} turns")
-        for _ in range(1 + self.config.explore.resample):
-            wanted = self._explored(iteration, requested // self.config.explore.samples, tasks, limit)
-            requests = [request for request in wanted if request.id not in asked]
-            if not requests:  # the split has no further task
-                break
-            with self._drafts.timed(iteration, "explore"):
-                played = self._episodes.play("explore", iteration, policy, requests, self._sampling)
-            requested, replayed = requested + len(requests), replayed + played.replayed
-            rounds += 1
-            asked |= {request.id for request in requests}
-            # a run that was killed in a later round has some of that round's episodes already
-            explored = [t for t in self._episodes.of("explore", iteration) if t.id in asked]
-            self._episodes.stop_if_too_many_failed(explored)
-            tasks = self.config.explore.tasks - len({t.task_id for t in informative(explored)})
-            if tasks <= 0:
-                break
-        figures = {} if limit is None else {"horizon": float(limit)}
-        if self._objective.algorithm.data == "groups" and not self.config.reward.on:
-            figures |= {"gen_batches_used": float(rounds), **group_figures(explored)}
-        self._drafts.note(
-            iteration, requested=requested, explored=endings(explored), replayed=replayed, selection=figures
-        )
-        self._ledger.explored(iteration, policy, explored)
-        return explored
+        return self._exploring.round(iteration, policy)
 
     def select(self, iteration: int, explored: Sequence[Trajectory]) -> list[TrainingSequence]:
         """Rows to learn from: the selection of this iteration, joined with what `select.merge` says."""
@@ -287,17 +257,6 @@ class Stages:
             summarise(evaluated, split),
             since_previous(self._episodes.outcomes("evaluate", iteration - 1, split), outcomes(evaluated)),
         )
-
-    def _explored(self, iteration: int, first: int, count: int, limit: int | None) -> list[EpisodeRequest]:
-        """Requests of `count` tasks of this iteration, from its task number `first` on."""
-        config = self.config.explore
-        most = config.tasks * (1 + config.resample)  # of any iteration, so that none meets another's tasks
-        choice = drawn(self.config.seed, (iteration - 1) * most + first, count)
-        return [
-            self._episodes.request("explore", iteration, task, attempt, limit)
-            for task in self._episodes.tasks(self.config.explore_split, config.difficulty, choice)
-            for attempt in range(config.samples)
-        ]
 
     def _prices(self, iteration: int) -> dict[str, float]:
         """What a unit of each constrained cost is worth in this iteration."""

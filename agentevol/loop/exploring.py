@@ -1,0 +1,74 @@
+"""A round of exploration: which episodes it is made of, and what becomes of them."""
+
+from agentevol.config.run import RunConfig
+from agentevol.learn.algorithms import objective
+from agentevol.loop.controllers import turns_allowed
+from agentevol.loop.drafts import Drafts
+from agentevol.loop.episodes import Episodes
+from agentevol.loop.evaluate import endings
+from agentevol.loop.explore import EpisodeRequest
+from agentevol.loop.ledger import Ledger
+from agentevol.loop.select import informative
+from agentevol.loop.solved import group_figures
+from agentevol.progress import Progress
+from agentevol.protocols import Checkpoint, Sampling
+from agentevol.run_folder import RunFolder
+from agentevol.tasks import drawn
+from agentgym_store.records import Trajectory
+
+
+class Exploring:
+    """The rounds of `folder`'s run. Several may be played at once, each by a thread of its own."""
+
+    def __init__(
+        self, folder: RunFolder, episodes: Episodes, drafts: Drafts, ledger: Ledger, progress: Progress
+    ) -> None:
+        self._config: RunConfig = folder.config
+        self._folder, self._episodes = folder, episodes
+        self._drafts, self._ledger, self._progress = drafts, ledger, progress
+        explore, learn = self._config.explore, self._config.learn
+        self._sampling = Sampling(temperature=explore.temperature, max_new_tokens=explore.max_new_tokens)
+        self._compares_groups = objective(learn.algorithm, learn.options).algorithm.data == "groups"
+
+    def round(self, iteration: int, policy: Checkpoint) -> list[Trajectory]:
+        """K sampled episodes of every task of this iteration, from the table, in the order of their ids."""
+        tasks, requested, replayed, rounds = self._config.explore.tasks, 0, 0, 0
+        explored, asked = list[Trajectory](), set[str]()
+        limit = turns_allowed(self._config.horizon, iteration, self._folder.earlier(iteration))
+        if limit is not None:
+            self._progress.say(f"iteration {iteration}: episodes of at most {limit} turns")
+        for _ in range(1 + self._config.explore.resample):
+            wanted = self._requests(iteration, requested // self._config.explore.samples, tasks, limit)
+            requests = [request for request in wanted if request.id not in asked]
+            if not requests:  # the split has no further task
+                break
+            with self._drafts.timed(iteration, "explore"):
+                played = self._episodes.play("explore", iteration, policy, requests, self._sampling)
+            requested, replayed = requested + len(requests), replayed + played.replayed
+            rounds += 1
+            asked |= {request.id for request in requests}
+            # a run that was killed in a later round has some of that round's episodes already
+            explored = [t for t in self._episodes.of("explore", iteration) if t.id in asked]
+            self._episodes.stop_if_too_many_failed(explored)
+            tasks = self._config.explore.tasks - len({t.task_id for t in informative(explored)})
+            if tasks <= 0:
+                break
+        figures = {} if limit is None else {"horizon": float(limit)}
+        if self._compares_groups and not self._config.reward.on:
+            figures |= {"gen_batches_used": float(rounds), **group_figures(explored)}
+        self._drafts.note(
+            iteration, requested=requested, explored=endings(explored), replayed=replayed, selection=figures
+        )
+        self._ledger.explored(iteration, policy, explored)
+        return explored
+
+    def _requests(self, iteration: int, first: int, count: int, limit: int | None) -> list[EpisodeRequest]:
+        """Requests of `count` tasks of this iteration, from its task number `first` on."""
+        config = self._config.explore
+        most = config.tasks * (1 + config.resample)  # of any iteration, so that none meets another's tasks
+        choice = drawn(self._config.seed, (iteration - 1) * most + first, count)
+        return [
+            self._episodes.request("explore", iteration, task, attempt, limit)
+            for task in self._episodes.tasks(self._config.explore_split, config.difficulty, choice)
+            for attempt in range(config.samples)
+        ]
