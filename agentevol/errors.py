@@ -7,6 +7,7 @@ AgentEvolError
     ├── EnvironmentFault        server or environment broke: `kind` is the problem's slug (`worker-lost`, ...)
     ├── TransportFault          no usable answer: refused, reset, timed out, garbled
     └── PolicyFault             the inference engine failed
+        └── WeightsReplaced     the policy asked is one that the engine no longer serves
 
 A fault is never a reward. The episode is stored without a return, counted, and left out of learning.
 """
@@ -48,3 +49,7 @@ class PolicyFault(RolloutFault):
     """The inference engine failed."""
 
     kind = "policy"
+
+
+class WeightsReplaced(PolicyFault):
+    """The engine has newer weights than the policy that was asked: serve another one of those."""

@@ -64,7 +64,7 @@ def launch(folder: RunFolder, progress: Progress) -> RunSummary:
             url = stack.enter_context(server).url
         cluster = stack.enter_context(Cluster(config))
         cluster.start_rollouts(base, url)
-        return evolve(Stages(folder, cluster, url, base, progress))
+        return evolve(stack.enter_context(Stages(folder, cluster, url, base, progress)))
 
 
 def plan(config: RunConfig) -> list[str]:

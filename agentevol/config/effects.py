@@ -3,7 +3,13 @@
 from typing import TYPE_CHECKING
 
 from agentevol.config.forgetting import ProbeConfig, ReplayConfig, RetainedConfig
-from agentevol.config.sections import HorizonConfig, PairsConfig, ProcessConfig, RewardConfig
+from agentevol.config.sections import (
+    HorizonConfig,
+    PairsConfig,
+    ProcessConfig,
+    RewardConfig,
+    RolloutConfig,
+)
 from agentevol.learn.algorithms import algorithm, objective
 
 if TYPE_CHECKING:
@@ -162,6 +168,28 @@ def check_controllers(config: "RunConfig") -> None:
         raise ValueError("horizon.* has no effect without horizon.rounds")
     if list(rounds) != sorted(rounds) or min(rounds, default=1) < 1:
         raise ValueError(f"horizon.rounds are turns of at least 1 and never fewer: {list(rounds)}")
+
+
+def check_rollout(config: "RunConfig") -> None:
+    """Raise `ValueError` where rollout.* has no effect, or it explores ahead of what that depends on."""
+    rollout, default = config.rollout, RolloutConfig()
+    if rollout.mode != "asynchronous":
+        for name in ("max_staleness", "in_flight"):
+            if getattr(rollout, name) != getattr(default, name):
+                raise ValueError(f"rollout.{name} has no effect without rollout.mode = 'asynchronous'")
+    if rollout.mode == "synchronous":
+        return
+    if config.iterations == 1:
+        raise ValueError(f"rollout.mode = {rollout.mode!r} has no effect in one iteration")
+    if config.horizon.success is not None:
+        raise ValueError(
+            "horizon.success waits for evaluations that rollout.mode explores ahead of: leave out one of them"
+        )
+    if rollout.mode == "asynchronous" and (config.protect or config.interpolate.shares):
+        raise ValueError(
+            "rollout.mode = 'asynchronous' explores with every update, also one that protect.* or"
+            " interpolate.shares would reject: take 'one_step_off'"
+        )
 
 
 def check_process(config: "RunConfig") -> None:

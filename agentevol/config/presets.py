@@ -55,6 +55,12 @@ TRAIN_BY_DATA: Mapping[str, Preset] = {"groups": {"select": {"max_lag": 4}}}
 learn each round's samples right after it.
 """
 
+STALE: Preset = {"learn": {"options": {"importance": "token"}}}
+"""What a policy gradient has besides where rounds are explored ahead: older weights sampled what is learnt,
+so that tokens are weighted by how much likelier they have become since (the decoupled objective of
+arXiv:2110.00641, as in arXiv:2505.24298).
+"""
+
 BY_NAME: Mapping[str, Preset] = {
     # modes are compared where each occurs twice: seldom in eight samples, mostly in the paper's sixteen
     "ampo": {"explore": {"tasks": 25, "samples": 16}},

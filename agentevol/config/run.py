@@ -20,7 +20,14 @@ from agentevol.config.forgetting import (
     ReplayConfig,
     RetainedConfig,
 )
-from agentevol.config.presets import BY_DATA, BY_NAME, BY_REWARD, IMITATION, TRAIN_BY_DATA
+from agentevol.config.presets import (
+    BY_DATA,
+    BY_NAME,
+    BY_REWARD,
+    IMITATION,
+    STALE,
+    TRAIN_BY_DATA,
+)
 from agentevol.config.sections import (
     CautionConfig,
     DemonstrationConfig,
@@ -34,11 +41,12 @@ from agentevol.config.sections import (
     ProcessConfig,
     RayConfig,
     RewardConfig,
+    RolloutConfig,
     Section,
     SelectConfig,
 )
 from agentevol.errors import ConfigError
-from agentevol.learn.algorithms import algorithm
+from agentevol.learn.algorithms import algorithm, objective
 from agentevol.learn.config import LearnConfig
 from agentevol.learn.constraints import Constraint
 
@@ -72,6 +80,7 @@ class RunConfig(Section):
     environment: EnvironmentConfig = EnvironmentConfig()
     engine: EngineConfig = EngineConfig()
     explore: ExploreConfig = ExploreConfig()
+    rollout: RolloutConfig = RolloutConfig()
     select: SelectConfig = SelectConfig()
     pairs: PairsConfig = PairsConfig()
     demonstrations: DemonstrationConfig = DemonstrationConfig()
@@ -117,6 +126,7 @@ class RunConfig(Section):
         effects.check_process(self)
         effects.check_reward(self)
         effects.check_controllers(self)
+        effects.check_rollout(self)
         effects.check_groups(self)
         return self
 
@@ -233,13 +243,20 @@ def validated(values: dict[str, Any], kind: type[ConfigT] = RunConfig) -> Config
 def _preset(values: Mapping[str, Any], kind: type[Section]) -> dict[str, Any]:
     """The defaults that go with the chosen algorithm."""
     learn = values.get("learn")
-    name = learn.get("algorithm") if isinstance(learn, dict) else None
+    if not isinstance(learn, dict):
+        return {}
+    name = learn.get("algorithm")
     if not isinstance(name, str):
         return {}
     data = algorithm(name).data
     preset = {**BY_DATA.get(data, IMITATION), **BY_NAME.get(name, {})}
     if kind is TrainConfig:
         preset = _merged(preset, dict(TRAIN_BY_DATA.get(data, {})))
+    rollout = values.get("rollout")
+    mode = rollout.get("mode") if isinstance(rollout, dict) else None
+    stale = mode in ("one_step_off", "asynchronous") and learn.get("old_logprobs") != "rollout"
+    if stale and "importance" in objective(name).options:
+        preset = _merged(preset, STALE)
     return {section: dict(given) for section, given in preset.items() if section in kind.model_fields}
 
 

@@ -82,6 +82,29 @@ class ExploreConfig(Section):
     """Finished episodes in one commit to the table: what a kill can cost at most."""
 
 
+class RolloutConfig(Section):
+    """When a round is explored: after the one before it was learnt from, or beside that."""
+
+    mode: Literal["synchronous", "one_step_off", "asynchronous"] = "synchronous"
+    """`one_step_off` explores a round while the one before it is learnt from, with the weights before that
+    update. `asynchronous` explores up to `max_staleness` rounds beyond the one that is learnt from, without
+    a pause when the weights change.
+    """
+    max_staleness: int = Field(default=2, ge=1, le=64)
+    """For `asynchronous`: updates between the weights that sampled a turn and those that begin to learn from
+    it, at most.
+    """
+    in_flight: Literal["continue", "finish", "abort"] = "continue"
+    """For `asynchronous`: what new weights mean to episodes under way. They go on under them from their next
+    turn on; they end first, and no other begins; they are given up and played again.
+    """
+
+    @property
+    def rounds_ahead(self) -> int:
+        """How many rounds may be under way beyond the one that is learnt from."""
+        return {"synchronous": 0, "one_step_off": 1, "asynchronous": self.max_staleness}[self.mode]
+
+
 class SelectConfig(Section):
     """Which of the explored episodes are learnt from."""
 

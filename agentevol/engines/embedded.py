@@ -23,7 +23,7 @@ from agentevol.engines.loading import Weights, load_weights, shapes
 from agentevol.engines.sampling import Draw, draw, uniform
 from agentevol.engines.scheduler import Request, Sampled, Scheduler, Slot
 from agentevol.engines.slots import Chunk, SlotCache
-from agentevol.errors import ConfigError, PolicyFault
+from agentevol.errors import ConfigError, PolicyFault, WeightsReplaced
 from agentevol.protocols import Checkpoint, Conversation, Sampling
 from agentgym_store.records import Sample
 
@@ -124,7 +124,7 @@ class EmbeddedEngine:
     def update(self, checkpoint: Checkpoint) -> None:
         """Swap the weights once the acts under way are through; blocks until then.
 
-        Policies of the weights before raise `PolicyFault` from then on. Raises `ConfigError` for a folder
+        Policies of the weights before raise `WeightsReplaced` from then on. Raises `ConfigError` for a folder
         that cannot be read or holds another architecture (the old weights stay), `PolicyFault` where the
         engine is over.
         """
@@ -274,8 +274,8 @@ class EmbeddedEngine:
         _deliver([(request, self._replaced()) for request in self._scheduler.clear()])
         done.set_result(None)
 
-    def _replaced(self) -> PolicyFault:
-        return PolicyFault(
+    def _replaced(self) -> WeightsReplaced:
+        return WeightsReplaced(
             f"the weights were replaced by version {self._weights.version}: serve a policy of those"
         )
 

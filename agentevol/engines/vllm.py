@@ -30,7 +30,7 @@ from agentevol.engines.scheduler import Sampled
 from agentevol.engines.untied import untied
 from agentevol.engines.vllm_capability import Capabilities, capabilities
 from agentevol.engines.watchdog import Watchdog, watching_children
-from agentevol.errors import AgentEvolError, ConfigError, PolicyFault, RunStopped
+from agentevol.errors import AgentEvolError, ConfigError, PolicyFault, RunStopped, WeightsReplaced
 from agentevol.protocols import Checkpoint, Conversation, Sampling
 from agentevol.rendering import ChatRenderer, load_tokenizer
 from agentgym_store.records import Sample
@@ -165,7 +165,7 @@ class VllmEngine:
     def update(self, checkpoint: Checkpoint) -> None:
         """Swap the weights once the acts under way are through; blocks until then.
 
-        Policies of the weights before raise `PolicyFault` from then on. Raises `ConfigError` for a folder
+        Policies of the weights before raise `WeightsReplaced` from then on. Raises `ConfigError` for a folder
         that cannot be read or holds another architecture (the old weights stay), `PolicyFault` where the
         engine is over, and `RunStopped` where it does not sample with the new weights: then it is over.
         """
@@ -250,7 +250,7 @@ class VllmEngine:
             raise PolicyFault(self._over)
         if order.served is not self._served:
             version = self._served.version
-            raise PolicyFault(f"the weights were replaced by version {version}: serve a policy of those")
+            raise WeightsReplaced(f"the weights were replaced by version {version}: serve a policy of those")
         if order.conversation_id in self._acting:
             raise PolicyFault(f"the conversation {order.conversation_id} acts twice at once")
         self._numbers += 1

@@ -3,6 +3,7 @@
 import hashlib
 import time
 from collections.abc import Iterator, Sequence
+from threading import Event, Lock
 from typing import Literal
 
 import polars as pl
@@ -26,15 +27,23 @@ Purpose = Literal["explore", "evaluate", "demonstrate", "value", "retain", "prot
 class Episodes:
     """What `folder`'s run has played and is to play, against the environment server at `url`.
 
-    `loaded` are the weights that the cluster's rollout workers hold.
+    `loaded` are the weights that the cluster's rollout workers hold. Once `given_up` is set, nobody waits for
+    what is under way. Several threads may play, but only one of them with weights that have to be loaded.
     """
 
     def __init__(
-        self, folder: RunFolder, cluster: Cluster, url: str, loaded: Checkpoint, progress: Progress
+        self,
+        folder: RunFolder,
+        cluster: Cluster,
+        url: str,
+        loaded: Checkpoint,
+        progress: Progress,
+        given_up: Event | None = None,
     ) -> None:
         self._config = folder.config
         self._folder, self._cluster, self._url = folder, cluster, url
         self._loaded, self._progress = loaded, progress
+        self._given_up, self._writing = given_up or Event(), Lock()
 
     def of(self, purpose: Purpose, iteration: int) -> list[Trajectory]:
         """Those in the table, in the order of their ids."""
@@ -101,32 +110,29 @@ class Episodes:
         self,
         purpose: Purpose,
         iteration: int,
-        policy: Checkpoint,
+        policy: Checkpoint | None,
         requests: Sequence[EpisodeRequest],
         sampling: Sampling,
     ) -> Played:
-        """Play what is not in the table yet and append it there, batch by batch."""
+        """Play what is not in the table yet and append it there, batch by batch; `policy` None plays with
+        whatever weights the engines hold.
+        """
         frame = self._folder.store.scan(Where(iteration=iteration, purpose=purpose)).select("id").collect()
         there = set(frame["id"].to_list())
         missing = [request for request in requests if request.id not in there]
         played = Played()
         if not missing:
             return played
-        self._load(policy)
+        if policy is not None:
+            self.load(policy)
         split = requests[0].split
         with self._progress.playing(
             purpose, split, iteration, len(requests), len(requests) - len(missing)
         ) as bar:
-            for batch in self._batches(self._cluster.play(missing, sampling, played)):
-                self._folder.store.append(
-                    batch,
-                    commit={
-                        "run": self._config.name,
-                        "iteration": str(iteration),
-                        "purpose": purpose,
-                        "first": batch[0].id,
-                    },
-                )
+            for batch in self._batches(self._cluster.play(missing, sampling, played, self._given_up)):
+                commit = {"iteration": str(iteration), "purpose": purpose, "first": batch[0].id}
+                with self._writing:
+                    self._folder.store.append(batch, commit={"run": self._config.name, **commit})
                 bar(batch)
         return played
 
@@ -139,7 +145,8 @@ class Episodes:
                 f"{len(broken)} of {len(played)} episodes failed for no fault of the agent: {reasons}"
             )
 
-    def _load(self, policy: Checkpoint) -> None:
+    def load(self, policy: Checkpoint) -> None:
+        """Have the rollout workers hold these weights."""
         if policy != self._loaded:
             self._cluster.update(policy)
             self._loaded = policy

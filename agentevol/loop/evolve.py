@@ -19,6 +19,7 @@ def evolve(stages: Stages) -> RunSummary:
         explored = stages.explore(m, latest)  # E-step: tau ~ pi_theta^m(. | e, u), K for every task
         data = stages.select(m, explored)  # r(e, u, tau) as filter and weight; D_m joined with D_s
         data = stages.shape(m, latest, explored, data)  # rewards of single turns, where process.* is on
+        stages.explore_ahead(m, latest)  # the next E-step beside this M-step, where rollout.* says so
         update = stages.learn(m, _start(stages, base, latest), data)  # M-step: argmax sum r log pi_theta(tau)
         update = stages.mix(m, update)  # the share of it that validates best, where interpolate.* is given
         latest = stages.accept(m, update)  # the one before, where it forgot what protect.* names

@@ -12,6 +12,7 @@ from agentevol.loop.select import informative
 from agentevol.loop.solved import group_figures
 from agentevol.progress import Progress
 from agentevol.protocols import Checkpoint, Sampling
+from agentevol.report.summary import AHEAD
 from agentevol.run_folder import RunFolder
 from agentevol.tasks import drawn
 from agentgym_store.records import Trajectory
@@ -30,8 +31,13 @@ class Exploring:
         self._sampling = Sampling(temperature=explore.temperature, max_new_tokens=explore.max_new_tokens)
         self._compares_groups = objective(learn.algorithm, learn.options).algorithm.data == "groups"
 
-    def round(self, iteration: int, policy: Checkpoint) -> list[Trajectory]:
-        """K sampled episodes of every task of this iteration, from the table, in the order of their ids."""
+    def round(self, iteration: int, policy: Checkpoint, *, ahead: bool = False) -> list[Trajectory]:
+        """K sampled episodes of every task of this iteration, from the table, in the order of their ids.
+
+        `ahead` of its turn, an asynchronous run plays them with whatever the engines hold: `policy` or newer.
+        """
+        loaded = None if ahead and self._config.rollout.mode == "asynchronous" else policy
+        phase = AHEAD if ahead else "explore"
         tasks, requested, replayed, rounds = self._config.explore.tasks, 0, 0, 0
         explored, asked = list[Trajectory](), set[str]()
         limit = turns_allowed(self._config.horizon, iteration, self._folder.earlier(iteration))
@@ -42,8 +48,8 @@ class Exploring:
             requests = [request for request in wanted if request.id not in asked]
             if not requests:  # the split has no further task
                 break
-            with self._drafts.timed(iteration, "explore"):
-                played = self._episodes.play("explore", iteration, policy, requests, self._sampling)
+            with self._drafts.timed(iteration, phase):
+                played = self._episodes.play("explore", iteration, loaded, requests, self._sampling)
             requested, replayed = requested + len(requests), replayed + played.replayed
             rounds += 1
             asked |= {request.id for request in requests}

@@ -6,6 +6,7 @@ its result there returns it; one that finds half of it does the other half.
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from agentevol.cluster import Cluster
 from agentevol.config.run import RunConfig
@@ -13,6 +14,7 @@ from agentevol.learn.algorithms import objective
 from agentevol.learn.config import LearnConfig
 from agentevol.learn.constraints import Multiplier
 from agentevol.learn.fitting import NothingToLearn
+from agentevol.loop.ahead import Ahead
 from agentevol.loop.controllers import kl_coefficient, multipliers, price_figures
 from agentevol.loop.drafts import Drafts
 from agentevol.loop.episodes import Episodes
@@ -45,7 +47,8 @@ class Stages:
         self._folder, self._cluster = folder, cluster
         self._base, self._progress = base, progress
         self._objective = objective(self.config.learn.algorithm, self.config.learn.options)
-        self._episodes = Episodes(folder, cluster, url, base, progress)
+        self._ahead = Ahead(self.config.rollout.rounds_ahead, self.config.iterations)
+        self._episodes = Episodes(folder, cluster, url, base, progress, self._ahead.given_up)
         self._drafts = Drafts()
         self._rewarding = Rewarding(folder, cluster, self._episodes, self._drafts, progress)
         self._sources = Sources(folder, url, base, self._episodes, self._drafts, progress)
@@ -62,7 +65,20 @@ class Stages:
         """K sampled episodes of every task of this iteration, from the table, in the order of their ids."""
         if self._folder.summary(iteration) is not None:
             return self._episodes.of("explore", iteration)
-        return self._exploring.round(iteration, policy)
+        if iteration not in self._ahead:
+            return self._exploring.round(iteration, policy)
+        with self._drafts.timed(iteration, "wait"):
+            return self._ahead.episodes(iteration)
+
+    def explore_ahead(self, iteration: int, policy: Checkpoint) -> None:
+        """Begin the rounds after this one which may be explored while it is learnt from (`rollout.*`)."""
+        rounds = self._ahead.missing(iteration)
+        if not rounds or self._folder.summary(iteration) is not None:
+            return
+        if self.config.rollout.mode == "asynchronous":  # of a run that goes on, engines hold other weights
+            self._episodes.load(policy)
+        for number in rounds:
+            self._ahead.begin(number, partial(self._exploring.round, number, policy, ahead=True))
 
     def select(self, iteration: int, explored: Sequence[Trajectory]) -> list[TrainingSequence]:
         """Rows to learn from: the selection of this iteration, joined with what `select.merge` says."""
@@ -110,44 +126,15 @@ class Stages:
         return given
 
     def learn(self, iteration: int, start: Checkpoint, rows: Sequence[TrainingSequence]) -> Checkpoint:
-        """The checkpoint of this iteration. Where nothing can be learnt from, it is the one before."""
-        checkpoint = self._place(iteration)
-        learnt = self._folder.learnt(iteration)
-        for done in (learnt, checkpoint):
-            if done.path.is_dir():
-                if self._folder.summary(iteration) is None:
-                    own = done if done == learnt else self._folder.update(iteration)
-                    self._ledger.trained(iteration, start, own)
-                    self._note_learning(iteration, self._folder.metrics_of(own))
-                return done
-        out = learnt if self.config.interpolate.shares else checkpoint
-        prices = self._prices(iteration)
-        with self._drafts.timed(iteration, "learn"), self._progress.learning(iteration) as step:
-            try:
-                report = self._cluster.learn(
-                    start,
-                    rows,
-                    out.path,
-                    seed=self.config.seed * 1000 + iteration,
-                    version=iteration,
-                    reference=self._base if self.config.learn.reference == "base" else None,
-                    multipliers=prices,
-                    anchor=self._sources.anchor(iteration),
-                    learn=self._learn_config(iteration),
-                    table_version=self._folder.store.version(),
-                    progress=step,
-                )
-            except NothingToLearn as reason:
-                self._progress.say(f"iteration {iteration}: no update, {reason}")
-                self._note_learning(iteration, {})
-                repeated = self._folder.repeat(self._folder.checkpoint(iteration - 1), checkpoint)
-                self._ledger.trained(iteration, start, repeated)
-                return repeated
-        for remark in remarks(report.metrics):
-            self._progress.say(f"iteration {iteration}: {remark}")
-        self._ledger.trained(iteration, start, out)
-        self._note_learning(iteration, report.metrics)
-        return out
+        """The checkpoint of this iteration. Where nothing can be learnt from, it is the one before.
+
+        `one_step_off` waits here for what is explored meanwhile: the engines take the new weights then.
+        """
+        update = self._learnt(iteration, start, rows)
+        if self.config.rollout.mode == "one_step_off":
+            with self._drafts.timed(iteration, "wait"):
+                self._ahead.settle()
+        return update
 
     def mix(self, iteration: int, update: Checkpoint) -> Checkpoint:
         """The share of a whole update that validates best (`interpolate.*`), mixed with what learning holds
@@ -234,11 +221,57 @@ class Stages:
         leader = best(self._folder.run_summary())
         return leader is not None and iteration - leader.iteration >= patience
 
+    def __enter__(self) -> "Stages":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End what is explored ahead."""
+        self._ahead.close()
+
     def finish(self) -> RunSummary:
         """Point to the best checkpoint and write the report."""
         summary = self._folder.run_summary()
         self._folder.conclude(summary)
         return summary
+
+    def _learnt(self, iteration: int, start: Checkpoint, rows: Sequence[TrainingSequence]) -> Checkpoint:
+        checkpoint = self._place(iteration)
+        learnt = self._folder.learnt(iteration)
+        for done in (learnt, checkpoint):
+            if done.path.is_dir():
+                if self._folder.summary(iteration) is None:
+                    own = done if done == learnt else self._folder.update(iteration)
+                    self._ledger.trained(iteration, start, own)
+                    self._note_learning(iteration, self._folder.metrics_of(own))
+                return done
+        out = learnt if self.config.interpolate.shares else checkpoint
+        prices = self._prices(iteration)
+        with self._drafts.timed(iteration, "learn"), self._progress.learning(iteration) as step:
+            try:
+                report = self._cluster.learn(
+                    start,
+                    rows,
+                    out.path,
+                    seed=self.config.seed * 1000 + iteration,
+                    version=iteration,
+                    reference=self._base if self.config.learn.reference == "base" else None,
+                    multipliers=prices,
+                    anchor=self._sources.anchor(iteration),
+                    learn=self._learn_config(iteration),
+                    table_version=self._folder.store.version(),
+                    progress=step,
+                )
+            except NothingToLearn as reason:
+                self._progress.say(f"iteration {iteration}: no update, {reason}")
+                self._note_learning(iteration, {})
+                repeated = self._folder.repeat(self._folder.checkpoint(iteration - 1), checkpoint)
+                self._ledger.trained(iteration, start, repeated)
+                return repeated
+        for remark in remarks(report.metrics):
+            self._progress.say(f"iteration {iteration}: {remark}")
+        self._ledger.trained(iteration, start, out)
+        self._note_learning(iteration, report.metrics)
+        return out
 
     def _evaluation(
         self, iteration: int, policy: Checkpoint, split: str, episodes: int | None

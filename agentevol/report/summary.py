@@ -7,6 +7,9 @@ from pydantic import Field
 
 from agentgym_envs.core import Record
 
+AHEAD = "explore ahead"
+"""The phase of exploring a round while others are learnt from."""
+
 
 class EvaluationSummary(Record):
     """How a policy did on a split."""
@@ -67,7 +70,12 @@ class IterationSummary(Record):
     proxy: float | None = None
     """What `reward.model` says of the validation episodes, on average; None without one."""
     seconds: dict[str, float] = Field(default_factory=dict[str, float])
-    """Phase -> duration, for example `{"explore": 31.2, "learn": 40.0}`."""
+    """Phase -> duration, for example `{"explore": 31.2, "learn": 40.0}`; `AHEAD` goes on beside others."""
+
+    @property
+    def took_s(self) -> float:
+        """How long the iteration took, one phase after another."""
+        return sum(seconds for phase, seconds in self.seconds.items() if phase != AHEAD)
 
 
 class RunSummary(Record):

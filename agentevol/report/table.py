@@ -44,7 +44,7 @@ def terminal_table(summary: RunSummary) -> Table:
 
 def _cells(one: IterationSummary, is_best: bool) -> tuple[str, ...]:
     explored = sum(one.explored.values())
-    minutes, seconds = divmod(int(sum(one.seconds.values())), 60)
+    minutes, seconds = divmod(int(one.took_s), 60)
     failed = sum(count for ending, count in one.explored.items() if ending.startswith("failed"))
     return (
         f"{one.iteration}{' *' if is_best else ''}",
