@@ -10,13 +10,10 @@ A worker that dies takes nothing with it but the episodes it was playing: they a
 replacement.
 """
 
-import asyncio
 import logging
 import os
 import time
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +21,14 @@ import ray
 from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError, RayTaskError
 
 from agentevol.config.run import RunConfig
-from agentevol.config.sections import EngineConfig, EnvironmentConfig
 from agentevol.errors import AgentEvolError, ConfigError, RunStopped
 from agentevol.learn.algorithms.contract import Floats
 from agentevol.learn.config import LearnConfig
-from agentevol.loop.explore import EpisodeRequest, failed, play
+from agentevol.loop.explore import EpisodeRequest
 from agentevol.protocols import Anchor, Checkpoint, LearnReport, Sampling, TrainingSequence
+from agentevol.workers.dispatch import Dispatch, Played, Replica
+from agentevol.workers.learner import LearnerWorker
+from agentevol.workers.rollout import RolloutWorker
 from agentgym_store.records import Trajectory
 
 REPLACEMENTS = 20
@@ -40,179 +39,12 @@ LOSS_S = 10.0
 _LOST = (RayActorError, ActorDiedError, ActorUnavailableError)
 
 
-class RolloutWorker:
-    """A process with an engine: plays one episode for every call that is under way."""
-
-    def __init__(
-        self, engine: EngineConfig, environment: EnvironmentConfig, url: str, checkpoint: Checkpoint
-    ) -> None:
-        from agentevol.engines.choice import start_engine
-        from agentevol.rewards.forks import Forks
-        from agentgym_client import EnvClient
-        from agentgym_envs.formats import FORMATS
-
-        _quiet()
-        self._engine = start_engine(engine, checkpoint)
-        self._client = EnvClient(url)
-        self._forks = Forks(self._client, environment.name, engine.workers * engine.slots)
-        self._format = FORMATS[environment.format]
-        self._policies: dict[Sampling, Any] = {}
-
-    async def play(self, request: EpisodeRequest, sampling: Sampling) -> Trajectory:
-        """One episode under the current weights."""
-        policy = self._policies.get(sampling)
-        if policy is None:
-            policy = self._policies[sampling] = self._engine.serve(sampling)
-        episode = await play(self._client, policy, request, self._format, self._forks)
-        self._leave_if_lost()
-        return episode
-
-    async def update(self, checkpoint: Checkpoint) -> None:
-        """Swap the weights; no episode is under way then."""
-        self._policies.clear()
-        try:
-            await asyncio.to_thread(self._engine.update, checkpoint)
-        finally:
-            self._leave_if_lost()
-
-    def _leave_if_lost(self) -> None:
-        """End without an engine: the worker that comes instead plays the episodes under way again."""
-        if self._engine.lost:
-            os._exit(1)
-
-    async def ready(self) -> bool:
-        """Answers once the worker has started."""
-        return True
-
-
-class LearnerWorker:
-    """A process that learns, one of `size` that do it together. `progress` may be asked during `learn`."""
-
-    def __init__(self, rank: int, size: int) -> None:
-        from agentevol.learn.distributed import ALONE
-
-        _quiet()
-        self._rank, self._size = rank, size
-        self._ranks, self._store = ALONE, None
-        self._progress: tuple[int, int, float] = (0, 0, 0.0)
-
-    def meeting_point(self) -> tuple[str, int]:
-        """Address and port at which rank 0, which is asked, waits for the others."""
-        from agentevol.learn.distributed import meeting_point
-
-        host = ray.util.get_node_ip_address()
-        self._store = self._store or meeting_point(host, self._size)
-        return host, self._store.port
-
-    def learn(
-        self,
-        meeting: tuple[str, int] | None,
-        config: RunConfig,
-        start: Checkpoint,
-        rows: Sequence[TrainingSequence],
-        out: Path,
-        *,
-        seed: int,
-        version: int,
-        table_version: int,
-        reference: Checkpoint | None,
-        multipliers: Mapping[str, float],
-        anchor: Anchor | None,
-        objectives: Sequence[str],
-    ) -> LearnReport:
-        """Train from `start` and write the checkpoint `out`; several ranks find each other at `meeting`."""
-        from agentevol.learn.distributed import join, meet
-        from agentevol.learn.learner import GradientLearner
-
-        if meeting is not None and self._ranks.size == 1:
-            self._ranks = join(self._store or meet(*meeting, self._size), self._rank, self._size)
-        self._progress = (0, 0, 0.0)
-        temperature = config.learn.rollout_temperature or config.explore.temperature
-        learner = GradientLearner(
-            config.learn.model_copy(update={"rollout_temperature": temperature}), self._note, self._ranks
-        )
-        return learner.learn(
-            start,
-            rows,
-            out,
-            seed,
-            reference=reference,
-            multipliers=multipliers,
-            anchor=anchor,
-            version=version,
-            table_version=table_version,
-            objectives=objectives,
-        )
-
-    def values(
-        self, config: RunConfig, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]
-    ) -> list[dict[str, dict[int, float]]]:
-        """What each head of a process reward model says after every turn."""
-        from agentevol.learn.learner import GradientLearner
-
-        return GradientLearner(config.process_learn).values(
-            checkpoint, rows, list(config.process.model_heads)
-        )
-
-    def scores(
-        self, config: RunConfig, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]
-    ) -> dict[str, Floats]:
-        """What the heads of a reward model say of every episode."""
-        from agentevol.learn.learner import GradientLearner
-
-        return GradientLearner(config.learn).scores(checkpoint, rows)
-
-    def perplexity(
-        self, config: RunConfig, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]
-    ) -> float:
-        """Of what the rows say, under the policy."""
-        from agentevol.learn.learner import GradientLearner
-
-        return GradientLearner(config.learn).perplexity(checkpoint, rows)
-
-    def interpolate(
-        self, config: RunConfig, previous: Checkpoint, learnt: Checkpoint, share: float, out: Checkpoint
-    ) -> None:
-        """Write the checkpoint `out` with this share of `learnt` and the rest of `previous`."""
-        from agentevol.learn.interpolation import write_between
-        from agentevol.learn.models import precision
-
-        if not out.path.is_dir():  # asked again after a loss
-            dtype = precision(config.learn.save_dtype)
-            write_between(previous.path, learnt.path, share, out.path, dtype)
-
-    def progress(self) -> tuple[int, int, float]:
-        """Step, number of steps, loss."""
-        return self._progress
-
-    def _note(self, step: int, steps: int, loss: float) -> None:
-        self._progress = (step, steps, loss)
-
-
-@dataclass
-class Played:
-    """What became of a batch of requests, besides the trajectories."""
-
-    replayed: int = 0
-    """Episodes that infrastructure broke and that were played again."""
-    lost_workers: int = 0
-
-
-@dataclass
-class _Worker:
-    actor: Any
-    running: dict[Any, tuple[EpisodeRequest, int]] = field(
-        default_factory=dict[Any, tuple[EpisodeRequest, int]]
-    )
-    """Reply -> request and how often it was played before."""
-
-
 class Cluster:
     """The processes of a run. A context manager: leaving it ends them."""
 
     def __init__(self, config: RunConfig) -> None:
         self._config = config
-        self._workers: list[_Worker] = []
+        self._workers: list[Replica] = []
         self._learners: list[Any] = []
         """By rank; none once they have failed."""
         self._replaced = 0
@@ -244,10 +76,10 @@ class Cluster:
     def start_rollouts(self, checkpoint: Checkpoint, url: str) -> None:
         """Start the rollout workers with these weights, against the environment server at `url`."""
         self._checkpoint, self._url = checkpoint, url
-        self._workers = [_Worker(self._new_worker()) for _ in range(self._config.engine.workers)]
+        self._workers = [Replica(self._new_worker()) for _ in range(self._config.engine.workers)]
         self._learners = self._new_learners()
         try:
-            self._get([worker.actor.ready.remote() for worker in self._workers])
+            self._get([worker.process.ready.remote() for worker in self._workers])
         except _LOST as cause:
             raise _start_failure(cause) from cause
 
@@ -256,7 +88,7 @@ class Cluster:
         self._checkpoint = checkpoint
         for worker in self._workers:
             try:
-                self._get([worker.actor.update.remote(checkpoint)])
+                self._get([worker.process.update.remote(checkpoint)])
             except _LOST:
                 self._replace(worker)
 
@@ -268,15 +100,14 @@ class Cluster:
         An episode that infrastructure broke is played again up to `explore.retries` times; then its failure
         is what is yielded. `played` is updated on the way.
         """
-        waiting = deque((request, 0) for request in requests)
-        while waiting or any(worker.running for worker in self._workers):
-            self._hand_out(waiting, sampling)
-            for trajectory, request, tries in self._harvest(played):
-                if trajectory.ending.kind == "failed" and tries < self._config.explore.retries:
-                    played.replayed += 1
-                    waiting.append((request, tries + 1))
-                else:
-                    yield trajectory
+        dispatch = Dispatch(requests, self._config.engine.slots, self._config.explore.retries, played)
+
+        def ask(worker: Replica, request: EpisodeRequest) -> Any:
+            return worker.process.play.remote(request, sampling)
+
+        while dispatch.waiting or any(worker.running for worker in self._workers):
+            dispatch.hand_out(self._workers, ask)
+            yield from self._harvest(dispatch, played)
 
     def learn(
         self,
@@ -378,43 +209,29 @@ class Cluster:
                 self._end_learners()
                 self._count_replacement("learner")
 
-    def _hand_out(self, waiting: deque[tuple[EpisodeRequest, int]], sampling: Sampling) -> None:
-        """Fill every worker up to its slots, the emptiest first."""
-        slots = self._config.engine.slots
-        while waiting:
-            worker = min(self._workers, key=lambda candidate: len(candidate.running))
-            if len(worker.running) >= slots:
-                return
-            request, tries = waiting.popleft()
-            worker.running[worker.actor.play.remote(request, sampling)] = (request, tries)
-
-    def _harvest(self, played: Played) -> list[tuple[Trajectory, EpisodeRequest, int]]:
-        """Episodes that have ended; those of a lost worker end as failed, and the worker is replaced."""
+    def _harvest(self, dispatch: Dispatch, played: Played) -> list[Trajectory]:
+        """Episodes that have ended; a lost worker is replaced."""
         replies = {reply: worker for worker in self._workers for reply in worker.running}
         done, _ = ray.wait(list(replies), num_returns=1, timeout=POLL_S)
         if done:  # whatever else is ready comes along
             done, _ = ray.wait(list(replies), num_returns=len(replies), timeout=0)
-        ended: list[tuple[Trajectory, EpisodeRequest, int]] = []
+        ended: list[Trajectory | None] = []
         for reply in done:
             worker = replies[reply]
             if reply not in worker.running:
                 continue  # its worker was lost just now
             try:
                 trajectory = self._get([reply])[0]
-                ended.append((trajectory, *worker.running.pop(reply)))
+                ended.append(dispatch.ended(trajectory, worker.running.pop(reply)))
             except _LOST as cause:
                 played.lost_workers += 1
-                ended += [
-                    (failed(request, "", "rollout-worker-lost", str(cause)), request, tries)
-                    for request, tries in worker.running.values()
-                ]
+                ended += dispatch.lost(worker, "rollout-worker-lost", str(cause))
                 self._replace(worker)
-        return ended
+        return [trajectory for trajectory in ended if trajectory is not None]
 
-    def _replace(self, worker: _Worker) -> None:
+    def _replace(self, worker: Replica) -> None:
         self._count_replacement("rollout worker")
-        worker.running.clear()
-        worker.actor = self._new_worker()
+        worker.process = self._new_worker()
 
     def _count_replacement(self, what: str) -> None:
         self._replaced += 1
@@ -445,7 +262,9 @@ class Cluster:
             max_concurrency=2,
             runtime_env=_threads(threads),
         )
-        return [worker.remote(rank, config.shards) for rank in range(config.shards)]
+        return [
+            worker.remote(rank, config.shards, ray.util.get_node_ip_address) for rank in range(config.shards)
+        ]
 
     def _get(self, replies: Sequence[Any]) -> list[Any]:
         """Results of calls; our own errors come out as they were raised, anything else as a stop with its
@@ -508,10 +327,3 @@ def _gpus_of_rollouts(config: RunConfig) -> int:
 
 def _threads(count: int) -> dict[str, Any]:
     return {"env_vars": {"OMP_NUM_THREADS": str(count), "MKL_NUM_THREADS": str(count)}}
-
-
-def _quiet() -> None:
-    """Keep libraries' progress bars out of the workers' logs."""
-    import transformers
-
-    transformers.utils.logging.disable_progress_bar()

@@ -8,7 +8,7 @@ from typing import Literal
 
 import polars as pl
 
-from agentevol.cluster import Cluster, Played
+from agentevol.cluster import Cluster
 from agentevol.errors import RunStopped
 from agentevol.loop.evaluate import endings
 from agentevol.loop.explore import EpisodeRequest
@@ -16,6 +16,7 @@ from agentevol.progress import Progress
 from agentevol.protocols import Checkpoint, Sampling
 from agentevol.run_folder import RunFolder
 from agentevol.tasks import Choice, EnvTask, list_tasks
+from agentevol.workers.dispatch import Played
 from agentgym_store.records import Trajectory
 from agentgym_store.store import Where
 

@@ -1,0 +1,116 @@
+"""A process that learns."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from agentevol.config.run import RunConfig
+from agentevol.learn.algorithms.contract import Floats
+from agentevol.protocols import Anchor, Checkpoint, LearnReport, TrainingSequence
+from agentevol.workers.quiet import quiet
+
+
+class LearnerWorker:
+    """A process that learns, one of `size` that do it together. `progress` may be asked during `learn`.
+
+    `host` tells at which address the others reach this process.
+    """
+
+    def __init__(self, rank: int, size: int, host: Callable[[], str]) -> None:
+        from agentevol.learn.distributed import ALONE
+
+        quiet()
+        self._rank, self._size, self._host = rank, size, host
+        self._ranks, self._store = ALONE, None
+        self._progress: tuple[int, int, float] = (0, 0, 0.0)
+
+    def meeting_point(self) -> tuple[str, int]:
+        """Address and port at which rank 0, which is asked, waits for the others."""
+        from agentevol.learn.distributed import meeting_point
+
+        host = self._host()
+        self._store = self._store or meeting_point(host, self._size)
+        return host, self._store.port
+
+    def learn(
+        self,
+        meeting: tuple[str, int] | None,
+        config: RunConfig,
+        start: Checkpoint,
+        rows: Sequence[TrainingSequence],
+        out: Path,
+        *,
+        seed: int,
+        version: int,
+        table_version: int,
+        reference: Checkpoint | None,
+        multipliers: Mapping[str, float],
+        anchor: Anchor | None,
+        objectives: Sequence[str],
+    ) -> LearnReport:
+        """Train from `start` and write the checkpoint `out`; several ranks find each other at `meeting`."""
+        from agentevol.learn.distributed import join, meet
+        from agentevol.learn.learner import GradientLearner
+
+        if meeting is not None and self._ranks.size == 1:
+            self._ranks = join(self._store or meet(*meeting, self._size), self._rank, self._size)
+        self._progress = (0, 0, 0.0)
+        temperature = config.learn.rollout_temperature or config.explore.temperature
+        learner = GradientLearner(
+            config.learn.model_copy(update={"rollout_temperature": temperature}), self._note, self._ranks
+        )
+        return learner.learn(
+            start,
+            rows,
+            out,
+            seed,
+            reference=reference,
+            multipliers=multipliers,
+            anchor=anchor,
+            version=version,
+            table_version=table_version,
+            objectives=objectives,
+        )
+
+    def values(
+        self, config: RunConfig, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]
+    ) -> list[dict[str, dict[int, float]]]:
+        """What each head of a process reward model says after every turn."""
+        from agentevol.learn.learner import GradientLearner
+
+        return GradientLearner(config.process_learn).values(
+            checkpoint, rows, list(config.process.model_heads)
+        )
+
+    def scores(
+        self, config: RunConfig, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]
+    ) -> dict[str, Floats]:
+        """What the heads of a reward model say of every episode."""
+        from agentevol.learn.learner import GradientLearner
+
+        return GradientLearner(config.learn).scores(checkpoint, rows)
+
+    def perplexity(
+        self, config: RunConfig, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]
+    ) -> float:
+        """Of what the rows say, under the policy."""
+        from agentevol.learn.learner import GradientLearner
+
+        return GradientLearner(config.learn).perplexity(checkpoint, rows)
+
+    def interpolate(
+        self, config: RunConfig, previous: Checkpoint, learnt: Checkpoint, share: float, out: Checkpoint
+    ) -> None:
+        """Write the checkpoint `out` with this share of `learnt` and the rest of `previous`."""
+        from agentevol.learn.interpolation import write_between
+        from agentevol.learn.models import precision
+
+        if not out.path.is_dir():  # asked again after a loss
+            dtype = precision(config.learn.save_dtype)
+            write_between(previous.path, learnt.path, share, out.path, dtype)
+
+    def progress(self) -> tuple[int, int, float]:
+        """Step, number of steps, loss."""
+        return self._progress
+
+    def _note(self, step: int, steps: int, loss: float) -> None:
+        self._progress = (step, steps, loss)
