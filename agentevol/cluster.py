@@ -14,7 +14,9 @@ import logging
 import os
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
+from threading import Event, RLock
 from typing import Any
 
 import ray
@@ -24,7 +26,7 @@ from agentevol.config.run import RunConfig
 from agentevol.errors import AgentEvolError, ConfigError, RunStopped
 from agentevol.learn.algorithms.contract import Floats
 from agentevol.learn.config import LearnConfig
-from agentevol.loop.explore import EpisodeRequest
+from agentevol.loop.explore import EpisodeRequest, failed
 from agentevol.protocols import Anchor, Checkpoint, LearnReport, Sampling, TrainingSequence
 from agentevol.workers.dispatch import Dispatch, Played, Replica
 from agentevol.workers.learner import LearnerWorker
@@ -50,6 +52,9 @@ class Cluster:
         self._replaced = 0
         self._checkpoint: Checkpoint | None = None
         self._url = ""
+        self._batches: list[tuple[int, Dispatch]] = []
+        """By priority."""
+        self._lock = RLock()  # of the workers and batches: several threads may play
 
     def __enter__(self) -> "Cluster":
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anyone
@@ -84,30 +89,53 @@ class Cluster:
             raise _start_failure(cause) from cause
 
     def update(self, checkpoint: Checkpoint) -> None:
-        """Give all rollout workers other weights."""
-        self._checkpoint = checkpoint
-        for worker in self._workers:
-            try:
-                self._get([worker.process.update.remote(checkpoint)])
-            except _LOST:
-                self._replace(worker)
+        """Give all rollout workers other weights; `rollout.in_flight` says what becomes of episodes under way
+        there.
+        """
+        with self._lock:
+            self._checkpoint = checkpoint
+            replies = [(worker, worker.process.update.remote(checkpoint)) for worker in self._workers]
+            for worker, reply in replies:
+                try:
+                    self._get([reply])
+                except _LOST:
+                    self._replace(worker)
 
     def play(
-        self, requests: Iterable[EpisodeRequest], sampling: Sampling, played: Played
+        self,
+        requests: Iterable[EpisodeRequest],
+        sampling: Sampling,
+        played: Played,
+        given_up: Event | None = None,
+        priority: int = 0,
     ) -> Generator[Trajectory]:
         """Play all requests, spread over the workers, and yield each episode once when it has ended.
 
         An episode that infrastructure broke is played again up to `explore.retries` times; then its failure
-        is what is yielded. `played` is updated on the way.
+        is what is yielded. `played` is updated on the way. Once `given_up` is set, no further one is yielded.
+        Of batches that several threads have played, the lowest `priority` comes first.
         """
-        dispatch = Dispatch(requests, self._config.engine.slots, self._config.explore.retries, played)
 
-        def ask(worker: Replica, request: EpisodeRequest) -> Any:
-            return worker.process.play.remote(request, sampling)
+        def ask(process: Any, request: EpisodeRequest) -> Any:
+            return process.play.remote(request, sampling)
 
-        while dispatch.waiting or any(worker.running for worker in self._workers):
-            dispatch.hand_out(self._workers, ask)
-            yield from self._harvest(dispatch, played)
+        dispatch = Dispatch(requests, ask, self._config.explore.retries, played)
+        batch = (priority, dispatch)
+        with self._lock:
+            self._batches = sorted([*self._batches, batch], key=itemgetter(0))
+        try:
+            while dispatch.unfinished and not (given_up and given_up.is_set()):
+                self._hand_out()
+                yield from self._harvest(dispatch, played)
+        finally:
+            with self._lock:
+                self._batches.remove(batch)
+
+    def _hand_out(self) -> None:
+        """Fill the workers with episodes of all batches, whichever thread comes first."""
+        with self._lock:
+            for _, dispatch in self._batches:
+                dispatch.hand_out(self._workers, self._config.engine.slots)
 
     def learn(
         self,
@@ -211,27 +239,33 @@ class Cluster:
 
     def _harvest(self, dispatch: Dispatch, played: Played) -> list[Trajectory]:
         """Episodes that have ended; a lost worker is replaced."""
-        replies = {reply: worker for worker in self._workers for reply in worker.running}
-        done, _ = ray.wait(list(replies), num_returns=1, timeout=POLL_S)
+        with self._lock:
+            replies = list(dispatch.running)
+        if not replies:  # others have all slots
+            time.sleep(POLL_S)
+            return []
+        done, _ = ray.wait(replies, num_returns=1, timeout=POLL_S)
         if done:  # whatever else is ready comes along
-            done, _ = ray.wait(list(replies), num_returns=len(replies), timeout=0)
-        ended: list[Trajectory | None] = []
-        for reply in done:
-            worker = replies[reply]
-            if reply not in worker.running:
-                continue  # its worker was lost just now
-            try:
-                trajectory = self._get([reply])[0]
-                ended.append(dispatch.ended(trajectory, worker.running.pop(reply)))
-            except _LOST as cause:
-                played.lost_workers += 1
-                ended += dispatch.lost(worker, "rollout-worker-lost", str(cause))
-                self._replace(worker)
+            done, _ = ray.wait(replies, num_returns=len(replies), timeout=0)
+        with self._lock:
+            ended = [self._ended(dispatch, played, reply) for reply in done]
         return [trajectory for trajectory in ended if trajectory is not None]
+
+    def _ended(self, dispatch: Dispatch, played: Played, reply: Any) -> Trajectory | None:
+        """What the reply says of its episode; None where that is played again."""
+        attempt, worker, process = dispatch.answered(reply)
+        try:
+            return dispatch.ended(self._get([reply])[0], attempt)
+        except _LOST as cause:
+            if worker.process is process:  # the first to notice
+                played.lost_workers += 1
+                self._replace(worker)
+            lost = failed(attempt.request, "", "rollout-worker-lost", str(cause))
+            return dispatch.ended(lost, attempt)
 
     def _replace(self, worker: Replica) -> None:
         self._count_replacement("rollout worker")
-        worker.process = self._new_worker()
+        worker.process, worker.running = self._new_worker(), 0
 
     def _count_replacement(self, what: str) -> None:
         self._replaced += 1
@@ -250,7 +284,13 @@ class Cluster:
                 max_concurrency=self._config.engine.slots + 8,
                 runtime_env=_threads(threads),
             )
-            .remote(self._config.engine, self._config.environment, self._url, self._checkpoint)
+            .remote(
+                self._config.engine,
+                self._config.environment,
+                self._url,
+                self._checkpoint,
+                self._config.rollout.in_flight,
+            )
         )
 
     def _new_learners(self) -> list[Any]:

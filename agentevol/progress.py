@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bars
 from rich.table import Table
 
+from agentevol.loop.evaluate import sampled_tokens
 from agentevol.report.intervals import wilson
 from agentevol.report.rates import interval_text, rate_text
 from agentevol.report.summary import EvaluationSummary, IterationSummary
@@ -38,15 +39,16 @@ class Progress:
         self, purpose: str, split: str, iteration: int, total: int, done: int
     ) -> Iterator[Callable[[Sequence[Trajectory]], None]]:
         """A bar of episodes; call the result with every batch that is safely in the table."""
-        won = broken = 0
+        won = broken = tokens = 0
         finished, began = done, time.perf_counter()
         title = f"iteration {iteration}  {purpose} {split}"
         with self._bars() as bars:
             bar = bars.add_task(title, total=total, completed=done, note="")
 
             def advance(batch: Sequence[Trajectory]) -> None:
-                nonlocal won, broken, finished
+                nonlocal won, broken, finished, tokens
                 finished += len(batch)
+                tokens += sum(sampled_tokens(t) for t in batch)
                 won += sum(t.succeeded() for t in batch)
                 broken += sum(t.ending.kind == "failed" for t in batch)
                 rate = (finished - done) / (time.perf_counter() - began)
@@ -58,7 +60,9 @@ class Progress:
             yield advance
         if not self.console.is_terminal:
             seconds = time.perf_counter() - began
-            self.say(f"{title}: {finished} of {total} episodes, {won} won, {broken} failed, {seconds:.1f} s")
+            pace = f"{(finished - done) / seconds:.1f} episodes/s, {tokens / seconds:,.0f} sampled tokens/s"
+            outcome = f"{finished} of {total} episodes, {won} won, {broken} failed"
+            self.say(f"{title}: {outcome}, {seconds:.1f} s, {pace}")
 
     @contextmanager
     def learning(

@@ -256,7 +256,7 @@ def _preset(values: Mapping[str, Any], kind: type[Section]) -> dict[str, Any]:
     mode = rollout.get("mode") if isinstance(rollout, dict) else None
     stale = mode in ("one_step_off", "asynchronous") and learn.get("old_logprobs") != "rollout"
     if stale and "importance" in objective(name).options:
-        preset = _merged(preset, STALE)
+        preset = _merged(dict(preset), dict(STALE))
     return {section: dict(given) for section, given in preset.items() if section in kind.model_fields}
 
 

@@ -130,7 +130,9 @@ class Episodes:
         with self._progress.playing(
             purpose, split, iteration, len(requests), len(requests) - len(missing)
         ) as bar:
-            for batch in self._batches(self._cluster.play(missing, sampling, played, self._given_up)):
+            first = iteration if purpose == "explore" else 0  # evaluations before rounds, these in order
+            playing = self._cluster.play(missing, sampling, played, self._given_up, first)
+            for batch in self._batches(playing):
                 commit = {"iteration": str(iteration), "purpose": purpose, "first": batch[0].id}
                 with self._writing:
                     self._folder.store.append(batch, commit={"run": self._config.name, **commit})

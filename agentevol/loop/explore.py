@@ -27,6 +27,8 @@ from agentgym_store.records import Ending, Failed, Sample, Terminated, Trajector
 REPLAY_MISMATCH = "replay-mismatch"
 """How an episode fails whose world answers otherwise than before."""
 
+ABORTED = "weights-updated"
+"""How an episode fails that was given up when the weights changed: it is played again."""
 ACT_TIMEOUT_S = 300.0
 """A policy that says nothing for so long has failed."""
 

@@ -78,3 +78,9 @@ def version_lag(rows: Iterable[TrainingSequence], sampled_by: Versions, newest: 
     if not lags:
         return {}
     return {"policy_version_lag_mean": sum(lags) / len(lags), "policy_version_lag_max": float(max(lags))}
+
+
+def staleness(lag: Mapping[str, float]) -> str:
+    """What `version_lag` found, in words."""
+    mean, most = lag["policy_version_lag_mean"], lag["policy_version_lag_max"]
+    return f"learnt turns are {mean:.2f} updates old on average, {most:.0f} at most"

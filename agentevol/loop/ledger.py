@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from agentevol.loop.learnt import versions
 from agentevol.loop.manifests import Manifest, Stage, of_episodes, of_rows, of_scores, of_weights
 from agentevol.protocols import Checkpoint, TrainingSequence
 from agentevol.run_folder import RunFolder
@@ -19,10 +20,18 @@ class Ledger:
         self._weights: dict[tuple[tuple[int, int, int], ...], str] = {}
 
     def explored(self, iteration: int, policy: Checkpoint, episodes: Sequence[Trajectory]) -> None:
-        """The samples of an iteration, and what they earned in the world."""
-        inputs, played = {"policy": self._hash(policy)}, of_episodes(episodes)
-        self._note(iteration, "explore", inputs, played, self._seed, policy.version)
-        self._note(iteration, "score", {"explore": played}, of_scores(episodes), self._seed, policy.version)
+        """The samples of an iteration, and what they earned in the world. Where others than `policy` sampled
+        some of it, all are noted, and the newest of them is the one whose version is told.
+        """
+        found = {version for turns in versions(episodes).values() for version in turns if version is not None}
+        inputs, newest = {"policy": self._hash(policy)}, policy.version
+        if found - {policy.version}:
+            known = {version: self._hash(self._folder.checkpoint(version)) for version in sorted(found)}
+            inputs = {f"policy {version}": weights for version, weights in known.items()}
+            newest = max(found)
+        played = of_episodes(episodes)
+        self._note(iteration, "explore", inputs, played, self._seed, newest)
+        self._note(iteration, "score", {"explore": played}, of_scores(episodes), self._seed, newest)
 
     def filtered(self, iteration: int, rows: Sequence[TrainingSequence]) -> None:
         """What the selection made of them, with weights."""

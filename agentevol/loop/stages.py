@@ -20,7 +20,7 @@ from agentevol.loop.drafts import Drafts
 from agentevol.loop.episodes import Episodes
 from agentevol.loop.evaluate import compared, summarise
 from agentevol.loop.exploring import Exploring
-from agentevol.loop.learnt import learnt_figures, version_lag, versions
+from agentevol.loop.learnt import learnt_figures, staleness, version_lag, versions
 from agentevol.loop.ledger import Ledger
 from agentevol.loop.remarks import remarks
 from agentevol.loop.retention import play_protected, verdict_on
@@ -66,6 +66,8 @@ class Stages:
         if self._folder.summary(iteration) is not None:
             return self._episodes.of("explore", iteration)
         if iteration not in self._ahead:
+            if self.config.rollout.mode == "one_step_off" and iteration > 1:  # of a run that goes on
+                policy = self._folder.checkpoint(iteration - 2)
             return self._exploring.round(iteration, policy)
         with self._drafts.timed(iteration, "wait"):
             return self._ahead.episodes(iteration)
@@ -94,7 +96,10 @@ class Stages:
         added, sampled_by, environments = self._sources.beside(iteration, rows)
         self._ledger.merged(iteration, rows, added)
         rows += added
-        figures |= version_lag(rows, versions(explored) | sampled_by, iteration - 1)
+        lag = version_lag(rows, versions(explored) | sampled_by, iteration - 1)
+        if lag and self.config.rollout.mode != "synchronous":
+            self._progress.say(f"iteration {iteration}: {staleness(lag)}")
+        figures |= lag
         data = learnt_figures(
             rows,
             new={t.id for t in explored},

@@ -2,11 +2,11 @@
 
 import asyncio
 import os
-from typing import Any
 
 from agentevol.config.sections import EngineConfig, EnvironmentConfig
-from agentevol.loop.explore import EpisodeRequest, play
+from agentevol.loop.explore import ABORTED, EpisodeRequest, failed, play
 from agentevol.protocols import Checkpoint, Sampling
+from agentevol.workers.in_flight import InFlight, InFlightRule, LatestPolicy
 from agentevol.workers.quiet import quiet
 from agentgym_store.records import Trajectory
 
@@ -15,7 +15,12 @@ class RolloutWorker:
     """A process with an engine: plays one episode for every call that is under way."""
 
     def __init__(
-        self, engine: EngineConfig, environment: EnvironmentConfig, url: str, checkpoint: Checkpoint
+        self,
+        engine: EngineConfig,
+        environment: EnvironmentConfig,
+        url: str,
+        checkpoint: Checkpoint,
+        in_flight: InFlightRule = "continue",
     ) -> None:
         from agentevol.engines.choice import start_engine
         from agentevol.rewards.forks import Forks
@@ -27,24 +32,22 @@ class RolloutWorker:
         self._client = EnvClient(url)
         self._forks = Forks(self._client, environment.name, engine.workers * engine.slots)
         self._format = FORMATS[environment.format]
-        self._policies: dict[Sampling, Any] = {}
+        self._in_flight = InFlight(in_flight)
 
     async def play(self, request: EpisodeRequest, sampling: Sampling) -> Trajectory:
-        """One episode under the current weights."""
-        policy = self._policies.get(sampling)
-        if policy is None:
-            policy = self._policies[sampling] = self._engine.serve(sampling)
-        episode = await play(self._client, policy, request, self._format, self._forks)
+        """One episode. Where it was given up for new weights, it has failed as `ABORTED`."""
+        policy = LatestPolicy(self._engine, sampling)
+        episode = await self._in_flight.play(play(self._client, policy, request, self._format, self._forks))
         self._leave_if_lost()
-        return episode
+        return episode or failed(request, policy.name, ABORTED, "given up for new weights")
 
     async def update(self, checkpoint: Checkpoint) -> None:
-        """Swap the weights; no episode is under way then."""
-        self._policies.clear()
-        try:
-            await asyncio.to_thread(self._engine.update, checkpoint)
-        finally:
-            self._leave_if_lost()
+        """Swap the weights, once episodes under way have been dealt with."""
+        async with self._in_flight.new_weights():
+            try:
+                await asyncio.to_thread(self._engine.update, checkpoint)
+            finally:
+                self._leave_if_lost()
 
     def _leave_if_lost(self) -> None:
         """End without an engine: the worker that comes instead plays the episodes under way again."""

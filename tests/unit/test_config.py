@@ -123,3 +123,34 @@ def test_the_name_of_a_reward_models_algorithm_sets_up_a_run_that_learns_from_on
 def test_a_reward_model_that_cannot_learn_so_is_refused(overrides: list[str], message: str):
     with pytest.raises(ConfigError, match=message):
         load(None, ["algorithm=grpo", *overrides])
+
+
+@pytest.mark.parametrize(
+    ("overrides", "complaint"),
+    [
+        (["rollout.max_staleness=3"], "rollout.max_staleness has no effect without rollout.mode = 'async"),
+        (["rollout.mode=one_step_off", "rollout.in_flight=abort"], "rollout.in_flight has no effect"),
+        (["rollout.mode=one_step_off", "iterations=1"], "no effect in one iteration"),
+        (
+            ["rollout.mode=one_step_off", "horizon.rounds=[3, 4]", "horizon.success=0.5"],
+            "horizon.success waits for evaluations",
+        ),
+        (["rollout.mode=asynchronous", "protect.own.points=1"], "take 'one_step_off'"),
+    ],
+)
+def test_rounds_explored_ahead_ask_for_what_they_can_have(overrides: list[str], complaint: str):
+    with pytest.raises(ConfigError, match=re.escape(complaint)):
+        load(None, overrides)
+
+
+def test_stale_tokens_are_weighted_by_importance_unless_told_otherwise():
+    def options(*overrides: str) -> dict[str, object]:
+        return dict(load(None, ["algorithm=grpo", *overrides]).learn.options)
+
+    assert options() == {}
+    assert options("rollout.mode=one_step_off") == {"importance": "token"}
+    assert options("rollout.mode=asynchronous", "learn.options.importance=none") == {"importance": "none"}
+    # log-probabilities of the engine's own are compared with nothing
+    assert options("rollout.mode=asynchronous", "learn.old_logprobs=rollout") == {}
+    # imitation has no ratio to correct
+    assert load(None, ["rollout.mode=asynchronous"]).learn.options == {}

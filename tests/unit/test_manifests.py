@@ -53,7 +53,7 @@ class Processes:
         self.version = checkpoint.version
 
     def play(
-        self, requests: Sequence[EpisodeRequest], sampling: Sampling, found: object
+        self, requests: Sequence[EpisodeRequest], sampling: Sampling, *_: object
     ) -> Iterator[Trajectory]:
         for request in requests:
             if not self.left:
@@ -103,17 +103,18 @@ def begun(place: Path, *overrides: str) -> RunFolder:
 
 def go_on(folder: RunFolder, processes: Any) -> None:
     """The loop, without its report."""
-    run = Stages(folder, processes, "", folder.checkpoint(0), Progress(Console(quiet=True)))
-    run.evaluate(0, folder.checkpoint(0))
-    for number in (1, 2):
-        latest = folder.checkpoint(number - 1)
-        explored = run.explore(number, latest)
-        rows = run.shape(number, latest, explored, run.select(number, explored))
-        run.evaluate(number, run.accept(number, run.learn(number, latest, rows)))
+    with Stages(folder, processes, "", folder.checkpoint(0), Progress(Console(quiet=True))) as run:
+        run.evaluate(0, folder.checkpoint(0))
+        for number in range(1, folder.config.iterations + 1):
+            latest = folder.checkpoint(number - 1)
+            explored = run.explore(number, latest)
+            rows = run.shape(number, latest, explored, run.select(number, explored))
+            run.explore_ahead(number, latest)
+            run.evaluate(number, run.accept(number, run.learn(number, latest, rows)))
 
 
 def manifests(folder: RunFolder) -> list[bytes]:
-    return [(folder.path / "manifests" / f"000{number}.json").read_bytes() for number in range(3)]
+    return [file.read_bytes() for file in sorted((folder.path / "manifests").glob("*.json"))]
 
 
 def figures(folder: RunFolder) -> list[object]:
@@ -154,13 +155,14 @@ def test_equal_seeds_make_equal_manifests_and_others_do_not(tmp_path: Path):
     assert one.manifests(1)["explore"].output != other.manifests(1)["explore"].output
 
 
+ONE_STEP_OFF = ["rollout.mode=one_step_off", "iterations=3"]
 RESAMPLED = ["algorithm=grpo", "explore.tasks=3", "explore.samples=2", "explore.resample=3"]
 
 
 @pytest.mark.parametrize(
     ("overrides", "lives"),
-    [([], 11), (["select.merge=replay"], 11), (RESAMPLED, 4)],
-    ids=["cumulative", "replay", "resample"],
+    [([], 11), (["select.merge=replay"], 11), (RESAMPLED, 4), (ONE_STEP_OFF, 11)],
+    ids=["cumulative", "replay", "resample", "one_step_off"],
 )
 def test_a_run_killed_at_any_episode_has_the_manifests_and_figures_of_an_undisturbed_one(
     tmp_path: Path, overrides: list[str], lives: int
@@ -183,6 +185,43 @@ def test_a_run_killed_at_any_episode_has_the_manifests_and_figures_of_an_undistu
     assert figures(rough) == figures(calm)
     if overrides is RESAMPLED:
         assert calm.run_summary().iterations[1].selection["gen_batches_used"] > 1
+
+
+def test_one_step_off_explores_with_the_weights_before_the_last(tmp_path: Path):
+    folder = begun(tmp_path, *ONE_STEP_OFF)
+    go_on(folder, Processes())
+    sampled_by = {
+        number: {
+            turn.sample.policy_version
+            for t in folder.store.trajectories(Where(purpose="explore", iteration=number))
+            for turn in t.turns
+            if turn.sample
+        }
+        for number in (1, 2, 3)
+    }
+    assert sampled_by == {1: {0}, 2: {0}, 3: {1}}
+    lags = [one.selection["policy_version_lag_max"] for one in folder.run_summary().iterations[1:]]
+    assert lags[0] == 0.0
+    assert folder.manifests(3)["explore"].policy_version == 1
+    evaluated = {
+        (t.iteration, t.turns[0].sample.policy_version)
+        for t in folder.store.trajectories(Where(purpose="evaluate"))
+        if t.turns[0].sample
+    }
+    assert evaluated == {(number, number) for number in range(4)}
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3])
+def test_an_asynchronous_run_never_learns_what_is_staler_than_its_bound(tmp_path: Path, bound: int):
+    folder = begun(
+        tmp_path, "rollout.mode=asynchronous", f"rollout.max_staleness={bound}", "iterations=5",
+        "algorithm=grpo", "explore.samples=2",
+    )  # fmt: skip
+    go_on(folder, Processes())
+    for one in folder.run_summary().iterations[1:]:
+        assert one.selection["policy_version_lag_max"] <= bound
+        assert sum(one.explored.values()) == one.requested == 12
+    assert max(one.selection["policy_version_lag_max"] for one in folder.run_summary().iterations[1:]) > 0
 
 
 def test_the_horizon_is_noted_and_evaluations_have_none(tmp_path: Path):

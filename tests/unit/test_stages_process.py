@@ -65,7 +65,7 @@ class Playing:
         pass
 
     def play(
-        self, requests: Sequence[EpisodeRequest], sampling: Sampling, played: object
+        self, requests: Sequence[EpisodeRequest], sampling: Sampling, *_: object
     ) -> Iterator[Trajectory]:
         for request in requests:
             self.played.append(request.id)

@@ -1,0 +1,83 @@
+"""Episodes under way in a worker, and what new weights mean to them (`rollout.in_flight`)."""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, Literal
+
+from agentevol.errors import WeightsReplaced
+from agentevol.protocols import Conversation, RolloutEngine, Sampling
+from agentgym_store.records import Sample, Trajectory
+
+InFlightRule = Literal["continue", "finish", "abort"]
+
+
+class LatestPolicy:
+    """Acts with the weights that its engine holds: an episode goes on under new ones from its next turn on,
+    and each turn's sample tells their version.
+    """
+
+    def __init__(self, engine: RolloutEngine, sampling: Sampling) -> None:
+        self._engine, self._sampling = engine, sampling
+        now = engine.serve(sampling)
+        self.name, self.version = now.name, now.version
+        """Of the weights that the engine held first."""
+
+    async def act(self, conversation: Conversation, seed: int) -> Sample:
+        """Sample the next turn. Raises what the engine's own policies do, but for `WeightsReplaced`."""
+        while True:
+            try:
+                return await self._engine.serve(self._sampling).act(conversation, seed)
+            except WeightsReplaced:  # while it waited for its turn
+                continue
+
+    def release(self, conversation_id: str) -> None:
+        """Forget what is cached for a conversation."""
+        self._engine.serve(self._sampling).release(conversation_id)
+
+
+class InFlight:
+    """The episodes of one worker. When weights change, `continue` leaves them alone, `finish` lets them end
+    first and `abort` gives them up; with these two no other begins until the new weights are there.
+    """
+
+    def __init__(self, rule: InFlightRule) -> None:
+        self._rule: InFlightRule = rule
+        self._episodes: set[asyncio.Task[Trajectory]] = set()
+        self._aborted: set[asyncio.Task[Trajectory]] = set()
+        self._open = asyncio.Event()
+        self._open.set()
+
+    async def play(self, episode: Coroutine[Any, Any, Trajectory]) -> Trajectory | None:
+        """What the episode came to; None where it was given up."""
+        await self._open.wait()
+        task = asyncio.create_task(episode)
+        self._episodes.add(task)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if task not in self._aborted:
+                raise
+            return None
+        finally:
+            self._episodes.discard(task)
+            self._aborted.discard(task)
+
+    @asynccontextmanager
+    async def new_weights(self) -> AsyncIterator[None]:
+        """Around the swap of the weights."""
+        if self._rule == "continue":
+            yield
+            return
+        self._open.clear()
+        try:
+            under_way = set(self._episodes)
+            if self._rule == "abort":
+                self._aborted |= under_way
+                for task in under_way:
+                    task.cancel()
+            if under_way:
+                await asyncio.wait(under_way)
+            yield
+        finally:
+            self._open.set()
