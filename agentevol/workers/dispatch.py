@@ -1,11 +1,14 @@
 """Which episode is played by which rollout worker, and which are played again."""
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from agentevol.loop.explore import EpisodeRequest, failed
+from agentevol.workers.faults import FaultLog
+from agentevol.workers.setbacks import Setbacks
 from agentgym_store.records import Trajectory
 
 
@@ -15,7 +18,6 @@ class Played:
 
     replayed: int = 0
     """Episodes that infrastructure broke and that were played again."""
-    lost_workers: int = 0
 
 
 class Attempt(NamedTuple):
@@ -28,20 +30,78 @@ class Attempt(NamedTuple):
 
 @dataclass
 class Replica:
-    """The place of one rollout worker: another process takes it when the one before is lost."""
+    """The place of one rollout worker: another process takes it when the one before is lost.
 
-    process: Any
+    Times are in seconds, of a monotonic clock.
+    """
+
+    number: int
+    process: Any = None
+    """None where no node has room for it."""
+    starting: Any = None
+    """The reply that tells that it has started; None once that came."""
+    began: float = 0.0
+    """When it was started."""
     running: dict[Any, Attempt] = field(default_factory=dict[Any, Attempt])
     """By the reply that is waited for."""
+    silent_since: float = 0.0
+    """When its last episode ended, or it was given one after it had none."""
+    answered: float = 0.0
+    """When its last episode ended."""
+    finished: int = 0
+    """Episodes, of all processes that were here."""
+    setbacks: Setbacks = field(default_factory=Setbacks)
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return f"rollout worker {self.number}"
+
+    @property
+    def ready(self) -> bool:
+        """Whether it may be given episodes."""
+        return self.process is not None and self.starting is None
+
+    @property
+    def awaited(self) -> set[Any]:
+        """All replies that are to come from it."""
+        return self.running.keys() | ({self.starting} if self.starting is not None else set())
+
+    def give(self, reply: Any, attempt: Attempt, now: float) -> None:
+        """It plays an episode more."""
+        if not self.running:
+            self.silent_since = now
+        self.running[reply] = attempt
+
+    def end(self, reply: Any, now: float) -> Attempt:
+        """One of its episodes has ended."""
+        self.silent_since = self.answered = now
+        self.finished += 1
+        self.setbacks.reached(self.finished, now)
+        return self.running.pop(reply)
+
+
+def stalled(replicas: Sequence[Replica], now: float, bound_s: float) -> list[Replica]:
+    """Those that have episodes and finished none for longer than the bound, while another finished some."""
+    return [
+        one
+        for one in replicas
+        if one.running
+        and now - one.silent_since > bound_s
+        and any(other.answered > one.silent_since for other in replicas if other is not one)
+    ]
 
 
 class Dispatch:
     """The requests of one batch, played up to `retries` times more where infrastructure breaks them.
 
-    A worker has at most `slots` episodes at a time. `played` is updated on the way.
+    A worker has at most `slots` episodes at a time. `played` and `faults` are updated on the way.
     """
 
-    def __init__(self, requests: Iterable[EpisodeRequest], slots: int, retries: int, played: Played) -> None:
+    def __init__(
+        self, requests: Iterable[EpisodeRequest], slots: int, retries: int, played: Played, faults: FaultLog
+    ) -> None:
+        self._faults = faults
         self._waiting = deque(Attempt(request) for request in requests)
         self._slots, self._retries, self._played = slots, retries, played
 
@@ -51,13 +111,16 @@ class Dispatch:
         return bool(self._waiting)
 
     def hand_out(self, replicas: Sequence[Replica], ask: Callable[[Replica, EpisodeRequest], Any]) -> None:
-        """Fill every worker up to its slots, the emptiest first; `ask` returns the reply to wait for."""
-        while self._waiting:
-            replica = min(replicas, key=lambda candidate: len(candidate.running))
+        """Fill every worker that is there up to its slots, the emptiest first; `ask` returns the reply to
+        wait for.
+        """
+        there = [replica for replica in replicas if replica.ready]
+        while self._waiting and there:
+            replica = min(there, key=lambda candidate: len(candidate.running))
             if len(replica.running) >= self._slots:
                 return
             attempt = self._waiting.popleft()
-            replica.running[ask(replica, attempt.request)] = attempt
+            replica.give(ask(replica, attempt.request), attempt, time.monotonic())
 
     def lost(self, replica: Replica, kind: str, detail: str) -> list[Trajectory]:
         """Every episode under way there has ended as failed; returns those that are not played again."""
@@ -71,5 +134,6 @@ class Dispatch:
         if trajectory.ending.kind != "failed" or attempt.tries >= self._retries:
             return trajectory
         self._played.replayed += 1
+        self._faults.note(replayed=1)
         self._waiting.append(Attempt(attempt.request, attempt.tries + 1))
         return None
