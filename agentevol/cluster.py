@@ -2,104 +2,116 @@
 imports ray.
 
     with Cluster(config) as cluster:
+        cluster.check_nodes(folder, url)
         cluster.start_rollouts(checkpoint, url)
         for trajectory in cluster.play(requests, sampling, played): ...
         report = cluster.learn(start, rows, out, ...)
 
-A worker that dies takes nothing with it but the episodes it was playing: they are played again by its
-replacement.
+What these processes do, and what is done when one dies, is in `agentevol.workers`.
 """
 
 import logging
 import os
-import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from operator import itemgetter
 from pathlib import Path
-from threading import Event, RLock
+from threading import Event
 from typing import Any
 
 import ray
-from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError, RayTaskError
+from ray.exceptions import (
+    GetTimeoutError,
+    NodeDiedError,
+    ObjectLostError,
+    OutOfMemoryError,
+    RayActorError,
+    RayError,
+    RayTaskError,
+)
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from agentevol.config.run import RunConfig
 from agentevol.errors import AgentEvolError, ConfigError, RunStopped
 from agentevol.learn.algorithms.contract import Floats
 from agentevol.learn.config import LearnConfig
-from agentevol.loop.explore import EpisodeRequest, failed
+from agentevol.loop.explore import EpisodeRequest
 from agentevol.protocols import Anchor, Checkpoint, LearnReport, Sampling, TrainingSequence
-from agentevol.workers.dispatch import Dispatch, Played, Replica
+from agentevol.workers.claims import gpus_of_learners, gpus_of_rollouts
+from agentevol.workers.dispatch import Played
+from agentevol.workers.faults import FaultLog
+from agentevol.workers.fleet import Fleet
 from agentevol.workers.learner import LearnerWorker
+from agentevol.workers.learners import Learners
+from agentevol.workers.members import Members
+from agentevol.workers.nodes import COMPARED, Facts, Node, alive, facts, folders_of
+from agentevol.workers.processes import ProcessLost
+from agentevol.workers.reasons import one_line
 from agentevol.workers.rollout import RolloutWorker
 from agentgym_store.records import Trajectory
 
-REPLACEMENTS = 20
-"""Workers that may die in one run before it stops: more is not bad luck."""
-POLL_S = 0.5
-LOSS_S = 10.0
-"""After a learner failed: how long Ray may take to tell that another one had died."""
-_LOST = (RayActorError, ActorDiedError, ActorUnavailableError)
+CHECK_TIMEOUT_S = 120.0
+"""A node that does not say what it has within this time cannot take part."""
+_LOST = (RayActorError, NodeDiedError, ObjectLostError, OutOfMemoryError)
 
 
 class Cluster:
     """The processes of a run. A context manager: leaving it ends them."""
 
-    def __init__(self, config: RunConfig) -> None:
-        self._config = config
-        self._workers: list[Replica] = []
-        self._learners: list[Any] = []
-        """By rank; none once they have failed."""
-        self._replaced = 0
-        self._checkpoint: Checkpoint | None = None
-        self._url = ""
-        self._batches: list[tuple[int, Dispatch]] = []
-        """By priority."""
-        self._lock = RLock()  # of the workers and batches: several threads may play
+    def __init__(self, config: RunConfig, faults: FaultLog | None = None) -> None:
+        self._config, self._faults = config, faults or FaultLog()
 
     def __enter__(self) -> "Cluster":
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anyone
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         # Ray gives its workers niceness 15: beside anything else that computes, they would hardly run.
         os.environ.setdefault("RAY_worker_niceness", "0")
-        settings = self._config.ray
+        address = self._config.ray.address
         try:
             ray.init(
-                address=settings.address,
-                num_cpus=None if settings.address else settings.cpus,
-                include_dashboard=False,
+                address=address,
+                num_cpus=self._config.ray.cpus,
+                include_dashboard=None if address else False,
                 log_to_driver=False,
                 logging_level=logging.ERROR,
                 configure_logging=True,
+                runtime_env={"py_modules": folders_of()} if address else None,
             )
-        except (ConnectionError, RuntimeError) as cause:
-            raise ConfigError(f"cannot reach Ray at {settings.address or 'this machine'}: {cause}") from cause
+        except (ConnectionError, RuntimeError, ValueError, RayError) as cause:
+            reason = one_line(str(cause))
+            raise ConfigError(f"cannot reach Ray at {address or 'this machine'}: {reason}") from cause
+        processes, config = _Processes(self._config), self._config
+        compared = (*COMPARED, *(("vllm",) if config.engine.name == "vllm" else ()))
+        self._members = Members(processes, self._faults, compared, named=address is not None)
+        self._rollouts = Fleet(config, processes, self._members, self._faults)
+        self._learners = Learners(config, processes, self._members, self._faults)
         return self
 
     def __exit__(self, *_: object) -> None:
         ray.shutdown()
 
+    @property
+    def host(self) -> str:
+        """An address of this machine at which all workers reach it."""
+        return ray.util.get_node_ip_address() if self._config.ray.address else "127.0.0.1"
+
+    def check_nodes(self, folder: Path, url: str) -> None:
+        """Raise `ConfigError` for the first node of a joined cluster that cannot take part: it has other
+        versions, does not see the run's `folder`, or cannot reach the environment server at `url`.
+        """
+        if self._config.ray.address is not None:
+            self._members.check(folder, url)
+
     def start_rollouts(self, checkpoint: Checkpoint, url: str) -> None:
         """Start the rollout workers with these weights, against the environment server at `url`."""
-        self._checkpoint, self._url = checkpoint, url
-        self._workers = [Replica(self._new_worker()) for _ in range(self._config.engine.workers)]
-        self._learners = self._new_learners()
-        try:
-            self._get([worker.process.ready.remote() for worker in self._workers])
-        except _LOST as cause:
-            raise _start_failure(cause) from cause
+        there = self._members.gpus
+        claimed = gpus_of_rollouts(self._config, there)
+        self._learners.start(gpus_of_learners(self._config, there))
+        self._rollouts.start(checkpoint, url, claimed)
 
     def update(self, checkpoint: Checkpoint) -> None:
         """Give all rollout workers other weights; `rollout.in_flight` says what becomes of episodes under way
         there.
         """
-        with self._lock:
-            self._checkpoint = checkpoint
-            replies = [(worker, worker.process.update.remote(checkpoint)) for worker in self._workers]
-            for worker, reply in replies:
-                try:
-                    self._get([reply])
-                except _LOST:
-                    self._replace(worker)
+        self._rollouts.update(checkpoint)
 
     def play(
         self,
@@ -113,29 +125,9 @@ class Cluster:
 
         An episode that infrastructure broke is played again up to `explore.retries` times; then its failure
         is what is yielded. `played` is updated on the way. Once `given_up` is set, no further one is yielded.
-        Of batches that several threads have played, the lowest `priority` comes first.
+        Of what several threads have played, the lowest `priority` comes first.
         """
-
-        def ask(process: Any, request: EpisodeRequest) -> Any:
-            return process.play.remote(request, sampling)
-
-        dispatch = Dispatch(requests, ask, self._config.explore.retries, played)
-        batch = (priority, dispatch)
-        with self._lock:
-            self._batches = sorted([*self._batches, batch], key=itemgetter(0))
-        try:
-            while dispatch.unfinished and not (given_up and given_up.is_set()):
-                self._hand_out()
-                yield from self._harvest(dispatch, played)
-        finally:
-            with self._lock:
-                self._batches.remove(batch)
-
-    def _hand_out(self) -> None:
-        """Fill the workers with episodes of all batches, whichever thread comes first."""
-        with self._lock:
-            for _, dispatch in self._batches:
-                dispatch.hand_out(self._workers, self._config.engine.slots)
+        yield from self._rollouts.play(requests, sampling, played, given_up or Event(), priority)
 
     def learn(
         self,
@@ -159,211 +151,130 @@ class Cluster:
         heads are about.
         """
         config = self._config if learn is None else self._config.model_copy(update={"learn": learn})
-        shared = ray.put(rows)
-        while True:
-            self._learners = self._learners or self._new_learners()
-            meeting = self._learners[0].meeting_point.remote() if len(self._learners) > 1 else None
-            replies = [
-                learner.learn.remote(
-                    meeting,
-                    config,
-                    start,
-                    shared,
-                    out,
-                    seed=seed,
-                    version=version,
-                    table_version=table_version,
-                    reference=reference,
-                    multipliers=multipliers or {},
-                    anchor=anchor,
-                    objectives=objectives,
-                )
-                for learner in self._learners
-            ]
-            try:
-                return self._await_learning(replies, progress)
-            except _LOST:
-                self._end_learners()
-                self._count_replacement("learner")
-
-    def _await_learning(
-        self, replies: Sequence[Any], progress: Callable[[int, int, float], None]
-    ) -> LearnReport:
-        """What rank 0 reports, once all are done."""
-        waiting = list(replies)
-        while waiting:
-            done, waiting = ray.wait(waiting, timeout=POLL_S)
-            progress(*self._get([self._learners[0].progress.remote()])[0])
-            try:
-                self._get(done)
-            except AgentEvolError:
-                if len(replies) > 1:
-                    _raise_a_loss(waiting)
-                    self._end_learners()  # some may still wait for the one that failed
-                raise
-        return self._get(replies[:1])[0]
-
-    def _end_learners(self) -> None:
-        for learner in self._learners:
-            ray.kill(learner)
-        self._learners = []
+        return self._learners.learn(
+            progress,
+            config,
+            start,
+            ray.put(rows),
+            out,
+            seed=seed,
+            version=version,
+            table_version=table_version,
+            reference=reference,
+            multipliers=multipliers or {},
+            anchor=anchor,
+            objectives=objectives,
+        )
 
     def values(
         self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]
     ) -> list[dict[str, dict[int, float]]]:
         """Of each head: episode -> turn -> what the process reward model in `checkpoint` says after it."""
-        return self._asked("values", checkpoint, rows)
+        return self._learners.ask("values", self._config, checkpoint, rows)
 
     def scores(self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> dict[str, Floats]:
         """Episode -> (H,) what the heads of the reward model in `checkpoint` say of it."""
-        return self._asked("scores", checkpoint, rows)
+        return self._learners.ask("scores", self._config, checkpoint, rows)
 
     def perplexity(self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> float:
         """Of what the rows say, under the policy in `checkpoint`."""
-        return self._asked("perplexity", checkpoint, rows)
+        return self._learners.ask("perplexity", self._config, checkpoint, rows)
 
     def interpolate(self, previous: Checkpoint, learnt: Checkpoint, share: float, out: Checkpoint) -> None:
         """Write `out` with this share of the weights of `learnt`, the others being those of `previous`."""
-        self._asked("interpolate", previous, learnt, share, out)
+        self._learners.ask("interpolate", self._config, previous, learnt, share, out)
 
-    def _asked(self, what: str, *given: Any) -> Any:
-        """What the first learner's process answers; where it dies, another is asked."""
-        while True:
-            self._learners = self._learners or self._new_learners()
-            try:
-                asked = getattr(self._learners[0], what)
-                return self._get([asked.remote(self._config, *given)])[0]
-            except _LOST:
-                self._end_learners()
-                self._count_replacement("learner")
 
-    def _harvest(self, dispatch: Dispatch, played: Played) -> list[Trajectory]:
-        """Episodes that have ended; a lost worker is replaced."""
-        with self._lock:
-            replies = list(dispatch.running)
-        if not replies:  # others have all slots
-            time.sleep(POLL_S)
-            return []
-        done, _ = ray.wait(replies, num_returns=1, timeout=POLL_S)
-        if done:  # whatever else is ready comes along
-            done, _ = ray.wait(replies, num_returns=len(replies), timeout=0)
-        with self._lock:
-            ended = [self._ended(dispatch, played, reply) for reply in done]
-        return [trajectory for trajectory in ended if trajectory is not None]
+class _Processes:
+    """`agentevol.workers.processes.Processes` by Ray.
 
-    def _ended(self, dispatch: Dispatch, played: Played, reply: Any) -> Trajectory | None:
-        """What the reply says of its episode; None where that is played again."""
-        attempt, worker, process = dispatch.answered(reply)
-        try:
-            return dispatch.ended(self._get([reply])[0], attempt)
-        except _LOST as cause:
-            if worker.process is process:  # the first to notice
-                played.lost_workers += 1
-                self._replace(worker)
-            lost = failed(attempt.request, "", "rollout-worker-lost", str(cause))
-            return dispatch.ended(lost, attempt)
+    No processors are claimed: rollout workers and the learner take turns on the same ones.
+    """
 
-    def _replace(self, worker: Replica) -> None:
-        self._count_replacement("rollout worker")
-        worker.process, worker.running = self._new_worker(), 0
+    def __init__(self, config: RunConfig) -> None:
+        self._config = config
 
-    def _count_replacement(self, what: str) -> None:
-        self._replaced += 1
-        if self._replaced > REPLACEMENTS:
-            raise RunStopped(f"{self._replaced} processes died, the last one a {what}; see the run's logs")
-        time.sleep(min(0.1 * self._replaced, 2.0))
+    def alive(self) -> list[Node]:
+        return alive(ray.nodes(), ray.get_runtime_context().get_node_id())
 
-    def _new_worker(self) -> Any:
-        threads = self._config.engine.threads
-        # No processors are claimed: rollout workers and the learner take turns on the same ones.
-        return (
-            ray.remote(RolloutWorker)
-            .options(
-                num_cpus=0,
-                num_gpus=_gpus_of_rollouts(self._config),
-                max_concurrency=self._config.engine.slots + 8,
-                runtime_env=_threads(threads),
-            )
-            .remote(
-                self._config.engine,
-                self._config.environment,
-                self._url,
-                self._checkpoint,
-                self._config.rollout.in_flight,
-            )
+    def facts(
+        self, nodes: Sequence[Node], packages: Sequence[str], token: Path, url: str
+    ) -> list[Facts | str]:
+        asked = [
+            ray.remote(facts)
+            .options(num_cpus=0, max_retries=0, scheduling_strategy=_on(node, soft=False))
+            .remote(packages, token, url)
+            for node in nodes
+        ]
+        return [_told(reply) for reply in asked]
+
+    def rollout(self, node: Node, gpus: int, url: str, checkpoint: Checkpoint) -> Any:
+        engine = self._config.engine
+        worker = ray.remote(RolloutWorker).options(
+            num_cpus=0,
+            num_gpus=gpus,
+            max_concurrency=engine.slots + 8,
+            runtime_env=_environment(engine.threads),
+            scheduling_strategy=_on(node),
         )
+        rule = self._config.rollout.in_flight
+        return worker.remote(engine, self._config.environment, url, checkpoint, rule)
 
-    def _new_learners(self) -> list[Any]:
+    def learner(self, node: Node, gpus: int, rank: int) -> Any:
         config = self._config.learn
-        threads = config.threads or max(1, (os.cpu_count() or 1) // config.shards)
         worker = ray.remote(LearnerWorker).options(
             num_cpus=0,
-            num_gpus=_gpus_each(config.device, config.shards),
+            num_gpus=gpus,
             max_concurrency=2,
-            runtime_env=_threads(threads),
+            runtime_env=_environment(config.threads or max(1, (os.cpu_count() or 1) // config.shards)),
+            scheduling_strategy=_on(node),
         )
-        return [
-            worker.remote(rank, config.shards, ray.util.get_node_ip_address) for rank in range(config.shards)
-        ]
+        return worker.remote(rank, config.shards, ray.util.get_node_ip_address)
 
-    def _get(self, replies: Sequence[Any]) -> list[Any]:
-        """Results of calls; our own errors come out as they were raised, anything else as a stop with its
-        reason.
-        """
+    def kill(self, process: Any) -> None:
+        ray.kill(process)
+
+    def wait(self, replies: Sequence[Any], timeout_s: float) -> list[Any]:
+        if not replies:
+            return []
+        done, _ = ray.wait(list(replies), num_returns=1, timeout=timeout_s)
+        if done:  # whatever else is ready comes along
+            done, _ = ray.wait(list(replies), num_returns=len(replies), timeout=0)
+        return done
+
+    def results(self, replies: Sequence[Any], timeout_s: float | None = None) -> list[Any]:
         try:
-            return ray.get(list(replies))
+            return ray.get(list(replies), timeout=timeout_s)
+        except _LOST as cause:
+            raise ProcessLost(str(cause)) from cause
         except RayTaskError as cause:
             if isinstance(cause.cause, AgentEvolError):
                 raise cause.cause from None
             raise RunStopped(f"a worker broke: {cause.cause!r}") from cause
+        except GetTimeoutError as cause:
+            raise RunStopped(
+                f"a process has not answered for {timeout_s:g} s (ray.start_timeout_s): `ray status` tells"
+                " whether the cluster has room for it"
+            ) from cause
+        except RayError as cause:
+            raise RunStopped(f"Ray failed: {one_line(str(cause))}") from cause
 
 
-def _start_failure(cause: Exception) -> AgentEvolError:
-    """Why a worker did not start: Ray tells it as the last line of a traceback."""
-    lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
-    reason = next(
-        (line for line in reversed(lines) if "Error: " in line), lines[-1] if lines else repr(cause)
-    )
-    kind, _, text = reason.partition(": ")
-    if kind.endswith(ConfigError.__name__):
-        return ConfigError(text)
-    return RunStopped(f"a rollout worker did not start: {reason}")
+def _on(node: Node, soft: bool = True) -> NodeAffinitySchedulingStrategy:
+    """There, or with `soft` elsewhere once it is gone."""
+    return NodeAffinitySchedulingStrategy(node.id, soft=soft)
 
 
-def _raise_a_loss(replies: Sequence[Any]) -> None:
-    """Raise what tells that a process died, where one did: others fail with it, and may be heard first."""
-    ended, _ = ray.wait(list(replies), num_returns=len(replies), timeout=LOSS_S) if replies else ([], [])
-    for reply in ended:
-        try:
-            ray.get(reply)
-        except _LOST:
-            raise
-        except RayTaskError:
-            continue
+def _told(reply: Any) -> Facts | str:
+    try:
+        return ray.get(reply, timeout=CHECK_TIMEOUT_S)
+    except RayTaskError as cause:
+        return repr(cause.cause)
+    except RayError as cause:
+        return one_line(str(cause))
 
 
-def _gpus_each(device: str, learners: int) -> int:
-    """How many GPUs each learner claims; raises `ConfigError` where there are some but too few."""
-    there = int(ray.cluster_resources().get("GPU", 0)) if device in ("auto", "cuda") else 0
-    if 0 < there < learners:
-        raise ConfigError(f"learn.shards = {learners} needs a GPU for each: there are {there}")
-    return int(there > 0)
-
-
-def _gpus_of_rollouts(config: RunConfig) -> int:
-    """How many GPUs each rollout worker claims; raises `ConfigError` where there are some but too few."""
-    if config.engine.name != "vllm":
-        return 0
-    there = int(ray.cluster_resources().get("GPU", 0))
-    workers = config.engine.workers
-    learners = config.learn.shards if config.learn.device in ("auto", "cuda") else 0
-    if 0 < there < workers + learners:
-        raise ConfigError(
-            f"engine 'vllm' needs a GPU for each of {workers} rollout workers and {learners} learners: there"
-            f" are {there}; set engine.workers lower, or learn.device=cpu"
-        )
-    return int(there > 0)
-
-
-def _threads(count: int) -> dict[str, Any]:
-    return {"env_vars": {"OMP_NUM_THREADS": str(count), "MKL_NUM_THREADS": str(count)}}
+def _environment(threads: int) -> dict[str, Any]:
+    """What a process finds in its environment, on whichever node."""
+    numbers = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
+    return {"env_vars": {**numbers, "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}}

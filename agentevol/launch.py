@@ -20,6 +20,7 @@ from agentevol.rewards.judging import check_process_model, check_reward_model, t
 from agentevol.run_folder import RunFolder
 from agentevol.serving import EnvironmentServer
 from agentevol.tokenizer_checks import check_vocabulary
+from agentevol.workers.faults import FaultLog
 from agentgym_envs.registry import names
 
 
@@ -57,14 +58,16 @@ def launch(folder: RunFolder, progress: Progress) -> RunSummary:
     if config.process.model is not None:
         take_in(Path(config.process.model), folder.process(0).path)
     with ExitStack() as stack:
+        faults = FaultLog(progress.say)
+        cluster = stack.enter_context(Cluster(config, faults))
         url = config.environment.url
         if url is None:
             log, others = folder.path / "environment-server.log", protected_environments(config)
-            server = EnvironmentServer(config.environment, log, others)
+            server = EnvironmentServer(config.environment, log, others, cluster.host, faults)
             url = stack.enter_context(server).url
-        cluster = stack.enter_context(Cluster(config))
+        cluster.check_nodes(folder.path, url)
         cluster.start_rollouts(base, url)
-        return evolve(stack.enter_context(Stages(folder, cluster, url, base, progress)))
+        return evolve(stack.enter_context(Stages(folder, cluster, url, base, progress, faults)))
 
 
 def plan(config: RunConfig) -> list[str]:

@@ -17,6 +17,7 @@ from agentevol.loop.evaluate import sampled_tokens
 from agentevol.report.intervals import wilson
 from agentevol.report.rates import interval_text, rate_text
 from agentevol.report.summary import EvaluationSummary, IterationSummary
+from agentevol.workers.faults import sentence
 from agentgym_store.records import Trajectory
 
 LOG_EVERY_S = 60.0
@@ -106,9 +107,11 @@ class Progress:
             yield start
 
     def finished(self, summary: IterationSummary) -> None:
-        """One line with the figures of an iteration."""
+        """One line with the figures of an iteration, and one of what broke."""
         if summary.evaluation is not None:
             self.say(f"iteration {summary.iteration}: {figures(summary.evaluation)}")
+        if broken := sentence(summary.faults):
+            self.say(f"iteration {summary.iteration}: {broken}")
 
     def _log(self, text: str) -> None:
         """Print a line where no bar moves, if none was printed for long."""

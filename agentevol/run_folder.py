@@ -46,7 +46,7 @@ class RunFolder:
     """One run on disk. Only one process at a time may hold it."""
 
     def __init__(self, path: Path, config: RunConfig, lock: IO[str]) -> None:
-        self.path = path
+        self.path = path.absolute()  # processes on other machines stand in other folders
         self.config = config
         self._lock = lock  # released by the kernel when the process ends, however it ends
         self.store = Store.open(path / "trajectories", create=True)

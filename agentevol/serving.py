@@ -4,6 +4,8 @@ The trainer meets environments over HTTP only; it starts the very command that a
 """
 
 import json
+import os
+import secrets
 import subprocess
 import sys
 import threading
@@ -14,21 +16,38 @@ from queue import Empty, Queue
 
 from agentevol.config.sections import EnvironmentConfig
 from agentevol.errors import RunStopped
+from agentevol.workers.faults import FaultLog
+from agentgym_server.settings import is_loopback
 
 READY_TIMEOUT_S = 60.0
 RESTARTS = 20
-"""A server that dies more often than this is not worth starting again."""
+"""Starts in a row that may fail. One that starts and then dies again and again breaks episodes, which are
+counted (`explore.max_failed`).
+"""
+LOOPBACK = "127.0.0.1"
+USER = "agentevol"
+"""Stands before the token in an address; the server reads the token alone."""
 
 
 class EnvironmentServer:
     """A context manager around `agentevol envs serve`. `url` is constant: a restarted server takes the same
     port.
 
-    The server reads its standard input and leaves when that ends, so it does not outlive a killed run.
+    The server reads its standard input and leaves when that ends, so it does not outlive a killed run. At a
+    `host` that other machines reach it asks for a token, which is part of `url` then.
     """
 
-    def __init__(self, config: EnvironmentConfig, log: Path, others: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        config: EnvironmentConfig,
+        log: Path,
+        others: Sequence[str] = (),
+        host: str = LOOPBACK,
+        faults: FaultLog | None = None,
+    ) -> None:
         self._config, self._log, self._others = config, log, others
+        self._host, self._faults = host, faults or FaultLog()
+        self._token = "" if is_loopback(host) else secrets.token_urlsafe(24)
         self.restarts = 0
         self.url = ""
         self._closing = False
@@ -58,7 +77,8 @@ class EnvironmentServer:
     def _start(self, port: int) -> str:
         with self._log.open("a") as log:
             self._process = subprocess.Popen(
-                command(self._config, port, self._others),
+                command(self._config, port, self._others, self._host),
+                env={**os.environ, **({"AGENTEVOL_TOKEN": self._token} if self._token else {})},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -75,27 +95,42 @@ class EnvironmentServer:
             raise RunStopped(
                 f"the environment server did not start; its last words: {_last_words(self._log)}"
             )
-        return line.removeprefix("ready ").strip()
+        url = line.removeprefix("ready ").strip()
+        return url.replace("http://", f"http://{USER}:{self._token}@") if self._token else url
 
     def _watch(self) -> None:
         while not self._closing and self._process is not None:
             self._process.wait()
-            if self._closing or self.restarts >= RESTARTS:
+            if self._closing:
                 return
+            lost = time.monotonic()
+            self._faults.note("the environment server was lost, and is started again", lost_servers=1)
+            self._start_again()
+            self._faults.note(servers_s=time.monotonic() - lost)
+
+    def _start_again(self) -> None:
+        for _ in range(RESTARTS):
             self.restarts += 1
             try:
                 self._start(port=int(self.url.rpartition(":")[2]))
+                return
             except RunStopped:
-                time.sleep(1.0)  # the port may not be free yet; the next round counts as another restart
+                if self._closing:
+                    return
+                time.sleep(1.0)  # the port may not be free yet
+        self._closing = True
 
 
-def command(config: EnvironmentConfig, port: int, others: Sequence[str] = ()) -> Sequence[str]:
+def command(
+    config: EnvironmentConfig, port: int, others: Sequence[str] = (), host: str = LOOPBACK
+) -> Sequence[str]:
     """The command line of the server; `others` are environments beside the run's own."""
     name = config.name
     options = [f"--option={name}.{key}={_toml(value)}" for key, value in sorted(config.options.items())]
     workers = ["--workers", str(config.workers)] if config.workers else []
     return [
         *(sys.executable, "-m", "agentevol", "envs", "serve", config.name, *others, "--port", str(port)),
+        *(("--host", host) if host != LOOPBACK else ()),
         *("--max-sessions", "4096", "--exit-with-stdin", *workers, *options),
     ]
 

@@ -9,6 +9,7 @@ import asyncio
 import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from urllib.parse import urlsplit
 
 from agentgym_client.errors import EnvClientError, TransportError
 from agentgym_client.operations import Operation, as_frame, encoded
@@ -115,7 +116,8 @@ class WebSocketLane:
         except InvalidHandshake as cause:
             raise NoLane(repr(cause)) from cause
         except (OSError, EOFError) as cause:
-            raise TransportError(f"{self._url}: {cause!r}") from cause
+            host = urlsplit(self._url).netloc.rpartition("@")[2]  # a token stands before it
+            raise TransportError(f"ws://{host}: {cause!r}") from cause
 
 
 def _refusal(status: int, body: bytes | bytearray | None) -> Exception:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from agentevol.config.forgetting import ProbeConfig, ReplayConfig, RetainedConfig
 from agentevol.config.sections import (
+    EngineConfig,
     HorizonConfig,
     PairsConfig,
     ProcessConfig,
@@ -85,6 +86,17 @@ def check_engine(config: "RunConfig") -> None:
     """Raise `ValueError` where engine.* has no effect."""
     if config.engine.cache_gib is not None and config.engine.name != "vllm":
         raise ValueError("engine.cache_gib has no effect without engine.name = 'vllm'")
+
+
+def check_cluster(config: "RunConfig") -> None:
+    """Raise `ValueError` where a setting about processes has no effect."""
+    ray = config.ray
+    if ray.address is not None and ray.cpus is not None:
+        raise ValueError("ray.cpus has no effect with ray.address: a cluster knows its processors")
+    if ray.address is not None and ray.address.startswith("ray://"):
+        raise ValueError("ray.address: begin the run on a node of the cluster, with ray.address = 'auto'")
+    if config.engine.workers == 1 and config.engine.stall_s != EngineConfig().stall_s:
+        raise ValueError("engine.stall_s has no effect with one worker: there is none to compare it with")
 
 
 def check_policy(config: "RunConfig") -> None:

@@ -50,6 +50,10 @@ class EngineConfig(Section):
     """Tokens of an episode, at most; None is the model's own limit."""
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
     """What the policy computes in."""
+    stall_s: float = Field(default=600.0, gt=0)
+    """A worker that finished no episode for so long, while another did, is replaced: longer than any episode
+    takes.
+    """
     cache_gib: float | None = Field(default=None, gt=0)
     """For `vllm`: memory of a worker for keys and values. None is room for all slots on a CPU, and what vLLM
     finds free on a GPU.
@@ -338,6 +342,12 @@ class RayConfig(Section):
     """Where the processes run."""
 
     address: str | None = None
-    """None starts Ray on this machine; `auto` or an address joins a cluster."""
+    """None starts Ray on this machine; `auto` or an address joins a cluster that this machine belongs to."""
     cpus: int | None = Field(default=None, ge=1)
     """Processors that a Ray started here believes to have; None lets it count."""
+    max_replacements: int = Field(default=5, ge=0)
+    """How often one worker or learner may be replaced without an episode finished, or a learning step taken
+    that had not been taken before; then the run stops.
+    """
+    start_timeout_s: float = Field(default=1800.0, gt=0)
+    """A process that has not started for so long is lost."""

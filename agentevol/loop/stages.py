@@ -34,6 +34,7 @@ from agentevol.report.curves import write_curves
 from agentevol.report.summary import EvaluationSummary, RunSummary, best
 from agentevol.run_folder import RunFolder, append_metrics
 from agentevol.tasks import spread
+from agentevol.workers.faults import FaultLog
 from agentgym_store.records import Trajectory
 
 
@@ -41,9 +42,16 @@ class Stages:
     """One run's steps. `url` is the environment server's."""
 
     def __init__(
-        self, folder: RunFolder, cluster: Cluster, url: str, base: Checkpoint, progress: Progress
+        self,
+        folder: RunFolder,
+        cluster: Cluster,
+        url: str,
+        base: Checkpoint,
+        progress: Progress,
+        faults: FaultLog | None = None,
     ) -> None:
         self.config: RunConfig = folder.config
+        self._faults = faults or FaultLog()
         self._folder, self._cluster = folder, cluster
         self._base, self._progress = base, progress
         self._objective = objective(self.config.learn.algorithm, self.config.learn.options)
@@ -205,6 +213,7 @@ class Stages:
             validation=validation,
             proxy=self._rewarding.proxy(iteration),
             learn={**self._drafts.of(iteration).learn, **figures},
+            faults=self._faults.take(),
         )
         self._ledger.evaluated(iteration, policy, self._episodes.of("evaluate", iteration))
         summary = self._drafts.take(iteration)

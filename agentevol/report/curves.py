@@ -28,7 +28,7 @@ def write_curves(folder: Path, summary: IterationSummary) -> None:
 
 def scalars(summary: IterationSummary) -> Iterator[tuple[str, float]]:
     """Names and values: success and turns of both evaluations, figures of the selection, of the data and of
-    the learner, seconds of every phase.
+    the learner, seconds of every phase, what broke.
     """
     for evaluation in (summary.evaluation, summary.validation):
         if evaluation is not None and evaluation.n:
@@ -42,3 +42,4 @@ def scalars(summary: IterationSummary) -> Iterator[tuple[str, float]]:
         yield from ((f"data/{environment}/{name}", value) for name, value in figures.items())
     yield from ((f"learn/{name}", value) for name, value in summary.learn.items())
     yield from ((f"seconds/{name}", value) for name, value in summary.seconds.items())
+    yield from ((f"faults/{name}", value) for name, value in summary.faults.figures().items())

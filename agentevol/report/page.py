@@ -206,6 +206,9 @@ def _tables(summary: RunSummary) -> Iterator[dict[str, Any]]:
     yield _table("What was learnt from, by environment", note, *_data(summary))
     learnt = [(one.iteration, _learnt(one)) for one in summary.iterations]
     yield _table("Learning", "", *_figures(learnt, ",.6g"))
+    note = "Processes and nodes that were lost and replaced, episodes played again, and seconds that it took."
+    broken = [(one.iteration, one.faults.figures()) for one in summary.iterations]
+    yield _table("What broke, and what it cost", note, *_figures(broken, ",.6g"))
     seconds = [(one.iteration, _with_total(one.seconds)) for one in summary.iterations]
     yield _table("Time, in seconds", "", *_figures(seconds, ",.1f"))
 

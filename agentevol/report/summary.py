@@ -32,6 +32,33 @@ class EvaluationSummary(Record):
     """Tasks lost that the iteration before won."""
 
 
+class Faults(Record):
+    """What broke in an iteration, whatever was under way, and what it cost."""
+
+    lost_workers: int = 0
+    """Rollout workers that died, and were replaced."""
+    stalled: int = 0
+    """Rollout workers that were killed and replaced since they answered nothing (`engine.stall_s`)."""
+    lost_learners: int = 0
+    """How often learning began again since a learner died; those that share the weights begin together."""
+    lost_servers: int = 0
+    """Environment servers that died, and were started again."""
+    lost_nodes: int = 0
+    """Nodes that left the cluster."""
+    replayed: int = 0
+    """Episodes that infrastructure broke and that were played again, for whatever purpose."""
+    workers_s: float = 0.0
+    """Seconds from the loss of a rollout worker until its replacement could play, added up."""
+    learners_s: float = 0.0
+    """Seconds from the loss of a learner until it was at the step again that it had reached."""
+    servers_s: float = 0.0
+    """Seconds without an environment server."""
+
+    def figures(self) -> dict[str, float]:
+        """Those that are not 0."""
+        return {name: value for name, value in self.model_dump().items() if value}
+
+
 class IterationSummary(Record):
     """One iteration; number 0 is the evaluation of the start and has explored nothing."""
 
@@ -71,6 +98,8 @@ class IterationSummary(Record):
     """What `reward.model` says of the validation episodes, on average; None without one."""
     seconds: dict[str, float] = Field(default_factory=dict[str, float])
     """Phase -> duration, for example `{"explore": 31.2, "learn": 40.0}`; `AHEAD` goes on beside others."""
+    faults: Faults = Faults()
+    """What broke since the iteration before had finished."""
 
     @property
     def took_s(self) -> float:

@@ -1,11 +1,14 @@
 """Which episode is played by which rollout worker, and which are played again."""
 
+import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from agentevol.loop.explore import ABORTED, EpisodeRequest
+from agentevol.loop.explore import ABORTED, EpisodeRequest, failed
+from agentevol.workers.faults import FaultLog
+from agentevol.workers.setbacks import Setbacks
 from agentgym_store.records import Trajectory
 
 
@@ -16,13 +19,13 @@ class Played:
     replayed: int = 0
     """Episodes that infrastructure broke and that were played again."""
     aborted: int = 0
-    """Episodes that were given up when the weights changed, and played again."""
-    lost_workers: int = 0
+    """Episodes that were given up for new weights, and played again."""
 
 
 class Attempt(NamedTuple):
     """One play of an episode."""
 
+    batch: "Dispatch"
     request: EpisodeRequest
     tries: int = 0
     """How often infrastructure broke it before."""
@@ -30,25 +33,73 @@ class Attempt(NamedTuple):
 
 @dataclass
 class Replica:
-    """The place of one rollout worker: another process takes it when the one before is lost."""
+    """The place of one rollout worker: another process takes it when the one before is lost.
 
-    process: Any
-    running: int = 0
-    """Episodes under way in this process, of all batches."""
+    Times are in seconds, of a monotonic clock.
+    """
+
+    number: int
+    process: Any = None
+    """None where no node has room for it."""
+    starting: Any = None
+    """The reply that tells that it has started; None once that came."""
+    began: float = 0.0
+    """When it was started."""
+    running: dict[Any, Attempt] = field(default_factory=dict[Any, Attempt])
+    """By the reply that is waited for."""
+    silent_since: float = 0.0
+    """When its last episode ended, or it was given one after it had none."""
+    answered: float = 0.0
+    """When its last episode ended."""
+    finished: int = 0
+    """Episodes, of all processes that were here."""
+    setbacks: Setbacks = field(default_factory=Setbacks)
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return f"rollout worker {self.number}"
+
+    @property
+    def ready(self) -> bool:
+        """Whether it may be given episodes."""
+        return self.process is not None and self.starting is None
+
+    @property
+    def awaited(self) -> set[Any]:
+        """All replies that are to come from it."""
+        return self.running.keys() | ({self.starting} if self.starting is not None else set())
+
+    def give(self, reply: Any, attempt: Attempt, now: float) -> None:
+        """It plays an episode more."""
+        if not self.running:
+            self.silent_since = now
+        self.running[reply] = attempt
+
+    def end(self, reply: Any, now: float) -> Attempt:
+        """One of its episodes has ended."""
+        self.silent_since = self.answered = now
+        self.finished += 1
+        self.setbacks.reached(self.finished, now)
+        return self.running.pop(reply)
 
 
-class Running(NamedTuple):
-    """An episode under way, with the process that plays it."""
-
-    attempt: Attempt
-    replica: Replica
-    process: Any
+def stalled(replicas: Sequence[Replica], now: float, bound_s: float) -> list[Replica]:
+    """Those that have episodes and finished none for longer than the bound, while another finished some."""
+    return [
+        one
+        for one in replicas
+        if one.running
+        and now - one.silent_since > bound_s
+        and any(other.answered > one.silent_since for other in replicas if other is not one)
+    ]
 
 
 class Dispatch:
     """The requests of one batch, played up to `retries` times more where infrastructure breaks them.
 
-    `ask` has a process play an episode and returns the reply to wait for. `played` is updated on the way.
+    `ask` has a process play an episode and returns the reply to wait for. Of several batches the one with the
+    lowest `priority` comes first. `played` and `faults` are updated on the way.
     """
 
     def __init__(
@@ -57,45 +108,54 @@ class Dispatch:
         ask: Callable[[Any, EpisodeRequest], Any],
         retries: int,
         played: Played,
+        faults: FaultLog,
+        priority: int = 0,
     ) -> None:
-        self._waiting = deque(Attempt(request) for request in requests)
-        self._ask, self._retries, self._played = ask, retries, played
-        self.running: dict[Any, Running] = {}
-        """By the reply that is waited for."""
+        self._waiting = deque(Attempt(self, request) for request in requests)
+        self._left = len(self._waiting)
+        self._ask, self._retries = ask, retries
+        self._played, self._faults = played, faults
+        self._done: deque[Trajectory] = deque()
+        self.priority = priority
 
     @property
     def unfinished(self) -> bool:
-        """Whether some episode has not ended for good."""
-        return bool(self._waiting or self.running)
+        """Whether there is an episode that was not taken yet."""
+        return bool(self._left or self._done)
+
+    def taken(self) -> Iterator[Trajectory]:
+        """Those that have ended and were not taken before. Any thread may ask."""
+        while self._done:
+            yield self._done.popleft()
 
     def hand_out(self, replicas: Sequence[Replica], slots: int) -> None:
-        """Fill every worker up to its slots, the emptiest first."""
-        while self._waiting:
-            replica = min(replicas, key=lambda candidate: candidate.running)
-            if replica.running >= slots:
+        """Fill every worker that is there up to its slots, the emptiest first."""
+        there = [replica for replica in replicas if replica.ready]
+        while self._waiting and there:
+            replica = min(there, key=lambda candidate: len(candidate.running))
+            if len(replica.running) >= slots:
                 return
             attempt = self._waiting.popleft()
-            replica.running += 1
-            reply = self._ask(replica.process, attempt.request)
-            self.running[reply] = Running(attempt, replica, replica.process)
+            replica.give(self._ask(replica.process, attempt.request), attempt, time.monotonic())
 
-    def answered(self, reply: Any) -> Running:
-        """What the reply was waited for; it is under way no more."""
-        running = self.running.pop(reply)
-        if running.process is running.replica.process:  # not since replaced
-            running.replica.running -= 1
-        return running
-
-    def ended(self, trajectory: Trajectory, attempt: Attempt) -> Trajectory | None:
-        """The episode, where this is how it ended; None where it is played again."""
-        if trajectory.ending.kind != "failed":
-            return trajectory
-        if trajectory.ending.failure == ABORTED:
+    def ended(self, trajectory: Trajectory, attempt: Attempt) -> None:
+        """One of its episodes has ended in this way: that is how it is, or it is played again."""
+        broken = trajectory.ending.failure if trajectory.ending.kind == "failed" else None
+        if broken == ABORTED:
             self._played.aborted += 1
             self._waiting.append(attempt)
-            return None
-        if attempt.tries >= self._retries:
-            return trajectory
-        self._played.replayed += 1
-        self._waiting.append(Attempt(attempt.request, attempt.tries + 1))
-        return None
+        elif broken is not None and attempt.tries < self._retries:
+            self._played.replayed += 1
+            self._faults.note(replayed=1)
+            self._waiting.append(attempt._replace(tries=attempt.tries + 1))
+        else:
+            self._done.append(trajectory)
+            self._left -= 1
+
+
+def lost(replica: Replica, kind: str, detail: str) -> None:
+    """Every episode under way there has ended as failed."""
+    attempts = list(replica.running.values())
+    replica.running.clear()
+    for attempt in attempts:
+        attempt.batch.ended(failed(attempt.request, "", kind, detail), attempt)

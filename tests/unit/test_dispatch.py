@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from agentevol.loop.explore import ABORTED, EpisodeRequest, failed
-from agentevol.workers.dispatch import Attempt, Dispatch, Played, Replica
+from agentevol.workers.dispatch import Attempt, Dispatch, Played, Replica, lost
+from agentevol.workers.faults import FaultLog
 from agentgym_store.records import Terminated
 
 
@@ -16,42 +17,56 @@ def request(number: int) -> EpisodeRequest:
     )  # fmt: skip
 
 
-def dispatch(count: int, played: Played | None = None, retries: int = 1) -> Dispatch:
+def dispatch(count: int, played: Played | None = None, name: str = "") -> Dispatch:
     def ask(process: Any, asked: EpisodeRequest) -> Any:
-        return f"{process}:{asked.id}"
+        return f"{name}{process}:{asked.id}"
 
-    return Dispatch([request(number) for number in range(count)], ask, retries, played or Played())
+    requests = [request(number) for number in range(count)]
+    return Dispatch(requests, ask, 1, played or Played(), FaultLog())
+
+
+def worker(name: str) -> Replica:
+    return Replica(0, process=name)
 
 
 def test_the_emptiest_worker_comes_first_and_none_has_more_than_its_slots():
-    batch, replicas = dispatch(5), [Replica("a"), Replica("b")]
-    batch.hand_out(replicas, slots=2)
-    assert list(batch.running) == ["a:e0", "b:e1", "a:e2", "b:e3"]
-    batch.answered("b:e1")
-    batch.hand_out(replicas, slots=2)
-    assert "b:e4" in batch.running
+    batch, a, b = dispatch(5), worker("a"), worker("b")
+    batch.hand_out([a, b], slots=2)
+    assert (list(a.running), list(b.running)) == (["a:e0", "a:e2"], ["b:e1", "b:e3"])
+    b.end("b:e1", now=0.0)
+    batch.hand_out([a, b], slots=2)
+    assert list(b.running) == ["b:e3", "b:e4"]
 
 
-def test_batches_share_the_slots_of_a_worker():
-    first, second, replicas = dispatch(1), dispatch(2), [Replica("a")]
-    first.hand_out(replicas, slots=2)
-    second.hand_out(replicas, slots=2)
-    assert (list(first.running), list(second.running)) == (["a:e0"], ["a:e0"])
-    assert replicas[0].running == 2
+def test_batches_share_the_slots_of_a_worker_and_each_hears_of_its_own():
+    first, second, a = dispatch(1, name="1"), dispatch(2, name="2"), worker("a")
+    first.hand_out([a], slots=2)
+    second.hand_out([a], slots=2)
+    assert list(a.running) == ["1a:e0", "2a:e0"]
+    for reply in list(a.running):
+        attempt = a.end(reply, now=0.0)
+        ended = failed(attempt.request, "p", "none", reply).model_copy(update={"ending": Terminated()})
+        attempt.batch.ended(ended, attempt)
+    assert [t.id for t in first.taken()] == ["e0"]
+    assert not first.unfinished
+    assert len(list(second.taken())) == 1
+    assert second.unfinished
 
 
-def test_replies_of_a_replaced_process_leave_the_slots_of_the_new_one_alone():
-    batch, replica = dispatch(2), Replica("a")
-    batch.hand_out([replica], slots=2)
-    replica.process, replica.running = "b", 0
-    assert batch.answered("a:e0").process == "a"
-    assert replica.running == 0
-    # the counter-test: of the process that is there now
-    other = Replica("c")
-    again = dispatch(1)
-    again.hand_out([other], slots=1)
-    again.answered("c:e0")
-    assert other.running == 0
+def test_episodes_of_a_lost_worker_are_played_again_whoever_asked_for_them():
+    first, second, a, b = dispatch(1, name="1"), dispatch(1, name="2"), worker("a"), worker("b")
+    for batch in (first, second):
+        batch.hand_out([a], slots=2)
+    lost(a, "rollout-worker-lost", "killed")
+    assert not a.running
+    for batch in (first, second):
+        assert list(batch.taken()) == []
+        batch.hand_out([b], slots=2)
+    assert list(b.running) == ["1b:e0", "2b:e0"]
+    lost(b, "rollout-worker-lost", "killed")  # once too often
+    for batch in (first, second):
+        assert [t.ending.kind for t in batch.taken()] == ["failed"]
+        assert not batch.unfinished
 
 
 @pytest.mark.parametrize(
@@ -64,15 +79,11 @@ def test_replies_of_a_replaced_process_leave_the_slots_of_the_new_one_alone():
 )
 def test_what_is_played_again(kind: str, tries: int, ended: bool, counted: tuple[int, int]):
     played = Played()
-    batch = dispatch(0, played)
-    attempt = Attempt(request(0), tries)
-    assert (batch.ended(failed(request(0), "p", kind, ""), attempt) is not None) == ended
+    batch = dispatch(1, played)
+    a = worker("a")
+    batch.hand_out([a], slots=1)
+    attempt = a.end("a:e0", now=0.0)
+    batch.ended(failed(request(0), "p", kind, ""), Attempt(batch, attempt.request, tries))
     assert (played.replayed, played.aborted) == counted
+    assert len(list(batch.taken())) == int(ended)
     assert batch.unfinished != ended
-
-
-def test_an_episode_that_the_world_ended_has_ended():
-    episode = failed(request(0), "p", "transport", "").model_copy(update={"ending": Terminated()})
-    batch = dispatch(0)
-    assert batch.ended(episode, Attempt(request(0))) is episode
-    assert not batch.unfinished

@@ -4,7 +4,6 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from agentevol.cluster import _gpus_of_rollouts
 from agentevol.config.run import load
 from agentevol.engines import vllm_capability
 from agentevol.engines.vllm_capability import (
@@ -17,6 +16,7 @@ from agentevol.engines.vllm_capability import (
 )
 from agentevol.errors import ConfigError
 from agentevol.launch import check, plan
+from agentevol.workers.claims import gpus_of_rollouts
 
 
 @pytest.fixture
@@ -135,14 +135,12 @@ def test_a_cache_of_its_own_is_for_vllm_alone():
         ([], 3, 0),
     ],
 )
-def test_workers_with_vllm_claim_a_gpu_each_where_there_are_any(monkeypatch, settings, gpus, claimed):
-    monkeypatch.setattr("agentevol.cluster.ray.cluster_resources", lambda: {"GPU": gpus})
-    assert _gpus_of_rollouts(load(None, settings)) == claimed
+def test_workers_with_vllm_claim_a_gpu_each_where_there_are_any(settings, gpus, claimed):
+    assert gpus_of_rollouts(load(None, settings), gpus) == claimed
 
 
-def test_too_few_gpus_are_told_instead_of_waited_for(monkeypatch):
-    monkeypatch.setattr("agentevol.cluster.ray.cluster_resources", lambda: {"GPU": 2})
+def test_too_few_gpus_are_told_instead_of_waited_for():
     with pytest.raises(
         ConfigError, match=r"2 rollout workers and 1 learners: there are 2; set engine\.workers"
     ):
-        _gpus_of_rollouts(load(None, ["engine=vllm"]))
+        gpus_of_rollouts(load(None, ["engine=vllm"]), 2)

@@ -1,0 +1,26 @@
+"""How many GPUs each process claims, of those that are there."""
+
+from agentevol.config.run import RunConfig
+from agentevol.errors import ConfigError
+
+
+def gpus_of_learners(config: RunConfig, there: int) -> int:
+    """Of each learner; raises `ConfigError` where there are some but too few."""
+    wanted = config.learn.shards if config.learn.device in ("auto", "cuda") else 0
+    if 0 < there < wanted:
+        raise ConfigError(f"learn.shards = {wanted} needs a GPU for each: there are {there}")
+    return int(there > 0 and wanted > 0)
+
+
+def gpus_of_rollouts(config: RunConfig, there: int) -> int:
+    """Of each rollout worker; raises `ConfigError` where there are some but too few."""
+    if config.engine.name != "vllm":
+        return 0
+    workers = config.engine.workers
+    learners = config.learn.shards if config.learn.device in ("auto", "cuda") else 0
+    if 0 < there < workers + learners:
+        raise ConfigError(
+            f"engine 'vllm' needs a GPU for each of {workers} rollout workers and {learners} learners: there"
+            f" are {there}; set engine.workers lower, or learn.device=cpu"
+        )
+    return int(there > 0)

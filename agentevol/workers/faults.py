@@ -1,0 +1,48 @@
+"""What breaks in a run: told when it happens, and counted for the summary of its iteration."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+
+from agentevol.report.summary import Faults
+
+
+class FaultLog:
+    """Counts what breaks until `take`. May be told by any thread; `say` hears a line of each."""
+
+    def __init__(self, say: Callable[[str], None] = lambda _: None) -> None:
+        self._say, self._lock = say, threading.Lock()
+        self._counts: Counter[str] = Counter()
+
+    def note(self, line: str = "", **amounts: float) -> None:
+        """Add to fields of `Faults`, and tell it in a line where there is one."""
+        with self._lock:
+            for name, amount in amounts.items():
+                self._counts[name] += amount  # pyright: ignore[reportArgumentType] - seconds, too
+        if line:
+            self._say(line)
+
+    def take(self) -> Faults:
+        """What was noted since this was asked last."""
+        with self._lock:
+            counts, self._counts = dict(self._counts), Counter[str]()
+        return Faults.model_validate(counts)
+
+
+def sentence(faults: Faults) -> str:
+    """In words: `lost 2 rollout workers, 1 node; 37 episodes played again; 12.3 s lost`; empty for none."""
+    named = (
+        (faults.lost_workers, "rollout worker"),
+        (faults.stalled, "stalled rollout worker"),
+        (faults.lost_learners, "learner"),
+        (faults.lost_servers, "environment server"),
+        (faults.lost_nodes, "node"),
+    )
+    lost = ", ".join(f"{count} {name}{'s' * (count > 1)}" for count, name in named if count)
+    seconds = faults.workers_s + faults.learners_s + faults.servers_s
+    parts = (
+        f"lost {lost}" if lost else "",
+        f"{faults.replayed} episodes played again" if faults.replayed else "",
+        f"{seconds:.1f} s lost" if seconds else "",
+    )
+    return "; ".join(part for part in parts if part)

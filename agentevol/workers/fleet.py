@@ -1,0 +1,190 @@
+"""The rollout workers of a run: started, given episodes and weights, and replaced."""
+
+import time
+from collections.abc import Generator, Iterable
+from threading import Event, Lock
+from typing import Any
+
+from agentevol.config.run import RunConfig
+from agentevol.errors import RunStopped
+from agentevol.loop.explore import EpisodeRequest
+from agentevol.protocols import Checkpoint, Sampling
+from agentevol.workers.dispatch import Dispatch, Played, Replica, lost, stalled
+from agentevol.workers.faults import FaultLog
+from agentevol.workers.members import Members
+from agentevol.workers.processes import Processes, ProcessLost
+from agentevol.workers.reasons import start_failure
+from agentevol.workers.setbacks import stop_if_hopeless
+from agentgym_store.records import Trajectory
+
+POLL_S = 0.5
+
+
+class Fleet:
+    """`engine.workers` processes that play. One that dies costs the episodes that it was playing."""
+
+    def __init__(self, config: RunConfig, processes: Processes, members: Members, faults: FaultLog) -> None:
+        self._config, self._processes = config, processes
+        self._members, self._faults = members, faults
+        self._workers = [Replica(number) for number in range(config.engine.workers)]
+        self._batches: list[Dispatch] = []
+        """Those that are played, each for a thread that waits."""
+        self._listing, self._turn = Lock(), Lock()
+        """Of the batches; of the workers. Whichever thread has its turn does the work for all."""
+        self._free = Event()
+        """Set while the weights do not change."""
+        self._free.set()
+        self._gpus = 0
+        self._url = ""
+        self._checkpoint: Checkpoint | None = None
+
+    def start(self, checkpoint: Checkpoint, url: str, gpus: int) -> None:
+        """Start all, each with so many GPUs, against the environment server at `url`."""
+        self._checkpoint, self._url, self._gpus = checkpoint, url, gpus
+        for worker in self._workers:
+            self._start(worker)
+        starting = [worker.starting for worker in self._workers if worker.starting is not None]
+        try:
+            self._processes.results(starting, self._config.ray.start_timeout_s)
+        except ProcessLost as cause:
+            raise start_failure(str(cause)) from cause
+        for worker in self._workers:
+            worker.starting = None
+
+    def update(self, checkpoint: Checkpoint) -> None:
+        """Give all workers other weights; `rollout.in_flight` says what becomes of episodes under way."""
+        self._free.clear()
+        try:
+            with self._turn:
+                self._update(checkpoint)
+        finally:
+            self._free.set()
+
+    def _update(self, checkpoint: Checkpoint) -> None:
+        self._checkpoint, began = checkpoint, time.monotonic()
+        updating: dict[Any, Replica] = {}
+        for worker in self._workers:
+            if worker.ready:
+                updating[worker.process.update.remote(checkpoint)] = worker
+            else:  # it would start with weights that may be gone soon
+                self._start(worker)
+        ready = len(updating)
+        while updating:
+            for reply in self._processes.wait(list(updating), POLL_S):
+                worker = updating.pop(reply)
+                try:
+                    self._processes.results([reply])
+                except ProcessLost as cause:
+                    lost(worker, "rollout-worker-lost", str(cause))
+                    self._replace(worker, "was lost", str(cause), lost_workers=1)
+            if len(updating) < ready and time.monotonic() - began > self._config.engine.stall_s:
+                for worker in updating.values():
+                    lost(worker, "rollout-worker-stalled", "it did not take over new weights")
+                    what = f"did not take over new weights within {time.monotonic() - began:.0f} s"
+                    self._replace(worker, what, what, stalled=1)
+                return
+
+    def play(
+        self,
+        requests: Iterable[EpisodeRequest],
+        sampling: Sampling,
+        played: Played,
+        given_up: Event,
+        priority: int,
+    ) -> Generator[Trajectory]:
+        """See `agentevol.cluster.Cluster.play`."""
+
+        def ask(process: Any, request: EpisodeRequest) -> Any:
+            return process.play.remote(request, sampling)
+
+        retries = self._config.explore.retries
+        batch = Dispatch(requests, ask, retries, played, self._faults, priority)
+        with self._listing:
+            self._batches.append(batch)
+        try:
+            while batch.unfinished and not given_up.is_set():
+                self._work()
+                yield from batch.taken()
+        finally:
+            with self._listing:
+                self._batches.remove(batch)
+
+    def _work(self) -> None:
+        """Hand out and take in for all batches, where no other thread does, and weights do not change."""
+        if not (self._free.wait(POLL_S) and self._turn.acquire(timeout=POLL_S)):
+            return
+        try:
+            with self._listing:
+                batches = sorted(self._batches, key=lambda one: one.priority)
+            for batch in batches:
+                batch.hand_out(self._workers, self._config.engine.slots)
+            self._harvest()
+            self._overdue()
+        finally:
+            self._turn.release()
+
+    def _harvest(self) -> None:
+        """Take in what has ended; a lost worker is replaced."""
+        replies = {reply: worker for worker in self._workers for reply in worker.awaited}
+        if not replies:
+            time.sleep(POLL_S)
+        for reply in self._processes.wait(list(replies), POLL_S):
+            worker = replies[reply]
+            if reply not in worker.awaited:
+                continue  # its worker was lost just now
+            try:
+                found = self._processes.results([reply])[0]
+            except ProcessLost as cause:
+                lost(worker, "rollout-worker-lost", str(cause))
+                self._replace(worker, "was lost", str(cause), lost_workers=1)
+                continue
+            if reply == worker.starting:
+                self._started(worker)
+            else:
+                attempt = worker.end(reply, time.monotonic())
+                attempt.batch.ended(found, attempt)
+
+    def _overdue(self) -> None:
+        """Replace workers that say nothing."""
+        self._members.look()
+        now, bound = time.monotonic(), self._config.ray.start_timeout_s
+        for worker in stalled(self._workers, now, self._config.engine.stall_s):
+            silent = f"finished no episode for {now - worker.silent_since:.0f} s"
+            lost(worker, "rollout-worker-stalled", silent)
+            self._replace(worker, silent, silent, stalled=1)
+        for worker in self._workers:
+            if worker.starting is not None and now - worker.began > bound:
+                late = f"did not start within {bound:g} s"
+                self._replace(worker, late, late, lost_workers=1)
+            elif worker.process is None:
+                self._start(worker)
+
+    def _started(self, worker: Replica) -> None:
+        worker.starting = None
+        cost = worker.setbacks.reached(worker.finished, time.monotonic())
+        if cost is not None:
+            line = f"{worker.name}{self._members.where(worker.name)} plays, {cost:.1f} s after the loss"
+            self._faults.note(line, workers_s=cost)
+
+    def _replace(self, worker: Replica, what: str, told: str, **counts: int) -> None:
+        """Replace a worker of which this is said; its episodes have been taken from it."""
+        where = self._members.where(worker.name)
+        self._faults.note(f"{worker.name}{where} {what}, and is replaced", **counts)
+        worker.setbacks.lost(time.monotonic())
+        hopeless = f"{worker.name} was lost {{}} times without finishing an episode"
+        stop_if_hopeless(worker.setbacks, self._config.ray.max_replacements, hopeless, told)
+        self._start(worker)
+
+    def _start(self, worker: Replica) -> None:
+        """Put another process in the place of a worker, where some node has room for it."""
+        if worker.process is not None:
+            self._processes.kill(worker.process)  # it may live, cut off from us
+        worker.process = worker.starting = None
+        self._members.look()
+        node = self._members.place(worker.name, self._gpus)
+        if node is None or self._checkpoint is None:
+            if all(other.process is None for other in self._workers):
+                raise RunStopped("no node has a GPU left for a rollout worker; resume the run when one has")
+            return
+        worker.process = self._processes.rollout(node, self._gpus, self._url, self._checkpoint)
+        worker.starting, worker.began = worker.process.ready.remote(), time.monotonic()

@@ -1,0 +1,127 @@
+"""The learners of a run: one process, or several that share the weights; where one dies all begin again."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from agentevol.config.run import RunConfig
+from agentevol.errors import AgentEvolError, RunStopped
+from agentevol.protocols import LearnReport
+from agentevol.workers.faults import FaultLog
+from agentevol.workers.members import Members
+from agentevol.workers.processes import Processes, ProcessLost
+from agentevol.workers.setbacks import Setbacks, stop_if_hopeless
+
+POLL_S = 0.5
+LOSS_S = 10.0
+"""After a learner failed: how long it may take to be told that another one had died."""
+
+Report = Callable[[int, int, float], None]
+"""Is told the step, the number of steps, and the loss."""
+
+
+class Learners:
+    """By rank; none once they have failed, until they are needed."""
+
+    def __init__(self, config: RunConfig, processes: Processes, members: Members, faults: FaultLog) -> None:
+        self._config, self._processes = config, processes
+        self._members, self._faults = members, faults
+        self._names = [f"learner {rank}" for rank in range(config.learn.shards)]
+        self._gpus = 0
+        self._there: list[Any] = []
+
+    def start(self, gpus: int) -> None:
+        """Start all, each with so many GPUs: together on one node if one has room."""
+        self._gpus = gpus
+        self._members.look()
+        nodes = self._members.place_together(self._names, gpus)
+        if nodes is None:
+            raise RunStopped(
+                f"no room for {len(self._names)} learners with a GPU each; resume the run when nodes have it"
+            )
+        self._there = [self._processes.learner(node, gpus, rank) for rank, node in enumerate(nodes)]
+
+    def learn(self, progress: Report, *given: Any, **settings: Any) -> LearnReport:
+        """What `LearnerWorker.learn` reports of this, after as many beginnings as losses make it take."""
+        work = Setbacks()
+        while True:
+            learners = self._ready()
+            meeting = learners[0].meeting_point.remote() if len(learners) > 1 else None
+            replies = [learner.learn.remote(meeting, *given, **settings) for learner in learners]
+            try:
+                return self._report(replies, work, progress)
+            except ProcessLost as cause:
+                self._lost(work, cause)
+
+    def ask(self, what: str, *given: Any) -> Any:
+        """What the first learner answers; where it dies, another is asked."""
+        work = Setbacks()
+        while True:
+            asked = getattr(self._ready()[0], what)
+            try:
+                found = self._processes.results([asked.remote(*given)])[0]
+            except ProcessLost as cause:
+                self._lost(work, cause)
+            else:
+                self._made_up(work, 0)
+                return found
+
+    def _ready(self) -> list[Any]:
+        if not self._there:
+            self.start(self._gpus)
+        return self._there
+
+    def _report(self, replies: Sequence[Any], work: Setbacks, progress: Report) -> LearnReport:
+        """What rank 0 reports, once all are done."""
+        waiting = list(replies)
+        while waiting:
+            done = self._processes.wait(waiting, POLL_S)
+            waiting = [reply for reply in waiting if reply not in done]
+            self._members.look()
+            asked = self._there[0].progress.remote()
+            ((step, steps, loss),) = self._processes.results([asked], self._config.ray.start_timeout_s)
+            self._made_up(work, step)
+            progress(step, steps, loss)
+            try:
+                self._processes.results(done)
+            except AgentEvolError:
+                if len(replies) > 1:
+                    self._raise_a_loss(waiting)
+                    self._end()  # some may still wait for the one that failed
+                raise
+        self._made_up(work, work.furthest)
+        return self._processes.results(replies[:1])[0]
+
+    def _raise_a_loss(self, replies: Sequence[Any]) -> None:
+        """Raise `ProcessLost` where one died: others fail with it, and may be heard first."""
+        deadline, waiting = time.monotonic() + LOSS_S, list(replies)
+        while waiting and time.monotonic() < deadline:
+            for reply in self._processes.wait(waiting, POLL_S):
+                waiting.remove(reply)
+                try:
+                    self._processes.results([reply])
+                except AgentEvolError:
+                    continue
+
+    def _lost(self, work: Setbacks, cause: ProcessLost) -> None:
+        """Learners that stand where one died are of no use."""
+        where = self._members.where(self._names[0])
+        self._end()
+        work.lost(time.monotonic())
+        step = f" at step {work.furthest}" if work.furthest else ""
+        self._faults.note(f"the learner{where} was lost{step}, and is replaced", lost_learners=1)
+        what = "the learner was lost {} times without taking a step that it had not taken before"
+        stop_if_hopeless(work, self._config.ray.max_replacements, what, str(cause))
+
+    def _made_up(self, work: Setbacks, step: int) -> None:
+        """The learners are at this step."""
+        cost = work.reached(step, time.monotonic())
+        if cost is not None:
+            where = self._members.where(self._names[0])
+            self._faults.note(f"the learner{where} is where it was, after {cost:.1f} s", learners_s=cost)
+
+    def _end(self) -> None:
+        for learner in self._there:
+            self._processes.kill(learner)
+        self._members.leave(*self._names)
+        self._there = []

@@ -1,0 +1,116 @@
+"""The nodes of a cluster that take part in a run, and who is where."""
+
+import threading
+import time
+from collections.abc import Hashable, Sequence
+from pathlib import Path
+
+from agentevol.errors import ConfigError
+from agentevol.workers.faults import FaultLog
+from agentevol.workers.nodes import Node, Room, check_facts, facts, token_in
+from agentevol.workers.processes import Processes
+
+LOOK_S = 2.0
+"""How often the nodes are looked at."""
+
+
+class Members:
+    """The nodes that take part; those that come later do as well, if they can.
+
+    `named`: whether a person has several machines to tell apart.
+    """
+
+    def __init__(
+        self, processes: Processes, faults: FaultLog, packages: Sequence[str], *, named: bool
+    ) -> None:
+        self._processes, self._faults = processes, faults
+        self._packages, self._named = packages, named
+        self._nodes = {node.id: node for node in processes.alive()}
+        self._unfit: set[str] = set()
+        self._shared: tuple[Path, str] | None = None
+        """What every node has to see and reach: the run's folder, and the environment server."""
+        self._taken: dict[Hashable, tuple[str, int]] = {}
+        """Who is on which node, with how many GPUs."""
+        self._looked_at, self._lock = time.monotonic(), threading.RLock()
+
+    def check(self, folder: Path, url: str) -> None:
+        """Raise `ConfigError` for the first node that cannot take part: it has other versions, does not see
+        the run's `folder`, or cannot reach the environment server at `url`.
+        """
+        self._shared = folder, url
+        for reason in self._unfitness(list(self._nodes.values())).values():
+            raise ConfigError(reason)
+
+    @property
+    def gpus(self) -> int:
+        """Of all nodes."""
+        return sum(node.gpus for node in self._nodes.values())
+
+    def look(self) -> None:
+        """Which nodes there are now, where nobody has looked for a while."""
+        with self._lock:
+            if time.monotonic() - self._looked_at < LOOK_S:
+                return
+            there = self._processes.alive()
+            for gone in self._nodes.keys() - {node.id for node in there}:
+                self._faults.note(f"node {self._nodes[gone].name} was lost", lost_nodes=1)
+            known = self._nodes.keys() | self._unfit
+            unfit = self._unfitness([node for node in there if node.id not in known])
+            for reason in unfit.values():
+                self._faults.note(f"left out: {reason}")
+            self._unfit |= unfit.keys()
+            self._nodes = {node.id: node for node in there if node.id not in self._unfit}
+            self._looked_at = time.monotonic()
+
+    def place(self, who: Hashable, gpus: int) -> Node | None:
+        """A node for one process more (`Room.spread`), which is there from now on; None for no node."""
+        with self._lock:
+            self.leave(who)
+            node = self._room().spread(gpus)
+            if node is not None:
+                self._taken[who] = node.id, gpus
+            return node
+
+    def place_together(self, who: Sequence[Hashable], gpus: int) -> list[Node] | None:
+        """Nodes for processes that talk much (`Room.packed`); None where there is no room for all."""
+        with self._lock:
+            self.leave(*who)
+            nodes = self._room().packed(len(who), gpus)
+            for one, node in zip(who, nodes or (), strict=nodes is not None):
+                self._taken[one] = node.id, gpus
+            return nodes
+
+    def leave(self, *who: Hashable) -> None:
+        """They are nowhere now."""
+        for one in who:
+            self._taken.pop(one, None)
+
+    def where(self, who: Hashable) -> str:
+        """For messages, ` on ...`; nothing where there is one machine."""
+        node, _ = self._taken.get(who, ("", 0))
+        known = self._nodes.get(node)
+        if not self._named or not node:
+            return ""
+        return f" on {known.name}" if known else f" on Ray node {node[:8]}"
+
+    def _room(self) -> Room:
+        room = Room(list(self._nodes.values()))
+        for node, gpus in self._taken.values():
+            room.take(node, gpus)
+        return room
+
+    def _unfitness(self, nodes: Sequence[Node]) -> dict[str, str]:
+        """Why some of these nodes cannot take part, by their ids."""
+        if self._shared is None or not nodes:
+            return {}
+        folder, url = self._shared
+        found: dict[str, str] = {}
+        with token_in(folder) as token:
+            own = facts(self._packages, token, url)
+            told = self._processes.facts(nodes, self._packages, token, url)
+            for node, theirs in zip(nodes, told, strict=True):
+                try:
+                    check_facts(node, own, theirs)
+                except ConfigError as cause:
+                    found[node.id] = str(cause)
+        return found

@@ -1,0 +1,52 @@
+"""What the processes of a run are asked of: `agentevol.cluster` answers with Ray, tests with less.
+
+A process is a handle: `process.play.remote(request, sampling)` asks it for something and returns a reply,
+which `wait` and `results` take.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from agentevol.protocols import Checkpoint
+from agentevol.workers.nodes import Facts, Node
+
+
+class ProcessLost(Exception):
+    """A process or its node died, or what it had answered was lost with the node."""
+
+
+class Processes(Protocol):
+    """Starts processes, ends them, and brings their replies."""
+
+    def alive(self) -> list[Node]:
+        """The nodes there are, this machine first."""
+        ...
+
+    def facts(
+        self, nodes: Sequence[Node], packages: Sequence[str], token: Path, url: str
+    ) -> list[Facts | str]:
+        """What each node says of itself (`agentevol.workers.nodes.facts`), or why it does not."""
+        ...
+
+    def rollout(self, node: Node, gpus: int, url: str, checkpoint: Checkpoint) -> Any:
+        """Start a rollout worker with these weights."""
+        ...
+
+    def learner(self, node: Node, gpus: int, rank: int) -> Any:
+        """Start a learner."""
+        ...
+
+    def kill(self, process: Any) -> None:
+        """End a process, whatever it does; one that is dead stays so."""
+        ...
+
+    def wait(self, replies: Sequence[Any], timeout_s: float) -> list[Any]:
+        """Those that have come, once one has, or none after this time."""
+        ...
+
+    def results(self, replies: Sequence[Any], timeout_s: float | None = None) -> list[Any]:
+        """What was replied. Raises `ProcessLost`, our own errors as they were raised, and `RunStopped` for
+        anything else.
+        """
+        ...
