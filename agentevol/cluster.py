@@ -67,7 +67,7 @@ class Cluster:
         address = self._config.ray.address
         try:
             ray.init(
-                address=address,
+                address=address or "local",  # never whatever else runs here
                 num_cpus=self._config.ray.cpus,
                 include_dashboard=None if address else False,
                 log_to_driver=False,
