@@ -7,6 +7,7 @@ from pathlib import Path
 from agentevol.causal_lm import check_folder
 from agentevol.cluster import Cluster
 from agentevol.config.run import RunConfig
+from agentevol.config.sections import RolloutConfig
 from agentevol.engines.vllm_capability import check_installed
 from agentevol.errors import ConfigError
 from agentevol.loop.evolve import evolve
@@ -80,6 +81,7 @@ def plan(config: RunConfig) -> list[str]:
         f"{config.iterations} iterations, each learning from the {config.start} checkpoint",
         f"explore: {explore.tasks} tasks of {config.environment.name}/{config.explore_split}"
         f" ({explore.difficulty or 'all levels'}), {explore.samples} samples each: {episodes} episodes",
+        *_beside(config.rollout),
         f"select: {config.select.rule}, merge {config.select.merge}",
         f"learn: {_algorithm(config)}, {config.learn.epochs} epochs,"
         f" learning rate {config.learn.learning_rate:g}",
@@ -91,6 +93,15 @@ def plan(config: RunConfig) -> list[str]:
         f"processes: {engine.workers} rollout workers with {engine.slots} episodes each,"
         f" {_learners(config.learn.shards)}, 1 environment server",
     ]
+
+
+def _beside(rollout: RolloutConfig) -> list[str]:
+    """What is explored while something else is learnt from."""
+    if rollout.mode == "synchronous":
+        return []
+    rounds = "1 round" if rollout.rounds_ahead == 1 else f"up to {rollout.rounds_ahead} rounds"
+    rule = f", episodes under way {rollout.in_flight}" if rollout.mode == "asynchronous" else ""
+    return [f"rollout: {rollout.mode}, {rounds} explored while another is learnt from{rule}"]
 
 
 def _rewards(config: RunConfig) -> list[str]:

@@ -262,6 +262,62 @@ def test_a_process_killed_in_the_middle_costs_only_its_work(tmp_path: Path, calm
 
 
 @pytest.mark.slow
+def test_a_round_explored_while_another_is_learnt_ends_alike_however_often_it_is_killed(
+    tmp_path: Path, command: Command
+):
+    settings = (*SAME, ONE_WORKER, "rollout.mode=one_step_off")
+    calm, rough = tmp_path / "calm", tmp_path / "rough"
+    done = finish(command(calm, *settings))
+    assert done.returncode == 0, done.stderr
+    assert _versions(calm, 1) == _versions(calm, 2) == {0}  # the second was sampled before the first update
+    for stage, moment in {
+        "both at once": Moment(episodes=LEARNT + 40),
+        "learning, some of which is saved": Moment("checkpoints/.0001.state"),
+        "before its evaluation": Moment("checkpoints/0001"),
+    }.items():
+        with going(
+            resume(rough) if (rough / "config.toml").is_file() else command(rough, *settings), stage
+        ) as process:
+            _await(moment.has_come, rough, process)
+            process.kill()
+    done = finish(resume(rough))
+    assert done.returncode == 0, done.stderr
+    assert rows(rough) == rows(calm)
+    assert figures(rough) == figures(calm)
+    assert weights(rough, 2) == weights(calm, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", ["continue", "abort"])
+def test_new_weights_reach_episodes_under_way_and_the_sums_are_right_after_a_kill(
+    tmp_path: Path, command: Command, rule: str
+):
+    out = tmp_path / "run"
+    settings = ("rollout.mode=asynchronous", f"rollout.in_flight={rule}", "engine.slots=1", ONE_WORKER)
+    with going(command(out, "name=same", *settings), "asynchronous") as process:
+        _await(Moment(episodes=LEARNT + EVALUATED + 20).has_come, out, process)
+        process.kill()
+    done = finish(resume(out))
+    assert done.returncode == 0, done.stderr
+    summaries = RunFolder.resume(out).run_summary().iterations
+    for one in summaries[1:]:
+        assert sum(one.explored.values()) == one.requested == EXPLORED
+        assert one.selection["policy_version_lag_max"] <= 2
+    assert len({row[0] for row in rows(out)}) == len(rows(out)) == 3 * EVALUATED + 2 * EXPLORED
+    assert _versions(out, 2) == {0, 1}  # some of the second round before the update, some after
+    evaluated = Store.open(out / "trajectories").trajectories(Where(purpose="evaluate"))
+    assert {
+        (t.iteration, turn.sample.policy_version) for t in evaluated for turn in t.turns if turn.sample
+    } == {(number, number) for number in range(3)}
+
+
+def _versions(out: Path, iteration: int) -> set[int | None]:
+    """Of the weights that sampled a round."""
+    explored = Store.open(out / "trajectories").trajectories(Where(purpose="explore", iteration=iteration))
+    return {turn.sample.policy_version for t in explored for turn in t.turns if turn.sample}
+
+
+@pytest.mark.slow
 def test_learners_that_share_the_weights_learn_what_one_learns_even_where_one_is_killed(
     tmp_path: Path, calm: Path, command: Command
 ):

@@ -36,6 +36,15 @@ def lines(*settings: str) -> list[str]:
             "horizon: 3, 6 turns of an explored episode, the next at 50% success in validation",
         ),
         (
+            ["rollout.mode=one_step_off"],
+            "rollout: one_step_off, 1 round explored while another is learnt from",
+        ),
+        (
+            ["rollout.mode=asynchronous", "rollout.in_flight=abort"],
+            "rollout: asynchronous, up to 2 rounds explored while another is learnt from, episodes under way"
+            " abort",
+        ),
+        (
             ["algorithm=grpo", "explore.resample=2"],
             "resample: up to 2 rounds of tasks for those that teach nothing",
         ),
