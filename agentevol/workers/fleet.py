@@ -140,7 +140,7 @@ class Fleet:
         if worker.process is not None:
             self._processes.kill(worker.process)  # it may live, cut off from us
         worker.process = worker.starting = None
-        self._members.look()
+        self._members.look(at_once=True)
         node = self._members.place(worker.name, self._gpus)
         if node is None or self._checkpoint is None:
             if all(other.process is None for other in self._workers):
