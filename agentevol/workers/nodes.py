@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from agentevol.errors import ConfigError
+from agentevol.errors import ConfigError, RunStopped
 
 OWN = ("agentevol", "agentgym_client", "agentgym_envs", "agentgym_server", "agentgym_store")
 """Packages that are sent to the workers."""
@@ -100,11 +100,13 @@ class Facts(NamedTuple):
 def token_in(folder: Path) -> Iterator[Path]:
     """A file of a new name, which no machine has looked for before, with a text that says which it is."""
     token = folder / f".{secrets.token_hex(8)}.partial"
-    token.write_text(token.name)
     try:
+        token.write_text(token.name)
         yield token
+    except OSError as cause:
+        raise RunStopped(f"cannot write {token}: {cause.strerror}") from cause
     finally:
-        token.unlink()
+        token.unlink(missing_ok=True)
 
 
 def facts(packages: Sequence[str], token: Path, url: str) -> Facts:

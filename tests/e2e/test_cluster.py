@@ -6,6 +6,7 @@ import random
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
@@ -42,19 +43,26 @@ def calm(tmp_path_factory: pytest.TempPathFactory, command: Command) -> Path:
 
 
 @pytest.fixture
-def nodes(monkeypatch: pytest.MonkeyPatch) -> Generator[Any]:
-    """Three nodes, the first of which is the head."""
+def head(monkeypatch: pytest.MonkeyPatch) -> Generator[Any]:
+    """A cluster of one node."""
     for name, value in RAY.items():
         monkeypatch.setenv(name, value)
     from ray.cluster_utils import Cluster
 
     cluster = Cluster()
     try:
-        for _ in range(3):
-            cluster.add_node(num_cpus=1)
+        cluster.add_node(num_cpus=1)
         yield cluster
     finally:
         cluster.shutdown()
+
+
+@pytest.fixture
+def nodes(head: Any) -> Any:
+    """Three nodes."""
+    for _ in range(2):
+        head.add_node(num_cpus=1)
+    return head
 
 
 @contextmanager
@@ -72,7 +80,7 @@ def going(arguments: list[str], mark: str) -> Generator[subprocess.Popen[str]]:
 
 
 def until(has_come: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 300
+    deadline = time.monotonic() + 600
     while not has_come():
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
@@ -111,6 +119,12 @@ def node_of(victim: str, cluster: Any) -> Any:
     return next(node for node in others if processes(victim, [raylet(node)]))
 
 
+def lose(node: Any) -> None:
+    """All at once, as if it lost its power."""
+    for pid in (raylet(node), *processes("", [raylet(node)])):
+        os.kill(pid, signal.SIGKILL)
+
+
 def rows(out: Path) -> list[tuple[object, ...]]:
     """What every episode was, apart from times."""
     return sorted(
@@ -143,11 +157,10 @@ def test_a_run_on_three_nodes_survives_the_loss_of_two_and_ends_like_one_on_one_
     out = tmp_path / "run"
     with going(command(out, *SAME, f"ray.address={nodes.address}"), "nodes") as process:
         until(lambda: episodes(out) >= EVALUATED + 40, process)
-        workers = node_of("RolloutWorker", nodes)
-        os.kill(raylet(workers), signal.SIGKILL)
+        lose(node_of("RolloutWorker", nodes))
         until(lambda: (out / "checkpoints" / ".0001.state").exists(), process)
-        os.kill(raylet(node_of("LearnerWorker", nodes)), signal.SIGKILL)
-        told, errors = process.communicate(timeout=300)
+        lose(node_of("LearnerWorker", nodes))
+        told, errors = process.communicate(timeout=600)
     assert process.returncode == 0, errors
     for one in summaries(out)[1:]:
         assert sum(one["explored"].values()) == one["requested"] == EXPLORED
@@ -179,7 +192,7 @@ def test_fifty_processes_killed_at_any_moment_cost_only_their_work(
             if there:
                 os.kill(draw.choice(there), signal.SIGKILL)
                 killed[victim] += 1
-        _, errors = process.communicate(timeout=300)
+        _, errors = process.communicate(timeout=600)
     assert process.returncode == 0, errors
     for one in summaries(out)[1:]:
         assert sum(one["explored"].values()) == one["requested"] == EXPLORED
@@ -194,9 +207,58 @@ def test_a_worker_that_hangs_is_replaced(tmp_path: Path, calm: Path, command: Co
     with going(command(out, *SAME, "engine.stall_s=2"), mark) as process:
         until(lambda: episodes(out) >= EVALUATED + 16, process)
         os.kill(processes("RolloutWorker", mark=mark)[0], signal.SIGSTOP)
-        told, errors = process.communicate(timeout=300)
+        told, errors = process.communicate(timeout=600)
     assert process.returncode == 0, errors
     assert rows(out) == rows(calm)
     assert weights(out, 2) == weights(calm, 2)
     assert (faults(out)["stalled"], faults(out)["lost_workers"]) == (1, 0)
     assert "1 stalled rollout worker" in told
+
+
+@contextmanager
+def joined(cluster: Any, *prefix: str, **environment: str) -> Generator[None]:
+    """One node more, started by a command of its own; it is gone afterwards."""
+    ray = [sys.executable, "-m", "ray.scripts.scripts", "start", f"--address={cluster.address}", "--block"]
+    process = subprocess.Popen(
+        [*prefix, *ray, "--num-cpus=1"],
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        assert process.stdout is not None
+        assert any("runtime started" in line for line in process.stdout)
+        yield
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(60)
+
+
+def test_a_node_that_cannot_take_part_is_told_before_a_run_begins(
+    tmp_path: Path, command: Command, head: Any
+):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    arguments = command(shared / "run", f"ray.address={head.address}")
+
+    def told() -> str:
+        done = subprocess.run(arguments, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 2, done.stderr
+        (line,) = done.stderr.strip().splitlines()
+        return line
+
+    other = tmp_path / "other" / "torch-0.0.1.dist-info"
+    other.mkdir(parents=True)
+    (other / "METADATA").write_text("Metadata-Version: 2.1\nName: torch\nVersion: 0.0.1\n")
+    path = os.pathsep.join([str(other.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    with joined(head, PYTHONPATH=path):
+        assert re.search(r"node \S+ \(Ray node \w{8}\) has torch 0\.0\.1, this machine has", told())
+
+    apart = subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False)
+    if apart.returncode:
+        pytest.skip("a folder that a node does not see needs the right to unshare mounts")
+    hide = f'mount -t tmpfs tmpfs {shared} && exec "$@"'
+    arguments = command(shared / "another", f"ray.address={head.address}")
+    with joined(head, "unshare", "--mount", "sh", "-c", hide, "sh"):
+        assert re.search(r"node \S+ \(Ray node \w{8}\) cannot see the run's folder: put --out on", told())
