@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from agentevol.errors import ConfigError, RunStopped
+from agentevol.errors import ConfigError
 
 OWN = ("agentevol", "agentgym_client", "agentgym_envs", "agentgym_server", "agentgym_store")
 """Packages that are sent to the workers."""
@@ -103,8 +103,6 @@ def token_in(folder: Path) -> Iterator[Path]:
     try:
         token.write_text(token.name)
         yield token
-    except OSError as cause:
-        raise RunStopped(f"cannot write {token}: {cause.strerror}") from cause
     finally:
         token.unlink(missing_ok=True)
 
