@@ -19,6 +19,7 @@ from typing import Any
 
 import ray
 from ray.exceptions import (
+    ActorUnschedulableError,
     GetTimeoutError,
     NodeDiedError,
     ObjectLostError,
@@ -39,7 +40,7 @@ from agentevol.workers.claims import gpus_of_learners, gpus_of_rollouts
 from agentevol.workers.dispatch import Played
 from agentevol.workers.faults import FaultLog
 from agentevol.workers.fleet import Fleet
-from agentevol.workers.learner import LearnerWorker
+from agentevol.workers.learner import LearnerWorker, report_of
 from agentevol.workers.learners import Learners
 from agentevol.workers.members import Members
 from agentevol.workers.nodes import COMPARED, Facts, Node, alive, facts, folders_of
@@ -50,7 +51,7 @@ from agentgym_store.records import Trajectory
 
 CHECK_TIMEOUT_S = 120.0
 """A node that does not say what it has within this time cannot take part."""
-_LOST = (RayActorError, NodeDiedError, ObjectLostError, OutOfMemoryError)
+_LOST = (RayActorError, ActorUnschedulableError, NodeDiedError, ObjectLostError, OutOfMemoryError)
 
 
 class Cluster:
@@ -127,7 +128,7 @@ class Cluster:
         is what is yielded. `played` is updated on the way. Once `given_up` is set, no further one is yielded.
         Of what several threads have played, the lowest `priority` comes first.
         """
-        yield from self._rollouts.play(requests, sampling, played, given_up or Event(), priority)
+        yield from self._rollouts.play(requests, sampling, played, given_up, priority)
 
     def learn(
         self,
@@ -153,6 +154,7 @@ class Cluster:
         config = self._config if learn is None else self._config.model_copy(update={"learn": learn})
         return self._learners.learn(
             progress,
+            lambda: report_of(out, version),
             config,
             start,
             ray.put(rows),
@@ -202,7 +204,7 @@ class _Processes:
     ) -> list[Facts | str]:
         asked = [
             ray.remote(facts)
-            .options(num_cpus=0, max_retries=0, scheduling_strategy=_on(node, soft=False))
+            .options(num_cpus=0, max_retries=0, scheduling_strategy=_on(node))
             .remote(packages, token, url)
             for node in nodes
         ]
@@ -260,9 +262,9 @@ class _Processes:
             raise RunStopped(f"Ray failed: {one_line(str(cause))}") from cause
 
 
-def _on(node: Node, soft: bool = True) -> NodeAffinitySchedulingStrategy:
-    """There, or with `soft` elsewhere once it is gone."""
-    return NodeAffinitySchedulingStrategy(node.id, soft=soft)
+def _on(node: Node) -> NodeAffinitySchedulingStrategy:
+    """There and nowhere else: Ray 2.60 puts an actor anywhere where it may choose (`soft`)."""
+    return NodeAffinitySchedulingStrategy(node.id, soft=False)
 
 
 def _told(reply: Any) -> Facts | str:

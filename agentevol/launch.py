@@ -91,7 +91,8 @@ def plan(config: RunConfig) -> list[str]:
         f" {config.validate_split} to choose the best checkpoint",
         f"engine: {engine.name}, {engine.dtype}",
         f"processes: {engine.workers} rollout workers with {engine.slots} episodes each,"
-        f" {_learners(config.learn.shards)}, 1 environment server",
+        f" {_learners(config.learn.shards)}, 1 environment server"
+        + (f", on the Ray cluster at {config.ray.address}" if config.ray.address else ""),
     ]
 
 

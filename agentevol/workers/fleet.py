@@ -89,8 +89,8 @@ class Fleet:
         requests: Iterable[EpisodeRequest],
         sampling: Sampling,
         played: Played,
-        given_up: Event,
-        priority: int,
+        given_up: Event | None = None,
+        priority: int = 0,
     ) -> Generator[Trajectory]:
         """See `agentevol.cluster.Cluster.play`."""
 
@@ -102,7 +102,7 @@ class Fleet:
         with self._listing:
             self._batches.append(batch)
         try:
-            while batch.unfinished and not given_up.is_set():
+            while batch.unfinished and not (given_up is not None and given_up.is_set()):
                 self._work()
                 yield from batch.taken()
         finally:
@@ -180,7 +180,7 @@ class Fleet:
         if worker.process is not None:
             self._processes.kill(worker.process)  # it may live, cut off from us
         worker.process = worker.starting = None
-        self._members.look()
+        self._members.look(at_once=True)
         node = self._members.place(worker.name, self._gpus)
         if node is None or self._checkpoint is None:
             if all(other.process is None for other in self._workers):

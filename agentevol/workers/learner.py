@@ -114,3 +114,19 @@ class LearnerWorker:
 
     def _note(self, step: int, steps: int, loss: float) -> None:
         self._progress = (step, steps, loss)
+
+
+def report_of(out: Path, version: int) -> LearnReport | None:
+    """What a learner has reported that wrote the checkpoint `out`; None where there is none.
+
+    The state is removed that it began from again, in case that it died before it could.
+    """
+    from agentevol.learn.checkpoints import read_lineage
+
+    lineage = read_lineage(out)
+    if lineage is None:
+        return None
+    for state in out.parent.glob(f".{out.name}.state*"):
+        state.unlink(missing_ok=True)
+    told = {name: value for name, value in lineage.metrics.items() if value is not None}
+    return LearnReport(Checkpoint(out, version), told)

@@ -33,7 +33,7 @@ class Learners:
     def start(self, gpus: int) -> None:
         """Start all, each with so many GPUs: together on one node if one has room."""
         self._gpus = gpus
-        self._members.look()
+        self._members.look(at_once=True)
         nodes = self._members.place_together(self._names, gpus)
         if nodes is None:
             raise RunStopped(
@@ -41,10 +41,18 @@ class Learners:
             )
         self._there = [self._processes.learner(node, gpus, rank) for rank, node in enumerate(nodes)]
 
-    def learn(self, progress: Report, *given: Any, **settings: Any) -> LearnReport:
-        """What `LearnerWorker.learn` reports of this, after as many beginnings as losses make it take."""
+    def learn(
+        self, progress: Report, written: Callable[[], LearnReport | None], *given: Any, **settings: Any
+    ) -> LearnReport:
+        """What `LearnerWorker.learn` reports of this, after as many beginnings as losses make it take.
+
+        A learner that dies, or is cut off, may have finished before: `written` is what it reported then.
+        """
         work = Setbacks()
         while True:
+            if work.lost_before and (report := written()) is not None:
+                self._made_up(work, work.furthest)
+                return report
             learners = self._ready()
             meeting = learners[0].meeting_point.remote() if len(learners) > 1 else None
             replies = [learner.learn.remote(meeting, *given, **settings) for learner in learners]
@@ -52,6 +60,9 @@ class Learners:
                 return self._report(replies, work, progress)
             except ProcessLost as cause:
                 self._lost(work, cause)
+            except AgentEvolError:
+                if not work.lost_before or written() is None:
+                    raise
 
     def ask(self, what: str, *given: Any) -> Any:
         """What the first learner answers; where it dies, another is asked."""

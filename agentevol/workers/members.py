@@ -46,10 +46,10 @@ class Members:
         """Of all nodes."""
         return sum(node.gpus for node in self._nodes.values())
 
-    def look(self) -> None:
-        """Which nodes there are now, where nobody has looked for a while."""
+    def look(self, *, at_once: bool = False) -> None:
+        """Which nodes there are now, where nobody has looked for a while, or `at_once`."""
         with self._lock:
-            if time.monotonic() - self._looked_at < LOOK_S:
+            if not at_once and time.monotonic() - self._looked_at < LOOK_S:
                 return
             there = self._processes.alive()
             for gone in self._nodes.keys() - {node.id for node in there}:

@@ -75,7 +75,8 @@ class Room:
         None where there is no room for all.
         """
         whole = [node for node in self.nodes if self.free(node) >= count * gpus]
-        if whole:  # the tightest, which leaves room for others elsewhere
+        if whole:  # the tightest, which leaves room for others; not here, where the worlds are served
+            whole.reverse()
             return [min(whole, key=lambda node: (self.free(node), self.processes[node.id]))] * count
         by_room = sorted(self.nodes, key=self.free, reverse=True)
         places = [node for node in by_room for _ in range(self.free(node) // gpus)]
@@ -99,11 +100,11 @@ class Facts(NamedTuple):
 def token_in(folder: Path) -> Iterator[Path]:
     """A file of a new name, which no machine has looked for before, with a text that says which it is."""
     token = folder / f".{secrets.token_hex(8)}.partial"
-    token.write_text(token.name)
     try:
+        token.write_text(token.name)
         yield token
     finally:
-        token.unlink()
+        token.unlink(missing_ok=True)
 
 
 def facts(packages: Sequence[str], token: Path, url: str) -> Facts:
@@ -138,7 +139,7 @@ def check_facts(node: Node, own: Facts, theirs: Facts | str) -> None:
         there = theirs.versions.get(name, "none")
         if _public(there) != _public(here):
             raise ConfigError(
-                f"node {node.name} has {name} {there}, the run began with {here}: install the same"
+                f"node {node.name} has {name} {there}, this machine has {here}: install the same one"
             )
     if theirs.code != own.code:
         raise ConfigError(

@@ -13,12 +13,13 @@ class Setbacks:
 
     in_a_row: int = 0
     """Losses since the work came further than ever before."""
+    lost_before: bool = False
     furthest: int = 0
     _lost_at: float | None = None
 
     def lost(self, now: float) -> None:
         """The process is gone."""
-        self.in_a_row += 1
+        self.in_a_row, self.lost_before = self.in_a_row + 1, True
         if self._lost_at is None:  # else its replacement went as well, before it had caught up
             self._lost_at = now
 

@@ -45,6 +45,11 @@ def lines(*settings: str) -> list[str]:
             " abort",
         ),
         (
+            ["ray.address=auto", "engine.slots=8"],
+            "processes: 2 rollout workers with 8 episodes each, 1 learner, 1 environment server, on the Ray"
+            " cluster at auto",
+        ),
+        (
             ["algorithm=grpo", "explore.resample=2"],
             "resample: up to 2 rounds of tasks for those that teach nothing",
         ),

@@ -1,0 +1,264 @@
+"""Runs on several nodes, and through their failures: a Ray cluster of three raylets on this machine."""
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentgym_store.store import Store
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("clean_environment")]
+Command = Callable[..., list[str]]
+SAME = ("name=same", "learn.epochs=10", "learn.save_every=2")
+"""Runs with these end alike, whatever happens to them."""
+EVALUATED, EXPLORED = 4, 160
+"""Episodes of an evaluation and of an exploration."""
+VICTIMS = ("RolloutWorker", "RolloutWorker", "LearnerWorker", "envs serve")
+KILLS = 50
+RAY = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_worker_niceness": "0",
+    "RAY_health_check_period_ms": "1000",  # a node is dead after five that failed
+}
+
+
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory: pytest.TempPathFactory, command: Command) -> Path:
+    """A run on this machine alone that nothing disturbed."""
+    folder = tmp_path_factory.mktemp("calm")
+    environment = {**os.environ, "AGENTEVOL_HOME": str(folder / "home")}
+    subprocess.run(command(folder / "run", *SAME), check=True, capture_output=True, env=environment)
+    return folder / "run"
+
+
+@pytest.fixture
+def head(monkeypatch: pytest.MonkeyPatch) -> Generator[Any]:
+    """A cluster of one node."""
+    for name, value in RAY.items():
+        monkeypatch.setenv(name, value)
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster()
+    try:
+        cluster.add_node(num_cpus=1)
+        yield cluster
+    finally:
+        cluster.shutdown()
+
+
+@pytest.fixture
+def nodes(head: Any) -> Any:
+    """Three nodes."""
+    for _ in range(2):
+        head.add_node(num_cpus=1)
+    return head
+
+
+@contextmanager
+def going(arguments: list[str], mark: str) -> Generator[subprocess.Popen[str]]:
+    """A run whose own processes bear a mark; it is gone afterwards."""
+    environment = {**os.environ, "AGENTEVOL_TEST_RUN": mark}
+    process = subprocess.Popen(
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def until(has_come: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 600
+    while not has_come():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def episodes(out: Path) -> int:
+    """How many are in the table, by its log."""
+    log = (out / "trajectories" / "_delta_log").glob("*.json")
+    return sum(int(n) for file in log for n in re.findall(r'"numRecords\\?": ?(\d+)', file.read_text()))
+
+
+def processes(victim: str, parents: Sequence[int] = (), mark: str = "") -> list[int]:
+    """Those whose title holds `victim`, of these parents, or with this mark in their environment."""
+    found: list[int] = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            title = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            environment = (folder / "environ").read_bytes()
+        except OSError:
+            continue
+        is_ours = parent in parents if parents else f"AGENTEVOL_TEST_RUN={mark}".encode() in environment
+        if victim in title and is_ours:
+            found.append(int(folder.name))
+    return found
+
+
+def raylet(node: Any) -> int:
+    return node.all_processes["raylet"][0].process.pid
+
+
+def node_of(victim: str, cluster: Any) -> Any:
+    """A node besides the head, which is the driver's own, with such a process on it."""
+    others = [node for node in cluster.list_all_nodes() if node is not cluster.head_node]
+    return next(node for node in others if processes(victim, [raylet(node)]))
+
+
+def lose(node: Any) -> None:
+    """All at once, as if it lost its power."""
+    for pid in (raylet(node), *processes("", [raylet(node)])):
+        os.kill(pid, signal.SIGKILL)
+
+
+def rows(out: Path) -> list[tuple[object, ...]]:
+    """What every episode was, apart from times."""
+    return sorted(
+        (
+            t.id,
+            t.ending.kind,
+            t.total_reward,
+            tuple((turn.action, turn.reward, turn.sample and turn.sample.token_ids) for turn in t.turns),
+        )
+        for t in Store.open(out / "trajectories", create=False).trajectories()
+    )
+
+
+def summaries(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(file.read_text()) for file in sorted((out / "iterations").glob("*.json"))]
+
+
+def faults(out: Path) -> Counter[str]:
+    """Of all iterations."""
+    return sum((Counter(one["faults"]) for one in summaries(out)), Counter())
+
+
+def weights(out: Path, version: int) -> bytes:
+    return (out / "checkpoints" / f"{version:04d}" / "model.safetensors").read_bytes()
+
+
+def test_a_run_on_three_nodes_survives_the_loss_of_two_and_ends_like_one_on_one_machine(
+    tmp_path: Path, calm: Path, command: Command, nodes: Any
+):
+    out = tmp_path / "run"
+    with going(command(out, *SAME, f"ray.address={nodes.address}"), "nodes") as process:
+        until(lambda: episodes(out) >= EVALUATED + 40, process)
+        lose(node_of("RolloutWorker", nodes))
+        until(lambda: (out / "checkpoints" / ".0001.state").exists(), process)
+        lose(node_of("LearnerWorker", nodes))
+        told, errors = process.communicate(timeout=600)
+    assert process.returncode == 0, errors
+    for one in summaries(out)[1:]:
+        assert sum(one["explored"].values()) == one["requested"] == EXPLORED
+    assert rows(out) == rows(calm)
+    assert weights(out, 2) == weights(calm, 2)
+    found = faults(out)
+    assert (found["lost_nodes"], found["lost_learners"]) == (2, 1)
+    assert found["lost_workers"] in (1, 2)  # its replacement may have come to the learner's node
+    assert found["replayed"] > 0
+    assert min(found["workers_s"], found["learners_s"]) > 0
+    assert len(re.findall("node .* was lost", told)) == 2
+    assert "lost 1 rollout worker" in told
+    print({name: round(value, 1) for name, value in found.items() if value})  # noqa: T201 - what it cost
+
+
+def test_fifty_processes_killed_at_any_moment_cost_only_their_work(
+    tmp_path: Path, calm: Path, command: Command
+):
+    out, mark, draw = tmp_path / "run", f"{os.getpid()}-chaos", random.Random(0)
+    patient = ("ray.max_replacements=50", "explore.retries=50")
+    killed: Counter[str] = Counter()
+    with going(command(out, *SAME, *patient), mark) as process:
+        until(lambda: episodes(out) >= EVALUATED // 2, process)
+        while killed.total() < KILLS:
+            time.sleep(draw.uniform(0.2, 2.8))
+            assert process.poll() is None, f"over after {killed}: {process.communicate()}"
+            victim = draw.choice(VICTIMS)
+            there = processes(victim, mark=mark)
+            if there:
+                os.kill(draw.choice(there), signal.SIGKILL)
+                killed[victim] += 1
+        _, errors = process.communicate(timeout=600)
+    assert process.returncode == 0, errors
+    for one in summaries(out)[1:]:
+        assert sum(one["explored"].values()) == one["requested"] == EXPLORED
+    assert rows(out) == rows(calm)
+    assert weights(out, 2) == weights(calm, 2)
+    found = faults(out)
+    print(killed, {name: round(value, 1) for name, value in found.items() if value})  # noqa: T201
+
+
+def test_a_worker_that_hangs_is_replaced(tmp_path: Path, calm: Path, command: Command):
+    out, mark = tmp_path / "run", f"{os.getpid()}-hangs"
+    with going(command(out, *SAME, "engine.stall_s=2"), mark) as process:
+        until(lambda: episodes(out) >= EVALUATED + 16, process)
+        os.kill(processes("RolloutWorker", mark=mark)[0], signal.SIGSTOP)
+        told, errors = process.communicate(timeout=600)
+    assert process.returncode == 0, errors
+    assert rows(out) == rows(calm)
+    assert weights(out, 2) == weights(calm, 2)
+    assert (faults(out)["stalled"], faults(out)["lost_workers"]) == (1, 0)
+    assert "1 stalled rollout worker" in told
+
+
+@contextmanager
+def joined(cluster: Any, *prefix: str, **environment: str) -> Generator[None]:
+    """One node more, started by a command of its own; it is gone afterwards."""
+    ray = [sys.executable, "-m", "ray.scripts.scripts", "start", f"--address={cluster.address}", "--block"]
+    process = subprocess.Popen(
+        [*prefix, *ray, "--num-cpus=1"],
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        assert process.stdout is not None
+        assert any("runtime started" in line for line in process.stdout)
+        yield
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(60)
+
+
+def test_a_node_that_cannot_take_part_is_told_before_a_run_begins(
+    tmp_path: Path, command: Command, head: Any
+):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    arguments = command(shared / "run", f"ray.address={head.address}")
+
+    def told() -> str:
+        done = subprocess.run(arguments, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 2, done.stderr
+        (line,) = done.stderr.strip().splitlines()
+        return line
+
+    other = tmp_path / "other" / "torch-0.0.1.dist-info"
+    other.mkdir(parents=True)
+    (other / "METADATA").write_text("Metadata-Version: 2.1\nName: torch\nVersion: 0.0.1\n")
+    path = os.pathsep.join([str(other.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    with joined(head, PYTHONPATH=path):
+        assert re.search(r"node \S+ \(Ray node \w{8}\) has torch 0\.0\.1, this machine has", told())
+
+    apart = subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False)
+    if apart.returncode:
+        pytest.skip("a folder that a node does not see needs the right to unshare mounts")
+    hide = f'mount -t tmpfs tmpfs {shared} && exec "$@"'
+    arguments = command(shared / "another", f"ray.address={head.address}")
+    with joined(head, "unshare", "--mount", "sh", "-c", hide, "sh"):
+        assert re.search(r"node \S+ \(Ray node \w{8}\) cannot see the run's folder: put --out on", told())

@@ -1,0 +1,170 @@
+"""What is done when a learner dies: with learners that do as they are told."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from agentevol.config.run import load
+from agentevol.errors import RunStopped
+from agentevol.learn.checkpoints import LINEAGE, Lineage
+from agentevol.protocols import Checkpoint, LearnReport
+from agentevol.workers.faults import FaultLog
+from agentevol.workers.learner import report_of
+from agentevol.workers.learners import Learners
+from agentevol.workers.members import Members
+from agentevol.workers.nodes import Node
+from agentevol.workers.processes import ProcessLost
+
+LOST, BROKEN = ProcessLost("SIGKILL"), RunStopped("rank 0 heard nothing of rank 1")
+NODE = Node("here", "10.0.0.1")
+
+
+class Method(NamedTuple):
+    remote: Any
+
+
+class Reply:
+    """`value` is an exception to raise, or what is replied, once it has been waited for `patience` times."""
+
+    def __init__(self, value: Any, patience: int = 0) -> None:
+        self.value, self.patience = value, patience
+
+
+class Learner:
+    """Takes these steps while it is waited for, then ends like `end`."""
+
+    def __init__(self, steps: Sequence[int], end: Any) -> None:
+        self._steps, self._end = list(steps), end
+        self.meeting_point = Method(lambda: Reply(("host", 1)))
+        self.learn = Method(lambda *_, **__: Reply(self._end, patience=len(self._steps)))
+        self.progress = Method(self._progress)
+        self.perplexity = Method(lambda *_: Reply(self._end))
+
+    def _progress(self) -> Reply:
+        return Reply((self._steps.pop(0) if self._steps else 0, 9, 0.5))
+
+
+class Processes:
+    """Starts these learners, one after another."""
+
+    def __init__(self, *learners: Learner, nodes: Sequence[Node] = (NODE,)) -> None:
+        self._learners, self._nodes = list(learners), nodes
+        self.killed: list[Learner] = []
+
+    def alive(self) -> list[Node]:
+        return list(self._nodes)
+
+    def learner(self, node: Node, gpus: int, rank: int) -> Any:
+        return self._learners.pop(0)
+
+    def kill(self, process: Any) -> None:
+        self.killed.append(process)
+
+    def wait(self, replies: Sequence[Reply], timeout_s: float) -> list[Any]:
+        done = [reply for reply in replies if reply.patience <= 0]
+        for reply in replies:
+            reply.patience -= 1
+        return done[:1]
+
+    def results(self, replies: Sequence[Reply], timeout_s: float | None = None) -> list[Any]:
+        for reply in replies:
+            if isinstance(reply.value, Exception):
+                raise reply.value
+        return [reply.value for reply in replies]
+
+
+def learners(processes: Any, *settings: str) -> tuple[Learners, FaultLog, list[str]]:
+    told: list[str] = []
+    faults = FaultLog(told.append)
+    members = Members(processes, faults, (), named=False)
+    made = Learners(load(None, list(settings)), processes, members, faults)
+    made.start(gpus=0)
+    return made, faults, told
+
+
+def nothing() -> None:
+    """No learner has written a checkpoint and died."""
+
+
+def test_a_learner_that_had_finished_before_it_died_is_believed(tmp_path: Path):
+    out = tmp_path / "0001"
+    out.mkdir()
+    (out / LINEAGE).write_text(
+        Lineage(version=1, metrics={"loss_last": 0.5, "reward": None}).model_dump_json()
+    )
+    (tmp_path / ".0001.state").write_text("saved")
+    processes = Processes(Learner([1], LOST))
+    made, faults, _ = learners(processes)
+    report = made.learn(lambda *_: None, lambda: report_of(out, 1))
+    assert report == LearnReport(Checkpoint(out, 1), {"loss_last": 0.5})
+    assert faults.take().lost_learners == 1
+    assert [file.name for file in tmp_path.iterdir()] == ["0001"]
+
+
+def test_one_that_was_cut_off_may_finish_while_its_replacement_is_at_it():
+    processes = Processes(Learner([1], LOST), Learner([1], BROKEN))  # for example: that exists already
+    made, *_ = learners(processes)
+    found = iter([None, "report", "report"])
+    assert made.learn(lambda *_: None, lambda: next(found)) == "report"
+
+
+def test_learning_begins_again_and_costs_the_work_that_is_repeated():
+    processes = Processes(Learner([1, 2, 3], LOST), Learner([1, 2, 3, 4], "report"))
+    made, faults, told = learners(processes)
+    seen: list[int] = []
+    assert made.learn(lambda step, *_: seen.append(step), nothing) == "report"
+    assert seen[:7] == [1, 2, 3, 0, 1, 2, 3]  # the loss is heard after one look more
+    noted = faults.take()
+    assert noted.lost_learners == 1
+    assert noted.learners_s > 0.1
+    assert told[0] == "the learner was lost at step 3, and is replaced"
+    assert told[1].startswith("the learner is where it was, after 0.")
+    assert len(processes.killed) == 1
+
+
+def test_a_learner_that_dies_at_the_same_step_every_time_stops_the_run():
+    processes = Processes(*(Learner([1, 2, 3], LOST) for _ in range(4)))
+    made, *_ = learners(processes, "ray.max_replacements=2")
+    with pytest.raises(RunStopped, match=r"the learner was lost 3 times without taking a step"):
+        made.learn(lambda *_: None, nothing)
+
+
+def test_a_learner_that_comes_further_every_time_goes_on():
+    lost = (Learner(range(1, 2 + number), LOST) for number in range(5))
+    made, faults, _ = learners(Processes(*lost, Learner([6], "report")), "ray.max_replacements=1")
+    assert made.learn(lambda *_: None, nothing) == "report"
+    assert faults.take().lost_learners == 5
+
+
+def test_where_one_of_several_dies_the_complaints_of_the_others_are_no_reason_to_stop():
+    processes = Processes(
+        Learner([1], BROKEN), Learner([1], LOST), Learner([1], "report"), Learner([1], "report of rank 1")
+    )
+    made, faults, _ = learners(processes, "learn.shards=2")
+    assert made.learn(lambda *_: None, nothing) == "report"
+    assert faults.take().lost_learners == 1
+    assert len(processes.killed) == 2
+
+
+def test_what_breaks_without_a_loss_stops_the_run_with_its_reason():
+    made, faults, _ = learners(Processes(Learner([1], BROKEN)))
+    with pytest.raises(RunStopped, match="rank 0 heard nothing"):
+        made.learn(lambda *_: None, nothing)
+    assert faults.take().lost_learners == 0
+
+
+def test_a_question_is_asked_again():
+    made, faults, _ = learners(Processes(Learner([], LOST), Learner([], 3.5)))
+    assert made.ask("perplexity", "rows") == 3.5
+    noted = faults.take()
+    assert noted.lost_learners == 1
+    assert noted.learners_s > 0
+
+
+def test_without_room_a_run_stops_with_what_is_missing():
+    members = Members(Processes(nodes=()), FaultLog(), (), named=False)  # type: ignore[arg-type]
+    made = Learners(load(None, []), Processes(), members, FaultLog())  # type: ignore[arg-type]
+    with pytest.raises(RunStopped, match="no room for 1 learners with a GPU each"):
+        made.start(gpus=1)
