@@ -67,7 +67,7 @@ class Cluster:
         address = self._config.ray.address
         try:
             ray.init(
-                address=address,
+                address=address or "local",  # else it would join what `ray start` has left on this machine
                 num_cpus=self._config.ray.cpus,
                 include_dashboard=None if address else False,
                 log_to_driver=False,
