@@ -68,7 +68,7 @@ class Cluster:
         address = self._config.ray.address
         try:
             ray.init(
-                address=address or "local",  # never whatever else runs here
+                address=address or "local",  # else it would join what `ray start` has left on this machine
                 num_cpus=self._config.ray.cpus,
                 include_dashboard=None if address else False,
                 log_to_driver=False,

@@ -19,7 +19,7 @@ from agentevol.errors import RunStopped
 from agentevol.workers.faults import FaultLog
 from agentgym_server.settings import is_loopback
 
-READY_TIMEOUT_S = 60.0
+READY_TIMEOUT_S = 180.0  # on a machine that is busy, imports alone take a minute
 RESTARTS = 20
 """Starts in a row that may fail. One that starts and then dies again and again breaks episodes, which are
 counted (`explore.max_failed`).
