@@ -21,6 +21,9 @@ from agentevol.service.tools import parse_reply
 from agentevol.service.weights import Weights
 from agentgym_store.records import Sample
 
+LONG = 1 << 16
+"""Characters of a conversation that is not rendered on the event loop."""
+
 
 async def sampled(
     weights: Weights, request: ChatRequest, session: Session | None, request_id: str, timeout_s: float
@@ -29,14 +32,11 @@ async def sampled(
 
     In a session the records are not added to it yet.
     """
+    call, before = _begun(session, request)
+    prompt_ids = await _prompt_ids(weights, request, before)
     if session is not None and session.state != "open":
         raise closed(session)
-    before = session.continued(request.messages, request.tools) if session is not None else None
-    prompt_ids = _prompt_ids(weights, request, before)
     sampling = _sampling(weights, request, len(prompt_ids))
-    call = 1 if session is None else session.calls + 1
-    if session is not None:
-        session.calls = call
     seeds = _seeds(request, session, call)
     policy = weights.engine.serve(sampling)
     started_at, began = datetime.now(UTC).isoformat(timespec="milliseconds"), time.perf_counter()
@@ -65,12 +65,28 @@ async def sampled(
     ]
 
 
-def _prompt_ids(weights: Weights, request: ChatRequest, before: Record | None) -> list[int]:
+def _begun(session: Session | None, request: ChatRequest) -> tuple[int, Record | None]:
+    """Which call this is, and what it goes on from. Raises `Refusal` where the session has ended."""
+    if session is None:
+        return 1, None
+    if session.state != "open":
+        raise closed(session)
+    session.calls += 1
+    return session.calls, session.continued(request.messages, request.tools)
+
+
+async def _prompt_ids(weights: Weights, request: ChatRequest, before: Record | None) -> list[int]:
     """What was read and said before, extended; or the whole conversation afresh."""
-    if before is None:
-        return weights.template.prompt(request.messages, request.tools)
-    added = request.messages[len(before.messages) + 1 :]
-    return weights.template.extended(before.seen_ids(), added, request.tools)
+
+    def render() -> list[int]:
+        if before is None:
+            return weights.template.prompt(request.messages, request.tools)
+        added = request.messages[len(before.messages) + 1 :]
+        return weights.template.extended(before.seen_ids(), added, request.tools)
+
+    if sum(len(message.text) for message in request.messages) < LONG:
+        return render()
+    return await asyncio.to_thread(render)  # megabytes take seconds: others are answered meanwhile
 
 
 def _accidental(session: Session | None, sample: Sample) -> Record | None:
@@ -123,17 +139,22 @@ async def _said(
     """A sample for each seed. The first one speaks in the session's own conversation, if that is silent:
     there the engine keeps what was read before.
     """
-    own = f"plain-{secrets.token_hex(8)}" if session is None else session.id
-    if session is not None and own in session.speaking:
-        own = f"{own}/{call}"
-    names = [own, *(f"{own}/{call}/{choice}" for choice in range(1, len(seeds)))]
-    replies = await asyncio.gather(
-        *(
-            _complete(policy, session, name, prompt_ids, seed, timeout_s)
-            for name, seed in zip(names, seeds, strict=True)
-        ),
-        return_exceptions=True,
-    )
+    names = _names(session, call, len(seeds))
+    speaking = session.speaking if session is not None else set[str]()
+    speaking.update(names)  # before anything is awaited: another call of the session takes other names
+    try:
+        replies = await asyncio.gather(
+            *(
+                _complete(policy, name, prompt_ids, seed, timeout_s)
+                for name, seed in zip(names, seeds, strict=True)
+            ),
+            return_exceptions=True,
+        )
+    finally:
+        speaking.difference_update(names)
+        for name in names:
+            if session is None or name != session.id or session.state != "open":
+                policy.release(name)
     samples: list[Sample] = []
     for reply in replies:
         if isinstance(reply, BaseException):
@@ -142,24 +163,21 @@ async def _said(
     return samples
 
 
+def _names(session: Session | None, call: int, count: int) -> list[str]:
+    """Conversations of the engine for the choices of a call."""
+    own = f"plain-{secrets.token_hex(8)}" if session is None else session.id
+    if session is not None and own in session.speaking:
+        own = f"{own}/{call}"
+    return [own, *(f"{own}/{call}/{choice}" for choice in range(1, count))]
+
+
 async def _complete(
-    policy: TokenPolicy,
-    session: Session | None,
-    name: str,
-    prompt_ids: Sequence[int],
-    seed: int,
-    timeout_s: float,
+    policy: TokenPolicy, name: str, prompt_ids: Sequence[int], seed: int, timeout_s: float
 ) -> Sample:
-    speaking = session.speaking if session is not None else set[str]()
-    speaking.add(name)
     try:
         return await asyncio.wait_for(policy.complete(name, prompt_ids, seed), timeout_s)
     except TimeoutError as cause:
         raise PolicyFault(f"no answer within {timeout_s:g} s") from cause
-    finally:
-        speaking.discard(name)
-        if session is None or name != session.id or session.state != "open":
-            policy.release(name)
 
 
 def _refusal(cause: BaseException, session: Session | None) -> BaseException:

@@ -10,7 +10,7 @@ from agentgym_server.settings import ServerSettings
 
 MODEL = "policy"
 """What clients know the model as, whatever weights it has."""
-BODY_BYTES = 16 << 20
+BODY_BYTES = 4 << 20
 """Most bytes of a body: a conversation is sent whole with every call."""
 
 
