@@ -16,6 +16,9 @@ from agentevol.cli.envs.options import (
     stop_when_stdin_ends,
 )
 
+RECORDING = {"name": "serve", "temperature": 1.0, "max-sessions": 1024, "lease-ttl-s": 600.0}
+"""Defaults of the options that say how it is recorded."""
+
 
 def register(parent: typer.Typer) -> None:
     """Add the command to the command line."""
@@ -70,12 +73,16 @@ def serve(
 
     Example: agentevol serve starter --out served --port 8000
     """
-    if threads is not None and engine == "vllm":
-        raise typer.BadParameter("--threads has no effect with --engine vllm: set OMP_NUM_THREADS")
-    if cache_gib is not None and engine != "vllm":
-        raise typer.BadParameter("--cache-gib has no effect without --engine vllm")
-    if token is not None and token_file is not None:
-        raise typer.BadParameter("--token and --token-file both name the token: give one")
+    vllm = engine == "vllm"
+    _refuse(vllm and threads is not None, "--threads has no effect with --engine vllm: set OMP_NUM_THREADS")
+    _refuse(not vllm and cache_gib is not None, "--cache-gib has no effect without --engine vllm")
+    recording = {"name": name, "temperature": temperature, "max-sessions": max_sessions}
+    for option, value in (recording | {"lease-ttl-s": lease_ttl_s}).items():
+        unused = out is None and value != RECORDING[option]
+        _refuse(unused, f"--{option} has no effect without --out: nothing is recorded")
+    _refuse(not name.strip(), "--name is empty; give one, or leave it out")
+    _refuse(token is not None and token_file is not None, "--token and --token-file both name the token")
+    _refuse(token is not None and not token.strip(), "the token is empty; give one, or none at all")
     server = settings_of(
         None,
         token_file,
@@ -85,8 +92,6 @@ def serve(
         lease_ttl_s=lease_ttl_s,
     )
     if token is not None:
-        if not token.strip():
-            raise typer.BadParameter("the token is empty; give one, or none at all")
         server = server.model_copy(update={"token": token.strip()})
     if exit_with_stdin:
         stop_when_stdin_ends()
@@ -105,3 +110,8 @@ def serve(
         name=engine, slots=slots, context=context, threads=threads or 1, dtype=dtype, cache_gib=cache_gib
     )
     raise typer.Exit(run(model, chosen, out, port, settings))
+
+
+def _refuse(wrong: bool, why: str) -> None:
+    if wrong:
+        raise typer.BadParameter(why)
