@@ -157,7 +157,13 @@ def test_an_agent_that_calls_over_http_is_trained_and_gets_better(tiny_model, tm
 
     with served(tiny_model, f"--out={table}", "--max-new-tokens=2") as (_, client):
         before = rounds(client, "before")
-        settings = ("learn.learning_rate=1e-2", "learn.epochs=4", "learn.batch_tokens=512", "learn.threads=1")
+        settings = (
+            "learn.learning_rate=1e-2",
+            "learn.epochs=10",
+            "learn.batch_tokens=512",
+            "learn.threads=1",
+        )
+        settings += ("learn.options.surrogate=reinforce",)  # many steps on little data, on purpose
         command = [sys.executable, "-m", "agentevol", "train", str(table), "algorithm=grpo"]
         done = subprocess.run(
             [*command, f"base={tiny_model}", *settings, "--out", str(better), "--json"],
@@ -174,7 +180,7 @@ def test_an_agent_that_calls_over_http_is_trained_and_gets_better(tiny_model, tm
         assert update.json() == {"model": "better", "policy_version": 1}
         after = rounds(client, "after")
     assert before < 0.5
-    assert after > before + 0.2
+    assert after > 0.8
     versions = {t.turns[0].sample.policy_version for t in stored(table).values() if t.turns[0].sample}
     assert versions == {0, 1}
 
