@@ -49,7 +49,8 @@ from agentevol.models import starter_folder
 from agentevol.progress import Progress
 from agentevol.protocols import Checkpoint, Sampling
 from agentevol.report.intervals import mean_interval
-from agentevol.rows.examples import facts, group_of
+from agentevol.rows.examples import facts
+from agentevol.rows.groups import group_of
 from agentevol.run_folder import RunFolder
 from agentevol.serving import EnvironmentServer
 from agentevol.tasks import EnvTask, drawn, list_tasks, spread

@@ -16,7 +16,19 @@ import typer.core
 
 from agentevol.cli.failures import failure
 
-MODULES = ("run", "train", "eval", "compare", "envs", "data", "trajectories", "starter", "bench", "doctor")
+MODULES = (
+    "run",
+    "train",
+    "eval",
+    "serve",
+    "compare",
+    "envs",
+    "data",
+    "trajectories",
+    "starter",
+    "bench",
+    "doctor",
+)
 """Command groups in the order of `--help`."""
 
 

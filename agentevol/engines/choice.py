@@ -1,10 +1,11 @@
 """The engine that a configuration names."""
 
 from agentevol.config.sections import EngineConfig
-from agentevol.protocols import Checkpoint, RolloutEngine
+from agentevol.engines.tokens import TokenEngine
+from agentevol.protocols import Checkpoint
 
 
-def start_engine(config: EngineConfig, checkpoint: Checkpoint) -> RolloutEngine:
+def start_engine(config: EngineConfig, checkpoint: Checkpoint) -> TokenEngine:
     """Start it with these weights. Raises `ConfigError` where it cannot serve them."""
     if config.name == "vllm":
         from agentevol.engines.vllm import VllmEngine

@@ -25,6 +25,7 @@ from agentevol.engines.scheduler import Request, Sampled, Scheduler, Slot
 from agentevol.engines.slots import Chunk, SlotCache
 from agentevol.errors import ConfigError, PolicyFault, WeightsReplaced
 from agentevol.protocols import Checkpoint, Conversation, Sampling
+from agentevol.rendering import ChatRenderer
 from agentgym_store.records import Sample
 
 PREFILL_TOKENS = 2048
@@ -52,12 +53,20 @@ class EmbeddedPolicy:
         self.name = weights.name
         self.version = weights.version
 
+    @property
+    def renderer(self) -> ChatRenderer:
+        """Renders for the weights' tokenizer."""
+        return self._weights.renderer
+
     async def act(self, conversation: Conversation, seed: int) -> Sample:
         """Sample the next turn. Raises `ContextFull` and `PolicyFault`; waits while no slot is free."""
-        prompt_ids = self._weights.renderer.conversation_ids(conversation)
+        return await self.complete(conversation.id, self.renderer.conversation_ids(conversation), seed)
+
+    async def complete(self, conversation_id: str, prompt_ids: Sequence[int], seed: int) -> Sample:
+        """Sample what follows these ids; raises what `act` does."""
         check_room(len(prompt_ids), self._sampling, self._engine.context)
         reply: asyncio.Future[Sampled] = asyncio.get_running_loop().create_future()
-        request = Request(conversation.id, prompt_ids, self._sampling, seed, self._weights, reply)
+        request = Request(conversation_id, prompt_ids, self._sampling, seed, self._weights, reply)
         self._engine.submit(request)
         try:
             sampled = await reply
@@ -65,7 +74,7 @@ class EmbeddedPolicy:
             self._engine.abandon(request)
             raise
         return Sample(
-            text=self._weights.renderer.text(sampled.token_ids),
+            text=self.renderer.text(sampled.token_ids),
             prompt_ids=tuple(prompt_ids),
             token_ids=sampled.token_ids,
             logprobs=sampled.logprobs,

@@ -91,14 +91,22 @@ class VllmPolicy:
         self.name = served.name
         self.version = served.version
 
+    @property
+    def renderer(self) -> ChatRenderer:
+        """Renders for the weights' tokenizer."""
+        return self._served.renderer
+
     async def act(self, conversation: Conversation, seed: int) -> Sample:
         """Sample the next turn. Raises `ContextFull` and `PolicyFault`; waits while the engine is full."""
-        prompt_ids = self._served.renderer.conversation_ids(conversation)
+        return await self.complete(conversation.id, self.renderer.conversation_ids(conversation), seed)
+
+    async def complete(self, conversation_id: str, prompt_ids: Sequence[int], seed: int) -> Sample:
+        """Sample what follows these ids; raises what `act` does."""
         check_room(len(prompt_ids), self._sampling, self._engine.context)
-        order = _Order(conversation.id, prompt_ids, self._sampling, seed, self._served)
+        order = _Order(conversation_id, prompt_ids, self._sampling, seed, self._served)
         sampled = await asyncio.wrap_future(self._engine.submit(order))
         return Sample(
-            text=self._served.renderer.text(sampled.token_ids),
+            text=self.renderer.text(sampled.token_ids),
             prompt_ids=tuple(prompt_ids),
             token_ids=sampled.token_ids,
             logprobs=sampled.logprobs,

@@ -28,7 +28,7 @@ from agentevol.learn.rewards.process import value_differences, values_before
 from agentevol.loop.select import scored
 from agentevol.protocols import EpisodeFacts, TrainingSequence
 from agentevol.rewards.values import StateValues
-from agentevol.rows.examples import group_of
+from agentevol.rows.groups import group_of
 from agentgym_store.records import Trajectory
 
 TurnValues = Mapping[str, Mapping[int, float]]

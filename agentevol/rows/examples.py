@@ -25,6 +25,7 @@ from agentevol.rewards.values import StateValues
 from agentevol.rows.answers import with_answers
 from agentevol.rows.beside import with_rows_beside
 from agentevol.rows.closing import with_closing
+from agentevol.rows.groups import group_of
 from agentevol.rows.pairing import Bands, Label, Pair, labels, pair_up
 from agentgym_store.records import Trajectory
 
@@ -57,11 +58,6 @@ def rows_of(
             return imitated(trajectories, objective, config.select)
         case "steps":
             raise NothingToLearn("labels of single turns come from continuations: `process.*` of a run")
-
-
-def group_of(trajectory: Trajectory) -> str:
-    """Equal for the samples of one task in one round of exploration."""
-    return f"{trajectory.run}/{trajectory.iteration}/{trajectory.env}/{trajectory.task_id}"
 
 
 def facts(trajectory: Trajectory) -> EpisodeFacts:

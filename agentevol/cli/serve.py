@@ -1,0 +1,117 @@
+"""`agentevol serve`: a policy behind an OpenAI-compatible endpoint that records what it says."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from agentevol.cli.envs.options import (
+    ExitWithStdin,
+    Host,
+    InsecureNoAuth,
+    MaxSessions,
+    Port,
+    TokenFile,
+    settings_of,
+    stop_when_stdin_ends,
+)
+
+RECORDING = {"name": "serve", "temperature": 1.0, "max-sessions": 1024, "lease-ttl-s": 600.0}
+"""Defaults of the options that say how it is recorded."""
+
+
+def register(parent: typer.Typer) -> None:
+    """Add the command to the command line."""
+    parent.command()(serve)
+
+
+def serve(
+    model: Annotated[str, typer.Argument(help="starter, a model folder, or a run's folder.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Table that episodes are appended to; without one nothing is recorded."),
+    ] = None,
+    name: Annotated[str, typer.Option(help="Under which name of a run episodes are stored.")] = "serve",
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    engine: Annotated[
+        Literal["embedded", "vllm"], typer.Option(help="What samples; vllm has to be installed.")
+    ] = "embedded",
+    slots: Annotated[int, typer.Option(min=1, help="Conversations that are sampled at a time.")] = 48,
+    context: Annotated[
+        int | None, typer.Option(min=32, help="Tokens of a conversation, at most; default: the model's own.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="CPU threads of the embedded engine; default 1.")
+    ] = None,
+    dtype: Annotated[
+        Literal["float32", "bfloat16", "float16"], typer.Option(help="What the model computes in.")
+    ] = "float32",
+    cache_gib: Annotated[
+        float | None, typer.Option(min=0.001, help="For vllm: memory for keys and values.")
+    ] = None,
+    max_new_tokens: Annotated[int, typer.Option(min=1, help="Tokens of a reply, at most.")] = 512,
+    temperature: Annotated[
+        float, typer.Option(min=0.01, max=2, help="Of all recorded replies, whatever clients ask.")
+    ] = 1.0,
+    max_sessions: MaxSessions = 1024,
+    lease_ttl_s: Annotated[
+        float, typer.Option(min=1, max=86400, help="Idle seconds after which a session is cancelled.")
+    ] = 600.0,
+    token: Annotated[
+        str | None,
+        typer.Option(help="The bearer token. Others on this machine can read it here: see --token-file."),
+    ] = None,
+    token_file: TokenFile = None,
+    insecure_no_auth: InsecureNoAuth = False,
+    exit_with_stdin: ExitWithStdin = False,
+) -> None:
+    """Serve a policy to agents that speak OpenAI's chat API, and record what it says, token for token.
+
+    Prints `ready http://HOST:PORT`. The token may also be given as AGENTEVOL_TOKEN; AGENTEVOL_TRAINER_TOKEN
+    and AGENTEVOL_AGENT_TOKEN are further ones, that may do less.
+
+    Example: agentevol serve starter --out served --port 8000
+    """
+    vllm = engine == "vllm"
+    _refuse(vllm and threads is not None, "--threads has no effect with --engine vllm: set OMP_NUM_THREADS")
+    _refuse(not vllm and cache_gib is not None, "--cache-gib has no effect without --engine vllm")
+    recording = {"name": name, "temperature": temperature, "max-sessions": max_sessions}
+    for option, value in (recording | {"lease-ttl-s": lease_ttl_s}).items():
+        unused = out is None and value != RECORDING[option]
+        _refuse(unused, f"--{option} has no effect without --out: nothing is recorded")
+    _refuse(not name.strip(), "--name is empty; give one, or leave it out")
+    _refuse(token is not None and token_file is not None, "--token and --token-file both name the token")
+    _refuse(token is not None and not token.strip(), "the token is empty; give one, or none at all")
+    server = settings_of(
+        None,
+        token_file,
+        host=host,
+        max_sessions=max_sessions,
+        insecure_no_auth=insecure_no_auth,
+        lease_ttl_s=lease_ttl_s,
+    )
+    if token is not None:
+        server = server.model_copy(update={"token": token.strip()})
+    if exit_with_stdin:
+        stop_when_stdin_ends()
+
+    from agentevol.config.sections import EngineConfig
+    from agentevol.service.serve import serve as run
+    from agentevol.service.settings import BODY_BYTES, ServiceSettings
+
+    settings = ServiceSettings(
+        server=server.model_copy(update={"max_body_bytes": BODY_BYTES}),
+        run=name,
+        max_new_tokens=max_new_tokens,
+        temperature=temperature,
+    )
+    chosen = EngineConfig(
+        name=engine, slots=slots, context=context, threads=threads or 1, dtype=dtype, cache_gib=cache_gib
+    )
+    raise typer.Exit(run(model, chosen, out, port, settings))
+
+
+def _refuse(wrong: bool, why: str) -> None:
+    if wrong:
+        raise typer.BadParameter(why)

@@ -1,0 +1,158 @@
+"""The routes: method, path, who may, and what answers."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agentevol.service.bodies import EndBody, RewardBody, SessionBody, UpdateBody
+from agentevol.service.service import Service
+from agentevol.service.session import Session
+from agentevol.service.settings import MODEL
+from agentgym_server import strict_json
+from agentgym_server.lanes.auth import Scope
+from agentgym_server.metrics import CONTENT_TYPE
+from agentgym_server.reply import Reply, json_reply
+from agentgym_server.requests import validated
+
+JSON_LINES = (b"content-type", b"application/x-ndjson")
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request, as far as an endpoint needs it."""
+
+    session_id: str
+    """"" for paths without one."""
+    headers: Mapping[bytes, bytes]
+    body: Any
+    request_id: str
+    address: str
+    """The service, as the caller knows it: `http://127.0.0.1:8000`."""
+    known: bool
+    """Whether the caller has a token, or none is needed."""
+    gone: Callable[[], bool]
+    """Whether the caller has hung up."""
+
+
+Handler = Callable[[Service, Call], Awaitable[Reply]]
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One route. `{}` in a path stands for a session."""
+
+    method: str
+    path: str
+    scope: Scope | None
+    """The least scope of a token; None: open to everybody."""
+    handler: Handler
+    has_body: bool = False
+
+
+async def health(service: Service, call: Call) -> Reply:
+    """Liveness; strangers learn the status only."""
+    view = service.health()
+    status = 200 if view["status"] in ("healthy", "updating") else 503
+    return json_reply(view if call.known else {"status": view["status"]}, status)
+
+
+async def metrics(service: Service, call: Call) -> Reply:  # noqa: ARG001 - an endpoint
+    """Prometheus text."""
+    return Reply(200, service.metrics.exposition(), (), CONTENT_TYPE)
+
+
+async def models(service: Service, call: Call) -> Reply:
+    """The one model."""
+    if call.session_id:
+        service.sessions.living(call.session_id)
+    checkpoint = service.weights.checkpoint
+    model = {
+        "id": MODEL,
+        "object": "model",
+        "created": 0,
+        "owned_by": "agentevol",
+        "root": checkpoint.path.name,
+        "policy_version": checkpoint.version,
+    }
+    return json_reply({"object": "list", "data": [model]})
+
+
+async def chat(service: Service, call: Call) -> Reply:
+    """A chat completion."""
+    return await service.chat(call.body, call.session_id, call.request_id, call.gone)
+
+
+async def create(service: Service, call: Call) -> Reply:
+    """Begin an episode."""
+    session = service.open(validated(SessionBody, call.body))
+    location = ((b"location", f"/sessions/{session.id}".encode()),)
+    return json_reply(_view(service, session, call.address), 201, location)
+
+
+async def show(service: Service, call: Call) -> Reply:
+    """A session, or its tombstone."""
+    return json_reply(_view(service, service.sessions.find(call.session_id), call.address))
+
+
+async def trace(service: Service, call: Call) -> Reply:
+    """Every recorded reply as JSON Lines."""
+    session = service.sessions.living(call.session_id)
+    lines = [strict_json.dump(record) + b"\n" for record in session.trace()]
+    return Reply(200, b"".join(lines), (), JSON_LINES)
+
+
+async def reward(service: Service, call: Call) -> Reply:
+    """Give a reply its reward; the same again replaces it."""
+    body = validated(RewardBody, call.body)
+    session = service.sessions.living(call.session_id)
+    record = session.reward(body.reward, body.call, body.choice)
+    session.renew(service.clock.now())
+    said = {"session_id": session.id, "call": record.call, "choice": record.choice, "reward": record.reward}
+    return json_reply({**said, "total_reward": session.total_reward})
+
+
+async def end(service: Service, call: Call) -> Reply:
+    """End an episode: when this is answered, it is in the table."""
+    return json_reply(await service.end(call.session_id, validated(EndBody, call.body).said()))
+
+
+async def update(service: Service, call: Call) -> Reply:
+    """Swap the weights: when this is answered, the new ones are in place."""
+    fresh = await service.update(validated(UpdateBody, call.body).checked())
+    return json_reply({"model": fresh.path.name, "policy_version": fresh.version})
+
+
+def _view(service: Service, session: Session, address: str) -> dict[str, Any]:
+    origin = session.origin
+    return {
+        "session_id": session.id,
+        "base_url": f"{address}/sessions/{session.id}/v1",
+        "state": session.state,
+        "task_id": origin.task_id,
+        "env": origin.env,
+        "group": origin.group,
+        "seed": origin.seed,
+        "metadata": origin.metadata,
+        "policy_version": origin.iteration,
+        "calls": session.calls,
+        "forks": session.forks,
+        "total_reward": session.total_reward,
+        "lease": {"ttl_s": session.lease_ttl_s, "expires_at": service.clock.stamp(session.expires_at)},
+    }
+
+
+ENDPOINTS = (
+    Endpoint("GET", "/health", None, health),
+    Endpoint("GET", "/metrics", "admin", metrics),
+    Endpoint("GET", "/v1/models", "trainer", models),
+    Endpoint("POST", "/v1/chat/completions", "trainer", chat, has_body=True),
+    Endpoint("POST", "/update", "trainer", update, has_body=True),
+    Endpoint("POST", "/sessions", "trainer", create, has_body=True),
+    Endpoint("GET", "/sessions/{}", "trainer", show),
+    Endpoint("GET", "/sessions/{}/trace", "trainer", trace),
+    Endpoint("POST", "/sessions/{}/reward", "trainer", reward, has_body=True),
+    Endpoint("POST", "/sessions/{}/end", "trainer", end, has_body=True),
+    Endpoint("GET", "/sessions/{}/v1/models", "agent", models),
+    Endpoint("POST", "/sessions/{}/v1/chat/completions", "agent", chat, has_body=True),
+)
+"""What names its session is an agent's; what judges, begins or ends an episode is its trainer's."""

@@ -1,0 +1,173 @@
+"""For tests of the service: an engine that says what it is told to, over a tokenizer of single bytes."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx
+
+from agentevol.engines.limits import check_room, check_sampling
+from agentevol.engines.tokens import TokenEngine
+from agentevol.errors import PolicyFault
+from agentevol.protocols import Checkpoint, Conversation, Sampling
+from agentevol.rendering import ChatRenderer
+from agentevol.service.app import App
+from agentevol.service.service import Service
+from agentevol.service.settings import ServiceSettings
+from agentevol.service.table import Table
+from agentgym_store.records import Sample
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+CHATML = (
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n"
+    "{{ message.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+HERMES = (
+    "{% if tools %}<|im_start|>system\n{% for tool in tools %}{{ tool | tojson }}\n{% endfor %}<|im_end|>\n"
+    "{% endif %}{% for message in messages %}"
+    "<|im_start|>{{ 'user' if message.role == 'tool' else message.role }}\n"
+    "{% if message.role == 'tool' %}<tool_response>{{ message.content }}</tool_response>"
+    "{% else %}{{ message.content }}{% for call in message.tool_calls or [] %}<tool_call>\n"
+    "{{ call.function | tojson }}\n</tool_call>{% endfor %}{% endif %}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+"""ChatML with tools, as Hermes and Qwen write them."""
+
+
+def byte_tokenizer(template: str = HERMES) -> "PreTrainedTokenizerFast":
+    """A token for each byte, and ChatML's special ones."""
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    core = Tokenizer(models.BPE({letter: index for index, letter in enumerate(alphabet)}, []))
+    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    core.decoder = decoders.ByteLevel()
+    core.add_special_tokens([AddedToken(t, special=True) for t in ("<|im_start|>", "<|im_end|>")])
+    return PreTrainedTokenizerFast(tokenizer_object=core, chat_template=template, eos_token="<|im_end|>")
+
+
+class ScriptedPolicy:
+    """Says what its engine's script says after a prompt's text."""
+
+    def __init__(self, engine: "ScriptedEngine", version: int, sampling: Sampling) -> None:
+        self._engine, self._sampling = engine, sampling
+        self.name, self.version = f"scripted-{version}", version
+
+    @property
+    def renderer(self) -> ChatRenderer:
+        """Of the engine's tokenizer."""
+        return self._engine.renderer
+
+    async def act(self, conversation: Conversation, seed: int) -> Sample:
+        """As every policy does."""
+        return await self.complete(conversation.id, self.renderer.conversation_ids(conversation), seed)
+
+    async def complete(self, conversation_id: str, prompt_ids: Sequence[int], seed: int) -> Sample:
+        """What the script says, cut at the limit of tokens; each has the log-probability -0.5."""
+        engine = self._engine
+        if engine.broken is not None:
+            raise PolicyFault(engine.broken)
+        if conversation_id in engine.acting:
+            raise PolicyFault(f"the conversation {conversation_id} acts twice at once")
+        check_room(len(prompt_ids), self._sampling, engine.context)
+        engine.asked.append((conversation_id, seed))
+        engine.heard.set()
+        released = engine.acting[conversation_id] = asyncio.Event()
+        waits = [asyncio.ensure_future(event.wait()) for event in (engine.free, released)]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            del engine.acting[conversation_id]
+            for wait in waits:
+                wait.cancel()
+        if released.is_set():
+            raise PolicyFault("the conversation was released while it acted")
+        return self._said(prompt_ids)
+
+    def _said(self, prompt_ids: Sequence[int]) -> Sample:
+        text = self._engine.script(str(self.renderer.tokenizer.decode(list(prompt_ids))))
+        ids = self.renderer.action_ids(text)[: self._sampling.max_new_tokens]
+        return Sample(
+            text=self.renderer.text(ids),
+            prompt_ids=tuple(prompt_ids),
+            token_ids=tuple(ids),
+            logprobs=(-0.5,) * len(ids),
+            policy_version=self.version,
+            finish_reason="stop" if ids[-1] == self.renderer.end_id else "length",
+        )
+
+    def release(self, conversation_id: str) -> None:
+        """Note it, and stop what the conversation waits for."""
+        self._engine.released.append(conversation_id)
+        if conversation_id in self._engine.acting:
+            self._engine.acting[conversation_id].set()
+
+
+class ScriptedEngine:
+    """`script` is told the text of a prompt. While `free` is not set, nothing is answered."""
+
+    lost = False
+
+    def __init__(self, script: Callable[[str], str], *, template: str = HERMES, context: int = 4096) -> None:
+        self.script, self.context = script, context
+        self.renderer = ChatRenderer(byte_tokenizer(template))
+        self.free = asyncio.Event()
+        self.free.set()
+        self.broken: str | None = None
+        self.acting: dict[str, asyncio.Event] = {}
+        self.asked: list[tuple[str, int]] = []
+        """Conversation and seed of everything asked for."""
+        self.heard = asyncio.Event()
+        """Set with everything asked for."""
+        self.released: list[str] = []
+        self._version = 0
+
+    def serve(self, sampling: Sampling) -> ScriptedPolicy:
+        """A policy over the current script."""
+        check_sampling(sampling)
+        return ScriptedPolicy(self, self._version, sampling)
+
+    async def asked_for(self, count: int) -> None:
+        """Wait until so many calls have come, at most five seconds."""
+        async with asyncio.timeout(5):
+            while len(self.asked) < count:
+                self.heard.clear()
+                await self.heard.wait()
+
+    def update(self, checkpoint: Checkpoint) -> None:
+        """Count up."""
+        self._version = checkpoint.version
+
+    def close(self) -> None:
+        """Nothing to stop."""
+
+
+@asynccontextmanager
+async def running(
+    engine: TokenEngine,
+    out: Path | None = None,
+    settings: ServiceSettings | None = None,
+    now: Callable[[], float] = time.monotonic,
+) -> AsyncGenerator[tuple[Service, httpx.AsyncClient]]:
+    """A service in process, and a client of it. At the end it stops as a process does."""
+    chosen = settings or ServiceSettings()
+    table = None if out is None else Table(out, chosen.run)
+    service = Service(engine, Checkpoint(Path("scripted"), 0), table, chosen, now)
+    transport = httpx.ASGITransport(App(service))
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:
+        yield service, client
+        await service.shut()
+
+
+def save_tokenizer(folder: Path, template: str = HERMES) -> Path:
+    """A folder with which a scripted engine can be updated: tokenizer, and a configuration of nothing."""
+    byte_tokenizer(template).save_pretrained(folder)
+    (folder / "config.json").write_text("{}", encoding="utf-8")
+    return folder

@@ -1,0 +1,99 @@
+"""The weights that answer, and their replacement while calls go on.
+
+Calls under way end with the weights that they began with; those that come meanwhile wait for the new ones.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from agentevol.engines.tokens import TokenEngine
+from agentevol.errors import AgentEvolError, ConfigError
+from agentevol.models import resolve
+from agentevol.protocols import Checkpoint, Sampling
+from agentevol.rendering import ChatRenderer, load_tokenizer
+from agentevol.service.refusals import Refusal, invalid
+from agentevol.service.template import ChatTemplate
+
+
+class Weights:
+    """One engine and what it holds."""
+
+    def __init__(self, engine: TokenEngine, checkpoint: Checkpoint, wait_s: float) -> None:
+        self.engine = engine
+        self.checkpoint = checkpoint
+        self.template = ChatTemplate(engine.serve(Sampling()).renderer)
+        self._wait_s = wait_s
+        self._users = 0
+        self._open, self._idle = asyncio.Event(), asyncio.Event()
+        self._open.set()
+        self._idle.set()
+        self.broken: str | None = None
+        """Why nothing is sampled any more."""
+
+    @property
+    def updating(self) -> bool:
+        """Whether new weights are on their way."""
+        return not self._open.is_set()
+
+    @asynccontextmanager
+    async def used(self) -> AsyncGenerator[None]:
+        """Hold the weights in place within the block. Raises `Refusal` where new ones take too long."""
+        try:
+            async with asyncio.timeout(self._wait_s if self.updating else None):
+                while self.updating:  # once it was over, another update may have come first
+                    await self._open.wait()
+        except TimeoutError:
+            raise Refusal(
+                503, "weights_updating", "the weights are being replaced: ask again in a moment"
+            ) from None
+        if self.broken is not None:
+            raise Refusal(502, "engine_error", self.broken)
+        self._users += 1
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            self._users -= 1
+            if not self._users:
+                self._idle.set()
+
+    async def update(self, model: str) -> Checkpoint:
+        """Swap in the weights of `model` once calls under way are through. Raises `Refusal`; where the model
+        cannot be read or has another tokenizer, the old weights stay.
+        """
+        if self.updating:
+            raise Refusal(409, "update_in_progress", "other weights are on their way: ask again after them")
+        self._open.clear()
+        try:
+            fresh = await asyncio.to_thread(self._checked, model)
+            await self._idle.wait()
+            await asyncio.to_thread(self.engine.update, fresh)
+            self.checkpoint = fresh
+            self.template = ChatTemplate(self.engine.serve(Sampling()).renderer)
+        except ConfigError as cause:
+            raise invalid(str(cause), "model") from cause
+        except AgentEvolError as cause:
+            self.broken = f"the engine did not take the weights: {cause}"
+            raise Refusal(502, "engine_error", self.broken) from cause
+        finally:
+            self._open.set()
+        return fresh
+
+    def _checked(self, model: str) -> Checkpoint:
+        """The checkpoint under the next version's number. Raises `ConfigError`."""
+        found = resolve(model)
+        _check_tokenizer(found.path, self.template.renderer)
+        return replace(found, version=max(found.version, self.checkpoint.version + 1))
+
+
+def _check_tokenizer(path: Path, current: ChatRenderer) -> None:
+    """Ids that were recorded have to mean the same to the weights that come after."""
+    tokenizer = load_tokenizer(path)
+    same = tokenizer.get_vocab() == current.tokenizer.get_vocab()
+    if not same or tokenizer.chat_template != current.tokenizer.chat_template:
+        raise ConfigError(
+            f"{path} has another tokenizer or chat template than the weights before: start a service for it"
+        )
