@@ -493,7 +493,7 @@ def _gpus_each(device: str, learners: int) -> int:
 
 def _gpus_of_rollouts(config: RunConfig) -> int:
     """How many GPUs each rollout worker claims; raises `ConfigError` where there are some but too few."""
-    if config.engine.name != "vllm":
+    if config.engine.name != "vllm" or config.engine.url is not None:
         return 0
     there = int(ray.cluster_resources().get("GPU", 0))
     workers = config.engine.workers

@@ -4,8 +4,24 @@ from agentevol.config.sections import EngineConfig
 from agentevol.protocols import Checkpoint, RolloutEngine
 
 
-def start_engine(config: EngineConfig, checkpoint: Checkpoint) -> RolloutEngine:
-    """Start it with these weights. Raises `ConfigError` where it cannot serve them."""
+def start_engine(config: EngineConfig, checkpoint: Checkpoint, *, updates: bool = True) -> RolloutEngine:
+    """Start it with these weights. Raises `ConfigError` where it cannot serve them.
+
+    `updates` says whether others will follow: servers that cannot take any are refused.
+    """
+    if config.urls:
+        from agentevol.engines.endpoint import key_from
+        from agentevol.engines.vllm_server import VllmServerEngine
+
+        return VllmServerEngine(
+            checkpoint,
+            config.urls,
+            updates=updates,
+            key=key_from(config.api_key_env),
+            slots=config.slots,
+            context=config.context,
+            dtype=config.dtype,
+        )
     if config.name == "vllm":
         from agentevol.engines.vllm import VllmEngine
 
