@@ -9,5 +9,5 @@ def check_url(url: str) -> str:
     if parts.username is not None or parts.password is not None:
         raise ValueError("a URL must not hold a password, it is written into logs: name a key's variable")
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise ValueError(f"{url!r} is no URL of an endpoint, as http://host:8000 is")
+        raise ValueError(f"{url.partition('?')[0]!r} is no URL of an endpoint, as http://host:8000 is")
     return url.rstrip("/")

@@ -12,7 +12,7 @@ import json
 import os
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Set
 from email.utils import parsedate_to_datetime
 from itertools import count
 from typing import Any
@@ -77,13 +77,14 @@ class Endpoint:
         *,
         connections: int = 64,
         patience_s: float = PATIENCE_S,
+        busy: Set[int] = BUSY,
         transport: httpx.AsyncBaseTransport | None = None,
         pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self.url = url
         self.connected = 0
         """How many connections were made so far: who answers on another one may be another server."""
-        self._key, self._patience_s, self._pause = key, patience_s, pause
+        self._key, self._patience_s, self._busy, self._pause = key, patience_s, busy, pause
         self._client = httpx.AsyncClient(
             base_url=url,
             transport=transport,
@@ -105,7 +106,7 @@ class Endpoint:
         for attempt in count():
             began = time.monotonic()
             reply = await self._tried(doing, method, path, body, headers, left)
-            if isinstance(reply, httpx.Response) and not _comes_later(reply):
+            if isinstance(reply, httpx.Response) and not self._comes_later(reply):
                 return self._answer(doing, reply)
             gone = isinstance(reply, httpx.RequestError)
             wait = _growing(attempt) if gone else _asked_for(reply) or _growing(attempt)
@@ -170,6 +171,10 @@ class Endpoint:
         if event.startswith("connection.connect_") and event.endswith(".complete"):
             self.connected += 1
 
+    def _comes_later(self, response: httpx.Response) -> bool:
+        """Whether to ask again. A quota that is used up looks like a moment's limit, and is none."""
+        return response.status_code in self._busy and b"insufficient_quota" not in response.content
+
     def _answer(self, doing: str, response: httpx.Response) -> Any:
         if not response.is_success:
             raise self._refusal(doing, response)
@@ -199,13 +204,11 @@ def complaint(response: httpx.Response) -> str:
         return response.text[:300] or response.reason_phrase
     error = body.get("error", body) if isinstance(body, dict) else body
     if isinstance(error, dict):
+        code = error.get("code")
         error = error.get("message") or error.get("detail") or error
+        if isinstance(code, str) and isinstance(error, str):
+            error = f"{error} ({code})"
     return error if isinstance(error, str) else json.dumps(error)
-
-
-def _comes_later(response: httpx.Response) -> bool:
-    """Whether to ask again. A quota that is used up looks like a moment's limit, and is none."""
-    return response.status_code in BUSY and b"insufficient_quota" not in response.content
 
 
 def _growing(attempt: int) -> float:

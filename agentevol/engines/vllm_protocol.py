@@ -117,9 +117,7 @@ def sampled(answer: Any, asked: dict[str, Any], vocabulary: int) -> Sampled:
         if read != asked["prompt"]:
             problem = "it did not read the tokens that it was given"
     except (KeyError, TypeError, ValueError) as cause:
-        raise Garbled(
-            f"the server's answer is no completion with tokens: {cause!r}"
-        ) from cause
+        raise Garbled(f"the server's answer is no completion with tokens: {cause!r}") from cause
     if problem:
         raise Garbled(f"the server's answer cannot be used: {problem}")
     return Sampled(tuple(ids), tuple(map(float, logprobs)), finish)
