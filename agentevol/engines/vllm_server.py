@@ -206,7 +206,7 @@ class VllmServerEngine:
             except Unreachable:
                 server.up = False
                 raise
-            except RunStopped as cause:
+            except (ConfigError, RunStopped) as cause:  # it is there, and cannot be used
                 self._over = str(cause)
                 raise
         raise PolicyFault("others change the weights of the servers: each is for one run at a time")
@@ -259,8 +259,9 @@ class VllmServerEngine:
         async with self._searching:
             if self._over is None and not any(server.up for server in self._servers):
                 await asyncio.gather(*(self._return(server) for server in self._servers))
-            if not any(server.up for server in self._servers):
-                self.lost, self._over = True, self._over or self._away()
+            if self._over is None and not any(server.up for server in self._servers):
+                self.lost, self._over = True, self._away()
+            if self._over is not None:
                 raise PolicyFault(self._over)
 
     def _away(self) -> str:

@@ -496,6 +496,19 @@ async def test_weights_that_somebody_else_changed_are_noticed_on_the_next_connec
     assert len(server.loaded) == 2
 
 
+async def test_a_server_that_came_back_as_another_stops_the_run(folder, start):
+    server = FakeServer(folder)
+    engine = start(folder, server)
+    policy = engine.serve(SAMPLING)
+    server.settings["version"] = "0.29.0"
+    server.start()
+    with pytest.raises(ConfigError, match=r"is vLLM 0\.29\.0"):
+        await policy.act(begin("a"), 0)
+    with pytest.raises(PolicyFault, match=r"is vLLM 0\.29\.0"):
+        await policy.act(begin("b"), 0)
+    assert not engine.lost  # another worker would find the same
+
+
 async def test_two_who_change_the_weights_in_turn_are_told(folder, start):
     server = FakeServer(folder)
     policy = start(folder, server).serve(SAMPLING)
