@@ -11,7 +11,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentevol.config.run import load
 from agentevol.config.sections import EnvironmentConfig
 from agentevol.engines.choice import start_engine
 from agentevol.engines.openai import MAX_NEW_TOKENS as ENDPOINT_TOKENS
@@ -119,6 +118,8 @@ def _policy(
 
 def _engine(model: str, overrides: Sequence[str]) -> RolloutEngine:
     """The engine with a model's weights. Raises `ConfigError` for settings that no evaluation has."""
+    from agentevol.config.run import load  # brings torch, which scripts and endpoints do without
+
     given = [override.partition("=")[0].strip() for override in overrides]
     for key in given:
         if key.split(".")[0] != "engine" or key == "engine.workers":

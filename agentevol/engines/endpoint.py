@@ -19,7 +19,6 @@ from typing import Any
 
 import httpx
 
-from agentevol.causal_lm import one_line
 from agentevol.errors import ConfigError, PolicyFault
 
 BUSY = frozenset({429, 502, 503, 504})
@@ -27,6 +26,7 @@ BUSY = frozenset({429, 502, 503, 504})
 PATIENCE_S = 120.0
 CONNECT_S = 10.0
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.25, 15.0
+LONGEST_COMPLAINT = 300
 LARGEST_ANSWER = 64 * 2**20
 """Bytes that are read of an answer."""
 
@@ -193,7 +193,8 @@ class Endpoint:
 
     def _shown(self, text: str) -> str:
         """In one line, without the key."""
-        return one_line(Exception(text if self._key is None else text.replace(self._key, "***")))
+        line = " ".join((text if self._key is None else text.replace(self._key, "***")).split())
+        return line if len(line) <= LONGEST_COMPLAINT else line[: LONGEST_COMPLAINT - 1] + "…"
 
 
 def complaint(response: httpx.Response) -> str:

@@ -149,21 +149,12 @@ def _is_logprob(value: object) -> bool:
     return isinstance(value, int | float) and math.isfinite(value) and -9999 < value <= ROUNDING
 
 
-@dataclass(frozen=True)
-class Holding:
-    """What a server holds at the moment."""
-
-    mark: str
-    """The label of its weights; a fresh server says "default"."""
-    paused: bool
-    """Whether somebody has stopped it, to change them."""
-
-
-async def holding(endpoint: Endpoint) -> Holding:
-    """Raises `ConfigError` for a server that lets nobody change its weights."""
+async def weight_mark(endpoint: Endpoint) -> str:
+    """The label of the weights that a server holds; a fresh one says "default". Raises `ConfigError` for one
+    that lets nobody change them.
+    """
     try:
-        mark = (await endpoint.send("GET", "/weight_info", timeout_s=SHORT_S))["weight_version"]
-        paused = (await endpoint.send("GET", "/is_paused", timeout_s=SHORT_S))["is_paused"]
+        return str((await endpoint.send("GET", "/weight_info", timeout_s=SHORT_S))["weight_version"])
     except Refused as cause:
         if cause.status in (403, 404, 405):
             raise ConfigError(
@@ -172,7 +163,14 @@ async def holding(endpoint: Endpoint) -> Holding:
         raise
     except (KeyError, TypeError) as cause:
         raise Garbled(f"{endpoint.url} does not say which weights it holds: {cause!r}") from cause
-    return Holding(str(mark), bool(paused))
+
+
+async def is_paused(endpoint: Endpoint) -> bool:
+    """Whether somebody has stopped a server, to change its weights."""
+    try:
+        return bool((await endpoint.send("GET", "/is_paused", timeout_s=SHORT_S))["is_paused"])
+    except (KeyError, TypeError) as cause:
+        raise Garbled(f"{endpoint.url} does not say whether it is paused: {cause!r}") from cause
 
 
 async def load(endpoint: Endpoint, folder: Path, mark: str, timeout_s: float) -> None:
@@ -211,7 +209,7 @@ def check_servers(config: EngineConfig) -> None:
         endpoint = Endpoint(url, key, patience_s=0.0)
         try:
             await facts(endpoint)
-            await holding(endpoint)
+            await weight_mark(endpoint)
         except EndpointFault as cause:
             raise ConfigError(f"engine.url: {cause}") from cause
         finally:

@@ -51,13 +51,13 @@ class RemoteVllm:
         self._vocabulary, self._dtype, self._updates = vocabulary, dtype, updates
         self._facts = vllm_protocol.ServerFacts("", "", None)
         self._proven = 0  # connections there were when it was last seen to hold them
-        self._changing = asyncio.Lock()
+        self._changing, self._proving = asyncio.Lock(), asyncio.Lock()
 
     async def window(self) -> int | None:
         """Tokens of a conversation that it takes, at most. Raises `ConfigError` and `EndpointFault`."""
         self._facts = await vllm_protocol.facts(self.endpoint)
         if self._updates:
-            await vllm_protocol.holding(self.endpoint)
+            await vllm_protocol.weight_mark(self.endpoint)
         return self._facts.window
 
     async def complete(
@@ -80,11 +80,12 @@ class RemoteVllm:
         """Whether all that it answered while its mark was `mark` came from those weights."""
         if not self._updates:
             return True
-        connections = self.endpoint.connected
-        if self.mark == mark and connections != self._proven:
-            if (await vllm_protocol.holding(self.endpoint)).mark != mark:
-                return False
-            self._proven = max(self._proven, connections)
+        async with self._proving:  # one look is enough for all that came in before it
+            connections = self.endpoint.connected
+            if self.mark == mark and connections != self._proven:
+                if await vllm_protocol.weight_mark(self.endpoint) != mark:
+                    return False
+                self._proven = max(self._proven, connections)
         return self.mark == mark
 
     async def take_in(
@@ -111,9 +112,8 @@ class RemoteVllm:
     async def _give(self, served: Served, model: PreTrainedModel) -> None:
         """Have it load the weights unless it holds them already: another process of ours may have done it."""
         stamp, connections = _stamp(served.folder), self.endpoint.connected
-        held = await vllm_protocol.holding(self.endpoint)
-        mark = held.mark
-        if held.paused or not mark.startswith(f"{stamp}/"):
+        mark = await vllm_protocol.weight_mark(self.endpoint)
+        if not mark.startswith(f"{stamp}/") or await vllm_protocol.is_paused(self.endpoint):
             mark = f"{stamp}/{uuid4().hex[:12]}"
             await self._load(served, model, mark)
         self.mark, self._proven = mark, connections

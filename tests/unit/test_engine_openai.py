@@ -4,6 +4,8 @@ import asyncio
 import json
 from collections import deque
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import httpx
@@ -149,6 +151,28 @@ async def test_limits_and_failures_of_the_moment_are_waited_for(policy, server, 
     assert (await policy.act(conversation(), 0)).text == "2"
     assert waits[0] == 3.0
     assert len(waits) == 3
+
+
+@pytest.mark.parametrize(
+    ("after", "least", "most"),
+    [
+        (format_datetime(datetime.now(UTC) + timedelta(minutes=2), usegmt=True), 20.0, 120.0),
+        ("soon", 0.1, 1.0),  # our own waits begin there
+        ("-5", 0.1, 1.0),
+        ("nan", 0.1, 1.0),
+    ],
+)
+async def test_a_time_to_come_back_may_be_a_date_or_nonsense(policy, server, waits, after, least, most):
+    server.canned.append(error(503, "busy", after=after))
+    await policy.act(conversation(), 0)
+    assert least < waits[0] <= most
+
+
+async def test_what_stays_busy_is_a_fault_in_the_end(policy, server):
+    server.canned.extend([error(503, "full", after="100") for _ in range(4)])
+    with pytest.raises(PolicyFault, match="503 full"):
+        await policy.act(conversation(), 0)
+    assert len(server.canned) == 1  # the time of an act has room for two waits
 
 
 @pytest.mark.parametrize(
