@@ -9,6 +9,7 @@ from agentevol.cluster import Cluster
 from agentevol.config.run import RunConfig
 from agentevol.config.sections import RolloutConfig
 from agentevol.engines.vllm_capability import check_installed
+from agentevol.engines.vllm_protocol import check_servers
 from agentevol.errors import ConfigError
 from agentevol.loop.evolve import evolve
 from agentevol.loop.retention import protected_environments
@@ -38,7 +39,9 @@ def check(config: RunConfig) -> None:
     check_folder(base)
     check_vocabulary(base, ChatRenderer(load_tokenizer(base)).tokenizer)
     check_reward_model(config)
-    if config.engine.name == "vllm":
+    if config.engine.urls:
+        check_servers(config.engine)
+    elif config.engine.name == "vllm":
         check_installed()
     check_process_model(config)
     if config.learn.ewc is not None and config.learn.lora is not None:
@@ -89,7 +92,7 @@ def plan(config: RunConfig) -> list[str]:
         *_controllers(config),
         f"evaluate: {tasks} tasks of {config.evaluate_split}, {evaluate.validation_episodes or 'all'} of"
         f" {config.validate_split} to choose the best checkpoint",
-        f"engine: {engine.name}, {engine.dtype}",
+        f"engine: {engine.name}, {engine.dtype}" + (f", at {', '.join(engine.urls)}" if engine.urls else ""),
         f"processes: {engine.workers} rollout workers with {engine.slots} episodes each,"
         f" {_learners(config.learn.shards)}, 1 environment server"
         + (f", on the Ray cluster at {config.ray.address}" if config.ray.address else ""),

@@ -14,8 +14,16 @@ def register(parent: typer.Typer) -> None:
 
 def evaluate(
     model: Annotated[
-        str, typer.Option(help="starter, a model folder, a run's folder, or expert, random, idle, spray.")
+        str,
+        typer.Option(
+            help="starter, a model folder, a run's folder, vllm:FOLDER, openai:NAME of an endpoint, or"
+            " expert, random, idle, spray."
+        ),
     ] = "starter",
+    settings: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[engine.KEY=VALUE]...", help="Settings of the engine, as a run has them."),
+    ] = None,
     env: Annotated[str, typer.Option(help="The environment.")] = "alfworld",
     split: Annotated[str, typer.Option(help="Whose tasks are played.")] = "test",
     difficulty: Annotated[str | None, typer.Option(help="Only tasks of this level.")] = None,
@@ -24,6 +32,9 @@ def evaluate(
     ] = None,
     max_turns: Annotated[int | None, typer.Option(min=1, help="Actions in an episode, at most.")] = None,
     temperature: Annotated[float, typer.Option(min=0, help="0 is greedy.")] = 0.0,
+    max_new_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Tokens of a turn, at most; default 16, of an endpoint 1,024.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of worlds and samples.")] = 0,
     action_format: Annotated[
         Literal["plain", "react"], typer.Option("--format", help="How the model writes actions.")
@@ -36,20 +47,20 @@ def evaluate(
     """Play a split with one model and print success, reward, turns and tokens with intervals.
 
     Example: agentevol eval --model expert --env alfworld --split test --episodes 50
-    """
-    from collections.abc import Sequence
 
+    Example: agentevol eval --model starter engine=vllm engine.url=http://host:8000
+
+    Example: OPENAI_API_KEY=... agentevol eval --model openai:NAME --env guess --episodes 20
+    """
     from rich.console import Console
 
     from agentevol.config.sections import EnvironmentConfig
-    from agentevol.loop.evaluate import summarise
     from agentevol.progress import Progress, evaluation_table
     from agentevol.trial import trial
-    from agentgym_store.records import Trajectory
 
     progress = Progress(Console(highlight=False, stderr=True))
     with progress.playing_once(f"{model} on {env}/{split}") as started:
-        played: Sequence[Trajectory] = trial(
+        played = trial(
             model,
             EnvironmentConfig(name=env, max_turns=max_turns, format=action_format, url=url),
             split,
@@ -58,11 +69,18 @@ def evaluate(
             temperature=temperature,
             seed=seed,
             started=started,
+            engine=settings or [],
+            max_new_tokens=max_new_tokens,
         )
-    summary = summarise(played, split)
+    summary, usage = played.summary(split), played.usage
+    for failure in played.failures[:1]:
+        progress.say(f"{len(played.failures)} episodes failed; the first: {failure}")
     if json:
-        print_json({"model": model, "env": env, **summary.model_dump(mode="json")})
+        told = {} if usage is None else {"usage": usage.figures()}
+        print_json({"model": model, "env": env, **summary.model_dump(mode="json"), **told})
     else:
         Console(highlight=False).print(evaluation_table(model, summary))
+        if usage is not None:
+            print(usage.text())
     if summary.n == 0:
         raise typer.Exit(1)

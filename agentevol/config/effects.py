@@ -84,8 +84,14 @@ def check_thresholds(config: "RunConfig | TrainConfig") -> None:
 
 def check_engine(config: "RunConfig") -> None:
     """Raise `ValueError` where engine.* has no effect."""
-    if config.engine.cache_gib is not None and config.engine.name != "vllm":
-        raise ValueError("engine.cache_gib has no effect without engine.name = 'vllm'")
+    engine = config.engine
+    for name in ("cache_gib", "url"):
+        if getattr(engine, name) is not None and engine.name != "vllm":
+            raise ValueError(f"engine.{name} has no effect without engine.name = 'vllm'")
+    if engine.cache_gib is not None and engine.url is not None:
+        raise ValueError("engine.cache_gib has no effect with engine.url: servers have memory of their own")
+    if engine.api_key_env is not None and engine.url is None:
+        raise ValueError("engine.api_key_env has no effect without engine.url")
 
 
 def check_cluster(config: "RunConfig") -> None:

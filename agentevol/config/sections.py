@@ -2,8 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from agentevol.config.urls import check_url
 from agentevol.learn.algorithms.contract import Option
 from agentevol.protocols import RowKind
 
@@ -58,6 +59,30 @@ class EngineConfig(Section):
     """For `vllm`: memory of a worker for keys and values. None is room for all slots on a CPU, and what vLLM
     finds free on a GPU.
     """
+    url: str | tuple[str, ...] | None = None
+    """For `vllm`: one server that already runs, or several, in place of starting vLLM in the workers."""
+    api_key_env: str | None = None
+    """The name of the environment variable that holds the servers' key; the key itself is written nowhere."""
+
+    @field_validator("url")
+    @classmethod
+    def _of_endpoints(cls, value: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
+        return value if value is None else _urls(value)
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """The servers; none where vLLM is started here."""
+        return (self.url,) if isinstance(self.url, str) else self.url or ()
+
+
+def _urls(value: str | tuple[str, ...]) -> str | tuple[str, ...]:
+    """Raises `ValueError` for what is no endpoint, and for one that is named twice."""
+    if isinstance(value, str):
+        return check_url(value)
+    urls = tuple(map(check_url, value))
+    if not urls or len(set(urls)) < len(urls):
+        raise ValueError("several servers are a list of different URLs")
+    return urls
 
 
 class ExploreConfig(Section):

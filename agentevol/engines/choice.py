@@ -5,8 +5,24 @@ from agentevol.engines.tokens import TokenEngine
 from agentevol.protocols import Checkpoint
 
 
-def start_engine(config: EngineConfig, checkpoint: Checkpoint) -> TokenEngine:
-    """Start it with these weights. Raises `ConfigError` where it cannot serve them."""
+def start_engine(config: EngineConfig, checkpoint: Checkpoint, *, updates: bool = True) -> TokenEngine:
+    """Start it with these weights. Raises `ConfigError` where it cannot serve them.
+
+    `updates` says whether others will follow: servers that cannot take any are refused.
+    """
+    if config.urls:
+        from agentevol.engines.endpoint import key_from
+        from agentevol.engines.vllm_server import VllmServerEngine
+
+        return VllmServerEngine(
+            checkpoint,
+            config.urls,
+            updates=updates,
+            key=key_from(config.api_key_env),
+            slots=config.slots,
+            context=config.context,
+            dtype=config.dtype,
+        )
     if config.name == "vllm":
         from agentevol.engines.vllm import VllmEngine
 

@@ -17,7 +17,7 @@ from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import torch
 from transformers import PreTrainedModel
@@ -73,7 +73,7 @@ class VllmCounts:
 
 
 @dataclass(frozen=True)
-class _Order:
+class Order:
     """What is asked of vLLM."""
 
     conversation_id: str
@@ -83,10 +83,24 @@ class _Order:
     served: Served
 
 
+class TokenEngine(Protocol):
+    """What a `VllmPolicy` asks: an engine in this process, or one that speaks to servers."""
+
+    context: int
+
+    def submit(self, order: Order) -> "Future[Sampled]":
+        """Begin to sample."""
+        ...
+
+    def release(self, conversation_id: str) -> None:
+        """Forget a conversation."""
+        ...
+
+
 class VllmPolicy:
     """One frozen set of weights with its sampling. It ends with the next `update` of its engine."""
 
-    def __init__(self, engine: "VllmEngine", served: Served, sampling: Sampling) -> None:
+    def __init__(self, engine: TokenEngine, served: Served, sampling: Sampling) -> None:
         self._engine, self._served, self._sampling = engine, served, sampling
         self.name = served.name
         self.version = served.version
@@ -103,7 +117,7 @@ class VllmPolicy:
     async def complete(self, conversation_id: str, prompt_ids: Sequence[int], seed: int) -> Sample:
         """Sample what follows these ids; raises what `act` does."""
         check_room(len(prompt_ids), self._sampling, self._engine.context)
-        order = _Order(conversation_id, prompt_ids, self._sampling, seed, self._served)
+        order = Order(conversation_id, prompt_ids, self._sampling, seed, self._served)
         sampled = await asyncio.wrap_future(self._engine.submit(order))
         return Sample(
             text=self.renderer.text(sampled.token_ids),
@@ -196,7 +210,7 @@ class VllmEngine:
             self._watchdog.dismiss()
         self._scratch.cleanup()
 
-    def submit(self, order: _Order) -> "Future[Sampled]":
+    def submit(self, order: Order) -> "Future[Sampled]":
         """Begin to sample. Cancelling the reply aborts it. Raises `PolicyFault` where the engine is over."""
         return self._schedule(self._sample(order))
 
@@ -251,7 +265,7 @@ class VllmEngine:
         self._idle.set()
         self._open.set()
 
-    async def _sample(self, order: _Order) -> Sampled:
+    async def _sample(self, order: Order) -> Sampled:
         while not self._open.is_set():  # once it was, another update may have come first
             await self._open.wait()
         if self._over is not None:
@@ -334,7 +348,7 @@ class VllmEngine:
     async def _check(self, model: PreTrainedModel) -> None:
         """Raise `RunStopped` unless vLLM samples with the log-probabilities of `model`."""
         served = self._served
-        begun = probe.prompts(_vocabulary_size(model), self.context)
+        begun = probe.prompts(vocabulary_size(model), self.context)
         parameters = [
             _probe_parameters(self._vllm, seed, probe.new_tokens(self.context)) for seed in range(len(begun))
         ]
@@ -413,11 +427,12 @@ def _cache_bytes(model: PreTrainedModel, context: int) -> int:
     return (context // CPU_BLOCK + 2) * CPU_BLOCK * token_bytes
 
 
-def _vocabulary_size(model: PreTrainedModel) -> int:
+def vocabulary_size(model: PreTrainedModel) -> int:
+    """How many tokens the model can read."""
     return cast(torch.nn.Embedding, model.get_input_embeddings()).num_embeddings
 
 
-def _parameters(vllm: Capabilities, order: _Order) -> Any:
+def _parameters(vllm: Capabilities, order: Order) -> Any:
     sampling = order.sampling
     return vllm.SamplingParams(
         temperature=sampling.temperature,

@@ -76,10 +76,15 @@ def check_installed() -> str:
 
 def check_version(found: str) -> None:
     """Raise `ConfigError` for a version before `OLDEST`, or one that cannot be compared with it."""
-    number = re.match(r"(\d+)\.(\d+)", found)
-    if number is None or (int(number[1]), int(number[2])) < OLDEST:
+    if not is_recent(found):
         oldest = ".".join(map(str, OLDEST))
         raise ConfigError(f"engine 'vllm' needs vLLM {oldest} or newer, not {found}: {INSTALL}")
+
+
+def is_recent(found: str) -> bool:
+    """Whether a version is `OLDEST` or newer."""
+    number = re.match(r"(\d+)\.(\d+)", found)
+    return number is not None and (int(number[1]), int(number[2])) >= OLDEST
 
 
 def capabilities(import_: Callable[[str], ModuleType] = import_module) -> Capabilities:

@@ -14,7 +14,7 @@ def gpus_of_learners(config: RunConfig, there: int) -> int:
 
 def gpus_of_rollouts(config: RunConfig, there: int) -> int:
     """Of each rollout worker; raises `ConfigError` where there are some but too few."""
-    if config.engine.name != "vllm":
+    if config.engine.name != "vllm" or config.engine.url is not None:
         return 0
     workers = config.engine.workers
     learners = config.learn.shards if config.learn.device in ("auto", "cuda") else 0

@@ -1,12 +1,18 @@
 """Which engine a configuration starts, and with what."""
 
 import asyncio
+import socket
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
+from agentevol.config.run import load
 from agentevol.config.sections import EngineConfig
-from agentevol.engines import choice, vllm
+from agentevol.engines import choice, vllm, vllm_server
 from agentevol.engines.embedded import EmbeddedEngine
+from agentevol.errors import ConfigError
+from agentevol.launch import check, plan
 from agentevol.models import resolve
 from agentevol.protocols import Conversation, Message, Sampling
 
@@ -32,3 +38,66 @@ def test_vllm_gets_every_setting_of_its_section(monkeypatch: pytest.MonkeyPatch)
     choice.start_engine(config, resolve("starter"))
     expected = {"slots": 3, "context": 64, "dtype": "float16", "cache_gib": 0.5}
     assert started == [(resolve("starter"), expected)]
+
+
+def test_servers_get_every_setting_that_they_have_and_the_key_of_the_variable(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    started: list[tuple[object, ...]] = []
+    monkeypatch.setattr(
+        vllm_server, "VllmServerEngine", lambda *given, **settings: started.append((*given, settings))
+    )
+    monkeypatch.setenv("SERVER_KEY", "sk-1\n")
+    given = {"slots": 3, "context": 64, "dtype": "bfloat16"}
+    config = EngineConfig(name="vllm", url=["http://a:1/", "http://b:1"], api_key_env="SERVER_KEY", **given)
+    choice.start_engine(config, resolve("starter"), updates=False)
+    expected = {**given, "updates": False, "key": "sk-1"}
+    assert started == [(resolve("starter"), ("http://a:1", "http://b:1"), expected)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["engine.url=http://h:1"], "engine.url has no effect without engine.name = 'vllm'"),
+        (["engine=vllm", "engine.api_key_env=KEY"], "engine.api_key_env has no effect without engine.url"),
+        (
+            ["engine=vllm", "engine.url=http://h:1", "engine.cache_gib=1"],
+            "engine.cache_gib has no effect with engine.url",
+        ),
+        (["engine=vllm", "engine.url=h:1"], "'h:1' is no URL of an endpoint"),
+        (["engine=vllm", "engine.url=http://h:1/?key=hush"], "'http://h:1/' is no URL of an endpoint"),
+        (["engine=vllm", "engine.url=[]"], "a list of different URLs"),
+        (["engine=vllm", "engine.url=['http://h:1', 'http://h:1/']"], "a list of different URLs"),
+        (["engine=vllm", "engine.url=http://me:hush@h:1"], "must not hold a password"),
+    ],
+)
+def test_servers_that_cannot_be_used_so_are_refused_when_the_configuration_loads(settings, message):
+    with pytest.raises(ConfigError, match=message) as refused:
+        load(None, settings)
+    assert "hush" not in str(refused.value)
+
+
+def test_servers_survive_the_way_through_a_file(tmp_path: Path):
+    config = load(None, ["engine=vllm", "engine.url=['http://a:1', 'http://b:1']", "engine.api_key_env=KEY"])
+    (tmp_path / "config.toml").write_text(config.to_toml())
+    assert load(tmp_path / "config.toml") == config
+    assert config.engine.urls == ("http://a:1", "http://b:1")
+    assert load(None, ["engine=vllm", "engine.url=http://a:1"]).engine.urls == ("http://a:1",)
+    assert load(None, ["engine=vllm"]).engine.urls == ()
+
+
+def test_a_run_whose_server_is_not_there_does_not_begin():
+    with closing(socket.socket()) as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        config = load(None, ["engine=vllm", f"engine.url={url}"])
+        with pytest.raises(ConfigError, match=rf"engine.url: GET {url}/version: All connection attempts"):
+            check(config)
+    assert f"engine: vllm, float32, at {url}" in plan(config)
+
+
+def test_a_run_whose_key_is_missing_does_not_begin(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("SERVER_KEY", raising=False)
+    config = load(None, ["engine=vllm", "engine.url=http://h:1", "engine.api_key_env=SERVER_KEY"])
+    with pytest.raises(ConfigError, match="the environment variable SERVER_KEY is not set"):
+        check(config)

@@ -132,6 +132,7 @@ def test_a_cache_of_its_own_is_for_vllm_alone():
         (["engine=vllm"], 0, 0),
         (["engine=vllm"], 3, 1),  # two rollout workers, one learner
         (["engine=vllm", "engine.workers=1", "learn.device=cpu"], 1, 1),
+        (["engine=vllm", "engine.url=http://host:8000"], 1, 0),  # servers have their own
         ([], 3, 0),
     ],
 )

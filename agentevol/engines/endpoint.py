@@ -1,0 +1,238 @@
+"""An endpoint of somebody else's that answers in JSON over HTTP: waiting, retrying, and faults that say why.
+
+What cannot be reached is tried again with growing waits until `patience_s` is used up, what is busy (429, 503
+and their like) as it asks for, until the request's own time is over. A request is repeated only where nothing
+came of it; ours are such that a second answer is as good as the first.
+
+A key is sent and never shown: no message holds it, nor what an endpoint says of it.
+"""
+
+import asyncio
+import json
+import os
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping, Set
+from email.utils import parsedate_to_datetime
+from itertools import count
+from typing import Any
+
+import httpx
+
+from agentevol.errors import ConfigError, PolicyFault
+
+BUSY = frozenset({429, 502, 503, 504})
+"""Statuses of an endpoint, or of what stands before it, that will answer later."""
+PATIENCE_S = 120.0
+CONNECT_S = 10.0
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.25, 15.0
+LONGEST_COMPLAINT = 300
+LARGEST_ANSWER = 64 * 2**20
+"""Bytes that are read of an answer."""
+
+
+class EndpointFault(PolicyFault):
+    """An endpoint gave no usable answer."""
+
+
+class Unreachable(EndpointFault):
+    """Nobody was there for as long as we had patience."""
+
+
+class TooLate(EndpointFault):
+    """No answer in the request's time."""
+
+
+class Garbled(EndpointFault):
+    """An answer that is not what was asked for."""
+
+
+class Refused(EndpointFault):
+    """An answer that is an error; `status` is HTTP's."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def key_from(variable: str | None) -> str | None:
+    """The key in an environment variable; None for none. Raises `ConfigError`, which does not show it."""
+    if variable is None:
+        return None
+    key = os.environ.get(variable, "").strip()
+    if not key:
+        raise ConfigError(f"the environment variable {variable} is not set: it is to hold the endpoint's key")
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise ConfigError(f"the environment variable {variable} holds no key: it has spaces or other signs")
+    return key
+
+
+class Endpoint:
+    """Requests to one base URL. `transport` and `pause` are seams for tests: no socket, no waiting."""
+
+    def __init__(
+        self,
+        url: str,
+        key: str | None = None,
+        *,
+        connections: int = 64,
+        patience_s: float = PATIENCE_S,
+        busy: Set[int] = BUSY,
+        transport: httpx.AsyncBaseTransport | None = None,
+        pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        self.url = url
+        self.connected = 0
+        """How many connections were made so far: who answers on another one may be another server."""
+        self._key, self._patience_s, self._busy, self._pause = key, patience_s, busy, pause
+        self._client = httpx.AsyncClient(
+            base_url=url,
+            transport=transport,
+            limits=httpx.Limits(max_connections=connections, max_keepalive_connections=connections),
+            headers={} if key is None else {"authorization": f"Bearer {key}"},
+        )
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        timeout_s: float,
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:
+        """The JSON that is answered, None for nothing. Raises an `EndpointFault`."""
+        doing, left, away = f"{method} {self.url}{path}", timeout_s, 0.0
+        for attempt in count():
+            began = time.monotonic()
+            reply = await self._tried(doing, method, path, body, headers, left)
+            if isinstance(reply, httpx.Response) and not self._comes_later(reply):
+                return self._answer(doing, reply)
+            gone = isinstance(reply, httpx.RequestError)
+            wait = _growing(attempt) if gone else _asked_for(reply) or _growing(attempt)
+            spent = time.monotonic() - began + wait
+            away, left = away + spent if gone else 0.0, left - spent
+            if gone and (away > self._patience_s or left <= 0):
+                raise Unreachable(f"{doing}: {self._shown(str(reply) or repr(reply))}") from reply
+            if not gone and left <= 0:
+                raise self._refusal(doing, reply)
+            await self._pause(wait)
+        raise AssertionError  # `count` does not end
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def _tried(
+        self,
+        doing: str,
+        method: str,
+        path: str,
+        body: object,
+        headers: Mapping[str, str] | None,
+        left_s: float,
+    ) -> httpx.Response | httpx.RequestError:
+        """The whole answer, or why nobody gave one. Raises `TooLate` and `Garbled`."""
+        try:
+            return await self._sent(doing, method, path, body, headers, left_s)
+        except (httpx.ReadTimeout, httpx.WriteTimeout, httpx.PoolTimeout) as cause:
+            raise TooLate(f"{doing}: no answer in time") from cause
+        except httpx.TransportError as cause:
+            return cause
+        except httpx.RequestError as cause:
+            raise Garbled(f"{doing}: {self._shown(repr(cause))}") from cause
+
+    async def _sent(
+        self,
+        doing: str,
+        method: str,
+        path: str,
+        body: object,
+        headers: Mapping[str, str] | None,
+        left_s: float,
+    ) -> httpx.Response:
+        timeout = httpx.Timeout(left_s, connect=min(CONNECT_S, left_s))
+        async with self._client.stream(
+            method,
+            path,
+            json=body,
+            headers=headers,
+            timeout=timeout,
+            extensions={"trace": self._note},
+        ) as response:
+            content = bytearray()
+            async for part in response.aiter_bytes():
+                content += part
+                if len(content) > LARGEST_ANSWER:
+                    raise Garbled(f"{doing}: more than {LARGEST_ANSWER} bytes")
+        return httpx.Response(response.status_code, headers=_kept(response.headers), content=bytes(content))
+
+    async def _note(self, event: str, _: object) -> None:
+        if event.startswith("connection.connect_") and event.endswith(".complete"):
+            self.connected += 1
+
+    def _comes_later(self, response: httpx.Response) -> bool:
+        """Whether to ask again. A quota that is used up looks like a moment's limit, and is none."""
+        return response.status_code in self._busy and b"insufficient_quota" not in response.content
+
+    def _answer(self, doing: str, response: httpx.Response) -> Any:
+        if not response.is_success:
+            raise self._refusal(doing, response)
+        if not response.content:
+            return None
+        try:
+            return json.loads(response.content)
+        except ValueError as cause:
+            raise Garbled(f"{doing}: no JSON: {self._shown(response.text[:100])!r}") from cause
+
+    def _refusal(self, doing: str, response: httpx.Response) -> Refused:
+        status = response.status_code
+        # What is said of a key may show parts of it.
+        said = "it does not take our key" if status in (401, 403) else self._shown(complaint(response))
+        return Refused(status, f"{doing}: {status} {said}")
+
+    def _shown(self, text: str) -> str:
+        """In one line, without the key."""
+        line = " ".join((text if self._key is None else text.replace(self._key, "***")).split())
+        return line if len(line) <= LONGEST_COMPLAINT else line[: LONGEST_COMPLAINT - 1] + "…"
+
+
+def complaint(response: httpx.Response) -> str:
+    """What an error's body says, in the forms in use; else its beginning."""
+    try:
+        body = json.loads(response.content)
+    except ValueError:
+        return response.text[:300] or response.reason_phrase
+    error = body.get("error", body) if isinstance(body, dict) else body
+    if isinstance(error, dict):
+        code = error.get("code")
+        error = error.get("message") or error.get("detail") or error
+        if isinstance(code, str) and isinstance(error, str):
+            error = f"{error} ({code})"
+    return error if isinstance(error, str) else json.dumps(error)
+
+
+def _growing(attempt: int) -> float:
+    """Seconds to wait, spread so that many do not come back at once."""
+    return min(FIRST_WAIT_S * 2 ** min(attempt, 10), LONGEST_WAIT_S) * random.uniform(0.75, 1.0)
+
+
+def _asked_for(response: httpx.Response) -> float | None:
+    """Seconds that the header Retry-After asks for, given as a number or a date (RFC 9110, 10.2.3)."""
+    value = response.headers.get("retry-after")
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(value).timestamp() - time.time()
+        except ValueError:
+            return None
+    return seconds if 0 < seconds < float("inf") else None
+
+
+def _kept(headers: httpx.Headers) -> dict[str, str]:
+    """Without those that describe how the body was sent: it is decoded by now."""
+    apart = ("content-encoding", "content-length", "transfer-encoding")
+    return {name: value for name, value in headers.items() if name not in apart}

@@ -1,0 +1,199 @@
+"""Models behind an OpenAI-compatible endpoint: closed ones, teachers, whatever speaks chat completions.
+
+    POST /chat/completions {"model": "NAME", "messages": [{"role": "user", "content": "..."}], "seed": 7, ...}
+    {"choices": [{"message": {"content": "go north"}, "finish_reason": "stop"}],
+     "usage": {"prompt_tokens": 31, "completion_tokens": 3}}
+
+Where it is and its key are in `OPENAI_BASE_URL` and `OPENAI_API_KEY`. Such an endpoint tells no token ids, so
+its samples are text alone, as those of scripts: nothing can be trained on them token by token. Seeds are
+sent; whether equal ones give equal answers is up to the endpoint.
+"""
+
+import asyncio
+import os
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import httpx
+
+from agentevol.config.urls import check_url
+from agentevol.engines.endpoint import BUSY, Endpoint, EndpointFault, Garbled, Refused, key_from
+from agentevol.engines.scripted import said
+from agentevol.errors import ConfigError
+from agentevol.protocols import ContextFull, Conversation, Message, Sampling
+from agentgym_store.records import Sample
+
+PREFIX = "openai:"
+URL_VARIABLE, KEY_VARIABLE = "OPENAI_BASE_URL", "OPENAI_API_KEY"
+DEFAULT_URL = "https://api.openai.com/v1"
+ACT_S = 280.0
+"""For an answer, waits included: a bit less than an episode waits for its policy."""
+LATER = BUSY | {408, 500, 529}
+"""Statuses after which such endpoints are asked again."""
+MAX_NEW_TOKENS = 1024
+"""Tokens of an answer unless told: models that think first need more than an action has."""
+
+
+@dataclass
+class Usage:
+    """What the endpoint says that it has read and sampled."""
+
+    requests: int = 0
+    unreported: int = 0
+    """Requests of which it did not say."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    completion_tokens_of: Counter[str] = field(default_factory=Counter[str])
+    """By conversation."""
+
+    def add(self, conversation_id: str, told: Any) -> None:
+        """Count one answer, whose entry `usage` is `told`."""
+        self.requests += 1
+        try:
+            read, sampled = int(told["prompt_tokens"]), int(told["completion_tokens"])
+        except (KeyError, TypeError, ValueError):
+            self.unreported += 1
+            return
+        self.prompt_tokens += read
+        self.completion_tokens += sampled
+        self.completion_tokens_of[conversation_id] += sampled
+
+    def figures(self) -> dict[str, int]:
+        """For scripts."""
+        names = ("requests", "unreported", "prompt_tokens", "completion_tokens")
+        return {name: getattr(self, name) for name in names}
+
+    def text(self) -> str:
+        """In one line."""
+        told = f"{self.prompt_tokens:,} prompt tokens, {self.completion_tokens:,} completion tokens"
+        missing = f"; nothing was told of {self.unreported}" if self.unreported else ""
+        return f"usage: {self.requests:,} requests, {told}{missing}"
+
+
+class OpenAIPolicy:
+    """A model by its name at an endpoint; its version is 0. `transport` and `pause` are seams for tests."""
+
+    version = 0
+
+    def __init__(
+        self,
+        name: str,
+        sampling: Sampling,
+        *,
+        url: str = DEFAULT_URL,
+        key: str | None = None,
+        connections: int = 64,
+        transport: httpx.AsyncBaseTransport | None = None,
+        pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        self.name = name
+        self.usage = Usage()
+        self._sampling = sampling
+        self._limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+        self._endpoint = Endpoint(
+            url, key, connections=connections, busy=LATER, transport=transport, pause=pause
+        )
+
+    async def check(self) -> None:
+        """Ask for a first answer. Raises `ConfigError` where there is none, and says why."""
+        try:
+            answer = await self._answered([Message("user", "Say yes.")])
+            self.usage.add("", answer.get("usage"))
+        except Refused as cause:
+            raise ConfigError(_hint(cause, self.name)) from cause
+        except EndpointFault as cause:
+            raise ConfigError(f"{cause}; {URL_VARIABLE} says where the endpoint is") from cause
+
+    async def act(self, conversation: Conversation, seed: int) -> Sample:
+        """What the model says next. Raises `ContextFull`, and `PolicyFault` where it says nothing usable."""
+        try:
+            answer = await self._answered(conversation.messages, seed)
+        except Refused as cause:
+            if cause.status == 400 and _is_too_long(str(cause)):
+                raise ContextFull(str(cause)) from cause
+            raise
+        self.usage.add(conversation.id, answer.get("usage"))
+        text, finish = _spoken(answer)
+        return said(text).model_copy(update={"finish_reason": finish})
+
+    def release(self, conversation_id: str) -> None:
+        """Nothing is kept of a conversation."""
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._endpoint.close()
+
+    async def _answered(self, messages: list[Message], seed: int = 0) -> dict[str, Any]:
+        limit = self._limit
+        body = {
+            "model": self.name,
+            "messages": [{"role": message.role, "content": message.content} for message in messages],
+            "temperature": self._sampling.temperature,
+            "top_p": self._sampling.top_p,
+            "seed": seed & (2**31 - 1),  # some take no more
+            limit: self._sampling.max_new_tokens,
+        }
+        try:
+            answer = await self._endpoint.send("POST", "/chat/completions", body, timeout_s=ACT_S)
+        except Refused as cause:
+            if limit == "max_tokens" and cause.status == 400 and "max_completion_tokens" in str(cause):
+                self._limit = "max_completion_tokens"  # newer models have another name for the same
+                return await self._answered(messages, seed)
+            raise
+        if not isinstance(answer, dict):
+            raise Garbled("the endpoint's answer is no chat completion")
+        return answer
+
+
+def openai_policy(name: str, sampling: Sampling, connections: int) -> OpenAIPolicy:
+    """The model of that name where the environment says. Raises `ConfigError` unless it answers."""
+    url = os.environ.get(URL_VARIABLE) or DEFAULT_URL
+    try:
+        url = check_url(url)
+    except ValueError as cause:
+        raise ConfigError(f"{URL_VARIABLE}: {cause}") from cause
+    key = key_from(KEY_VARIABLE) if url == DEFAULT_URL or os.environ.get(KEY_VARIABLE) else None
+
+    def policy() -> OpenAIPolicy:
+        return OpenAIPolicy(name, sampling, url=url, key=key, connections=connections)
+
+    async def check() -> "OpenAIPolicy":
+        asked, fresh = policy(), policy()  # connections belong to the loop in which they were made
+        try:
+            await asked.check()
+        finally:
+            await asked.close()
+        fresh.usage, fresh._limit = asked.usage, asked._limit
+        return fresh
+
+    return asyncio.run(check())
+
+
+def _hint(refused: Refused, name: str) -> str:
+    if refused.status in (401, 403):
+        return f"{refused}: {KEY_VARIABLE} holds it"
+    if refused.status == 404:
+        return f"{refused}; no model {name!r} there? {URL_VARIABLE} says where it is asked for"
+    if "temperature" in str(refused):
+        return f"{refused}; --temperature sets it"
+    return str(refused)
+
+
+def _is_too_long(complaint: str) -> bool:
+    return "context_length_exceeded" in complaint or "maximum context length" in complaint
+
+
+def _spoken(answer: dict[str, Any]) -> tuple[str, Literal["stop", "length"]]:
+    """Text of an answer, and why it ended. Raises `Garbled`."""
+    try:
+        choice = answer["choices"][0]
+        text, finish = choice["message"].get("content"), choice.get("finish_reason")
+    except (KeyError, IndexError, TypeError, AttributeError) as cause:
+        raise Garbled(f"the endpoint's answer is no chat completion: {cause!r}") from cause
+    if finish == "content_filter":
+        raise Garbled("the endpoint's filter held the answer back")
+    if text is not None and not isinstance(text, str):
+        raise Garbled("the endpoint's answer is no text")
+    return text or "", "length" if finish == "length" else "stop"

@@ -1,0 +1,196 @@
+"""One vLLM server that somebody else runs: its weights, how it gets ours, and proof that it has them.
+
+Its weights carry a mark, `stamp/nonce`: the stamp says which checkpoint they are, the nonce which load of it.
+A server that was started anew says "default", one that was changed by somebody else says something else. Both
+answer on another connection than before, or under another mark; so whenever there is a new connection, the
+mark is looked at before what was sampled is believed.
+"""
+
+import asyncio
+import hashlib
+import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from uuid import uuid4
+
+from transformers import PreTrainedModel
+
+from agentevol.causal_lm import load_model
+from agentevol.engines import probe, vllm_protocol
+from agentevol.engines.endpoint import Endpoint, Garbled, Refused
+from agentevol.engines.loading import DTYPES
+from agentevol.engines.scheduler import Sampled
+from agentevol.engines.untied import is_tied, untied
+from agentevol.engines.vllm import Served
+from agentevol.errors import RunStopped
+from agentevol.protocols import Sampling
+
+ACT_S = 280.0
+"""For an act, waits included: a bit less than an episode waits for its policy."""
+LOAD_S = 1800.0
+MODE_FLAG = "--logprobs-mode processed_logprobs"
+CERTAIN = 1e-4
+"""The log-probability of the only token that may be drawn is 0, and this is rounding."""
+
+
+class RemoteVllm:
+    """A server as we know it. `updates` says that its weights may be replaced by ours; `dtype` is what it
+    computes in.
+    """
+
+    def __init__(self, endpoint: Endpoint, *, vocabulary: int, dtype: str, updates: bool) -> None:
+        self.endpoint = endpoint
+        self.context = 0
+        """Tokens of a conversation that the engine sends, at most."""
+        self.conversations: set[str] = set()
+        self.up = False
+        """Whether it was there and held our weights when it was last spoken to."""
+        self.mark = ""
+        """That of the weights which we have seen it sample with."""
+        self._vocabulary, self._dtype, self._updates = vocabulary, dtype, updates
+        self._facts = vllm_protocol.ServerFacts("", "", None)
+        self._proven = 0  # connections there were when it was last seen to hold them
+        self._changing, self._proving = asyncio.Lock(), asyncio.Lock()
+
+    async def window(self) -> int | None:
+        """Tokens of a conversation that it takes, at most. Raises `ConfigError` and `EndpointFault`."""
+        self._facts = await vllm_protocol.facts(self.endpoint)
+        if self._updates:
+            await vllm_protocol.weight_mark(self.endpoint)
+        return self._facts.window
+
+    async def complete(
+        self,
+        conversation_id: str,
+        prompt_ids: Sequence[int],
+        sampling: Sampling,
+        seed: int,
+        stop_ids: Sequence[int],
+        **more: object,
+    ) -> Sampled:
+        """What it samples after a prompt. Raises `EndpointFault`."""
+        body = vllm_protocol.completion(self._facts.model, prompt_ids, sampling, seed, stop_ids) | more
+        headers = vllm_protocol.session(conversation_id)
+        path = vllm_protocol.COMPLETIONS
+        answer = await self.endpoint.send("POST", path, body, timeout_s=ACT_S, headers=headers)
+        return vllm_protocol.sampled(answer, body, self._vocabulary)
+
+    async def still_holds(self, mark: str) -> bool:
+        """Whether all that it answered while its mark was `mark` came from those weights."""
+        if not self._updates:
+            return True
+        async with self._proving:  # one look is enough for all that came in before it
+            connections = self.endpoint.connected
+            if self.mark == mark and connections != self._proven:
+                if await vllm_protocol.weight_mark(self.endpoint) != mark:
+                    return False
+                self._proven = max(self._proven, connections)
+        return self.mark == mark
+
+    async def take_in(
+        self, served: Served, model: PreTrainedModel | None = None, *, unless_after: str | None = None
+    ) -> None:
+        """See that it holds the weights that are served, and samples with them; it is up from then on.
+
+        `model` is what transformers makes of the weights; None reads them. Nothing is done where its mark is
+        another one than `unless_after`: somebody was faster. Raises `ConfigError` for a server that cannot be
+        used, `EndpointFault` for one that does not answer, and `RunStopped` for one that samples with others.
+        """
+        async with self._changing:
+            if unless_after is not None and self.mark != unless_after:
+                return
+            if model is None:
+                model = await asyncio.to_thread(load_model, served.folder, "eager", DTYPES[self._dtype])
+            self._facts = await vllm_protocol.facts(self.endpoint)
+            if self._updates:
+                await self._give(served, model)
+            await self._check_mode()
+            await self._check(served, model)
+            self.up = True
+
+    async def _give(self, served: Served, model: PreTrainedModel) -> None:
+        """Have it load the weights unless it holds them already: another process of ours may have done it."""
+        stamp, connections = _stamp(served.folder), self.endpoint.connected
+        mark = await vllm_protocol.weight_mark(self.endpoint)
+        if not mark.startswith(f"{stamp}/") or await vllm_protocol.is_paused(self.endpoint):
+            mark = f"{stamp}/{uuid4().hex[:12]}"
+            await self._load(served, model, mark)
+        self.mark, self._proven = mark, connections
+
+    async def _load(self, served: Served, model: PreTrainedModel, mark: str) -> None:
+        folder = served.folder
+        with tempfile.TemporaryDirectory(
+            dir=folder.parent, prefix=".vllm-", ignore_cleanup_errors=True
+        ) as beside:
+            if is_tied(model) and _is_untied(self._facts.root):
+                folder = await asyncio.to_thread(untied, folder, model, Path(beside) / folder.name)
+            try:
+                await vllm_protocol.load(self.endpoint, folder, mark, LOAD_S)
+            except (Refused, Garbled) as cause:
+                raise RunStopped(
+                    f"{self.endpoint.url} did not take the weights of {served.name}: it has to see {folder}"
+                    f" under that path, and to serve a model of that architecture ({cause})"
+                ) from cause
+
+    async def _check_mode(self) -> None:
+        """Raise `RunStopped` unless it tells log-probabilities of the distribution that it draws from."""
+        prompt, count = self._probes()[0], probe.new_tokens(self.context)
+        only = await self.complete("probe", prompt, Sampling(max_new_tokens=count), 0, (), top_k=1)
+        if max(abs(logprob) for logprob in only.logprobs) > CERTAIN:
+            raise RunStopped(
+                f"{self.endpoint.url} tells other log-probabilities than those of the distribution that it"
+                f" draws from: start it with {MODE_FLAG}"
+            )
+
+    async def _check(self, served: Served, model: PreTrainedModel) -> None:
+        """Raise `RunStopped` unless it samples with the log-probabilities of `model`."""
+        begun, sampling = self._probes(), Sampling(max_new_tokens=probe.new_tokens(self.context))
+        drawn = await asyncio.gather(
+            *(self.complete(f"probe/{row}", prompt, sampling, row, ()) for row, prompt in enumerate(begun))
+        )
+        found = await asyncio.to_thread(probe.gap, model, begun, drawn)
+        allowed = probe.TOLERANCES[self._dtype]
+        if not found <= allowed:
+            raise RunStopped(
+                f"{self.endpoint.url} does not sample with the weights of {served.name} (version"
+                f" {served.version}): its log-probabilities differ from transformers' by {found:.2g},"
+                f" rounding by at most {allowed:g}; {self._remedy(found, model)}"
+            )
+
+    def _probes(self) -> list[list[int]]:
+        """What is sampled after; a server that knows fewer tokens than we do refuses it."""
+        begun = probe.prompts(self._vocabulary, self.context)
+        begun[0][0] = self._vocabulary - 1
+        return begun
+
+    def _remedy(self, gap: float, model: PreTrainedModel) -> str:
+        """What may be the matter."""
+        if self._dtype == "float32" and gap <= max(probe.TOLERANCES.values()):
+            return "start it with --dtype float32, or set engine.dtype to what it computes in"
+        if not self._updates:
+            return "start it with this checkpoint"
+        if is_tied(model) and not _is_untied(self._facts.root):
+            return (
+                "vLLM on a CPU keeps output embeddings that are tied: start it with an untied copy, see"
+                " docs/engines.md"
+            )
+        return "take engine.name=embedded, or another release of vLLM"
+
+
+def _stamp(folder: Path) -> str:
+    """Says which weights are in a folder, without reading them."""
+    files = sorted(folder.glob("*.safetensors"))
+    facts = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    return hashlib.sha256(json.dumps([str(folder), facts]).encode()).hexdigest()[:16]
+
+
+def _is_untied(root: str) -> bool:
+    """Whether the folder that a server was started with says that its output embeddings are their own; no
+    where we do not see it.
+    """
+    try:
+        config = json.loads((Path(root) / "config.json").read_text(encoding="utf-8"))
+        return config.get("tie_word_embeddings") is False
+    except (OSError, ValueError, AttributeError):
+        return False

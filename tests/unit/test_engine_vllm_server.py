@@ -1,0 +1,802 @@
+"""vLLM servers as rollout engine, against one that is made of transformers and does what it is told."""
+
+import asyncio
+import json
+import threading
+from collections import Counter, deque
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import torch
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse, Response
+from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
+from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast, Qwen2Config
+
+from agentevol.causal_lm import load_model
+from agentevol.engines import probe, vllm_server
+from agentevol.engines.vllm_server import VllmServerEngine
+from agentevol.errors import ConfigError, PolicyFault, RunStopped
+from agentevol.protocols import Checkpoint, ContextFull, Conversation, Message, Sampling
+from agentgym_envs.core import Observation
+
+END = 59
+TEMPLATE = (
+    "{% for message in messages %}{{ message.content }}"
+    "{% if message.role == 'assistant' %}<|end|>{% else %}<|agent|>{% endif %}{% endfor %}"
+)
+SAMPLING = Sampling(temperature=1.3, top_p=0.7, max_new_tokens=6)
+URL = "http://server:8000"
+KEY = "sk-very-secret"
+
+
+def write_checkpoint(folder: Path, *, seed: int = 0, tied: bool = False, words: int = END) -> Path:
+    """A random model with one token for each word w0, w1, ... and two special ones."""
+    core = Tokenizer(models.WordLevel({f"w{index}": index for index in range(words)}, unk_token="w0"))
+    core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    core.add_special_tokens([AddedToken("<|end|>", special=True), AddedToken("<|agent|>", special=True)])
+    PreTrainedTokenizerFast(
+        tokenizer_object=core, unk_token="w0", eos_token="<|end|>", chat_template=TEMPLATE
+    ).save_pretrained(folder)
+    torch.manual_seed(seed)
+    config = Qwen2Config(
+        vocab_size=words + 2,
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        intermediate_size=16,
+        max_position_embeddings=256,
+        initializer_range=0.3,
+        tie_word_embeddings=tied,
+        bos_token_id=None,
+        eos_token_id=words,
+        pad_token_id=None,
+    )
+    AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+    return folder
+
+
+@cache
+def model_in(folder: Path) -> Any:
+    return load_model(folder, "eager")
+
+
+class FakeServer:
+    """What a vLLM server says, with a model of transformers behind it; a transport of httpx as well."""
+
+    def __init__(self, folder: Path, **settings: Any) -> None:
+        self.folder = folder
+        self.settings: dict[str, Any] = {
+            "mode": "processed_logprobs",
+            "dev": True,
+            "key": None,
+            "version": "0.32.0",
+            "window": 256,
+            "blind": False,  # sees no folder of ours
+            "deaf": False,  # says that it took weights, and did not
+            "sticky": 0,  # how often the prefix cache cannot be emptied
+            "noise": 0.0,
+        } | settings
+        self.canned: deque[Callable[[], Any]] = deque()
+        """What is answered, or raised, in place of samples."""
+        self.spoil: Callable[[dict[str, Any]], object] = lambda choice: None
+        self.asked: list[tuple[dict[str, Any], httpx.Headers]] = []
+        self.calls: Counter[str] = Counter()
+        self.loaded: list[str] = []
+        self.down = False
+        self.refusals = 0
+        """So many requests find nobody."""
+        self.meddlers = 0
+        """Before so many acts somebody else changes the weights."""
+        self.start()
+        self._app = httpx.ASGITransport(self._routes(), raise_app_exceptions=False)
+
+    def start(self) -> None:
+        """As it is when its process begins; connections have to be made anew."""
+        self.model = model_in(self.folder)
+        self.mark, self.new_connection = "default", True
+        self.running = threading.Event()
+        self.running.set()
+
+    @property
+    def transport(self) -> httpx.AsyncBaseTransport:
+        server = self
+
+        class Wire(httpx.AsyncBaseTransport):
+            async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+                if server.down or server.refusals:
+                    server.refusals = max(0, server.refusals - 1)
+                    raise httpx.ConnectError("All connection attempts failed")
+                if server.meddlers and b'"max_tokens":6,' in request.content:
+                    server.meddlers -= 1
+                    server.mark, server.new_connection = "somebody else's", True
+                if server.new_connection:
+                    server.new_connection = False
+                    await request.extensions["trace"]("connection.connect_tcp.complete", {})
+                return await server._app.handle_async_request(request)
+
+        return Wire()
+
+    def _routes(self) -> FastAPI:
+        app = FastAPI()
+        app.middleware("http")(self.guard)
+        app.get("/version")(lambda: {"version": self.settings["version"]})
+        app.get("/v1/models")(self.models)
+        app.post("/v1/completions")(self.completions)
+        if self.settings["dev"]:
+            app.get("/weight_info")(lambda: {"weight_version": self.mark})
+            app.get("/is_paused")(lambda: {"is_paused": not self.running.is_set()})
+            app.post("/pause")(self.pause)
+            app.post("/resume")(self.resume)
+            app.post("/reset_prefix_cache")(self.reset_prefix_cache)
+            app.post("/update_weight_version")(self.update_weight_version)
+            app.post("/collective_rpc")(self.collective_rpc)
+        return app
+
+    async def guard(self, request: Request, call_next: Any) -> Any:
+        self.calls[request.url.path] += 1
+        key, given = self.settings["key"], request.headers.get("authorization")
+        if key and request.url.path.startswith("/v1") and given != f"Bearer {key}":
+            return JSONResponse({"error": "Unauthorized"}, 401)
+        return await call_next(request)
+
+    def models(self) -> Any:
+        card = {"id": "served", "root": str(self.folder), "parent": None}
+        return {"data": [card | {"max_model_len": self.settings["window"]}, *self.settings.get("more", [])]}
+
+    async def completions(self, request: Request) -> Any:
+        body = await request.json()
+        self.asked.append((body, httpx.Headers(request.headers.raw)))
+        if self.canned and body["max_tokens"] == SAMPLING.max_new_tokens:  # not to the probe
+            return self.canned.popleft()()
+        while not self.running.is_set():  # noqa: ASYNC110 - it is set by another thread
+            await asyncio.sleep(0.01)
+        if max(body["prompt"]) >= self.model.config.vocab_size:
+            return JSONResponse({"error": {"message": "Token id is out of vocabulary", "code": 400}}, 400)
+        choice = self.sample(body)
+        self.spoil(choice)
+        return Response(json.dumps({"choices": [choice]}), media_type="application/json")
+
+    async def pause(self, mode: str) -> Any:
+        assert mode == "wait"
+        self.running.clear()
+
+    async def resume(self) -> Any:
+        self.running.set()
+
+    def reset_prefix_cache(self) -> Any:
+        self.settings["sticky"] -= 1
+        return {"success": self.settings["sticky"] < 0}
+
+    async def update_weight_version(self, request: Request) -> Any:
+        self.mark = (await request.json())["new_version"]
+        return {"success": True}
+
+    async def collective_rpc(self, request: Request) -> Any:
+        body = await request.json()
+        assert body["method"] == "reload_weights"
+        assert not self.running.is_set()
+        path = Path(body["kwargs"]["weights_path"])
+        if self.settings["blind"]:
+            return JSONResponse({"detail": f"no such folder: {path}"}, 500)
+        self.loaded.append(str(path))
+        if not self.settings["deaf"]:
+            self.model = model_in(path)
+        return {"results": [None]}
+
+    def sample(self, body: dict[str, Any]) -> dict[str, Any]:
+        ids, said, logprobs = list(body["prompt"]), [], []
+        generator = torch.Generator().manual_seed(body["seed"] % 2**31)
+        while len(said) < body["max_tokens"] and not (said and said[-1] in body["stop_token_ids"]):
+            with torch.inference_mode():
+                logits = self.model(torch.tensor([ids])).logits[0, -1].float()
+            raw = logits.log_softmax(-1)
+            logp = _processed(logits, body)
+            token = int(torch.multinomial(logp.exp(), 1, generator=generator)) if body["temperature"] else 0
+            token = token if body["temperature"] else int(raw.argmax())
+            told = logp if self.settings["mode"] == "processed_logprobs" else raw
+            said.append(token)
+            ids.append(token)
+            logprobs.append(told[token].item() - self.settings["noise"] * (body["top_k"] != 1))
+        return {
+            "index": 0,
+            "text": "",
+            "finish_reason": "stop" if said[-1] in body["stop_token_ids"] else "length",
+            "token_ids": said,
+            "prompt_token_ids": body["prompt"],
+            "logprobs": {"tokens": [f"token_id:{token}" for token in said], "token_logprobs": logprobs},
+        }
+
+
+def _processed(logits: torch.Tensor, body: dict[str, Any]) -> torch.Tensor:
+    """Log-probabilities after temperature, top-k and nucleus."""
+    logits = logits / (body["temperature"] or 1.0)
+    if body["top_k"]:
+        logits = logits.masked_fill(logits < logits.topk(body["top_k"]).values[-1], -torch.inf)
+    ordered, order = logits.log_softmax(-1).exp().sort(descending=True)
+    out = order[ordered.cumsum(-1) - ordered >= body["top_p"]]
+    return logits.index_fill(0, out, -torch.inf).log_softmax(-1)
+
+
+class Waits:
+    """Stands in for sleeping: notes how long."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    async def __call__(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+        await asyncio.sleep(0)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def short_probes():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(probe, "NEW_TOKENS", 4)
+        yield
+
+
+@pytest.fixture
+def waits() -> Waits:
+    return Waits()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_checkpoint(tmp_path_factory.mktemp("base") / "model")
+
+
+@pytest.fixture(scope="module")
+def shared(folder: Path):
+    """A server, and a policy with a key that it serves: for tests that leave both as they were."""
+    server = FakeServer(folder)
+    engine = VllmServerEngine(
+        Checkpoint(folder, 3), [URL], updates=False, key=KEY, transports=[server.transport], pause=Waits()
+    )
+    yield server, engine.serve(SAMPLING)
+    engine.close()
+
+
+@pytest.fixture
+def start(waits: Waits):
+    """Starts engines, and ends them with the test."""
+    started: list[VllmServerEngine] = []
+
+    def begin(
+        checkpoint: Path | Checkpoint, *servers: FakeServer, updates: bool = True, **more: Any
+    ) -> VllmServerEngine:
+        wanted = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint, 3)
+        urls = [f"http://server{number}:8000" for number in range(len(servers))]
+        transports = [server.transport for server in servers]
+        engine = VllmServerEngine(
+            wanted, urls, updates=updates, transports=transports, pause=waits, patience_s=60.0, **more
+        )
+        started.append(engine)
+        return engine
+
+    yield begin
+    for engine in started:
+        engine.close()
+
+
+def begin(name: str, length: int = 12) -> Conversation:
+    text = " ".join(f"w{(place * 7 + len(name)) % END}" for place in range(length))
+    return Conversation(name, [Message("user", text)])
+
+
+def logprobs_in(path: Path, sample: Any, sampling: Sampling = SAMPLING) -> list[float]:
+    """Log-probabilities of the sampled tokens by one pass of transformers over the whole sequence."""
+    ids = [*sample.prompt_ids, *sample.token_ids]
+    with torch.no_grad():
+        logits_TV = load_model(path, "eager")(torch.tensor([ids])).logits[0]
+    first, body = (
+        len(sample.prompt_ids),
+        {"temperature": sampling.temperature, "top_k": 0, "top_p": sampling.top_p},
+    )
+    return [_processed(logits_TV[place - 1], body)[ids[place]].item() for place in range(first, len(ids))]
+
+
+async def test_an_episode_is_token_exact_and_stays_in_its_session(folder, start):
+    server = FakeServer(folder)
+    engine = start(folder, server, updates=False)
+    policy, conversation = engine.serve(SAMPLING), begin("a")
+    for turn in range(3):
+        sample = await policy.act(conversation, 7 + turn)
+        assert sample.policy_version == 3
+        assert sample.logprobs == pytest.approx(logprobs_in(folder, sample), abs=1e-4)
+        conversation.say(sample)
+        conversation.hear(Observation(text="w1 w2"))
+    first, second = conversation.samples[:2]
+    assert second.prompt_ids[: len(first.prompt_ids + first.token_ids)] == first.prompt_ids + first.token_ids
+    acts = [(body, headers) for body, headers in server.asked if body["max_tokens"] == 6]
+    assert len({headers["x-session-id"] for _, headers in acts}) == 1
+    body = acts[0][0]
+    assert (body["seed"], body["stop_token_ids"], body["ignore_eos"]) == (7, [END], True)
+    assert (body["top_k"], body["repetition_penalty"], body["min_p"]) == (0, 1.0, 0.0)  # not the server's own
+    assert engine.counts.sampled == sum(len(sample.token_ids) for sample in conversation.samples)
+
+
+async def test_log_probabilities_of_another_distribution_are_refused_at_the_start(folder, start):
+    with pytest.raises(ConfigError, match="start it with --logprobs-mode processed_logprobs"):
+        start(folder, FakeServer(folder, mode="raw_logprobs"), updates=False)
+
+
+def test_a_server_with_other_weights_is_refused_where_it_is_not_given_ours(folder, start, tmp_path):
+    other = write_checkpoint(tmp_path / "other", seed=1)
+    with pytest.raises(
+        ConfigError, match=r"does not sample with the weights of model .* with this checkpoint"
+    ):
+        start(folder, FakeServer(other), updates=False)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"version": "0.29.1"}, "is vLLM 0.29.1: it has to be 0.30 or newer"),
+        ({"version": None}, "is vLLM None"),
+        ({"more": [{"id": "b", "root": "b", "parent": None}]}, "serves 2 models"),
+        ({"dev": False}, "start it with the environment variable VLLM_SERVER_DEV_MODE=1"),
+        ({"key": KEY}, "401 it does not take our key; engine.api_key_env names"),
+        ({"noise": 0.01}, "start it with --dtype float32, or set engine.dtype"),
+        ({"sticky": 99}, "its prefix cache still holds"),
+    ],
+)
+def test_a_server_that_a_run_cannot_use_is_refused_in_one_line(folder, start, settings, message):
+    with pytest.raises(ConfigError, match=message) as refused:
+        start(folder, FakeServer(folder, **settings))
+    assert "\n" not in str(refused.value)
+
+
+async def test_an_evaluation_needs_no_development_mode(folder, start):
+    engine = start(folder, FakeServer(folder, dev=False), updates=False)
+    assert (await engine.serve(SAMPLING).act(begin("a"), 0)).token_ids
+    with pytest.raises(ConfigError, match="serves one set of weights"):
+        engine.update(Checkpoint(folder, 4))
+
+
+def test_a_server_that_knows_fewer_tokens_is_refused(folder, start, tmp_path):
+    smaller = write_checkpoint(tmp_path / "smaller", words=40)
+    with pytest.raises(ConfigError, match="400 Token id is out of vocabulary"):
+        start(folder, FakeServer(smaller), updates=False)
+
+
+async def test_an_adapter_beside_the_model_is_no_other_model(folder, start):
+    more = [{"id": "adapter", "root": "x", "parent": "served"}]
+    start(folder, FakeServer(folder, more=more), updates=False)
+
+
+async def test_the_shortest_window_bounds_a_conversation(folder, start):
+    engine = start(folder, FakeServer(folder), FakeServer(folder, window=32), updates=False)
+    assert engine.context == 32
+    with pytest.raises(ContextFull, match="exceed the context of 32"):
+        await engine.serve(SAMPLING).act(begin("a", 40), 0)
+    with pytest.raises(ConfigError, match="exceeds the 32 tokens of a server: --max-model-len"):
+        start(folder, FakeServer(folder, window=32), updates=False, context=64)
+
+
+async def test_a_run_gives_servers_its_weights_and_updates_them(folder, start, tmp_path):
+    other, third = (write_checkpoint(tmp_path / name, seed=seed) for name, seed in (("b", 1), ("c", 2)))
+    server = FakeServer(folder)
+    engine = start(Checkpoint(other, 3), server)  # it was started with something else
+    before = engine.serve(SAMPLING)
+    sample = await before.act(begin("a"), 0)
+    assert sample.logprobs == pytest.approx(logprobs_in(other, sample), abs=1e-4)
+    await asyncio.to_thread(engine.update, Checkpoint(third, 4))
+    sample = await engine.serve(SAMPLING).act(begin("a"), 0)
+    assert sample.policy_version == 4
+    assert sample.logprobs == pytest.approx(logprobs_in(third, sample), abs=1e-4)
+    assert server.loaded == [str(other), str(third)]
+    assert server.running.is_set()
+    with pytest.raises(PolicyFault, match="replaced by version 4"):
+        await before.act(begin("b"), 0)
+
+
+async def test_a_second_worker_finds_the_weights_in_place(folder, start):
+    server = FakeServer(folder)
+    start(folder, server)
+    second = start(folder, server)
+    assert server.loaded == [str(folder)]
+    assert (await second.serve(SAMPLING).act(begin("a"), 0)).token_ids
+
+
+async def test_a_server_that_somebody_left_paused_goes_on(folder, start):
+    server = FakeServer(folder)
+    start(folder, server).close()
+    server.running.clear()  # its worker died between two requests
+    engine = start(folder, server)
+    assert len(server.loaded) == 2
+    assert (await engine.serve(SAMPLING).act(begin("a"), 0)).token_ids
+
+
+async def test_a_prefix_cache_in_use_is_emptied_when_it_can_be(folder, start):
+    server = FakeServer(folder, sticky=2)
+    start(folder, server)
+    assert server.calls["/reset_prefix_cache"] == 3
+
+
+async def test_a_server_that_keeps_its_old_weights_stops_the_run(folder, start, tmp_path):
+    server = FakeServer(folder)
+    engine = start(folder, server)
+    server.settings["deaf"] = True
+    other = write_checkpoint(tmp_path / "other", seed=1)
+    with pytest.raises(RunStopped, match=r"does not sample with the weights of other \(version 4\)"):
+        await asyncio.to_thread(engine.update, Checkpoint(other, 4))
+    with pytest.raises(PolicyFault, match="does not sample with the weights"):
+        await engine.serve(SAMPLING).act(begin("a"), 0)
+    assert not engine.lost  # another one would find the same
+
+
+def test_a_folder_that_the_server_does_not_see_is_named(folder, start):
+    server = FakeServer(folder, blind=True)
+    with pytest.raises(ConfigError, match=r"it has to see /.*/model under that path"):
+        start(folder, server)
+    assert server.running.is_set()
+
+
+async def test_an_update_waits_for_acts_under_way(folder, start, tmp_path):
+    server = FakeServer(folder)
+    engine = start(folder, server)
+    policy = engine.serve(SAMPLING)
+    server.running.clear()
+    acts = [asyncio.create_task(policy.act(begin(name), 0)) for name in "abc"]
+    await asyncio.sleep(0.05)
+    other = write_checkpoint(tmp_path / "other", seed=1)
+    update = asyncio.create_task(asyncio.to_thread(engine.update, Checkpoint(other, 4)))
+    await asyncio.sleep(0.1)
+    assert not update.done()
+    server.running.set()
+    assert {sample.policy_version for sample in await asyncio.gather(*acts)} == {3}
+    await update
+    with pytest.raises(PolicyFault, match="replaced by version 4"):
+        await policy.act(begin("late"), 0)
+
+
+@pytest.mark.parametrize("tied_server", [True, False])
+async def test_tied_checkpoints_are_given_in_the_form_that_the_server_has(start, tmp_path, tied_server):
+    tied = write_checkpoint(tmp_path / "tied", tied=True)
+    root = tied if tied_server else write_checkpoint(tmp_path / "untied")
+    server = FakeServer(root)
+    engine = start(tied, server)
+    assert (server.loaded == [str(tied)]) == tied_server
+    if not tied_server:
+        copy = Path(server.loaded[0])
+        assert copy.is_relative_to(tmp_path)  # beside the checkpoint, where the server sees it
+        assert not copy.parent.exists()  # and gone
+    sample = await engine.serve(SAMPLING).act(begin("a"), 0)
+    assert sample.logprobs == pytest.approx(logprobs_in(tied, sample), abs=1e-4)
+
+
+async def test_a_restarted_server_gets_the_weights_again_and_nothing_of_its_own_is_believed(
+    folder, start, tmp_path
+):
+    other = write_checkpoint(tmp_path / "other", seed=1)
+    server = FakeServer(folder)
+    engine = start(Checkpoint(other, 3), server)
+    policy = engine.serve(SAMPLING)
+    expected = [await policy.act(begin(name), 5) for name in "abcd"]
+    server.start()  # with the folder that it was first started with
+    again = await asyncio.gather(*(policy.act(begin(name), 5) for name in "abcd"))
+    assert [sample.token_ids for sample in again] == [sample.token_ids for sample in expected]
+    assert server.loaded == [str(other), str(other)]
+    server.mark = "somebody else's"  # and on the same connection it is not looked at: see the next test
+    await policy.act(begin("e"), 5)
+    assert len(server.loaded) == 2
+
+
+async def test_weights_that_somebody_else_changed_are_noticed_on_the_next_connection(folder, start):
+    server = FakeServer(folder)
+    policy = start(folder, server).serve(SAMPLING)
+    server.mark, server.new_connection = "somebody else's", True
+    await policy.act(begin("a"), 5)
+    assert len(server.loaded) == 2
+
+
+async def test_a_server_that_came_back_as_another_stops_the_run(folder, start):
+    server = FakeServer(folder)
+    engine = start(folder, server)
+    policy = engine.serve(SAMPLING)
+    server.settings["version"] = "0.29.0"
+    server.start()
+    with pytest.raises(ConfigError, match=r"is vLLM 0\.29\.0"):
+        await policy.act(begin("a"), 0)
+    with pytest.raises(PolicyFault, match=r"is vLLM 0\.29\.0"):
+        await policy.act(begin("b"), 0)
+    assert not engine.lost  # another worker would find the same
+
+
+async def test_two_who_change_the_weights_in_turn_are_told(folder, start):
+    server = FakeServer(folder)
+    policy = start(folder, server).serve(SAMPLING)
+    server.meddlers = 2
+    await policy.act(begin("a"), 5)
+    server.meddlers = 3
+    with pytest.raises(PolicyFault, match="each is for one run at a time"):
+        await policy.act(begin("a"), 5)
+
+
+async def test_a_busy_server_is_waited_for_as_it_asks(folder, start, waits):
+    server = FakeServer(folder)
+    policy = start(folder, server, updates=False).serve(SAMPLING)
+    server.canned.extend(
+        [
+            lambda: Response(status_code=503, headers={"retry-after": "7"}),
+            lambda: JSONResponse({"error": "slow down"}, 429, headers={"retry-after": "2.5"}),
+            lambda: Response(status_code=502),
+        ]
+    )
+    assert (await policy.act(begin("a"), 0)).token_ids
+    assert waits.seconds[:2] == [7.0, 2.5]
+    assert 0 < waits.seconds[2] <= 2
+
+
+async def test_a_server_that_stays_busy_fails_the_act_in_the_end(folder, start):
+    server = FakeServer(folder)
+    policy = start(folder, server, updates=False).serve(SAMPLING)
+    server.canned.extend([lambda: Response("full", 503, headers={"retry-after": "100"})] * 4)
+    with pytest.raises(PolicyFault, match="503 full"):
+        await policy.act(begin("a"), 0)
+    assert len(server.canned) == 1  # the time of an act has room for two waits
+
+
+async def test_lost_connections_are_made_again(folder, start, waits):
+    server = FakeServer(folder)
+    engine = start(folder, server)
+    server.refusals = 3
+    assert (await engine.serve(SAMPLING).act(begin("a"), 0)).token_ids
+    assert len(waits.seconds) == 3
+    assert waits.seconds[2] > waits.seconds[0]
+
+
+async def test_a_server_that_is_away_for_long_fails_the_act_and_then_loses_the_engine(folder, start):
+    server = FakeServer(folder)
+    engine = start(folder, server)
+    policy = engine.serve(SAMPLING)
+    server.down = True
+    with pytest.raises(PolicyFault, match="connection attempts failed"):
+        await policy.act(begin("a"), 0)
+    assert not engine.lost
+    with pytest.raises(PolicyFault, match="no vLLM server answers any more: http://server0:8000"):
+        await policy.act(begin("a"), 0)
+    assert engine.lost
+
+
+async def test_a_server_that_comes_back_in_time_is_used_again(folder, start):
+    server = FakeServer(folder)
+    engine = start(folder, server)
+    policy = engine.serve(SAMPLING)
+    server.down = True
+    with pytest.raises(PolicyFault):
+        await policy.act(begin("a"), 0)
+    server.down = False
+    server.start()
+    assert (await policy.act(begin("a"), 0)).token_ids
+    assert len(server.loaded) == 2
+
+
+def test_no_server_at_all_is_told_at_the_start(folder, start):
+    server = FakeServer(folder)
+    server.down = True
+    with pytest.raises(ConfigError, match=r"engine.url: GET http://server0:8000/version: All connection"):
+        start(folder, server)
+
+
+async def test_no_answer_in_time_fails_the_act_alone(folder, start, monkeypatch):
+    server = FakeServer(folder)
+    engine = start(folder, server, updates=False)
+
+    def hang() -> None:
+        raise httpx.ReadTimeout("")
+
+    transport = engine._servers[0].endpoint._client._transport
+    real = transport.handle_async_request
+
+    async def late(request: httpx.Request) -> httpx.Response:
+        if server.canned:
+            server.canned.popleft()()
+        return await real(request)
+
+    monkeypatch.setattr(transport, "handle_async_request", late)
+    server.canned.append(hang)
+    policy = engine.serve(SAMPLING)
+    with pytest.raises(PolicyFault, match="no answer in time"):
+        await policy.act(begin("a"), 0)
+    assert (await policy.act(begin("a"), 0)).token_ids
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        (lambda: JSONResponse({"error": {"message": "The model `x` does not exist."}}, 404), "404 The model"),
+        (lambda: JSONResponse({"detail": "engine\ndied"}, 500), "500 engine died"),
+        (lambda: JSONResponse({"error": f"wrong key {KEY}"}, 401), "401 it does not take our key"),
+        (lambda: JSONResponse({"error": f"what is {KEY}?"}, 400), r"400 what is \*\*\*\?"),
+        (lambda: Response("<html>gateway</html>"), "no JSON: '<html>gateway</html>'"),
+        (lambda: JSONResponse({"choices": []}), "no completion with tokens"),
+        (lambda: JSONResponse([]), "no completion with tokens"),
+        (lambda: JSONResponse({"choices": [{"text": "w1"}]}), "no completion with tokens"),
+        (lambda: JSONResponse({"choices": [None]}), "no completion with tokens"),
+    ],
+)
+async def test_an_answer_that_is_none_fails_the_act_and_says_why(shared, said, message):
+    server, policy = shared
+    server.canned.append(said)
+    with pytest.raises(PolicyFault, match=message) as fault:
+        await policy.act(begin("a"), 0)
+    assert KEY not in str(fault.value)
+    assert "\n" not in str(fault.value)
+    assert (await policy.act(begin("a"), 0)).token_ids  # it is the act alone that failed
+
+
+def change(path: str, value: Any) -> Callable[[dict[str, Any]], object]:
+    """Replaces an entry of a choice."""
+    *parents, last = path.split(".")
+
+    def apply(choice: dict[str, Any]) -> None:
+        for parent in parents:
+            choice = choice[parent]
+        choice[last] = value(choice[last]) if callable(value) else value
+
+    return apply
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (
+            change("logprobs.token_logprobs", lambda old: [float("nan"), *old[1:]]),
+            "a log-probability that is none",
+        ),
+        (change("logprobs.token_logprobs", lambda old: [None, *old[1:]]), "a log-probability that is none"),
+        (
+            change("logprobs.token_logprobs", lambda old: [-9999.0, *old[1:]]),
+            "a log-probability that is none",
+        ),
+        (change("logprobs.token_logprobs", lambda old: [0.5, *old[1:]]), "a log-probability that is none"),
+        (change("logprobs.token_logprobs", lambda old: old[:-1]), "tokens with"),
+        (change("token_ids", lambda old: old[:-1]), "tokens with"),
+        (change("token_ids", lambda old: [61, *old[1:]]), "not among the 61 of the checkpoint"),
+        (change("token_ids", lambda old: [-1, *old[1:]]), "not among the 61 of the checkpoint"),
+        (change("token_ids", lambda old: ["w1", *old[1:]]), "not among the 61 of the checkpoint"),
+        (change("logprobs.tokens", lambda old: ["token_id:7777", *old[1:]]), "of other tokens"),
+        (change("prompt_token_ids", lambda old: old[1:]), "did not read the tokens that it was given"),
+        (change("finish_reason", "abort"), "sampling ended by 'abort'"),
+        (change("finish_reason", None), "sampling ended by None"),
+        (change("finish_reason", "stop"), "stopped at no token that ends an action"),
+        (change("logprobs", None), "no completion with tokens"),
+        (change("token_ids", None), "no completion with tokens"),
+    ],
+)
+async def test_what_is_not_whole_exact_and_finite_fails_the_act(shared, monkeypatch, spoil, message):
+    server, policy = shared
+    seed = next(seed for seed in range(99) if server_ends_by_length(server, seed))
+    monkeypatch.setattr(server, "spoil", spoil)
+    with pytest.raises(PolicyFault, match=message):
+        await policy.act(begin("a"), seed)
+
+
+def server_ends_by_length(server: FakeServer, seed: int) -> bool:
+    body = {"prompt": [(place * 7 + 1) % END for place in range(12)] + [60], "max_tokens": 6, "top_k": 0}
+    body |= {"temperature": 1.3, "top_p": 0.7, "seed": seed, "stop_token_ids": [END]}
+    return server.sample(body)["finish_reason"] == "length"
+
+
+async def test_fewer_tokens_than_asked_for_are_no_end_of_an_action(folder, start):
+    server = FakeServer(folder)
+    policy = start(folder, server, updates=False).serve(SAMPLING)
+
+    def cut(choice: dict[str, Any]) -> None:
+        choice["finish_reason"] = "length"
+        choice["token_ids"] = choice["token_ids"][:2]
+        choice["logprobs"] = {name: values[:2] for name, values in choice["logprobs"].items()}
+
+    server.spoil = cut
+    with pytest.raises(PolicyFault, match="2 tokens where 6 were asked for"):
+        await policy.act(begin("a"), 0)
+
+
+async def test_conversations_stay_where_they_began_and_new_ones_go_where_the_fewest_are(folder, start):
+    one, two = FakeServer(folder), FakeServer(folder)
+    policy = start(folder, one, two).serve(SAMPLING)
+    conversations = [begin(f"c{number}") for number in range(6)]
+    for turn in range(3):
+        for conversation in conversations:
+            conversation.say(await policy.act(conversation, turn))
+            conversation.hear(Observation(text="w3"))
+    sessions = [
+        {headers["x-session-id"] for body, headers in server.asked if body["max_tokens"] == 6}
+        for server in (one, two)
+    ]
+    assert [len(found) for found in sessions] == [3, 3]
+    assert not sessions[0] & sessions[1]
+    for conversation in conversations[:2]:  # one of each server
+        policy.release(conversation.id)
+    policy.release(conversations[2].id)
+    await policy.act(begin("new"), 0)
+    assert one.asked[-1][1]["x-session-id"] not in sessions[0] | sessions[1]
+
+
+async def test_one_of_two_servers_may_go_and_come_back(folder, start, monkeypatch):
+    monkeypatch.setattr(vllm_server, "LOOK_AGAIN_S", 0.0)
+    one, two = FakeServer(folder), FakeServer(folder)
+    engine = start(folder, one, two)
+    policy = engine.serve(SAMPLING)
+    conversation = begin("a")
+    conversation.say(await policy.act(conversation, 0))
+    conversation.hear(Observation(text="w3"))
+    one.down = True
+    with pytest.raises(PolicyFault):
+        await policy.act(conversation, 1)
+    assert (await policy.act(conversation, 1)).token_ids  # by the other one
+    assert not engine.lost
+    one.down = False
+    one.start()
+    for number in range(50):
+        await policy.act(begin(f"b{number}"), 0)
+        if len(one.loaded) == 2 and one.asked[-1][0]["max_tokens"] == 6:
+            break
+        await asyncio.sleep(0.02)
+    assert one.asked[-1][0]["max_tokens"] == 6
+
+
+async def test_an_update_goes_on_without_a_server_that_is_away(folder, start, tmp_path):
+    one, two = FakeServer(folder), FakeServer(folder)
+    engine = start(folder, one, two)
+    other = write_checkpoint(tmp_path / "other", seed=1)
+    one.down = True
+    await asyncio.to_thread(engine.update, Checkpoint(other, 4))
+    assert (await engine.serve(SAMPLING).act(begin("a"), 0)).policy_version == 4
+    two.down = True
+    with pytest.raises(PolicyFault, match="no vLLM server answers"):
+        await asyncio.to_thread(engine.update, Checkpoint(folder, 5))
+    assert engine.lost
+
+
+async def test_a_release_ends_the_act_and_a_cancelled_one_leaves_nothing(folder, start):
+    server = FakeServer(folder)
+    engine = start(folder, server)
+    policy = engine.serve(SAMPLING)
+    server.running.clear()
+    released, cancelled = (asyncio.create_task(policy.act(begin(name), 0)) for name in ("a", "b"))
+    await asyncio.sleep(0.05)
+    with pytest.raises(PolicyFault, match="acts twice at once"):
+        await policy.act(begin("a"), 0)
+    policy.release("a")
+    policy.release("unknown")
+    with pytest.raises(PolicyFault, match="released while it acted"):
+        await released
+    cancelled.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await cancelled
+    server.running.set()
+    assert (await policy.act(begin("b"), 0)).token_ids
+    assert not engine._acting
+
+
+async def test_a_closed_engine_says_so(folder, start):
+    server = FakeServer(folder)
+    engine = start(folder, server)
+    policy = engine.serve(SAMPLING)
+    server.running.clear()
+    act = asyncio.create_task(policy.act(begin("a"), 0))
+    await asyncio.sleep(0.05)
+    await asyncio.to_thread(engine.close)
+    engine.close()
+    with pytest.raises(PolicyFault, match="the engine is closed"):
+        await act
+    with pytest.raises(PolicyFault, match="the engine is closed"):
+        await policy.act(begin("a"), 0)
+    policy.release("a")
+
+
+async def test_the_key_is_sent_and_not_shown(folder, start, caplog):
+    caplog.set_level("DEBUG")
+    server = FakeServer(folder, key=KEY)
+    engine = start(folder, server, key=KEY)
+    await engine.serve(SAMPLING).act(begin("a"), 0)
+    assert server.asked[-1][1]["authorization"] == f"Bearer {KEY}"
+    assert KEY not in caplog.text
