@@ -34,7 +34,7 @@ def check(config: RunConfig) -> None:
         )
     base = resolve(config.base).path
     check_folder(base)
-    check_vocabulary(base, ChatRenderer(load_tokenizer(base)).tokenizer)
+    check_vocabulary(base, ChatRenderer(load_tokenizer(base), config.chat_template_kwargs).tokenizer)
     check_reward_model(config)
     if config.engine.name == "vllm":
         check_installed()

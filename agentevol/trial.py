@@ -3,11 +3,13 @@
 import asyncio
 import tempfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from agentevol.config.sections import EnvironmentConfig
 from agentevol.engines.scripted import SCRIPTED, scripted_policy
+from agentevol.errors import ConfigError
 from agentevol.loop.explore import EpisodeRequest, play_all
 from agentevol.models import resolve
 from agentevol.protocols import Policy, Sampling
@@ -32,16 +34,19 @@ def trial(
     difficulty: str | None,
     episodes: int | None,
     temperature: float,
+    max_new_tokens: int = MAX_NEW_TOKENS,
     seed: int,
     started: Callable[[int], Report],
+    chat_template_kwargs: Mapping[str, Any] | None = None,
 ) -> list[Trajectory]:
     """Play `episodes` tasks, evenly over a split (None: all), with `model`; the trajectories in the order of
     tasks.
 
     `started` is told the number of episodes and gives a function that hears of each batch. Raises
-    `ConfigError` for an unknown model, split or difficulty.
+    `ConfigError` for an unknown model, split or difficulty, and for variables that no chat template reads.
     """
-    policy, close = _policy(model, environment, temperature)
+    sampling = Sampling(temperature=temperature, max_new_tokens=max_new_tokens)
+    policy, close = _policy(model, environment, sampling, chat_template_kwargs or {})
     try:
         with tempfile.TemporaryDirectory(prefix="agentevol-") as folder:
             if environment.url is not None:
@@ -53,16 +58,18 @@ def trial(
 
 
 def _policy(
-    model: str, environment: EnvironmentConfig, temperature: float
+    model: str, environment: EnvironmentConfig, sampling: Sampling, chat_template_kwargs: Mapping[str, Any]
 ) -> tuple[Policy, Callable[[], None]]:
     """What acts, and how to end it."""
     if model in SCRIPTED:
+        if chat_template_kwargs:
+            raise ConfigError(f"--chat-template-kwarg has no effect: {model} is a script and reads no chat")
         world = make(environment.name, **environment.options)
         return scripted_policy(model, lambda task_id: world.expert(world.task(task_id))), world.close
     from agentevol.engines.embedded import EmbeddedEngine
 
-    engine = EmbeddedEngine(resolve(model), slots=SLOTS)
-    return engine.serve(Sampling(temperature=temperature, max_new_tokens=MAX_NEW_TOKENS)), engine.close
+    engine = EmbeddedEngine(resolve(model), slots=SLOTS, chat_template_kwargs=chat_template_kwargs)
+    return engine.serve(sampling), engine.close
 
 
 def _play(

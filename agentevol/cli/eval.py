@@ -24,12 +24,19 @@ def evaluate(
     ] = None,
     max_turns: Annotated[int | None, typer.Option(min=1, help="Actions in an episode, at most.")] = None,
     temperature: Annotated[float, typer.Option(min=0, help="0 is greedy.")] = 0.0,
+    max_new_tokens: Annotated[
+        int, typer.Option(min=1, help="Tokens that a model says in a turn, at most.")
+    ] = 16,
     seed: Annotated[int, typer.Option(help="Seed of worlds and samples.")] = 0,
     action_format: Annotated[
         Literal["plain", "react"], typer.Option("--format", help="How the model writes actions.")
     ] = "plain",
     url: Annotated[
         str | None, typer.Option(help="A server that runs already; default: one is started.")
+    ] = None,
+    chat_template_kwarg: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=VALUE: a variable of the chat template, such as enable_thinking=false."),
     ] = None,
     json: AsJson = False,
 ) -> None:
@@ -41,6 +48,7 @@ def evaluate(
 
     from rich.console import Console
 
+    from agentevol.config.run import assignments
     from agentevol.config.sections import EnvironmentConfig
     from agentevol.loop.evaluate import summarise
     from agentevol.progress import Progress, evaluation_table
@@ -56,8 +64,10 @@ def evaluate(
             difficulty=difficulty,
             episodes=episodes,
             temperature=temperature,
+            max_new_tokens=max_new_tokens,
             seed=seed,
             started=started,
+            chat_template_kwargs=assignments(chat_template_kwarg or []),
         )
     summary = summarise(played, split)
     if json:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import tomli_w
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, JsonValue, ValidationError, model_validator
 
 from agentevol.config import effects
 from agentevol.config.forgetting import (
@@ -121,6 +121,11 @@ class RunConfig(Section):
         return self
 
     @property
+    def chat_template_kwargs(self) -> Mapping[str, Any]:
+        """Variables of the chat template, wherever texts are encoded."""
+        return self.engine.chat_template_kwargs
+
+    @property
     def process_learn(self) -> LearnConfig:
         """How the process reward model learns."""
         return self._beside("process_reward", self.process)
@@ -169,6 +174,10 @@ class TrainConfig(Section):
     select: SelectConfig = SelectConfig(merge="none")
     """Which episodes of a table are learnt from."""
     pairs: PairsConfig = PairsConfig()
+    chat_template_kwargs: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    """Variables of the base's chat template: those of `engine.chat_template_kwargs` in the run that played
+    the episodes.
+    """
     retained: RetainedConfig = RetainedConfig()
     replay: ReplayConfig = ReplayConfig()
     objectives: tuple[str, ...] = ()
@@ -228,6 +237,14 @@ def validated(values: dict[str, Any], kind: type[ConfigT] = RunConfig) -> Config
         return kind.model_validate(_merged(defaults, values))
     except ValidationError as cause:
         raise ConfigError("; ".join(_complaint(error) for error in cause.errors())) from cause
+
+
+def assignments(given: Sequence[str]) -> dict[str, Any]:
+    """Nested values of `key.path=value` overrides. Raises `ConfigError` for one of another form."""
+    values: dict[str, Any] = {}
+    for override in given:
+        _apply(values, override)
+    return values
 
 
 def _preset(values: Mapping[str, Any], kind: type[Section]) -> dict[str, Any]:

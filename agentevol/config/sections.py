@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from agentevol.learn.algorithms.contract import Option
 from agentevol.protocols import RowKind
@@ -53,6 +53,10 @@ class EngineConfig(Section):
     cache_gib: float | None = Field(default=None, gt=0)
     """For `vllm`: memory of a worker for keys and values. None is room for all slots on a CPU, and what vLLM
     finds free on a GPU.
+    """
+    chat_template_kwargs: dict[str, JsonValue] = {}
+    """Variables of the base's chat template, for example `enable_thinking`. One that the template does not
+    read is refused.
     """
 
 

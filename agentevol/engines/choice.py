@@ -15,9 +15,15 @@ def start_engine(config: EngineConfig, checkpoint: Checkpoint) -> RolloutEngine:
             context=config.context,
             dtype=config.dtype,
             cache_gib=config.cache_gib,
+            chat_template_kwargs=config.chat_template_kwargs,
         )
     from agentevol.engines.embedded import EmbeddedEngine
 
     return EmbeddedEngine(
-        checkpoint, slots=config.slots, context=config.context, threads=config.threads, dtype=config.dtype
+        checkpoint,
+        slots=config.slots,
+        context=config.context,
+        threads=config.threads,
+        dtype=config.dtype,
+        chat_template_kwargs=config.chat_template_kwargs,
     )

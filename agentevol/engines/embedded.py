@@ -10,9 +10,10 @@ rounding.
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -98,11 +99,13 @@ class EmbeddedEngine:
         threads: int | None = None,
         device: str = "cpu",
         dtype: str = "float32",
+        chat_template_kwargs: Mapping[str, Any] | None = None,
     ) -> None:
         if slots < 1:
             raise ConfigError(f"slots must be at least 1, not {slots}")
         self._device, self._dtype, self._threads = device, dtype, threads
-        self._weights = load_weights(checkpoint, device, dtype)
+        self._chat_template_kwargs = chat_template_kwargs
+        self._weights = load_weights(checkpoint, device, dtype, chat_template_kwargs)
         self.context = context_of(context, self._weights.window)
         self._model = StepModel(self._weights.model, SlotCache(slots, self.context))
         self._model.check()
@@ -128,7 +131,7 @@ class EmbeddedEngine:
         that cannot be read or holds another architecture (the old weights stay), `PolicyFault` where the
         engine is over.
         """
-        fresh = load_weights(checkpoint, self._device, self._dtype)
+        fresh = load_weights(checkpoint, self._device, self._dtype, self._chat_template_kwargs)
         if type(fresh.model) is not type(self._weights.model) or shapes(fresh.model) != shapes(
             self._weights.model
         ):

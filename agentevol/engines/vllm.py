@@ -13,7 +13,7 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,11 +128,12 @@ class VllmEngine:
         context: int | None = None,
         dtype: str = "float32",
         cache_gib: float | None = None,
+        chat_template_kwargs: Mapping[str, Any] | None = None,
     ) -> None:
         for name, value in SETTINGS.items():
             os.environ.setdefault(name, value)
         self._vllm = capabilities()
-        self._dtype = dtype
+        self._dtype, self._chat_template_kwargs = dtype, chat_template_kwargs
         self._scratch = tempfile.TemporaryDirectory(prefix="agentevol-vllm-", ignore_cleanup_errors=True)
         self.counts = VllmCounts()
         self._numbers = self._copies = 0  # of requests; of checkpoints
@@ -203,7 +204,7 @@ class VllmEngine:
         if self._dtype not in DTYPES:
             raise ConfigError(f"no dtype named {self._dtype!r}; there are: {', '.join(DTYPES)}")
         model = load_model(path, "eager", DTYPES[self._dtype])
-        renderer = ChatRenderer(load_tokenizer(path))
+        renderer = ChatRenderer(load_tokenizer(path), self._chat_template_kwargs)
         self._copies += 1
         folder = untied(path.absolute(), model, Path(self._scratch.name) / str(self._copies) / path.name)
         ends = tuple(sorted(stop_ids(path, renderer)))

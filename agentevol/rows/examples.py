@@ -46,7 +46,8 @@ def rows_of(
             if "length_target" in objective.options:  # its figures tell answers from thoughts, on or off
                 rows = with_answers(rows, trajectories, resolve(config.base).path)
             if objective.algorithm.model == "critic":
-                rows = with_closing(rows, trajectories, resolve(config.base).path)
+                base = resolve(config.base).path
+                rows = with_closing(rows, trajectories, base, config.chat_template_kwargs)
             return rows
         case "pairs":
             return with_rows_beside(paired(_pairs(trajectories, config.pairs, seed), kind), objective)

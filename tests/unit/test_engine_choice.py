@@ -28,7 +28,11 @@ def test_vllm_gets_every_setting_of_its_section(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(
         vllm, "VllmEngine", lambda checkpoint, **settings: started.append((checkpoint, settings))
     )
-    config = EngineConfig(name="vllm", slots=3, context=64, dtype="float16", cache_gib=0.5)
+    told = {"enable_thinking": False}
+    config = EngineConfig(
+        name="vllm", slots=3, context=64, dtype="float16", cache_gib=0.5, chat_template_kwargs=told
+    )
     choice.start_engine(config, resolve("starter"))
     expected = {"slots": 3, "context": 64, "dtype": "float16", "cache_gib": 0.5}
+    expected |= {"chat_template_kwargs": told}
     assert started == [(resolve("starter"), expected)]
