@@ -47,7 +47,9 @@ def variables(template: str) -> frozenset[str]:
     try:
         return frozenset(find_undeclared_variables(_environment().parse(template)))
     except TemplateError as cause:
-        raise ConfigError(f"the chat template is not valid jinja: {cause}") from cause
+        raise ConfigError(
+            f"the chat template cannot render anything, it is not valid jinja: {cause}"
+        ) from cause
 
 
 def today(style: str) -> str:

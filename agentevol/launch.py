@@ -9,6 +9,7 @@ from agentevol.cluster import Cluster
 from agentevol.config.run import RunConfig
 from agentevol.engines.vllm_capability import check_installed
 from agentevol.errors import ConfigError
+from agentevol.hub import hub_name
 from agentevol.loop.evolve import evolve
 from agentevol.loop.retention import protected_environments
 from agentevol.loop.stages import Stages
@@ -23,17 +24,18 @@ from agentevol.tokenizer_checks import check_vocabulary
 from agentgym_envs.registry import names
 
 
-def check(config: RunConfig) -> None:
+def check(config: RunConfig, *, weights: bool = True) -> None:
     """Raise `ConfigError` for a world, a base or a reward model that no run can begin with: before there is a
-    folder.
+    folder. Without `weights`, those of the base are not fetched for it.
     """
     if config.environment.url is None and config.environment.name not in names():
         raise ConfigError(
             f"environment.name: no environment named {config.environment.name!r};"
             f" there are: {', '.join(names())}"
         )
-    base = resolve(config.base).path
-    check_folder(base)
+    base = resolve(config.base, weights=weights).path
+    if weights or hub_name(config.base) is None:
+        check_folder(base)
     check_vocabulary(base, ChatRenderer(load_tokenizer(base), config.chat_template_kwargs).tokenizer)
     check_reward_model(config)
     if config.engine.name == "vllm":

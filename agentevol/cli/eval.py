@@ -14,7 +14,11 @@ def register(parent: typer.Typer) -> None:
 
 def evaluate(
     model: Annotated[
-        str, typer.Option(help="starter, a model folder, a run's folder, or expert, random, idle, spray.")
+        str,
+        typer.Option(
+            help="starter, a model's or run's folder, owner/name of the Hugging Face hub, or expert, random,"
+            " idle, spray."
+        ),
     ] = "starter",
     env: Annotated[str, typer.Option(help="The environment.")] = "alfworld",
     split: Annotated[str, typer.Option(help="Whose tasks are played.")] = "test",

@@ -55,8 +55,10 @@ def run(
 
     config = load(Path(files[0]) if files else None, [*overrides, *shortcuts])
     from agentevol.launch import check, plan
+    from agentevol.models import pinned
 
-    check(config)
+    check(config, weights=not dry_run)
+    config = config.model_copy(update={"base": pinned(config.base)})
     if dry_run:
         print(config.to_toml())
         print("\n".join(f"# {line}" for line in plan(config)))

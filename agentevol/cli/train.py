@@ -1,5 +1,6 @@
 """`agentevol train`: learn once from a data set."""
 
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -54,7 +55,8 @@ def train(
     with progress.learning() as step:
         report = learn(data, config, out, Where(iteration=iteration, purpose=purpose), step)
     if json:
-        print_json({"checkpoint": str(report.checkpoint.path), "metrics": report.metrics})
+        metrics = {name: value if isfinite(value) else None for name, value in report.metrics.items()}
+        print_json({"checkpoint": str(report.checkpoint.path), "metrics": metrics})
         return
     print_table(
         ("figure", config.learn.algorithm), [(name, f"{v:.6g}") for name, v in report.metrics.items()]

@@ -79,6 +79,11 @@ def check_engine(config: "RunConfig") -> None:
     """Raise `ValueError` where engine.* has no effect."""
     if config.engine.cache_gib is not None and config.engine.name != "vllm":
         raise ValueError("engine.cache_gib has no effect without engine.name = 'vllm'")
+    if config.engine.overflow == "drop_oldest" and config.select.rows == "append_only":
+        raise ValueError(
+            "engine.overflow = 'drop_oldest' begins rows that do not extend what came before, which"
+            " select.rows = 'append_only' rules out: take 'fork' or 'per_step'"
+        )
 
 
 def check_policy(config: "RunConfig") -> None:

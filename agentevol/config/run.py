@@ -66,7 +66,9 @@ class RunConfig(Section):
     seed: int = Field(default=0, ge=0, lt=2**31)
     iterations: int = Field(default=5, ge=1)
     base: str = "starter"
-    """The policy to begin with: `starter`, or a Hugging Face model folder."""
+    """The policy to begin with: `starter`, a model folder, a run's folder, or one of the Hugging Face hub as
+    `owner/name` or `owner/name@revision`. A run keeps the commit.
+    """
     start: Literal["base", "latest"] = "latest"
     """What learning begins from in each iteration: the base (AgentEvol) or the latest checkpoint."""
     environment: EnvironmentConfig = EnvironmentConfig()
@@ -170,7 +172,7 @@ class TrainConfig(Section):
 
     seed: int = Field(default=0, ge=0, lt=2**31)
     base: str = "starter"
-    """The policy to begin with: `starter`, or a Hugging Face model folder."""
+    """The policy to begin with, named as in a run."""
     select: SelectConfig = SelectConfig(merge="none")
     """Which episodes of a table are learnt from."""
     pairs: PairsConfig = PairsConfig()

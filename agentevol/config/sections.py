@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from agentevol.learn.algorithms.contract import Option
-from agentevol.protocols import RowKind
+from agentevol.protocols import Overflow, RowKind
 
 Rule = Literal["invalid_actions", "format", "repetitions"]
 """What a turn may break, seen without a model."""
@@ -47,7 +47,13 @@ class EngineConfig(Section):
     threads: int = Field(default=1, ge=1)
     """CPU threads of a worker."""
     context: int | None = Field(default=None, ge=32)
-    """Tokens of an episode, at most; None is the model's own limit."""
+    """Tokens of a prompt and what is said then, at most; None is the model's own limit."""
+    overflow: Overflow = "truncate"
+    """What becomes of an episode that no longer fits. `truncate`: it ends, truncated(context). `drop_oldest`:
+    the oldest actions, each with what the world answered to it, are left out of the prompt, as many as it
+    takes to come down to half of the context; what opens the episode stays. A turn with such a prompt begins
+    another row (`select.rows`).
+    """
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
     """What the policy computes in."""
     cache_gib: float | None = Field(default=None, gt=0)

@@ -16,6 +16,7 @@ def start_engine(config: EngineConfig, checkpoint: Checkpoint) -> RolloutEngine:
             dtype=config.dtype,
             cache_gib=config.cache_gib,
             chat_template_kwargs=config.chat_template_kwargs,
+            overflow=config.overflow,
         )
     from agentevol.engines.embedded import EmbeddedEngine
 
@@ -26,4 +27,5 @@ def start_engine(config: EngineConfig, checkpoint: Checkpoint) -> RolloutEngine:
         threads=config.threads,
         dtype=config.dtype,
         chat_template_kwargs=config.chat_template_kwargs,
+        overflow=config.overflow,
     )

@@ -19,13 +19,14 @@ import torch
 
 from agentevol.causal_lm import one_line
 from agentevol.engines.forward import StepModel
-from agentevol.engines.limits import check_room, check_sampling, context_of
+from agentevol.engines.limits import check_sampling, context_of
 from agentevol.engines.loading import Weights, load_weights, shapes
+from agentevol.engines.overflow import prompt_of
 from agentevol.engines.sampling import Draw, draw, uniform
 from agentevol.engines.scheduler import Request, Sampled, Scheduler, Slot
 from agentevol.engines.slots import Chunk, SlotCache
 from agentevol.errors import ConfigError, PolicyFault
-from agentevol.protocols import Checkpoint, Conversation, Sampling
+from agentevol.protocols import Checkpoint, Conversation, Overflow, Sampling
 from agentgym_store.records import Sample
 
 PREFILL_TOKENS = 2048
@@ -55,8 +56,8 @@ class EmbeddedPolicy:
 
     async def act(self, conversation: Conversation, seed: int) -> Sample:
         """Sample the next turn. Raises `ContextFull` and `PolicyFault`; waits while no slot is free."""
-        prompt_ids = self._weights.renderer.conversation_ids(conversation)
-        check_room(len(prompt_ids), self._sampling, self._engine.context)
+        renderer, engine = self._weights.renderer, self._engine
+        prompt_ids = prompt_of(renderer, conversation, self._sampling, engine.context, engine.overflow)
         reply: asyncio.Future[Sampled] = asyncio.get_running_loop().create_future()
         request = Request(conversation.id, prompt_ids, self._sampling, seed, self._weights, reply)
         self._engine.submit(request)
@@ -100,11 +101,12 @@ class EmbeddedEngine:
         device: str = "cpu",
         dtype: str = "float32",
         chat_template_kwargs: Mapping[str, Any] | None = None,
+        overflow: Overflow = "truncate",
     ) -> None:
         if slots < 1:
             raise ConfigError(f"slots must be at least 1, not {slots}")
         self._device, self._dtype, self._threads = device, dtype, threads
-        self._chat_template_kwargs = chat_template_kwargs
+        self._chat_template_kwargs, self.overflow = chat_template_kwargs, overflow
         self._weights = load_weights(checkpoint, device, dtype, chat_template_kwargs)
         self.context = context_of(context, self._weights.window)
         self._model = StepModel(self._weights.model, SlotCache(slots, self.context))

@@ -24,14 +24,15 @@ from transformers import PreTrainedModel
 
 from agentevol.causal_lm import load_model, one_line
 from agentevol.engines import probe
-from agentevol.engines.limits import check_room, check_sampling, context_of
+from agentevol.engines.limits import check_sampling, context_of
 from agentevol.engines.loading import DTYPES, shapes, stop_ids
+from agentevol.engines.overflow import prompt_of
 from agentevol.engines.scheduler import Sampled
 from agentevol.engines.untied import untied
 from agentevol.engines.vllm_capability import Capabilities, capabilities
 from agentevol.engines.watchdog import Watchdog, watching_children
 from agentevol.errors import AgentEvolError, ConfigError, PolicyFault, RunStopped
-from agentevol.protocols import Checkpoint, Conversation, Sampling
+from agentevol.protocols import Checkpoint, Conversation, Overflow, Sampling
 from agentevol.rendering import ChatRenderer, load_tokenizer
 from agentgym_store.records import Sample
 
@@ -93,8 +94,8 @@ class VllmPolicy:
 
     async def act(self, conversation: Conversation, seed: int) -> Sample:
         """Sample the next turn. Raises `ContextFull` and `PolicyFault`; waits while the engine is full."""
-        prompt_ids = self._served.renderer.conversation_ids(conversation)
-        check_room(len(prompt_ids), self._sampling, self._engine.context)
+        renderer, engine = self._served.renderer, self._engine
+        prompt_ids = prompt_of(renderer, conversation, self._sampling, engine.context, engine.overflow)
         order = _Order(conversation.id, prompt_ids, self._sampling, seed, self._served)
         sampled = await asyncio.wrap_future(self._engine.submit(order))
         return Sample(
@@ -129,11 +130,12 @@ class VllmEngine:
         dtype: str = "float32",
         cache_gib: float | None = None,
         chat_template_kwargs: Mapping[str, Any] | None = None,
+        overflow: Overflow = "truncate",
     ) -> None:
         for name, value in SETTINGS.items():
             os.environ.setdefault(name, value)
         self._vllm = capabilities()
-        self._dtype, self._chat_template_kwargs = dtype, chat_template_kwargs
+        self._dtype, self._chat_template_kwargs, self.overflow = dtype, chat_template_kwargs, overflow
         self._scratch = tempfile.TemporaryDirectory(prefix="agentevol-vllm-", ignore_cleanup_errors=True)
         self.counts = VllmCounts()
         self._numbers = self._copies = 0  # of requests; of checkpoints

@@ -44,9 +44,9 @@ def rows_of(
         case "groups":
             rows = grouped(trajectories, objective, kind)
             if "length_target" in objective.options:  # its figures tell answers from thoughts, on or off
-                rows = with_answers(rows, trajectories, resolve(config.base).path)
+                rows = with_answers(rows, trajectories, resolve(config.base, weights=False).path)
             if objective.algorithm.model == "critic":
-                base = resolve(config.base).path
+                base = resolve(config.base, weights=False).path
                 rows = with_closing(rows, trajectories, base, config.chat_template_kwargs)
             return rows
         case "pairs":
