@@ -70,7 +70,9 @@ def launch(folder: RunFolder, progress: Progress) -> RunSummary:
 
 
 def plan(config: RunConfig) -> list[str]:
-    """What a run would do, line by line."""
+    """What a run would do, line by line, and what its processes need of memory."""
+    from agentevol import placement  # brings peft
+
     explore, evaluate, engine = config.explore, config.evaluate, config.engine
     episodes = explore.tasks * explore.samples
     tasks = "all" if evaluate.episodes is None else str(evaluate.episodes)
@@ -89,6 +91,7 @@ def plan(config: RunConfig) -> list[str]:
         f"engine: {engine.name}, {engine.dtype}",
         f"processes: {engine.workers} rollout workers with {engine.slots} episodes each,"
         f" {_learners(config.learn.shards)}, 1 environment server",
+        *placement.lines(config, resolve(config.base, weights=False).path),
     ]
 
 

@@ -46,12 +46,14 @@ def train(
         raise ConfigError(f"one configuration file, not {len(files)}: {', '.join(files)}")
     config = load(Path(files[0]) if files else None, overrides, TrainConfig)
 
+    from rich.console import Console
+
     from agentevol.loop.remarks import remarks
     from agentevol.progress import Progress
     from agentevol.train import train as learn
     from agentgym_store.store import Where
 
-    progress = Progress()
+    progress = Progress(Console(highlight=False, stderr=True)) if json else Progress()
     with progress.learning() as step:
         report = learn(data, config, out, Where(iteration=iteration, purpose=purpose), step)
     if json:

@@ -20,6 +20,7 @@ from agentevol.config.forgetting import (
     ReplayConfig,
     RetainedConfig,
 )
+from agentevol.config.placements import preset_file
 from agentevol.config.presets import BY_DATA, BY_NAME, BY_REWARD, IMITATION, TRAIN_BY_DATA
 from agentevol.config.sections import (
     CautionConfig,
@@ -214,12 +215,19 @@ class TrainConfig(Section):
 ConfigT = TypeVar("ConfigT", RunConfig, TrainConfig, CautionConfig)
 
 
-def load(path: Path | None, overrides: Sequence[str] = (), kind: type[ConfigT] = RunConfig) -> ConfigT:
-    """Read a configuration: the file (None: defaults), then `key.path=value` overrides in order.
+def load(
+    path: Path | None,
+    overrides: Sequence[str] = (),
+    kind: type[ConfigT] = RunConfig,
+    preset: str | None = None,
+) -> ConfigT:
+    """Read a configuration: a preset's file, the file (None: defaults), then `key.path=value` overrides in
+    order.
 
     Raises `ConfigError` with one line that names the file or key at fault.
     """
-    values = _read(path) if path is not None else {}
+    values = _read(preset_file(preset)) if preset is not None else {}
+    values = _merged(values, _read(path) if path is not None else {})
     for override in overrides:
         _apply(values, override)
     return validated(values, kind)

@@ -106,7 +106,8 @@ class EmbeddedEngine:
         if slots < 1:
             raise ConfigError(f"slots must be at least 1, not {slots}")
         self._device, self._dtype, self._threads = device, dtype, threads
-        self._chat_template_kwargs, self.overflow = chat_template_kwargs, overflow
+        self._chat_template_kwargs = chat_template_kwargs
+        self.overflow: Overflow = overflow
         self._weights = load_weights(checkpoint, device, dtype, chat_template_kwargs)
         self.context = context_of(context, self._weights.window)
         self._model = StepModel(self._weights.model, SlotCache(slots, self.context))

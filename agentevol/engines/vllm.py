@@ -135,7 +135,8 @@ class VllmEngine:
         for name, value in SETTINGS.items():
             os.environ.setdefault(name, value)
         self._vllm = capabilities()
-        self._dtype, self._chat_template_kwargs, self.overflow = dtype, chat_template_kwargs, overflow
+        self._dtype, self._chat_template_kwargs = dtype, chat_template_kwargs
+        self.overflow: Overflow = overflow
         self._scratch = tempfile.TemporaryDirectory(prefix="agentevol-vllm-", ignore_cleanup_errors=True)
         self.counts = VllmCounts()
         self._numbers = self._copies = 0  # of requests; of checkpoints

@@ -83,7 +83,7 @@ class Family:
             eos_token=self.eos,
         )
 
-    def write(self, folder: Path, seed: int = 0, **shape: Any) -> Path:
+    def write(self, folder: Path, seed: int = 0, *, tied: bool = False, **shape: Any) -> Path:
         """A checkpoint with random weights."""
         tokenizer = self.tokenizer()
         tokenizer.save_pretrained(folder)
@@ -91,7 +91,7 @@ class Family:
         config = self.config(
             **{**SHAPE, **shape},
             vocab_size=len(tokenizer),
-            tie_word_embeddings=False,
+            tie_word_embeddings=tied,
             bos_token_id=tokenizer.bos_token_id,
             eos_token_id=tokenizer.eos_token_id,
         )

@@ -116,9 +116,9 @@ def started(checkpoints: dict[str, Path]) -> Generator[Engines]:
     """Starts engines, and ends them."""
     running: list[Any] = []
 
-    def start(name: str, **given: Any) -> Any:
+    def start(family: str, **given: Any) -> Any:
         config = EngineConfig(slots=2, context=CONTEXT, **given)
-        running.append(start_engine(config, Checkpoint(checkpoints[name], 0)))
+        running.append(start_engine(config, Checkpoint(checkpoints[family], 0)))
         return running[-1]
 
     yield start
