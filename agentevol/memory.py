@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from huggingface_hub.errors import StrictDataclassError
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
 from agentevol.causal_lm import one_line
@@ -26,6 +27,9 @@ Parts = dict[str, int]
 
 FULL, HALF = 4, 2
 """Bytes of a number."""
+
+_NO_MODEL = (AttributeError, KeyError, OSError, RuntimeError, StrictDataclassError, TypeError, ValueError)
+"""What transformers raises for a configuration that it can make no model of."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ def shape_of(folder: Path, lora: LoraConfig | None = None) -> ModelShape:
         config: Any = AutoConfig.from_pretrained(folder, local_files_only=True)
         with torch.device("meta"):
             model = AutoModelForCausalLM.from_config(config)
-    except (AttributeError, KeyError, OSError, RuntimeError, TypeError, ValueError) as cause:
+    except _NO_MODEL as cause:
         raise ConfigError(f"no model can be made of {folder / 'config.json'}: {one_line(cause)}") from cause
     text: Any = config.get_text_config()
     counted = _counted(model)
@@ -76,7 +80,7 @@ def shape_of(folder: Path, lora: LoraConfig | None = None) -> ModelShape:
         heads=heads,
         kv_heads=int(getattr(text, "num_key_value_heads", None) or heads),
         head_dim=int(getattr(text, "head_dim", None) or text.hidden_size // heads),
-        intermediate=int(text.intermediate_size),
+        intermediate=int(getattr(text, "intermediate_size", None) or 4 * text.hidden_size),
         vocabulary=int(text.vocab_size),
         window=getattr(text, "max_position_embeddings", None),
         adapters=0 if lora is None else _adapters(model, lora),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import Qwen2Config
+from transformers import GPT2Config, Qwen2Config
 
 from agentevol.causal_lm import load_model
 from agentevol.engines.embedded import EmbeddedEngine
@@ -141,6 +141,12 @@ def test_keys_and_values_are_exact(checkpoints: Any):
     engine.close()
     assert cached == slots * cache_bytes(shape_of(folder), "float32", context)
     assert cache_bytes(shape_of(folder), "bfloat16", context) == 2 * 2 * 1 * 32 * 2 * context
+
+
+def test_a_model_whose_configuration_names_no_inner_width_has_four_times_its_own(tmp_path: Path):
+    GPT2Config(vocab_size=50, n_embd=8, n_layer=2, n_head=2, n_positions=32).save_pretrained(tmp_path)
+    shape = shape_of(tmp_path)
+    assert (shape.intermediate, shape.kv_heads, shape.head_dim, shape.window) == (32, 2, 4, 32)
 
 
 def test_what_is_no_model_is_one_line(tmp_path: Path):
