@@ -11,6 +11,7 @@ from agentevol.config.sections import RolloutConfig
 from agentevol.engines.vllm_capability import check_installed
 from agentevol.engines.vllm_protocol import check_servers
 from agentevol.errors import ConfigError
+from agentevol.hub import hub_name
 from agentevol.loop.evolve import evolve
 from agentevol.loop.retention import protected_environments
 from agentevol.loop.stages import Stages
@@ -26,18 +27,19 @@ from agentevol.workers.faults import FaultLog
 from agentgym_envs.registry import names
 
 
-def check(config: RunConfig) -> None:
+def check(config: RunConfig, *, weights: bool = True) -> None:
     """Raise `ConfigError` for a world, a base or a reward model that no run can begin with: before there is a
-    folder.
+    folder. Without `weights`, those of the base are not fetched for it.
     """
     if config.environment.url is None and config.environment.name not in names():
         raise ConfigError(
             f"environment.name: no environment named {config.environment.name!r};"
             f" there are: {', '.join(names())}"
         )
-    base = resolve(config.base).path
-    check_folder(base)
-    check_vocabulary(base, ChatRenderer(load_tokenizer(base)).tokenizer)
+    base = resolve(config.base, weights=weights).path
+    if weights or hub_name(config.base) is None:
+        check_folder(base)
+    check_vocabulary(base, ChatRenderer(load_tokenizer(base), config.chat_template_kwargs).tokenizer)
     check_reward_model(config)
     if config.engine.urls:
         check_servers(config.engine)
@@ -75,7 +77,9 @@ def launch(folder: RunFolder, progress: Progress) -> RunSummary:
 
 
 def plan(config: RunConfig) -> list[str]:
-    """What a run would do, line by line."""
+    """What a run would do, line by line, and what its processes need of memory."""
+    from agentevol import placement  # brings peft
+
     explore, evaluate, engine = config.explore, config.evaluate, config.engine
     episodes = explore.tasks * explore.samples
     tasks = "all" if evaluate.episodes is None else str(evaluate.episodes)
@@ -96,6 +100,7 @@ def plan(config: RunConfig) -> list[str]:
         f"processes: {engine.workers} rollout workers with {engine.slots} episodes each,"
         f" {_learners(config.learn.shards)}, 1 environment server"
         + (f", on the Ray cluster at {config.ray.address}" if config.ray.address else ""),
+        *placement.lines(config, resolve(config.base, weights=False).path),
     ]
 
 

@@ -1,5 +1,5 @@
-"""Names of models as users write them: `starter`, a Hugging Face folder, or a run's folder (its best
-checkpoint).
+"""Names of models as users write them: `starter`, a Hugging Face folder, a run's folder (its best
+checkpoint), or a model of the Hugging Face hub.
 """
 
 import json
@@ -7,11 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from agentevol.errors import ConfigError
+from agentevol.hub import HubName, hub_name, snapshot
 from agentevol.protocols import Checkpoint
 
 
-def resolve(name: str) -> Checkpoint:
-    """The checkpoint that `name` stands for. Raises `ConfigError` saying what was looked for."""
+def resolve(name: str, *, weights: bool = True) -> Checkpoint:
+    """The checkpoint that `name` stands for. Raises `ConfigError` saying what was looked for.
+
+    One of the hub is fetched; without `weights`, only its configuration and tokenizer are.
+    """
     if name == "starter":
         return Checkpoint(starter_folder(), 0)
     path = Path(name).expanduser()
@@ -23,7 +27,22 @@ def resolve(name: str) -> Checkpoint:
         return Checkpoint(path, _whole(_read(lineage).get("version")) if lineage.is_file() else 0)
     if path.is_dir():
         raise ConfigError(f"{path} is neither a model folder (config.json) nor a finished run (best.json)")
-    raise ConfigError(f"no model {name!r}: give `starter`, a model folder or a run's folder")
+    wanted = hub_name(name)
+    if wanted is not None:
+        return Checkpoint(snapshot(wanted, weights=weights), 0)
+    hint = f"{name}@main" if hub_name(f"{name}@main") else "owner/name"
+    raise ConfigError(
+        f"no model {name!r}: give `starter`, a model folder or a run's folder; of the Hugging Face hub:"
+        f" {hint}"
+    )
+
+
+def pinned(name: str) -> str:
+    """The same model by a name that never stands for another: of one of the hub, with its commit."""
+    wanted = None if name == "starter" or Path(name).expanduser().exists() else hub_name(name)
+    if wanted is None or wanted.is_pinned:
+        return name
+    return str(HubName(wanted.repository, resolve(name, weights=False).path.name))
 
 
 def _read(file: Path) -> dict[str, Any]:

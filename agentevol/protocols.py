@@ -114,6 +114,9 @@ class RolloutEngine(Protocol):
 RowKind = Literal["fork", "append_only", "per_step"]
 """What becomes of an episode's turns: see `select.rows` of the configuration."""
 
+Overflow = Literal["truncate", "drop_oldest"]
+"""What becomes of a conversation that no longer fits: see `engine.overflow` of the configuration."""
+
 
 @dataclass(frozen=True)
 class EpisodeFacts:

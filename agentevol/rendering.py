@@ -6,13 +6,15 @@ new observation is tokenised. With a ChatML template, for example, `extend` adds
 
     [<|im_end|>] \\n <|im_start|> user \\n  ...observation...  <|im_end|> \\n <|im_start|> assistant \\n
 
-where the first token is left out when the model has sampled it.
+where the first token is left out when the model has sampled it. A template may rewrite what was said (Qwen3's
+leaves earlier reasoning out, Llama 3's strips white space): here the ids that were read and sampled stay.
 """
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from agentevol.chat_templates import check_arguments, today
 from agentevol.errors import ConfigError
 from agentevol.protocols import Conversation, Message
 
@@ -43,14 +45,19 @@ class ChatRenderer:
     """Renders for one tokenizer and its chat template.
 
     `end_id` is the token with which the template ends an assistant's message, and an action token: the
-    policy has to learn to stop. Raises `ConfigError` where there is no template or where it has no such
-    token.
+    policy has to learn to stop. `arguments` are the template's own variables, such as `enable_thinking`.
+    Raises `ConfigError` where there is no template, where it has no such token, and for arguments that it
+    does not read.
     """
 
-    def __init__(self, tokenizer: "PreTrainedTokenizerBase") -> None:
+    def __init__(
+        self, tokenizer: "PreTrainedTokenizerBase", arguments: Mapping[str, Any] | None = None
+    ) -> None:
         if not tokenizer.chat_template:
             raise ConfigError("the tokenizer has no chat template; add one to the checkpoint's folder")
         self.tokenizer = tokenizer
+        self._arguments = dict(arguments or {})
+        check_arguments(tokenizer, self._arguments)
         self.end_id = self._find_end_id()
         self.stop_ids = frozenset({self.end_id, *_eos_ids(tokenizer)})
         """Sampling ends with any of these."""
@@ -104,7 +111,9 @@ class ChatRenderer:
 
         chat = [{"role": message.role, "content": message.content} for message in messages]
         try:
-            text = self.tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
+            text = self.tokenizer.apply_chat_template(
+                chat, add_generation_prompt=True, tokenize=False, strftime_now=today, **self._arguments
+            )
         except TemplateError as cause:
             raise ConfigError(f"the chat template cannot render {len(chat)} messages: {cause}") from cause
         if not isinstance(text, str):

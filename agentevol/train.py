@@ -49,7 +49,7 @@ def train(
     base = resolve(config.base)
     check_kept(config.learn, base.path)
     chosen = objective(config.learn.algorithm, config.learn.options)
-    renderer = ChatRenderer(load_tokenizer(base.path))
+    renderer = ChatRenderer(load_tokenizer(base.path), config.chat_template_kwargs)
     rows, figures = _rows(data, config, chosen, renderer, where)
     old = retained_rows(retained_episodes(config), chosen, config, base)
     if config.select.merge == "replay":

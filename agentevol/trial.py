@@ -130,8 +130,14 @@ def _engine(model: str, overrides: Sequence[str]) -> RolloutEngine:
     if settings.name == "embedded" and not threaded:  # there is one worker: it may have all
         from agentevol.engines.embedded import EmbeddedEngine
 
-        slots, context, dtype = settings.slots, settings.context, settings.dtype
-        return EmbeddedEngine(checkpoint, slots=slots, context=context, dtype=dtype)
+        return EmbeddedEngine(
+            checkpoint,
+            slots=settings.slots,
+            context=settings.context,
+            dtype=settings.dtype,
+            chat_template_kwargs=settings.chat_template_kwargs,
+            overflow=settings.overflow,
+        )
     if settings.name == "vllm" and threaded:
         raise ConfigError("engine.threads has no effect in an evaluation with vLLM: set OMP_NUM_THREADS")
     if settings.name == "vllm" and not settings.urls:

@@ -16,8 +16,8 @@ def evaluate(
     model: Annotated[
         str,
         typer.Option(
-            help="starter, a model folder, a run's folder, vllm:FOLDER, openai:NAME of an endpoint, or"
-            " expert, random, idle, spray."
+            help="starter, a model's or run's folder, owner/name of the Hugging Face hub, vllm:FOLDER,"
+            " openai:NAME of an endpoint, or expert, random, idle, spray."
         ),
     ] = "starter",
     settings: Annotated[

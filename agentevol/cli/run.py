@@ -19,6 +19,12 @@ def run(
             metavar="[CONFIG.toml] [key.path=value]...", help="A configuration file, then overrides."
         ),
     ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            help="Where processes run: cpu, one-gpu, eight-gpus, multi-node; the file goes over it."
+        ),
+    ] = None,
     iters: Annotated[
         int | None, typer.Option(min=1, help="Iterations: explore, select, learn, evaluate.")
     ] = None,
@@ -43,7 +49,7 @@ def run(
 
     shortcuts = _shortcuts(iters=iters, seed=seed, data=data)
     if resume is not None:
-        if arguments or shortcuts or out:
+        if arguments or shortcuts or out or preset:
             raise ConfigError("--resume takes the run's own configuration: leave out other settings")
         _go(resume, None)
         return
@@ -53,10 +59,12 @@ def run(
         raise ConfigError(f"one configuration file, not {len(files)}: {', '.join(files)}")
     from agentevol.config.run import load
 
-    config = load(Path(files[0]) if files else None, [*overrides, *shortcuts])
+    config = load(Path(files[0]) if files else None, [*overrides, *shortcuts], preset=preset)
     from agentevol.launch import check, plan
+    from agentevol.models import pinned
 
-    check(config)
+    check(config, weights=not dry_run)
+    config = config.model_copy(update={"base": pinned(config.base)})
     if dry_run:
         print(config.to_toml())
         print("\n".join(f"# {line}" for line in plan(config)))

@@ -1,5 +1,6 @@
 """`agentevol train`: learn once from a data set."""
 
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -45,16 +46,19 @@ def train(
         raise ConfigError(f"one configuration file, not {len(files)}: {', '.join(files)}")
     config = load(Path(files[0]) if files else None, overrides, TrainConfig)
 
+    from rich.console import Console
+
     from agentevol.loop.remarks import remarks
     from agentevol.progress import Progress
     from agentevol.train import train as learn
     from agentgym_store.store import Where
 
-    progress = Progress()
+    progress = Progress(Console(highlight=False, stderr=True)) if json else Progress()
     with progress.learning() as step:
         report = learn(data, config, out, Where(iteration=iteration, purpose=purpose), step)
     if json:
-        print_json({"checkpoint": str(report.checkpoint.path), "metrics": report.metrics})
+        metrics = {name: value if isfinite(value) else None for name, value in report.metrics.items()}
+        print_json({"checkpoint": str(report.checkpoint.path), "metrics": metrics})
         return
     print_table(
         ("figure", config.learn.algorithm), [(name, f"{v:.6g}") for name, v in report.metrics.items()]

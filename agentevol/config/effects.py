@@ -92,6 +92,11 @@ def check_engine(config: "RunConfig") -> None:
         raise ValueError("engine.cache_gib has no effect with engine.url: servers have memory of their own")
     if engine.api_key_env is not None and engine.url is None:
         raise ValueError("engine.api_key_env has no effect without engine.url")
+    if config.engine.overflow == "drop_oldest" and config.select.rows == "append_only":
+        raise ValueError(
+            "engine.overflow = 'drop_oldest' begins rows that do not extend what came before, which"
+            " select.rows = 'append_only' rules out: take 'fork' or 'per_step'"
+        )
 
 
 def check_cluster(config: "RunConfig") -> None:

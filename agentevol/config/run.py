@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import tomli_w
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, JsonValue, ValidationError, model_validator
 
 from agentevol.config import effects
 from agentevol.config.forgetting import (
@@ -20,6 +20,7 @@ from agentevol.config.forgetting import (
     ReplayConfig,
     RetainedConfig,
 )
+from agentevol.config.placements import preset_file
 from agentevol.config.presets import (
     BY_DATA,
     BY_NAME,
@@ -74,7 +75,9 @@ class RunConfig(Section):
     seed: int = Field(default=0, ge=0, lt=2**31)
     iterations: int = Field(default=5, ge=1)
     base: str = "starter"
-    """The policy to begin with: `starter`, or a Hugging Face model folder."""
+    """The policy to begin with: `starter`, a model folder, a run's folder, or one of the Hugging Face hub as
+    `owner/name` or `owner/name@revision`. A run keeps the commit.
+    """
     start: Literal["base", "latest"] = "latest"
     """What learning begins from in each iteration: the base (AgentEvol) or the latest checkpoint."""
     environment: EnvironmentConfig = EnvironmentConfig()
@@ -132,6 +135,11 @@ class RunConfig(Section):
         return self
 
     @property
+    def chat_template_kwargs(self) -> Mapping[str, Any]:
+        """Variables of the chat template, wherever texts are encoded."""
+        return self.engine.chat_template_kwargs
+
+    @property
     def process_learn(self) -> LearnConfig:
         """How the process reward model learns."""
         return self._beside("process_reward", self.process)
@@ -176,10 +184,14 @@ class TrainConfig(Section):
 
     seed: int = Field(default=0, ge=0, lt=2**31)
     base: str = "starter"
-    """The policy to begin with: `starter`, or a Hugging Face model folder."""
+    """The policy to begin with, named as in a run."""
     select: SelectConfig = SelectConfig(merge="none")
     """Which episodes of a table are learnt from."""
     pairs: PairsConfig = PairsConfig()
+    chat_template_kwargs: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    """Variables of the base's chat template: those of `engine.chat_template_kwargs` in the run that played
+    the episodes.
+    """
     retained: RetainedConfig = RetainedConfig()
     replay: ReplayConfig = ReplayConfig()
     objectives: tuple[str, ...] = ()
@@ -214,12 +226,19 @@ class TrainConfig(Section):
 ConfigT = TypeVar("ConfigT", RunConfig, TrainConfig, CautionConfig)
 
 
-def load(path: Path | None, overrides: Sequence[str] = (), kind: type[ConfigT] = RunConfig) -> ConfigT:
-    """Read a configuration: the file (None: defaults), then `key.path=value` overrides in order.
+def load(
+    path: Path | None,
+    overrides: Sequence[str] = (),
+    kind: type[ConfigT] = RunConfig,
+    preset: str | None = None,
+) -> ConfigT:
+    """Read a configuration: a preset's file, the file (None: defaults), then `key.path=value` overrides in
+    order.
 
     Raises `ConfigError` with one line that names the file or key at fault.
     """
-    values = _read(path) if path is not None else {}
+    values = _read(preset_file(preset)) if preset is not None else {}
+    values = _merged(values, _read(path) if path is not None else {})
     for override in overrides:
         _apply(values, override)
     return validated(values, kind)

@@ -2,11 +2,11 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
 
 from agentevol.config.urls import check_url
 from agentevol.learn.algorithms.contract import Option
-from agentevol.protocols import RowKind
+from agentevol.protocols import Overflow, RowKind
 
 Rule = Literal["invalid_actions", "format", "repetitions"]
 """What a turn may break, seen without a model."""
@@ -48,7 +48,13 @@ class EngineConfig(Section):
     threads: int = Field(default=1, ge=1)
     """CPU threads of a worker."""
     context: int | None = Field(default=None, ge=32)
-    """Tokens of an episode, at most; None is the model's own limit."""
+    """Tokens of a prompt and what is said then, at most; None is the model's own limit."""
+    overflow: Overflow = "truncate"
+    """What becomes of an episode that no longer fits. `truncate`: it ends, truncated(context). `drop_oldest`:
+    the oldest actions, each with what the world answered to it, are left out of the prompt, as many as it
+    takes to come down to half of the context; what opens the episode stays. A turn with such a prompt begins
+    another row (`select.rows`).
+    """
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
     """What the policy computes in."""
     stall_s: float = Field(default=600.0, gt=0)
@@ -63,6 +69,10 @@ class EngineConfig(Section):
     """For `vllm`: one server that already runs, or several, in place of starting vLLM in the workers."""
     api_key_env: str | None = None
     """The name of the environment variable that holds the servers' key; the key itself is written nowhere."""
+    chat_template_kwargs: dict[str, JsonValue] = {}
+    """Variables of the base's chat template, for example `enable_thinking`. One that the template does not
+    read is refused.
+    """
 
     @field_validator("url")
     @classmethod

@@ -22,6 +22,8 @@ def start_engine(config: EngineConfig, checkpoint: Checkpoint, *, updates: bool 
             slots=config.slots,
             context=config.context,
             dtype=config.dtype,
+            chat_template_kwargs=config.chat_template_kwargs,
+            overflow=config.overflow,
         )
     if config.name == "vllm":
         from agentevol.engines.vllm import VllmEngine
@@ -32,9 +34,17 @@ def start_engine(config: EngineConfig, checkpoint: Checkpoint, *, updates: bool 
             context=config.context,
             dtype=config.dtype,
             cache_gib=config.cache_gib,
+            chat_template_kwargs=config.chat_template_kwargs,
+            overflow=config.overflow,
         )
     from agentevol.engines.embedded import EmbeddedEngine
 
     return EmbeddedEngine(
-        checkpoint, slots=config.slots, context=config.context, threads=config.threads, dtype=config.dtype
+        checkpoint,
+        slots=config.slots,
+        context=config.context,
+        threads=config.threads,
+        dtype=config.dtype,
+        chat_template_kwargs=config.chat_template_kwargs,
+        overflow=config.overflow,
     )

@@ -10,9 +10,10 @@ rounding.
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -20,11 +21,12 @@ from agentevol.causal_lm import one_line
 from agentevol.engines.forward import StepModel
 from agentevol.engines.limits import check_room, check_sampling, context_of
 from agentevol.engines.loading import Weights, load_weights, shapes
+from agentevol.engines.overflow import prompt_of
 from agentevol.engines.sampling import Draw, draw, uniform
 from agentevol.engines.scheduler import Request, Sampled, Scheduler, Slot
 from agentevol.engines.slots import Chunk, SlotCache
 from agentevol.errors import ConfigError, PolicyFault, WeightsReplaced
-from agentevol.protocols import Checkpoint, Conversation, Sampling
+from agentevol.protocols import Checkpoint, Conversation, Overflow, Sampling
 from agentevol.rendering import ChatRenderer
 from agentgym_store.records import Sample
 
@@ -60,7 +62,9 @@ class EmbeddedPolicy:
 
     async def act(self, conversation: Conversation, seed: int) -> Sample:
         """Sample the next turn. Raises `ContextFull` and `PolicyFault`; waits while no slot is free."""
-        return await self.complete(conversation.id, self.renderer.conversation_ids(conversation), seed)
+        renderer, engine = self._weights.renderer, self._engine
+        prompt_ids = prompt_of(renderer, conversation, self._sampling, engine.context, engine.overflow)
+        return await self.complete(conversation.id, prompt_ids, seed)
 
     async def complete(self, conversation_id: str, prompt_ids: Sequence[int], seed: int) -> Sample:
         """Sample what follows these ids; raises what `act` does."""
@@ -107,11 +111,15 @@ class EmbeddedEngine:
         threads: int | None = None,
         device: str = "cpu",
         dtype: str = "float32",
+        chat_template_kwargs: Mapping[str, Any] | None = None,
+        overflow: Overflow = "truncate",
     ) -> None:
         if slots < 1:
             raise ConfigError(f"slots must be at least 1, not {slots}")
         self._device, self._dtype, self._threads = device, dtype, threads
-        self._weights = load_weights(checkpoint, device, dtype)
+        self._chat_template_kwargs = chat_template_kwargs
+        self.overflow: Overflow = overflow
+        self._weights = load_weights(checkpoint, device, dtype, chat_template_kwargs)
         self.context = context_of(context, self._weights.window)
         self._model = StepModel(self._weights.model, SlotCache(slots, self.context))
         self._model.check()
@@ -137,7 +145,7 @@ class EmbeddedEngine:
         that cannot be read or holds another architecture (the old weights stay), `PolicyFault` where the
         engine is over.
         """
-        fresh = load_weights(checkpoint, self._device, self._dtype)
+        fresh = load_weights(checkpoint, self._device, self._dtype, self._chat_template_kwargs)
         if type(fresh.model) is not type(self._weights.model) or shapes(fresh.model) != shapes(
             self._weights.model
         ):

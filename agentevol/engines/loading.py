@@ -1,8 +1,10 @@
 """A checkpoint folder becomes `Weights`: model, renderer and version in one value that is swapped whole."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import PreTrainedModel
@@ -32,7 +34,9 @@ class Weights:
         return getattr(self.model.config, "max_position_embeddings", None)
 
 
-def load_weights(checkpoint: Checkpoint, device: str, dtype: str) -> Weights:
+def load_weights(
+    checkpoint: Checkpoint, device: str, dtype: str, chat_template_kwargs: Mapping[str, Any] | None = None
+) -> Weights:
     """Read a folder. Raises `ConfigError` for one that is missing, incomplete, corrupt or not a causal LM."""
     path = checkpoint.path
     if dtype not in DTYPES:
@@ -40,7 +44,7 @@ def load_weights(checkpoint: Checkpoint, device: str, dtype: str) -> Weights:
     _check_device(device)
     model = load_model(path, ATTENTION, DTYPES[dtype])
     torch.nn.Module.to(model, device)  # the method of transformers' class is wrapped in an untyped decorator
-    renderer = ChatRenderer(load_tokenizer(path))
+    renderer = ChatRenderer(load_tokenizer(path), chat_template_kwargs)
     return Weights(model, renderer, stop_ids(path, renderer), checkpoint.version, path.name)
 
 

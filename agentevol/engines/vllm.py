@@ -13,7 +13,7 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,12 +26,13 @@ from agentevol.causal_lm import load_model, one_line
 from agentevol.engines import probe
 from agentevol.engines.limits import check_room, check_sampling, context_of
 from agentevol.engines.loading import DTYPES, shapes, stop_ids
+from agentevol.engines.overflow import prompt_of
 from agentevol.engines.scheduler import Sampled
 from agentevol.engines.untied import untied
 from agentevol.engines.vllm_capability import Capabilities, capabilities
 from agentevol.engines.watchdog import Watchdog, watching_children
 from agentevol.errors import AgentEvolError, ConfigError, PolicyFault, RunStopped, WeightsReplaced
-from agentevol.protocols import Checkpoint, Conversation, Sampling
+from agentevol.protocols import Checkpoint, Conversation, Overflow, Sampling
 from agentevol.rendering import ChatRenderer, load_tokenizer
 from agentgym_store.records import Sample
 
@@ -83,10 +84,11 @@ class Order:
     served: Served
 
 
-class TokenEngine(Protocol):
+class OrderTaker(Protocol):
     """What a `VllmPolicy` asks: an engine in this process, or one that speaks to servers."""
 
     context: int
+    overflow: Overflow
 
     def submit(self, order: Order) -> "Future[Sampled]":
         """Begin to sample."""
@@ -100,7 +102,7 @@ class TokenEngine(Protocol):
 class VllmPolicy:
     """One frozen set of weights with its sampling. It ends with the next `update` of its engine."""
 
-    def __init__(self, engine: TokenEngine, served: Served, sampling: Sampling) -> None:
+    def __init__(self, engine: OrderTaker, served: Served, sampling: Sampling) -> None:
         self._engine, self._served, self._sampling = engine, served, sampling
         self.name = served.name
         self.version = served.version
@@ -112,7 +114,9 @@ class VllmPolicy:
 
     async def act(self, conversation: Conversation, seed: int) -> Sample:
         """Sample the next turn. Raises `ContextFull` and `PolicyFault`; waits while the engine is full."""
-        return await self.complete(conversation.id, self.renderer.conversation_ids(conversation), seed)
+        renderer, engine = self._served.renderer, self._engine
+        prompt_ids = prompt_of(renderer, conversation, self._sampling, engine.context, engine.overflow)
+        return await self.complete(conversation.id, prompt_ids, seed)
 
     async def complete(self, conversation_id: str, prompt_ids: Sequence[int], seed: int) -> Sample:
         """Sample what follows these ids; raises what `act` does."""
@@ -150,11 +154,14 @@ class VllmEngine:
         context: int | None = None,
         dtype: str = "float32",
         cache_gib: float | None = None,
+        chat_template_kwargs: Mapping[str, Any] | None = None,
+        overflow: Overflow = "truncate",
     ) -> None:
         for name, value in SETTINGS.items():
             os.environ.setdefault(name, value)
         self._vllm = capabilities()
-        self._dtype = dtype
+        self._dtype, self._chat_template_kwargs = dtype, chat_template_kwargs
+        self.overflow: Overflow = overflow
         self._scratch = tempfile.TemporaryDirectory(prefix="agentevol-vllm-", ignore_cleanup_errors=True)
         self.counts = VllmCounts()
         self._numbers = self._copies = 0  # of requests; of checkpoints
@@ -225,7 +232,7 @@ class VllmEngine:
         if self._dtype not in DTYPES:
             raise ConfigError(f"no dtype named {self._dtype!r}; there are: {', '.join(DTYPES)}")
         model = load_model(path, "eager", DTYPES[self._dtype])
-        renderer = ChatRenderer(load_tokenizer(path))
+        renderer = ChatRenderer(load_tokenizer(path), self._chat_template_kwargs)
         self._copies += 1
         folder = untied(path.absolute(), model, Path(self._scratch.name) / str(self._copies) / path.name)
         ends = tuple(sorted(stop_ids(path, renderer)))

@@ -9,7 +9,7 @@ there are others; when none is there, acts wait, and fail after a while: their e
 import asyncio
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -24,7 +24,7 @@ from agentevol.engines.scheduler import Sampled
 from agentevol.engines.vllm import Order, Served, VllmCounts, VllmPolicy, vocabulary_size
 from agentevol.engines.vllm_remote import RemoteVllm
 from agentevol.errors import AgentEvolError, ConfigError, PolicyFault, RunStopped, WeightsReplaced
-from agentevol.protocols import Checkpoint, Sampling
+from agentevol.protocols import Checkpoint, Overflow, Sampling
 from agentevol.rendering import ChatRenderer, load_tokenizer
 
 REDRAWS = 3
@@ -56,11 +56,15 @@ class VllmServerEngine:
         slots: int = 64,
         context: int | None = None,
         dtype: str = "float32",
+        chat_template_kwargs: Mapping[str, Any] | None = None,
+        overflow: Overflow = "truncate",
         patience_s: float = PATIENCE_S,
         transports: Sequence[httpx.AsyncBaseTransport | None] | None = None,
         pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._updates, self._dtype = updates, dtype
+        self._chat_template_kwargs = chat_template_kwargs
+        self.overflow: Overflow = overflow
         model, self._served = self._prepared(checkpoint)
         self._shapes = shapes(model)
         self.counts = VllmCounts()
@@ -138,7 +142,7 @@ class VllmServerEngine:
         if self._dtype not in DTYPES:
             raise ConfigError(f"no dtype named {self._dtype!r}; there are: {', '.join(DTYPES)}")
         model = load_model(path, "eager", DTYPES[self._dtype])
-        renderer = ChatRenderer(load_tokenizer(path))
+        renderer = ChatRenderer(load_tokenizer(path), self._chat_template_kwargs)
         ends = tuple(sorted(stop_ids(path, renderer)))
         return model, Served(renderer, ends, checkpoint.version, path.name, path)
 

@@ -34,7 +34,7 @@ def probe_rows(config: RunConfig, base: Checkpoint) -> list[TrainingSequence]:
         return []
     data = Path(config.probe.data).expanduser()
     if episodes_in(data, Where()) is None:
-        found = read_texts(data, ChatRenderer(load_tokenizer(base.path)))
+        found = read_texts(data, ChatRenderer(load_tokenizer(base.path), config.chat_template_kwargs))
         if found.kind != "episodes":
             raise ConfigError(f"probe.data: {data} holds {found.kind}, and chats or episodes are read")
         rows = found.rows

@@ -46,7 +46,9 @@ class Sources:
         if self.config.explore.resample:
             chosen = informative(chosen)
         try:
-            return rows_of(chosen, self._objective, self.config, seed)
+            # a run stands on its own: what it was begun with may be gone, or be another model by now
+            own = self.config.model_copy(update={"base": str(self._base.path)})
+            return rows_of(chosen, self._objective, own, seed)
         except NothingToLearn as reason:
             self._progress.say(f"iteration {iteration}: {reason}")
             return []

@@ -34,7 +34,7 @@ def check_reward_model(config: RunConfig) -> None:
     """Raise `ConfigError` where `reward.model` is no reward model, or reads other tokens than the base."""
     if config.reward.model is None:
         return
-    model, base = Path(config.reward.model), resolve(config.base).path
+    model, base = Path(config.reward.model), resolve(config.base, weights=False).path
     scale = load_scale(model)
     scale.weights(config.reward.caution.weights)
     if config.reward.refresh and scale.objectives != (PREFERENCE,):
@@ -58,7 +58,7 @@ def check_process_model(config: RunConfig) -> None:
             " `agentevol train TABLE algorithm=process_reward`, or take one of a run's process/ folder"
         )
     check_heads(model, list(config.process.model_heads))
-    _check_tokenizer("process.model", model, resolve(config.base).path)
+    _check_tokenizer("process.model", model, resolve(config.base, weights=False).path)
 
 
 def _check_tokenizer(setting: str, model: Path, base: Path) -> None:

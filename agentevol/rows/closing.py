@@ -7,9 +7,10 @@ A critic says there what was still to come. Nothing of it is learnt:
         [T, T,   F, F]
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,13 +21,16 @@ from agentgym_store.records import Trajectory
 
 
 def with_closing(
-    rows: Sequence[TrainingSequence], trajectories: Iterable[Trajectory], model: Path
+    rows: Sequence[TrainingSequence],
+    trajectories: Iterable[Trajectory],
+    model: Path,
+    chat_template_kwargs: Mapping[str, Any] | None = None,
 ) -> list[TrainingSequence]:
     """The rows; the last one of every truncated episode goes on to where the policy would speak next.
 
     Its text is encoded by the tokenizer and chat template of `model`, as an engine would have read it.
     """
-    renderer = ChatRenderer(load_tokenizer(model))
+    renderer = ChatRenderer(load_tokenizer(model), chat_template_kwargs)
     answers = {t.id: t.turns[-1].observation for t in trajectories if t.ending.kind == "truncated"}
     last = {row.trajectory_id: number for number, row in enumerate(rows)}
     return [

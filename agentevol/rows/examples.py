@@ -45,9 +45,10 @@ def rows_of(
         case "groups":
             rows = grouped(trajectories, objective, kind)
             if "length_target" in objective.options:  # its figures tell answers from thoughts, on or off
-                rows = with_answers(rows, trajectories, resolve(config.base).path)
+                rows = with_answers(rows, trajectories, resolve(config.base, weights=False).path)
             if objective.algorithm.model == "critic":
-                rows = with_closing(rows, trajectories, resolve(config.base).path)
+                base = resolve(config.base, weights=False).path
+                rows = with_closing(rows, trajectories, base, config.chat_template_kwargs)
             return rows
         case "pairs":
             return with_rows_beside(paired(_pairs(trajectories, config.pairs, seed), kind), objective)

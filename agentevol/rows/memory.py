@@ -83,7 +83,7 @@ def retained_rows(
     else:
         rows = [row for t in played for row in sequences(t, 1.0, kind=config.select.rows)]
     if scripted:
-        renderer = ChatRenderer(load_tokenizer(base.path))
+        renderer = ChatRenderer(load_tokenizer(base.path), config.chat_template_kwargs)
         rows += [demonstration(t, renderer, 1.0) for t in scripted]
     env = {t.id: t.env for t in episodes}
     return [Old(env[row.trajectory_id], replace(row, policy_version=None)) for row in rows]

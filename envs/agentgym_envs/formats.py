@@ -8,6 +8,14 @@
     Action:
     open fridge 1
 
+What a model of thinking reasons before it answers is no action in either:
+
+    <think>
+    The fridge first. Action: go to sofa 1? No.
+    </think>
+
+    open fridge 1
+
 A format never fails: whatever it cannot parse becomes an action that the environment answers as an invalid
 one.
 """
@@ -15,6 +23,8 @@ one.
 from typing import Protocol
 
 END_OF_SEQUENCE = "</s>"
+THINKING, THOUGHT = "<think>", "</think>"
+"""What Qwen3, DeepSeek-R1 and others reason between; templates may have said the first one for the model."""
 WEBSHOP_ACTIONS = ("search[", "click[")
 
 
@@ -42,8 +52,8 @@ class Plain:
         return None
 
     def parse(self, text: str) -> str:
-        """The message without surrounding white space."""
-        return text.strip()
+        """The message without reasoning and surrounding white space."""
+        return after_thinking(text).strip()
 
 
 class React:
@@ -59,8 +69,13 @@ class React:
         )
 
     def parse(self, text: str) -> str:
-        """What follows the last `Action:`; see `split_react`."""
-        return split_react(text)[1]
+        """What follows the last `Action:` after any reasoning; see `split_react`."""
+        return split_react(after_thinking(text))[1]
+
+
+def after_thinking(text: str) -> str:
+    """What a message says after its reasoning; nothing that comes after one that began and did not end."""
+    return text.rpartition(THOUGHT)[2].partition(THINKING)[0]
 
 
 def split_react(text: str) -> tuple[str, str]:

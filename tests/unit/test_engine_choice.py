@@ -34,9 +34,19 @@ def test_vllm_gets_every_setting_of_its_section(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(
         vllm, "VllmEngine", lambda checkpoint, **settings: started.append((checkpoint, settings))
     )
-    config = EngineConfig(name="vllm", slots=3, context=64, dtype="float16", cache_gib=0.5)
+    told = {"enable_thinking": False}
+    config = EngineConfig(
+        name="vllm",
+        slots=3,
+        context=64,
+        dtype="float16",
+        cache_gib=0.5,
+        chat_template_kwargs=told,
+        overflow="drop_oldest",
+    )
     choice.start_engine(config, resolve("starter"))
     expected = {"slots": 3, "context": 64, "dtype": "float16", "cache_gib": 0.5}
+    expected |= {"chat_template_kwargs": told, "overflow": "drop_oldest"}
     assert started == [(resolve("starter"), expected)]
 
 

@@ -36,6 +36,23 @@ def test_plain_is_the_whole_message():
     assert FORMATS["plain"].instruction("alfworld") is None
 
 
+@pytest.mark.parametrize(
+    ("message", "plain", "react"),
+    [
+        ("<think>\nAction: a\n</think>\n\nlook", "look", ""),
+        ("<think>\nAction: a\n</think>\n\nAction: look", "Action: look", "look"),
+        ("Action: a</think>Action: look", "Action: look", "look"),  # the template began to think
+        ("<think>\n\n</think>\n\nAction: look", "Action: look", "look"),
+        ("<think>a</think>b<think>c</think>Action: look", "Action: look", "look"),
+        ("<think>\nAction: a", "", ""),  # ended by length: it has not answered
+        ("</think>", "", ""),
+    ],
+)
+def test_what_a_model_thinks_is_no_action(message: str, plain: str, react: str):
+    assert FORMATS["plain"].parse(message) == plain
+    assert FORMATS["react"].parse(message) == react
+
+
 def test_react_says_how_to_answer():
     instruction = FORMATS["react"].instruction("alfworld")
     assert instruction is not None

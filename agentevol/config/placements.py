@@ -1,0 +1,22 @@
+"""Presets of placement: files that come with the package and say which processes a run has, and where.
+
+agentevol run --preset eight-gpus mine.toml learn.shards=2    overrides go over the file, that over the preset
+"""
+
+from pathlib import Path
+
+from agentevol.errors import ConfigError
+
+FOLDER = Path(__file__).parents[1] / "presets"
+
+
+def names() -> list[str]:
+    """Of all presets."""
+    return sorted(file.stem for file in FOLDER.glob("*.toml"))
+
+
+def preset_file(name: str) -> Path:
+    """The preset's configuration file. Raises `ConfigError` for an unknown name."""
+    if name not in names():
+        raise ConfigError(f"no preset named {name!r}; there are: {', '.join(names())}")
+    return FOLDER / f"{name}.toml"

@@ -1,0 +1,52 @@
+"""What becomes of a conversation that no longer fits the engine's context (`engine.overflow`).
+
+truncate      the episode ends: truncated(context)
+drop_oldest   it goes on without its oldest exchanges, of an action and what the world answered to it
+
+    opening | said 1, answer 1 | said 2, answer 2 | said 3, answer 3
+    opening                                       | said 3, answer 3
+
+The opening is everything up to the first user message. What stays is made of the ids that were sampled; only
+observations are encoded, as at first. Such a prompt does not extend the one before it, so it begins another
+row of training data (`select.rows`), and counts as one of `drift_events`.
+"""
+
+from agentevol.engines.limits import check_room
+from agentevol.protocols import Conversation, Overflow, Sampling
+from agentevol.rendering import ChatRenderer
+
+KEPT = 0.5
+"""Of the context: what a prompt without its oldest exchanges takes at most, where it can. The turns after it
+then extend it for a while, instead of each beginning another row.
+"""
+
+
+def prompt_of(
+    renderer: ChatRenderer, conversation: Conversation, sampling: Sampling, context: int, overflow: Overflow
+) -> list[int]:
+    """The prompt of the next turn. Raises `ContextFull` where it does not fit, with what is to be sampled.
+
+    Equal conversations have equal prompts.
+    """
+    prompt_ids = renderer.conversation_ids(conversation)
+    room = context - sampling.max_new_tokens
+    if overflow == "drop_oldest" and len(prompt_ids) > room:
+        prompt_ids = shortened(renderer, conversation, min(room, int(KEPT * context)))
+    check_room(len(prompt_ids), sampling, context)
+    return prompt_ids
+
+
+def shortened(renderer: ChatRenderer, conversation: Conversation, most: int) -> list[int]:
+    """The opening and as many of the latest exchanges as fit into `most` tokens, but one at least."""
+    messages = conversation.messages
+    begins = next(place for place, message in enumerate(messages) if message.role == "user") + 1
+    opening, kept = renderer.prompt(messages[:begins]), list[int]()
+    turns = list(zip(conversation.samples, messages[begins + 1 :: 2], strict=True))
+    for sample, heard in reversed(turns):
+        # a scripted turn has no ids: nobody sampled them
+        said = list(sample.token_ids) or renderer.action_ids(sample.text)
+        exchange = said + renderer.extend(said, heard.content)
+        if kept and len(opening) + len(exchange) + len(kept) > most:
+            break
+        kept = exchange + kept
+    return opening + kept

@@ -1,0 +1,123 @@
+"""Which process computes where, and what it needs of memory there: what `--dry-run` prints.
+
+rollouts: 4 workers, each on a GPU of its own
+learners: 4, each on a GPU of its own, which share weights, gradients and optimiser
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from agentevol.config.run import RunConfig
+from agentevol.engines.limits import context_of
+from agentevol.memory import (
+    FULL,
+    HALF,
+    ModelShape,
+    Parts,
+    cache_bytes,
+    shape_of,
+    training_state,
+    working_memory,
+)
+
+GIB = 2**30
+
+Device = Literal["cpu", "gpu", "gpu if any"]
+"""`gpu if any` takes a GPU where Ray sees some."""
+
+WHERE = {
+    "cpu": "on the CPU",
+    "gpu": "on a GPU of its own",
+    "gpu if any": "on a GPU of its own where Ray sees any, else on the CPU",
+}
+
+
+@dataclass(frozen=True)
+class Process:
+    """One kind of process of a run."""
+
+    name: str
+    count: int
+    device: Device
+    parts: Parts
+    """Bytes that each of them needs on its device, by what they are for."""
+    remark: str = ""
+
+    @property
+    def total(self) -> int:
+        """Bytes that each of them needs."""
+        return sum(self.parts.values())
+
+
+def processes(config: RunConfig, shape: ModelShape) -> list[Process]:
+    """Rollout workers and learners, with the memory of each."""
+    return [_rollouts(config, shape), _learners(config, shape)]
+
+
+def lines(config: RunConfig, base: Path) -> list[str]:
+    """What `--dry-run` says of processes, devices and memory. Raises `ConfigError` for what is no model."""
+    found = processes(config, shape_of(base, config.learn.lora))
+    told = [line for one in found for line in _told(one)]
+    gpus = sum(one.count for one in found if one.device != "cpu")
+    on_cpu = sum(one.count * one.total for one in found if one.device != "gpu")
+    if gpus:
+        told.append(f"GPUs: {gpus}{'' if _has_gpus(config) else ' where there are any'}")
+    if on_cpu:
+        alone = " without GPUs" if gpus else ""
+        told.append(f"memory of the processors{alone}: about {_gib(on_cpu)}, all processes at their peak")
+    if config.ray.address is not None and config.environment.url is None:
+        told.append(
+            "environment server: on this machine, for workers on this machine only; for others give"
+            " environment.url"
+        )
+    return told
+
+
+def _rollouts(config: RunConfig, shape: ModelShape) -> Process:
+    engine = config.engine
+    number = FULL if engine.dtype == "float32" else HALF
+    context = context_of(engine.context, shape.window)
+    weights, episode = shape.parameters * number, cache_bytes(shape, engine.dtype, context)
+    parts = {"weights": weights, "keys and values": engine.slots * episode}
+    held = f"{engine.slots} episodes of {context:,} tokens, {_gib(episode)} each"
+    if engine.name != "vllm":
+        parts["weights of an update"] = weights
+        return Process("rollout worker", engine.workers, "cpu", parts, f"keys and values: at most {held}")
+    remark = f"keys and values: {held}; on a GPU, vLLM takes what it finds free for them"
+    if engine.cache_gib is not None:
+        parts["keys and values"] = int(engine.cache_gib * GIB)
+        remark = f"keys and values: engine.cache_gib; {_gib(engine.slots * episode)} are room for {held}"
+    device: Device = "gpu" if _has_gpus(config) else "gpu if any"
+    host = f"; beside it, {_gib(weights)} of the machine's memory to compare the weights with transformers"
+    return Process("rollout worker", engine.workers, device, parts, remark + host)
+
+
+def _learners(config: RunConfig, shape: ModelShape) -> Process:
+    learn = config.learn
+    device: Device = "cpu" if learn.device == "cpu" else "gpu if any" if learn.device == "auto" else "gpu"
+    parts = training_state(shape, learn) | working_memory(shape, learn)
+    trained = shape.adapters or shape.parameters
+    remark = f"{trained:,} of {shape.parameters + shape.adapters:,} weights learn"
+    if learn.lora is None and config.learn.shards > 1:
+        remark += f", spread over {learn.shards} learners"
+    return Process("learner", learn.shards, device, parts, remark)
+
+
+def _told(process: Process) -> list[str]:
+    plural = "s" if process.count > 1 else ""
+    parts = ", ".join(f"{name} {_gib(size)}" for name, size in process.parts.items())
+    return [
+        f"{process.count} {process.name}{plural}, {'each ' if plural else ''}{WHERE[process.device]}:"
+        f" about {_gib(process.total)} ({parts})",
+        f"    {process.remark}",
+    ]
+
+
+def _has_gpus(config: RunConfig) -> bool:
+    """Whether there are GPUs for sure: a learner that asks for one does not begin without."""
+    return config.learn.device not in ("auto", "cpu")
+
+
+def _gib(size: int) -> str:
+    return f"{size / GIB:.1f} GiB" if size >= GIB / 10 else f"{size / 2**20:.1f} MiB"

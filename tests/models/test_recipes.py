@@ -1,0 +1,36 @@
+"""The recipes' commands are configurations that load, and say what docs/recipes.md says of them."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from agentevol.config.run import RunConfig, load
+
+PAGE = Path(__file__).parents[2] / "docs" / "recipes.md"
+COMMANDS = [line.strip() for line in PAGE.read_text().splitlines() if line.startswith("    agentevol run ")]
+LONG = {"--iters": "iterations", "--data": "environment.data"}
+
+
+def configuration(command: str) -> RunConfig:
+    words = iter(shlex.split(command)[2:])
+    preset, settings = None, list[str]()
+    for word in words:
+        if word == "--preset":
+            preset = next(words)
+        else:
+            settings.append(f"{LONG[word]}={next(words)}" if word in LONG else word)
+    return load(None, settings, preset=preset)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_recipe_loads(command: str):
+    config = configuration(command)
+    assert (config.engine.name, config.engine.workers, config.learn.shards) == ("vllm", 4, 4)
+    assert config.base.startswith("Qwen/Qwen2.5-")
+    # far below the rates of small policies, which are the defaults
+    assert config.learn.learning_rate == {"agentevol": 1e-5, "gigpo": 1e-6}[config.learn.algorithm]
+
+
+def test_there_are_recipes():
+    assert len(COMMANDS) == 2
