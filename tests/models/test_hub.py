@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from hashlib import sha1
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -252,9 +252,12 @@ def test_a_dry_run_fetches_no_weights(hub: Hub, files: dict[str, bytes], capsys:
     assert not [path for path in hub.asked if path.endswith(".safetensors")]
 
 
-@pytest.mark.slow
-def test_run_eval_and_train_take_a_name(hub: Hub, files: dict[str, bytes], tmp_path: Path):
-    commit = hub.commit("acme/tiny", files)
+Command = Callable[..., str]
+
+
+@pytest.fixture
+def agentevol(hub: Hub, tmp_path: Path) -> Command:
+    """What a command prints that finds the hub where it is; keyword arguments are its environment."""
     environment = {
         **os.environ, "HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "home"), "HF_TOKEN": "unknown",
         "PYTHONPATH": os.pathsep.join(sys.path),
@@ -268,12 +271,24 @@ def test_run_eval_and_train_take_a_name(hub: Hub, files: dict[str, bytes], tmp_p
         assert done.returncode == 0, done.stderr
         return done.stdout
 
+    return agentevol
+
+
+@pytest.mark.slow
+def test_a_run_takes_a_name(hub: Hub, files: dict[str, bytes], agentevol: Command, tmp_path: Path):
+    commit = hub.commit("acme/tiny", files)
     run = ["environment.name=guess", "explore.difficulty=null", "evaluate.difficulty=null", "explore.tasks=2"]
     run += ["explore.samples=2", "explore.max_new_tokens=3", "evaluate.episodes=2", "select.rule=all"]
     run += ["evaluate.validation_episodes=2", "learn.max_steps=1", "engine.workers=1", "select.turns=all"]
     out = tmp_path / "out"
     agentevol("run", "--iters", "1", "--out", str(out), "base=acme/tiny", *run)
     assert load(out / "config.toml").base == f"acme/tiny@{commit}"
+
+
+@pytest.mark.slow
+def test_eval_and_train_take_a_name(hub: Hub, files: dict[str, bytes], agentevol: Command, tmp_path: Path):
+    hub.commit("acme/tiny", files)
+    agentevol("eval", "--model", "acme/tiny", "--env", "guess", "--episodes", "1")
     hub.server.shutdown()  # what follows reads the cache
     offline = {"HF_HUB_OFFLINE": "1"}
     played = agentevol(
