@@ -188,6 +188,19 @@ def progress(out: Path) -> tuple[object, ...]:
     return episodes(out), states, len(list((out / "checkpoints").glob("0*")))
 
 
+def kill_one(out: Path, mark: str, draw: random.Random) -> Counter[str]:
+    """Soon after the run has made progress, or later where it makes none, so that all stages are met."""
+    before, deadline = progress(out), time.monotonic() + draw.uniform(0.2, 2.8)
+    while progress(out) == before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    victim = draw.choice(VICTIMS)
+    there = processes(victim, mark=mark)
+    if not there:
+        return Counter()
+    os.kill(draw.choice(there), signal.SIGKILL)
+    return Counter([victim])
+
+
 def test_fifty_processes_killed_at_any_moment_cost_only_their_work(
     tmp_path: Path, calm: Path, command: Command
 ):
@@ -198,14 +211,7 @@ def test_fifty_processes_killed_at_any_moment_cost_only_their_work(
         with going(command(out, *SAME, *patient), mark) as process:
             until(lambda out=out: episodes(out) >= EVALUATED // 2, process)
             while process.poll() is None and killed.total() < KILLS:
-                before, deadline = progress(out), time.monotonic() + draw.uniform(0.2, 2.8)
-                while progress(out) == before and time.monotonic() < deadline:
-                    time.sleep(0.05)  # so that kills fall into all stages, and not into one that never ends
-                victim = draw.choice(VICTIMS)
-                there = processes(victim, mark=mark)
-                if there:
-                    os.kill(draw.choice(there), signal.SIGKILL)
-                    killed[victim] += 1
+                killed += kill_one(out, mark, draw)
             _, errors = process.communicate(timeout=600)
         assert process.returncode == 0, errors
         for one in summaries(out)[1:]:
