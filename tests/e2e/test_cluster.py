@@ -55,6 +55,7 @@ def head(monkeypatch: pytest.MonkeyPatch) -> Generator[Any]:
 
     cluster = Cluster()
     with TemporaryDirectory(prefix="ray-") as place:
+        (Path(place) / "ray").mkdir()
         monkeypatch.setenv("RAY_TMPDIR", place)  # `ray start` notes there what others would join
         try:
             cluster.add_node(num_cpus=1, temp_dir=place)
@@ -173,12 +174,14 @@ def test_a_run_on_three_nodes_survives_the_loss_of_two_and_ends_like_one_on_one_
     assert rows(out) == rows(calm)
     assert weights(out, 2) == weights(calm, 2)
     found = faults(out)
-    assert (found["lost_nodes"], found["lost_learners"]) == (2, 1)
-    assert found["lost_workers"] in (1, 2)  # its replacement may have come to the learner's node
+    assert found["lost_nodes"] == 2
+    # a replacement may be put where Ray has not missed the node yet, and be lost with it
+    assert 1 <= found["lost_learners"] <= 2
+    assert 1 <= found["lost_workers"] <= 4
     assert found["replayed"] > 0
     assert min(found["workers_s"], found["learners_s"]) > 0
     assert len(re.findall("node .* was lost", told)) == 2
-    assert "lost 1 rollout worker" in told
+    assert re.search(r"lost \d rollout worker", told)
     print({name: round(value, 1) for name, value in found.items() if value})  # noqa: T201 - what it cost
 
 
