@@ -45,6 +45,7 @@ SETTINGS = {
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # as many threads as OMP_NUM_THREADS says, wherever there is time
     "VLLM_WORKER_MULTIPROC_METHOD": "spawn",  # a fork would hold open what tells the watchdog of our end
     "VLLM_LOGGING_LEVEL": "WARNING",
+    "VLLM_LOGGING_STREAM": "ext://sys.stderr",  # standard output is ours: `ready ...`, or JSON
 }
 """What vLLM reads from the environment, unless it is set there already."""
 ResultT = TypeVar("ResultT")

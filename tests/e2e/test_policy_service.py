@@ -18,6 +18,8 @@ from typing import Any
 import httpx
 import pytest
 
+from agentevol.engines.vllm_capability import check_installed
+from agentevol.errors import ConfigError
 from agentgym_store.records import Trajectory
 from agentgym_store.store import Store
 
@@ -25,6 +27,11 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "policy-service.md"
 PORT = "8000"
 MARK = "== the next block =="
+try:
+    check_installed()
+    MISSING = ""
+except ConfigError as reason:
+    MISSING = str(reason)
 pytestmark = pytest.mark.slow  # each starts a process that loads torch
 ASK = {"role": "user", "content": "Make a guess."}
 
@@ -189,6 +196,26 @@ def blocks() -> Iterator[tuple[str, str]]:
     """Commands of the page, and what they print ("" where the page does not say)."""
     text = PAGE.read_text(encoding="utf-8")
     yield from re.findall(r"^```sh\n(.*?)^```\n(?:\n^```text\n(.*?)^```\n)?", text, re.M | re.S)
+
+
+@pytest.mark.vllm
+@pytest.mark.skipif(bool(MISSING), reason=MISSING)
+def test_vllm_serves_and_stops_as_the_embedded_engine_does(tmp_path):
+    table = tmp_path / "table"
+    options = ("--engine=vllm", "--slots=2", "--context=256", "--max-new-tokens=4", f"--out={table}")
+    with served("starter", *options) as (process, client):  # nothing is printed before `ready`
+        (done, base_url), (left, _) = begun(client), begun(client)
+        first = said(client, base_url)
+        said(client, base_url, ASK, first, ASK)
+        assert ended(client, done, outcome="terminated", success=True)["samples"] == 1
+        process.send_signal(signal.SIGINT)
+        client.close()
+        assert process.wait(60) == 0
+    assert [(t.ending.kind, len(t.turns)) for t in stored(table).values()] == [
+        ("terminated", 2),
+        ("failed", 0),
+    ]
+    assert set(stored(table)) == {done, left}
 
 
 @pytest.mark.skipif(not (shutil.which("curl") and shutil.which("bash")), reason="the page needs both")
