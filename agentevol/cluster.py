@@ -54,7 +54,7 @@ class RolloutWorker:
         _quiet()
         self._engine = start_engine(engine, checkpoint)
         self._client = EnvClient(url)
-        self._forks = Forks(self._client, environment.name, engine.workers * engine.slots)
+        self._forks = Forks(self._client, environment.name, engine.workers * engine.in_flight)
         self._format = FORMATS[environment.format]
         self._policies: dict[Sampling, Any] = {}
 
@@ -379,11 +379,11 @@ class Cluster:
                 self._count_replacement("learner")
 
     def _hand_out(self, waiting: deque[tuple[EpisodeRequest, int]], sampling: Sampling) -> None:
-        """Fill every worker up to its slots, the emptiest first."""
-        slots = self._config.engine.slots
+        """Fill every worker with as many episodes as it plays at a time, the emptiest first."""
+        most = self._config.engine.in_flight
         while waiting:
             worker = min(self._workers, key=lambda candidate: len(candidate.running))
-            if len(worker.running) >= slots:
+            if len(worker.running) >= most:
                 return
             request, tries = waiting.popleft()
             worker.running[worker.actor.play.remote(request, sampling)] = (request, tries)
@@ -430,7 +430,7 @@ class Cluster:
             .options(
                 num_cpus=0,
                 num_gpus=_gpus_of_rollouts(self._config),
-                max_concurrency=self._config.engine.slots + 8,
+                max_concurrency=self._config.engine.in_flight + 8,
                 runtime_env=_threads(threads),
             )
             .remote(self._config.engine, self._config.environment, self._url, self._checkpoint)

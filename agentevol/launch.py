@@ -85,7 +85,7 @@ def plan(config: RunConfig) -> list[str]:
         f"evaluate: {tasks} tasks of {config.evaluate_split}, {evaluate.validation_episodes or 'all'} of"
         f" {config.validate_split} to choose the best checkpoint",
         f"engine: {engine.name}, {engine.dtype}",
-        f"processes: {engine.workers} rollout workers with {engine.slots} episodes each,"
+        f"processes: {engine.workers} rollout workers with {engine.in_flight} episodes each,"
         f" {_learners(config.learn.shards)}, 1 environment server",
     ]
 

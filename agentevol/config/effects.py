@@ -79,6 +79,20 @@ def check_engine(config: "RunConfig") -> None:
     """Raise `ValueError` where engine.* has no effect."""
     if config.engine.cache_gib is not None and config.engine.name != "vllm":
         raise ValueError("engine.cache_gib has no effect without engine.name = 'vllm'")
+    check_episodes(config.engine.name, config.engine.episodes, config.engine.slots)
+
+
+def check_episodes(engine: str, episodes: int | None, slots: int) -> None:
+    """Raise `ValueError` for `episodes` in flight where an episode keeps its slot, or fewer than slots."""
+    if episodes is not None and engine != "vllm":
+        raise ValueError(
+            "engine.episodes has no effect without engine.name = 'vllm': elsewhere an episode keeps its slot"
+            " while its world takes its time; set engine.slots higher"
+        )
+    if episodes is not None and episodes < slots:
+        raise ValueError(
+            f"engine.slots = {slots} has no effect above engine.episodes = {episodes}: set engine.slots lower"
+        )
 
 
 def check_policy(config: "RunConfig") -> None:

@@ -43,7 +43,11 @@ class EngineConfig(Section):
     workers: int = Field(default=2, ge=1)
     """Processes, each with its own copy of the weights, and for `vllm` on its own GPU where there are any."""
     slots: int = Field(default=48, ge=1)
-    """Episodes that a worker plays at a time."""
+    """Episodes that a worker samples for at a time."""
+    episodes: int | None = Field(default=None, ge=1)
+    """For `vllm`: episodes in flight on a worker; with more than `slots`, others are sampled for while some
+    wait for their worlds. None is `slots`.
+    """
     threads: int = Field(default=1, ge=1)
     """CPU threads of a worker."""
     context: int | None = Field(default=None, ge=32)
@@ -54,6 +58,11 @@ class EngineConfig(Section):
     """For `vllm`: memory of a worker for keys and values. None is room for all slots on a CPU, and what vLLM
     finds free on a GPU.
     """
+
+    @property
+    def in_flight(self) -> int:
+        """Episodes that a worker plays at a time."""
+        return self.episodes or self.slots
 
 
 class ExploreConfig(Section):
