@@ -208,10 +208,13 @@ class _Worker:
 
 
 class Cluster:
-    """The processes of a run. A context manager: leaving it ends them."""
+    """The processes of a run. A context manager: leaving it ends them.
 
-    def __init__(self, config: RunConfig) -> None:
-        self._config = config
+    `rollout_worker` is the class of what plays: a benchmark of what is around it has another one.
+    """
+
+    def __init__(self, config: RunConfig, rollout_worker: type[Any] = RolloutWorker) -> None:
+        self._config, self._rollout_worker = config, rollout_worker
         self._workers: list[_Worker] = []
         self._learners: list[Any] = []
         """By rank; none once they have failed."""
@@ -426,7 +429,7 @@ class Cluster:
         threads = self._config.engine.threads
         # No processors are claimed: rollout workers and the learner take turns on the same ones.
         return (
-            ray.remote(RolloutWorker)
+            ray.remote(self._rollout_worker)
             .options(
                 num_cpus=0,
                 num_gpus=_gpus_of_rollouts(self._config),
