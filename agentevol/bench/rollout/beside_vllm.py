@@ -23,6 +23,7 @@ from agentevol.bench.rollout.embedded import ACTION_TOKENS, make_checkpoint
 from agentevol.bench.rollout.offline import Offline, offline
 from agentevol.bench.rollout.work import asks, sampled
 from agentevol.bench.rollout.world import PatientWorld, requests
+from agentevol.bench.serve.measure import tree_cpu_s
 from agentevol.engines.vllm import VllmEngine, _arguments
 from agentevol.engines.vllm_capability import capabilities, check_installed
 from agentevol.loop.explore import play_all
@@ -30,9 +31,10 @@ from agentevol.protocols import Checkpoint, Sampling
 from agentgym_envs.formats import FORMATS
 from agentgym_store.records import Trajectory
 
-SLOTS, CONTEXT, CACHE_GIB, RUNS = 32, 768, 1.0, 3
+SLOTS, CONTEXT, CACHE_GIB, RUNS = 32, 768, 1.0, 2
 BUDGET = 0.85
 """At least this share of the tokens per second of all turns at once."""
+SIDES = ("scheduler", "offline")
 ResultT = TypeVar("ResultT")
 
 
@@ -50,9 +52,9 @@ class Load:
 
 
 LOADS = (
-    Load("instant", 0.0, (8, 12), 256, 64),
-    Load("50 ms", 0.05, (8, 12), 256, 64),
-    Load("2 s", 2.0, (4, 6), 512, 320),
+    Load("instant", 0.0, (8, 12), 128, 64),
+    Load("50 ms", 0.05, (8, 12), 128, 64),
+    Load("2 s", 2.0, (4, 6), 320, 192),
 )
 
 
@@ -67,8 +69,8 @@ class Run:
     cached: tuple[int, int]
     """Of those read, found in the prefix cache; ours, offline."""
     wall_s: tuple[float, float]
-    bare_s: float
-    """Offline without seeds and without log-probabilities, which nothing can be learnt from."""
+    cpu_s: tuple[float, float]
+    """Of all processes: the other side waits meanwhile."""
 
 
 Engine = tuple[VllmEngine, Offline]
@@ -91,11 +93,11 @@ def engines(slots: int = SLOTS) -> Generator[Engine]:
             ours.close()
 
 
-def timed(doing: Callable[[], ResultT]) -> tuple[float, ResultT]:
-    """Seconds, and what it gave."""
-    began = perf_counter()
+def timed(doing: Callable[[], ResultT]) -> tuple[float, float, ResultT]:
+    """Seconds, seconds of the processor in this process and those below it, and what it gave."""
+    began, cpu_began = perf_counter(), tree_cpu_s(os.getpid())
     result = doing()
-    return perf_counter() - began, result
+    return perf_counter() - began, tree_cpu_s(os.getpid()) - cpu_began, result
 
 
 async def played(engine: VllmEngine, load: Load, first: int) -> list[Trajectory]:
@@ -108,14 +110,12 @@ async def played(engine: VllmEngine, load: Load, first: int) -> list[Trajectory]
 
 
 def run(sides: Engine, load: Load, first: int) -> Run:
-    """Play, then give the same work to the other side, both ways."""
+    """Play, then give the same work to the other side."""
     ours, theirs = sides
     known = ours.counts.cached
-    ours_s, episodes = timed(lambda: asyncio.run(played(ours, load, first)))
+    ours_s, ours_cpu_s, episodes = timed(lambda: asyncio.run(played(ours, load, first)))
     work = asks(episodes)
-    bare_s, _ = timed(lambda: theirs.generate(work, recorded=False))
-    theirs.forget()
-    theirs_s, cached = timed(lambda: theirs.generate(work))
+    theirs_s, theirs_cpu_s, cached = timed(lambda: theirs.generate(work))
     theirs.forget()
     return Run(
         len(episodes),
@@ -123,7 +123,7 @@ def run(sides: Engine, load: Load, first: int) -> Run:
         sampled(work),
         (ours.counts.cached - known, cached),
         (ours_s, theirs_s),
-        bare_s,
+        (ours_cpu_s, theirs_cpu_s),
     )
 
 
@@ -139,18 +139,27 @@ def measure(loads: tuple[Load, ...] = LOADS, runs: int = RUNS) -> dict[Load, lis
 
 
 def figures(load: Load, runs: list[Run]) -> list[Figure]:
-    """Both sides in episodes and tokens a second, and the ratio of each run."""
-    ours = [one.sampled / one.wall_s[0] for one in runs]
-    theirs = [one.sampled / one.wall_s[1] for one in runs]
-    bare = [one.sampled / one.bare_s for one in runs]
-    names = (f"{load.world}, scheduler", f"{load.world}, offline")
-    played = [
-        Figure(name, "episodes/s", tuple(one.episodes / one.wall_s[side] for one in runs))
-        for side, name in enumerate(names)
+    """Both sides in episodes and tokens a second, and in tokens per processor second, which other work on the
+    machine changes less; of both kinds of tokens the ratio of each run.
+    """
+    tokens = _compared(
+        load, "tokens/s", [[one.sampled / one.wall_s[side] for one in runs] for side in (0, 1)]
+    )
+    cost = _compared(
+        load, "tokens per CPU second", [[one.sampled / one.cpu_s[side] for one in runs] for side in (0, 1)]
+    )
+    episodes = [
+        Figure(f"{load.world}, {name}", "episodes/s", tuple(one.episodes / one.wall_s[side] for one in runs))
+        for side, name in enumerate(SIDES)
     ]
-    tokens = [Figure(name, "tokens/s", tuple(side)) for name, side in zip(names, (ours, theirs), strict=True)]
-    unseeded = Figure(f"{load.world}, offline without seeds and log-probabilities", "tokens/s", tuple(bare))
-    return [*played, *tokens, unseeded, ratio(f"{load.world}, scheduler / offline", ours, theirs)]
+    return [*episodes, *cost, *tokens]
+
+
+def _compared(load: Load, unit: str, sides: list[list[float]]) -> list[Figure]:
+    """Both sides and, last, their ratio."""
+    pairs = zip(SIDES, sides, strict=True)
+    found = [Figure(f"{load.world}, {name}", unit, tuple(side)) for name, side in pairs]
+    return [*found, ratio(f"{load.world}, scheduler / offline, {unit}", *sides)]
 
 
 def main(json: bool = False) -> None:

@@ -54,14 +54,13 @@ class Offline:
         self._llm = llm
         self._sampling: Any = import_module("vllm").SamplingParams
 
-    def generate(self, work: Sequence[Ask], *, recorded: bool = True) -> int:
-        """Sample as many tokens after each prompt; how many of the tokens read were in the prefix cache.
-
-        `recorded` is as an episode is sampled: from a seed for each turn, with log-probabilities. Raises
-        `ValueError` where other numbers of tokens came.
+    def generate(self, work: Sequence[Ask]) -> int:
+        """Sample as many tokens after each prompt, as episodes do: from a seed for each turn, with
+        log-probabilities. Returns how many of the tokens read were in the prefix cache; raises `ValueError`
+        where other numbers of tokens came.
         """
         prompts = [{"prompt_token_ids": list(ask.prompt_ids)} for ask in work]
-        options = [self._options(ask, number if recorded else None) for number, ask in enumerate(work)]
+        options = [self._options(ask, number) for number, ask in enumerate(work)]
         outputs = self._llm.generate(prompts, options, use_tqdm=False)
         lengths = [len(output.outputs[0].token_ids) for output in outputs]
         if lengths != [ask.sampled for ask in work]:
@@ -72,12 +71,12 @@ class Offline:
         """Empty the prefix cache."""
         self._llm.reset_prefix_cache()
 
-    def _options(self, ask: Ask, seed: int | None) -> Any:
+    def _options(self, ask: Ask, seed: int) -> Any:
         return self._sampling(
             temperature=1.0,
             max_tokens=ask.sampled,
             ignore_eos=True,
             seed=seed,
-            logprobs=None if seed is None else 0,
+            logprobs=0,
             detokenize=False,
         )
