@@ -78,7 +78,8 @@ Engine = tuple[VllmEngine, Offline]
 
 @contextmanager
 def engines(slots: int = SLOTS) -> Generator[Engine]:
-    """Both engines, started and warm."""
+    """Both engines, started."""
+    os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")  # standard output is for figures
     with tempfile.TemporaryDirectory() as folder:
         checkpoint = Checkpoint(make_checkpoint(Path(folder)), 0)
         ours = VllmEngine(checkpoint, slots=slots, context=CONTEXT, cache_gib=CACHE_GIB)

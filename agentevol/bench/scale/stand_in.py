@@ -1,7 +1,7 @@
-"""What the driver of a run pays, measured on Ray with workers that play nothing.
+"""What the driver of a run pays, measured on Ray with a worker that plays nothing.
 
-The driver is `Cluster.play`. Its stand-in workers answer with one and the same typical episode, some at
-intervals, others only after the measurement, which keeps as many in flight as asked for.
+The driver is `Cluster.play`. A stand-in answers with one and the same typical episode: some requests at
+intervals, the others after those, which keeps as many in flight as asked for.
 """
 
 import asyncio
@@ -15,18 +15,15 @@ from typing import Any
 from agentevol.bench.store import episode
 from agentevol.cluster import Cluster, Played
 from agentevol.config.run import RunConfig
-from agentevol.config.sections import EngineConfig
+from agentevol.config.sections import EngineConfig, RayConfig
 from agentevol.loop.explore import EpisodeRequest
 from agentevol.protocols import Checkpoint, Sampling
 from agentgym_store.records import Trajectory
 
-WORKERS = 2
 EVERY_S = 0.1
 """So far apart that each is taken in by a round of its own."""
-NEVER = -1
-"""The attempt of a request that is not answered."""
-AT_ONCE = 2000
-"""Requests that are answered at once: most have ended at the next look, which then costs each little."""
+HELD = -1
+"""The attempt of a request that is answered with the last of those that are not held."""
 
 
 class StandIn:
@@ -34,10 +31,19 @@ class StandIn:
 
     def __init__(self, *_: Any) -> None:
         self._episode = episode(0, Random(0))
+        self._release = asyncio.Event()
+        self._last = 0
 
     async def play(self, request: EpisodeRequest, sampling: Sampling) -> Trajectory:
         """The same episode as ever."""
-        await asyncio.sleep(3600 if request.attempt == NEVER else request.attempt * EVERY_S)
+        if request.attempt == HELD:
+            await self._release.wait()
+            return self._episode
+        self._last = max(self._last, request.attempt)
+        await asyncio.sleep(request.attempt * EVERY_S)
+        if request.attempt == self._last:
+            self._release.set()
+            self._release, self._last = asyncio.Event(), 0
         return self._episode
 
     async def ready(self) -> bool:
@@ -59,27 +65,26 @@ def driver_costs(
     """Processor seconds of the driver's thread: to hand an episode out, to take one in, and, for each number
     of episodes in flight, to look which have ended.
     """
-    engine = EngineConfig(workers=WORKERS, slots=-(-max(in_flight) // WORKERS))
-    with Cluster(RunConfig(engine=engine), StandIn) as cluster:
-        rounds = [(count, *_rounds(cluster, count, answers)) for count in in_flight]
-        whole_s = _each(_begun(cluster, [request(0)] * AT_ONCE), AT_ONCE)
-    hand_out_s = min(handed_s for _, handed_s, _ in rounds)
-    take_in_s = max(0.0, whole_s - hand_out_s)
-    return hand_out_s, take_in_s, [(count, max(0.0, round_s - take_in_s)) for count, _, round_s in rounds]
+    # `local`: one of its own, whatever other cluster runs on this machine
+    engine, own = EngineConfig(workers=1, slots=max(in_flight)), RayConfig(address="local")
+    config = RunConfig(engine=engine, ray=own)
+    with Cluster(config, StandIn) as cluster:
+        cluster.start_rollouts(Checkpoint(Path("none"), 0), "none")
+        found = [(count, *_rounds(cluster, count, answers)) for count in in_flight]
+    hand_out_s = min(handed_s for _, handed_s, _, _ in found)
+    take_in_s = min(taken_s for _, _, _, taken_s in found)
+    return hand_out_s, take_in_s, [(count, max(0.0, round_s - take_in_s)) for count, _, round_s, _ in found]
 
 
-def _rounds(cluster: Cluster, count: int, answers: int) -> tuple[float, float]:
-    """Processor seconds of handing one out of `count`, and of a round that takes one of them in."""
-    answered = [request(number) for number in range(answers)]  # handed out last: time runs from there
-    played = _begun(cluster, [*[request(NEVER)] * (count - answers), *answered])
+def _rounds(cluster: Cluster, count: int, answers: int) -> tuple[float, float, float]:
+    """Processor seconds of handing one of `count` out, of a round that takes one of them in, and of taking
+    one in when so many have ended that looking costs each of them little.
+    """
+    answered = [request(number) for number in range(answers + 1)]  # handed out last: time runs from there
+    asked = [*[request(HELD)] * (count - answers - 1), *answered]
+    played = cluster.play(asked, Sampling(), Played())
     handed_s = _each(played, 1) / count
-    return handed_s, _each(played, answers - 1)
-
-
-def _begun(cluster: Cluster, requests: list[EpisodeRequest]) -> Generator[Trajectory]:
-    """What comes of requests that are handed to new stand-ins."""
-    cluster.start_rollouts(Checkpoint(Path("none"), 0), "none")
-    return cluster.play(requests, Sampling(), Played())
+    return handed_s, _each(played, answers - 1), _each(played, count - answers)
 
 
 def _each(played: Generator[Trajectory], count: int) -> float:
