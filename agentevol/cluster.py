@@ -55,10 +55,18 @@ _LOST = (RayActorError, ActorUnschedulableError, NodeDiedError, ObjectLostError,
 
 
 class Cluster:
-    """The processes of a run. A context manager: leaving it ends them."""
+    """The processes of a run. A context manager: leaving it ends them.
 
-    def __init__(self, config: RunConfig, faults: FaultLog | None = None) -> None:
-        self._config, self._faults = config, faults or FaultLog()
+    `rollout_worker` is the class of what plays: a benchmark of what is around it has another one.
+    """
+
+    def __init__(
+        self,
+        config: RunConfig,
+        faults: FaultLog | None = None,
+        rollout_worker: type[Any] = RolloutWorker,
+    ) -> None:
+        self._config, self._faults, self._rollout_worker = config, faults or FaultLog(), rollout_worker
 
     def __enter__(self) -> "Cluster":
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anyone
@@ -79,7 +87,7 @@ class Cluster:
         except (ConnectionError, RuntimeError, ValueError, RayError) as cause:
             reason = one_line(str(cause))
             raise ConfigError(f"cannot reach Ray at {address or 'this machine'}: {reason}") from cause
-        processes, config = _Processes(self._config), self._config
+        processes, config = _Processes(self._config, self._rollout_worker), self._config
         compared = (*COMPARED, *(("vllm",) if config.engine.name == "vllm" else ()))
         self._members = Members(processes, self._faults, compared, named=address is not None)
         self._rollouts = Fleet(config, processes, self._members, self._faults)
@@ -193,8 +201,8 @@ class _Processes:
     No processors are claimed: rollout workers and the learner take turns on the same ones.
     """
 
-    def __init__(self, config: RunConfig) -> None:
-        self._config = config
+    def __init__(self, config: RunConfig, rollout_worker: type[Any]) -> None:
+        self._config, self._rollout_worker = config, rollout_worker
 
     def alive(self) -> list[Node]:
         return alive(ray.nodes(), ray.get_runtime_context().get_node_id())
@@ -212,10 +220,10 @@ class _Processes:
 
     def rollout(self, node: Node, gpus: int, url: str, checkpoint: Checkpoint) -> Any:
         engine = self._config.engine
-        worker = ray.remote(RolloutWorker).options(
+        worker = ray.remote(self._rollout_worker).options(
             num_cpus=0,
             num_gpus=gpus,
-            max_concurrency=engine.slots + 8,
+            max_concurrency=engine.capacity + 8,
             runtime_env=_environment(engine.threads),
             scheduling_strategy=_on(node),
         )

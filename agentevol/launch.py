@@ -97,7 +97,7 @@ def plan(config: RunConfig) -> list[str]:
         f"evaluate: {tasks} tasks of {config.evaluate_split}, {evaluate.validation_episodes or 'all'} of"
         f" {config.validate_split} to choose the best checkpoint",
         f"engine: {engine.name}, {engine.dtype}" + (f", at {', '.join(engine.urls)}" if engine.urls else ""),
-        f"processes: {engine.workers} rollout workers with {engine.slots} episodes each,"
+        f"processes: {engine.workers} rollout workers with {engine.capacity} episodes each,"
         f" {_learners(config.learn.shards)}, 1 environment server"
         + (f", on the Ray cluster at {config.ray.address}" if config.ray.address else ""),
         *placement.lines(config, resolve(config.base, weights=False).path),

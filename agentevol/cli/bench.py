@@ -8,7 +8,18 @@ import typer
 
 from agentevol.cli.output import AsJson
 
-Name = Literal["env", "serve", "rollout", "learn", "learning", "credit", "modes", "store", "startup"]
+Name = Literal["env", "serve", "rollout", "scale", "learn", "learning", "credit", "modes", "store", "startup"]
+LONG = {
+    "learning": "success before and after, for every algorithm, three seeds: about three quarters of an hour",
+    "credit": "GiGPO beside GRPO in ALFWorld with three seeds: about half an hour on two idle cores",
+    "modes": "AMPO beside GRPO: success, tokens and modes of thinking, about a quarter of an hour",
+}
+OPTIONS = {
+    "openenv_python": ("--openenv", "serve"),
+    "engine": ("--engine", "rollout"),
+    "costs": ("--costs", "scale"),
+}
+"""Arguments of a benchmark: the option that gives it, and the benchmark that has it."""
 
 
 def register(parent: typer.Typer) -> None:
@@ -23,18 +34,24 @@ def bench(
         Path | None,
         typer.Option(exists=True, dir_okay=False, help="serve: a Python that has openenv==0.10.0."),
     ] = None,
+    engine: Annotated[
+        Literal["embedded", "vllm"] | None,
+        typer.Option(help="rollout: the engine, embedded by default; vllm has to be installed."),
+    ] = None,
+    costs: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="scale: costs that `--json` printed before."),
+    ] = None,
 ) -> None:
     """Measure a part of agentevol beside an alternative, and print both and the ratio.
 
     Example: agentevol bench startup --json
     """
-    if name == "learning" and not json:
-        print("success before and after, for every algorithm, three seeds: about three quarters of an hour")
-    if name == "credit" and not json:
-        print("GiGPO beside GRPO in ALFWorld with three seeds: about half an hour on two idle cores")
-    if name == "modes" and not json:
-        print("AMPO beside GRPO: success, tokens and modes of thinking, about a quarter of an hour")
-    options = {} if openenv is None else {"openenv_python": str(openenv)}
-    if options and name != "serve":
-        raise typer.BadParameter("--openenv is an option of bench serve")
+    given = {"openenv_python": openenv and str(openenv), "engine": engine, "costs": costs}
+    options = {option: value for option, value in given.items() if value is not None}
+    for option, owner in map(OPTIONS.__getitem__, options):
+        if owner != name:
+            raise typer.BadParameter(f"{option} is an option of bench {owner}")
+    if name in LONG and not json:
+        print(LONG[name])
     import_module(f"agentevol.bench.{name}").main(json=json, **options)

@@ -98,6 +98,21 @@ def check_engine(config: "RunConfig") -> None:
             " select.rows = 'append_only' rules out: take 'fork' or 'per_step'"
         )
 
+    check_episodes(engine.name, engine.episodes, engine.slots)
+
+
+def check_episodes(engine: str, episodes: int | None, slots: int) -> None:
+    """Raise `ValueError` for `episodes` in flight where an episode keeps its slot, or fewer than slots."""
+    if episodes is not None and engine != "vllm":
+        raise ValueError(
+            "engine.episodes has no effect without engine.name = 'vllm': elsewhere an episode keeps its slot"
+            " while its world takes its time; set engine.slots higher"
+        )
+    if episodes is not None and episodes < slots:
+        raise ValueError(
+            f"engine.slots = {slots} has no effect above engine.episodes = {episodes}: set engine.slots lower"
+        )
+
 
 def check_cluster(config: "RunConfig") -> None:
     """Raise `ValueError` where a setting about processes has no effect."""

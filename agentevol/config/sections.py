@@ -44,7 +44,11 @@ class EngineConfig(Section):
     workers: int = Field(default=2, ge=1)
     """Processes, each with its own copy of the weights, and for `vllm` on its own GPU where there are any."""
     slots: int = Field(default=48, ge=1)
-    """Episodes that a worker plays at a time."""
+    """Episodes that a worker samples for at a time."""
+    episodes: int | None = Field(default=None, ge=1)
+    """For `vllm`: episodes in flight on a worker; with more than `slots`, others are sampled for while some
+    wait for their worlds. None is `slots`.
+    """
     threads: int = Field(default=1, ge=1)
     """CPU threads of a worker."""
     context: int | None = Field(default=None, ge=32)
@@ -78,6 +82,11 @@ class EngineConfig(Section):
     @classmethod
     def _of_endpoints(cls, value: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
         return value if value is None else _urls(value)
+
+    @property
+    def capacity(self) -> int:
+        """Episodes that a worker plays at a time."""
+        return self.episodes or self.slots
 
     @property
     def urls(self) -> tuple[str, ...]:

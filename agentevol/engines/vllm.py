@@ -418,6 +418,8 @@ def _arguments(
         max_num_seqs=slots,
         block_size=CPU_BLOCK if vllm.on_cpu else None,
         enable_prefix_caching=True,
+        # its CPU build dies of a prompt in pieces that has a seed: `CPU Generator does not use offset`
+        enable_chunked_prefill=False if vllm.on_cpu else None,
         enforce_eager=vllm.on_cpu,  # compiling takes longer there than it saves
         generation_config="vllm",  # not the checkpoint's: what is sampled is what was asked for
         kv_cache_memory_bytes=cache_bytes,

@@ -31,6 +31,7 @@ ENGINE_ARGUMENTS = (
     "max_num_seqs",
     "block_size",
     "enable_prefix_caching",
+    "enable_chunked_prefill",
     "enforce_eager",
     "generation_config",
     "kv_cache_memory_bytes",

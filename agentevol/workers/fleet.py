@@ -117,7 +117,7 @@ class Fleet:
             with self._listing:
                 batches = sorted(self._batches, key=lambda one: one.priority)
             for batch in batches:
-                batch.hand_out(self._workers, self._config.engine.slots)
+                batch.hand_out(self._workers, self._config.engine.capacity)
             self._harvest()
             self._overdue()
         finally:

@@ -30,7 +30,7 @@ class RolloutWorker:
         quiet()
         self._engine = start_engine(engine, checkpoint)
         self._client = EnvClient(url)
-        self._forks = Forks(self._client, environment.name, engine.workers * engine.slots)
+        self._forks = Forks(self._client, environment.name, engine.workers * engine.capacity)
         self._format = FORMATS[environment.format]
         self._in_flight = InFlight(in_flight)
 

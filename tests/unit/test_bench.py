@@ -6,9 +6,11 @@ from importlib.util import find_spec
 from typing import get_args
 
 import pytest
+from typer.testing import CliRunner
 
 from agentevol.bench import env, startup, store
 from agentevol.bench.figures import Figure, ratio
+from agentevol.cli import app
 from agentevol.cli.bench import Name
 
 
@@ -68,6 +70,20 @@ def test_start_up_is_measured_beside_an_empty_interpreter(
 def test_every_name_of_the_command_is_a_module() -> None:
     assert [name for name in get_args(Name) if find_spec(f"agentevol.bench.{name}") is None] == []
     assert find_spec("agentevol.bench.nothing") is None
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["store", "--engine", "vllm"], "--engine is an option of bench rollout"),
+        (["rollout", "--costs", __file__], "--costs is an option of bench scale"),
+        (["scale", "--openenv", __file__], "--openenv is an option of bench serve"),
+    ],
+)
+def test_an_option_of_another_benchmark_is_refused(words: list[str], reason: str) -> None:
+    result = CliRunner().invoke(app, ["bench", *words])
+    assert result.exit_code == 2
+    assert reason in result.output
 
 
 def test_the_store_is_measured_beside_plain_parquet(capsys: pytest.CaptureFixture[str]) -> None:

@@ -126,6 +126,17 @@ def test_a_cache_of_its_own_is_for_vllm_alone():
         load(None, ["engine.cache_gib=2"])
 
 
+def test_more_episodes_than_slots_are_for_vllm_alone():
+    settings = ["engine=vllm", "engine.slots=8"]
+    config = load(None, [*settings, "engine.episodes=20"])
+    assert (config.engine.in_flight, load(None, settings).engine.in_flight) == (20, 8)
+    assert [line for line in plan(config) if "rollout workers with 20 episodes each" in line]
+    with pytest.raises(ConfigError, match=r"engine\.episodes has no effect without engine\.name = 'vllm'"):
+        load(None, ["engine.episodes=100"])
+    with pytest.raises(ConfigError, match=r"engine\.slots = 8 has no effect above engine\.episodes = 7"):
+        load(None, [*settings, "engine.episodes=7"])
+
+
 @pytest.mark.parametrize(
     ("settings", "gpus", "claimed"),
     [

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Thread, Timer
 from typing import Any, NamedTuple
 
 import pytest
@@ -216,6 +216,17 @@ def test_threads_have_their_batches_played_beside_each_other_and_each_gets_its_o
     assert {first: sorted(ids) for first, ids in found.items()} == {
         first: sorted(f"e{number}" for number in range(first, first + 300)) for first in (0, 300, 600)
     }
+
+
+@pytest.mark.parametrize(("settings", "each"), [((), 3), (("engine.episodes=5",), 5)])
+def test_workers_are_given_as_many_episodes_as_may_be_in_flight(settings: tuple[str, ...], each: int):
+    processes = Processes(["hangs"], ["hangs"])
+    made, _, _ = fleet(processes, "engine=vllm", "engine.slots=3", *settings)
+    given_up = Event()
+    batch = made.play([request(number) for number in range(11)], SAMPLING, Played(), given_up)
+    Timer(0.2, given_up.set).start()
+    assert list(batch) == []
+    assert [len(worker.asked) for worker in processes.started] == [each, each]
 
 
 def test_the_batch_of_the_lowest_priority_is_handed_out_first():

@@ -51,7 +51,7 @@ class Server:
 
     def cpu_s(self) -> float:
         """Processor time so far, children that it still has included."""
-        return sum(map(_cpu_s, self._pids()))
+        return tree_cpu_s(self._process.pid)
 
     def resident_mib(self) -> float:
         """Resident memory of the server process itself."""
@@ -67,11 +67,7 @@ class Server:
         return sum(1 for _ in Path(f"/proc/{self._process.pid}/task").iterdir())
 
     def _pids(self) -> list[int]:
-        found, new = [self._process.pid], [self._process.pid]
-        while new:
-            new = [child for pid in new for child in _children(pid)]
-            found += new
-        return found
+        return _tree(self._process.pid)
 
 
 @contextmanager
@@ -132,6 +128,20 @@ def our_server(name: str) -> list[str]:
 def openenv(python: str, *words: str) -> list[str]:
     """The command of OpenEnv's side."""
     return [python, str(OPENENV_SIDE), *words]
+
+
+def tree_cpu_s(pid: int) -> float:
+    """Processor time so far of a process and of the children that it still has."""
+    return sum(map(_cpu_s, _tree(pid)))
+
+
+def _tree(pid: int) -> list[int]:
+    """A process and what it started, directly or not."""
+    found, new = [pid], [pid]
+    while new:
+        new = [child for one in new for child in _children(one)]
+        found += new
+    return found
 
 
 def _cpu_s(pid: int) -> float:

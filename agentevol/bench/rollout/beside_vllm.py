@@ -1,0 +1,213 @@
+"""This project's scheduler over vLLM beside vLLM's own offline throughput, on the same token work.
+
+Episodes are played by `play_all` through `VllmEngine`, in worlds whose step takes no time, 50 ms or 2 s.
+What each turn read and how many tokens it sampled is then given to `vllm.LLM.generate` (`offline`), with the
+same settings, prefix caching included. Sides take turns within a run, so that a machine shared with others
+slows both; each run has episodes of its own, so that no cache knows them. The model is that of `embedded`.
+"""
+
+import asyncio
+import json as json_module
+import os
+import tempfile
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any, TypeVar, cast
+
+from agentevol.bench.figures import Figure, ratio
+from agentevol.bench.rollout import tails
+from agentevol.bench.rollout.embedded import ACTION_TOKENS, make_checkpoint
+from agentevol.bench.rollout.offline import Offline, offline
+from agentevol.bench.rollout.work import asks, sampled
+from agentevol.bench.rollout.world import PatientWorld, requests
+from agentevol.bench.serve.measure import tree_cpu_s
+from agentevol.engines.vllm import VllmEngine, _arguments
+from agentevol.engines.vllm_capability import capabilities, check_installed
+from agentevol.loop.explore import play_all
+from agentevol.protocols import Checkpoint, Sampling
+from agentgym_envs.formats import FORMATS
+from agentgym_store.records import Trajectory
+
+SLOTS, CONTEXT, CACHE_GIB, RUNS = 32, 768, 1.0, 2
+BUDGET = 0.85
+"""At least this share of the tokens per second of all turns at once."""
+SIDES = ("scheduler", "offline")
+ResultT = TypeVar("ResultT")
+
+
+@dataclass(frozen=True)
+class Load:
+    """Episodes of one world."""
+
+    world: str
+    latency_s: float
+    """Of a step."""
+    turns: tuple[int, int]
+    episodes: int
+    in_flight: int
+    """At a time: `engine.episodes` of a run."""
+
+
+LOADS = (
+    Load("instant", 0.0, (8, 12), 128, 64),
+    Load("50 ms", 0.05, (8, 12), 128, 64),
+    Load("2 s", 2.0, (4, 6), 320, 192),
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """Both sides, once."""
+
+    episodes: int
+    read: int
+    """Tokens of prompts, whole histories."""
+    sampled: int
+    cached: tuple[int, int]
+    """Of those read, found in the prefix cache; ours, offline."""
+    wall_s: tuple[float, float]
+    cpu_s: tuple[float, float]
+    """Of all processes: the other side waits meanwhile."""
+
+
+Engine = tuple[VllmEngine, Offline]
+
+
+@contextmanager
+def engines(slots: int = SLOTS) -> Generator[Engine]:
+    """Both engines, started."""
+    os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")  # standard output is for figures
+    with tempfile.TemporaryDirectory() as folder:
+        checkpoint = Checkpoint(make_checkpoint(Path(folder)), 0)
+        ours = VllmEngine(checkpoint, slots=slots, context=CONTEXT, cache_gib=CACHE_GIB)
+        try:
+            no_model = cast(Any, None)  # it is asked for the size of the cache, which is given
+            arguments = _arguments(
+                capabilities(), checkpoint.path, no_model, slots, CONTEXT, "float32", CACHE_GIB
+            )
+            with offline(arguments) as theirs:
+                yield ours, theirs
+        finally:
+            ours.close()
+
+
+def timed(doing: Callable[[], ResultT]) -> tuple[float, float, ResultT]:
+    """Seconds, seconds of the processor in this process and those below it, and what it gave."""
+    began, cpu_began = perf_counter(), tree_cpu_s(os.getpid())
+    result = doing()
+    return perf_counter() - began, tree_cpu_s(os.getpid()) - cpu_began, result
+
+
+async def played(engine: VllmEngine, load: Load, first: int) -> list[Trajectory]:
+    """The episodes from number `first` on, all to their ends."""
+    world = cast(Any, PatientWorld(load.latency_s, *load.turns))
+    policy = engine.serve(Sampling(max_new_tokens=ACTION_TOKENS))
+    asked = requests(first, load.episodes)
+    playing = play_all(world, policy, asked, FORMATS["plain"], concurrency=load.in_flight)
+    return [episode async for episode in playing]
+
+
+def run(sides: Engine, load: Load, first: int) -> Run:
+    """Play, then give the same work to the other side."""
+    ours, theirs = sides
+    known = ours.counts.cached
+    ours_s, ours_cpu_s, episodes = timed(lambda: asyncio.run(played(ours, load, first)))
+    work = asks(episodes)
+    theirs_s, theirs_cpu_s, cached = timed(lambda: theirs.generate(work))
+    theirs.forget()
+    return Run(
+        len(episodes),
+        sum(len(ask.prompt_ids) for ask in work),
+        sampled(work),
+        (ours.counts.cached - known, cached),
+        (ours_s, theirs_s),
+        (ours_cpu_s, theirs_cpu_s),
+    )
+
+
+def measure(loads: tuple[Load, ...] = LOADS, runs: int = RUNS) -> dict[Load, list[Run]]:
+    """Every load `runs` times, in turns, after a warm-up."""
+    with engines() as sides:
+        run(sides, Load("warm-up", 0.0, (2, 3), 2 * SLOTS, SLOTS), 1_000_000)
+        found: dict[Load, list[Run]] = {load: [] for load in loads}
+        for number in range(runs):
+            for place, load in enumerate(loads):
+                found[load].append(run(sides, load, 10_000 * (place + 10 * number)))
+    return found
+
+
+def figures(load: Load, runs: list[Run]) -> list[Figure]:
+    """Both sides in episodes and tokens a second, and in tokens per processor second, which other work on the
+    machine changes less; of both kinds of tokens the ratio of each run.
+    """
+    tokens = _compared(
+        load, "tokens/s", [[one.sampled / one.wall_s[side] for one in runs] for side in (0, 1)]
+    )
+    cost = _compared(
+        load, "tokens per CPU second", [[one.sampled / one.cpu_s[side] for one in runs] for side in (0, 1)]
+    )
+    episodes = [
+        Figure(f"{load.world}, {name}", "episodes/s", tuple(one.episodes / one.wall_s[side] for one in runs))
+        for side, name in enumerate(SIDES)
+    ]
+    return [*episodes, *cost, *tokens]
+
+
+def _compared(load: Load, unit: str, sides: list[list[float]]) -> list[Figure]:
+    """Both sides and, last, their ratio."""
+    pairs = zip(SIDES, sides, strict=True)
+    found = [Figure(f"{load.world}, {name}", unit, tuple(side)) for name, side in pairs]
+    return [*found, ratio(f"{load.world}, scheduler / offline, {unit}", *sides)]
+
+
+def main(json: bool = False) -> None:
+    """Measure and print. Raises `ConfigError` where vLLM is missing."""
+    version, before = check_installed(), os.getloadavg()[0]
+    found = measure()
+    settings = {
+        "vllm": version,
+        "slots": SLOTS,
+        "context": CONTEXT,
+        "cache_gib": CACHE_GIB,
+        "threads": os.environ.get("OMP_NUM_THREADS", "all"),
+        "load_average": (before, os.getloadavg()[0]),
+    }
+    schedules = tails.schedules()
+    if json:
+        rows = [
+            {
+                **asdict(load),
+                "runs": list(map(asdict, runs)),
+                "figures": [f.as_json() for f in figures(load, runs)],
+            }
+            for load, runs in found.items()
+        ]
+        told = {"benchmark": "rollout", "engine": "vllm", "settings": settings, "loads": rows}
+        print(json_module.dumps({**told, "tails": tails.as_json(schedules)}, indent=2))
+        return
+    for line in (*lines(found, settings), "", *tails.lines(schedules)):
+        print(line)
+
+
+def lines(found: dict[Load, list[Run]], settings: dict[str, Any]) -> Generator[str]:
+    """The measured part as text."""
+    before, after = settings["load_average"]
+    yield (
+        f"vLLM {settings['vllm']}, CPU, float32, {SLOTS} sequences at a time, prefix caching,"
+        f" {CACHE_GIB} GiB of cache, OMP_NUM_THREADS={settings['threads']};"
+        f" load average {before:.1f} before, {after:.1f} after"
+    )
+    yield "scheduler: episodes turn by turn; offline: all of their turns in one call of vllm.LLM.generate"
+    for load, runs in found.items():
+        one, last = runs[0], figures(load, runs)[-1]
+        shares = " and ".join(f"{cached / one.read:.0%}" for cached in one.cached)
+        yield (
+            f"{load.world}: {one.episodes} episodes of {load.turns[0]} to {load.turns[1]} turns,"
+            f" {load.in_flight} in flight; {one.read:,} tokens read, {shares} of them from the cache;"
+            f" {one.sampled:,} sampled"
+        )
+        yield from (f"  {figure}" for figure in figures(load, runs))
+        yield f"  budget {BUDGET} times offline: {'kept' if last.median >= BUDGET else 'MISSED'}"

@@ -1,0 +1,74 @@
+"""A world in this process that takes its time over a step and none of the processor's.
+
+It stands in for `EnvClient`, so that what is measured is the scheduler and the engine, not a server.
+"""
+
+import asyncio
+from random import Random
+from typing import Any
+
+from agentevol.bench.rollout.embedded import FIRST_TOKENS, NEXT_TOKENS, VOCABULARY
+from agentevol.loop.explore import EpisodeRequest
+from agentgym_envs.core import Observation, StepResult
+
+
+def told(number: int, turn: int) -> str:
+    """What episode `number` reads: long at first, then short, and nothing that another one reads."""
+    random, length = Random(1000 * number + turn), NEXT_TOKENS if turn else FIRST_TOKENS
+    return " ".join(f"w{random.randrange(VOCABULARY - 3)}" for _ in range(length))
+
+
+class PatientWorld:
+    """Opens episodes of `first` to `last` turns, each as often, whose steps take `latency_s`."""
+
+    def __init__(self, latency_s: float, first: int, last: int) -> None:
+        self._latency_s, self._first, self._last = latency_s, first, last
+
+    async def open(self, env: str, task_id: str, **_: Any) -> "PatientSession":
+        """An episode; the number that is its task decides what it says."""
+        number = int(task_id)
+        turns = self._first + number % (self._last - self._first + 1)
+        return PatientSession(env, number, turns, self._latency_s)
+
+
+class PatientSession:
+    """What `play` needs of a session."""
+
+    env_version = data_version = "1"
+
+    def __init__(self, env: str, number: int, turns: int, latency_s: float) -> None:
+        self.env, self._number, self._turns, self._latency_s = env, number, turns, latency_s
+        self._turn = 0
+        self.observation = Observation(text=told(number, 0))
+
+    async def step(self, action: str) -> StepResult:
+        """The next observation, later."""
+        if self._latency_s:
+            await asyncio.sleep(self._latency_s)
+        self._turn += 1
+        shown = Observation(text=told(self._number, self._turn))
+        return StepResult(observation=shown, terminated=self._turn == self._turns)
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+def requests(first: int, count: int) -> list[EpisodeRequest]:
+    """Episodes number `first` and so on: other numbers share no prompt with them."""
+    return [
+        EpisodeRequest(
+            id=str(number),
+            run="bench",
+            iteration=1,
+            purpose="explore",
+            env="patient",
+            task_id=str(number),
+            split="train",
+            kind="",
+            difficulty="",
+            instruction="",
+            seed=number,
+            attempt=0,
+        )
+        for number in range(first, first + count)
+    ]

@@ -1,0 +1,94 @@
+"""What the driver of a run pays, measured on Ray with a worker that plays nothing.
+
+The driver is `Cluster.play`. A stand-in answers with one and the same typical episode: some requests at
+intervals, the others after those, which keeps as many in flight as asked for.
+"""
+
+import asyncio
+import time
+from collections.abc import Generator
+from itertools import islice
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from agentevol.bench.store import episode
+from agentevol.cluster import Cluster
+from agentevol.config.run import RunConfig
+from agentevol.config.sections import EngineConfig
+from agentevol.loop.explore import EpisodeRequest
+from agentevol.protocols import Checkpoint, Sampling
+from agentevol.workers.dispatch import Played
+from agentgym_store.records import Trajectory
+
+EVERY_S = 0.1
+"""So far apart that each is taken in by a round of its own."""
+HELD = -1
+"""The attempt of a request that is answered with the last of those that are not held."""
+
+
+class StandIn:
+    """A rollout worker without engine or world: request number n is answered n times `EVERY_S` later."""
+
+    def __init__(self, *_: Any) -> None:
+        self._episode = episode(0, Random(0))
+        self._release = asyncio.Event()
+        self._last = 0
+
+    async def play(self, request: EpisodeRequest, sampling: Sampling) -> Trajectory:
+        """The same episode as ever."""
+        if request.attempt == HELD:
+            await self._release.wait()
+            return self._episode
+        self._last = max(self._last, request.attempt)
+        await asyncio.sleep(request.attempt * EVERY_S)
+        if request.attempt == self._last:
+            self._release.set()
+            self._release, self._last = asyncio.Event(), 0
+        return self._episode
+
+    async def ready(self) -> bool:
+        """Answers once the worker has started."""
+        return True
+
+
+def request(attempt: int) -> EpisodeRequest:
+    """One that a stand-in takes as it is."""
+    texts = dict.fromkeys(
+        ("id", "run", "env", "task_id", "split", "kind", "difficulty", "instruction"), "any"
+    )
+    return EpisodeRequest(**texts, iteration=1, purpose="explore", seed=0, attempt=attempt)
+
+
+def driver_costs(
+    in_flight: tuple[int, ...], answers: int = 20
+) -> tuple[float, float, list[tuple[int, float]]]:
+    """Processor seconds of the driver's thread: to hand an episode out, to take one in, and, for each number
+    of episodes in flight, to look which have ended.
+    """
+    config = RunConfig(engine=EngineConfig(workers=1, slots=max(in_flight)))
+    with Cluster(config, rollout_worker=StandIn) as cluster:
+        cluster.start_rollouts(Checkpoint(Path("none"), 0), "none")
+        found = [(count, *_rounds(cluster, count, answers)) for count in in_flight]
+    hand_out_s = min(handed_s for _, handed_s, _, _ in found)
+    take_in_s = min(taken_s for _, _, _, taken_s in found)
+    return hand_out_s, take_in_s, [(count, max(0.0, round_s - take_in_s)) for count, _, round_s, _ in found]
+
+
+def _rounds(cluster: Cluster, count: int, answers: int) -> tuple[float, float, float]:
+    """Processor seconds of handing one of `count` out, of a round that takes one of them in, and of taking
+    one in when so many have ended that looking costs each of them little.
+    """
+    answered = [request(number) for number in range(answers + 1)]  # handed out last: time runs from there
+    asked = [*[request(HELD)] * (count - answers - 1), *answered]
+    played = cluster.play(asked, Sampling(), Played())
+    handed_s = _each(played, 1) / count
+    return handed_s, _each(played, answers - 1), _each(played, count - answers)
+
+
+def _each(played: Generator[Trajectory], count: int) -> float:
+    """Processor seconds of this thread for each of the next `count` episodes."""
+    began = time.thread_time()
+    for _ in islice(played, count):
+        pass
+    return (time.thread_time() - began) / count
