@@ -58,7 +58,8 @@ def test_servers_get_every_setting_that_they_have_and_the_key_of_the_variable(
         vllm_server, "VllmServerEngine", lambda *given, **settings: started.append((*given, settings))
     )
     monkeypatch.setenv("SERVER_KEY", "sk-1\n")
-    given = {"slots": 3, "context": 64, "dtype": "bfloat16"}
+    given = {"slots": 3, "context": 64, "dtype": "bfloat16", "overflow": "drop_oldest"}
+    given |= {"chat_template_kwargs": {"enable_thinking": False}}
     config = EngineConfig(name="vllm", url=["http://a:1/", "http://b:1"], api_key_env="SERVER_KEY", **given)
     choice.start_engine(config, resolve("starter"), updates=False)
     expected = {**given, "updates": False, "key": "sk-1"}
