@@ -66,11 +66,6 @@ def lines(config: RunConfig, base: Path) -> list[str]:
     if on_cpu:
         alone = " without GPUs" if gpus else ""
         told.append(f"memory of the processors{alone}: about {_gib(on_cpu)}, all processes at their peak")
-    if config.ray.address is not None and config.environment.url is None:
-        told.append(
-            "environment server: on this machine, for workers on this machine only; for others give"
-            " environment.url"
-        )
     return told
 
 
@@ -88,6 +83,9 @@ def _rollouts(config: RunConfig, shape: ModelShape) -> Process:
     if engine.cache_gib is not None:
         parts["keys and values"] = int(engine.cache_gib * GIB)
         remark = f"keys and values: engine.cache_gib; {_gib(engine.slots * episode)} are room for {held}"
+    if engine.urls:
+        remark = "the servers have memory of their own; here the weights are compared with transformers"
+        return Process("rollout worker", engine.workers, "cpu", {"weights": weights}, remark)
     device: Device = "gpu" if _has_gpus(config) else "gpu if any"
     host = f"; beside it, {_gib(weights)} of the machine's memory to compare the weights with transformers"
     return Process("rollout worker", engine.workers, device, parts, remark + host)

@@ -63,7 +63,7 @@ def test_the_plan_says_what_each_process_needs_and_where(seven_billion: Path):
         (["engine=vllm", "learn.device=cpu"], "GPUs: 2 where there are any"),
         (["learn.device=cpu"], r"memory of the processors: about \d.\d GiB"),
         (["engine=vllm", "learn.device=cuda"], "GPUs: 3$"),
-        (["ray.address=auto"], "environment server: on this machine.*give environment.url"),
+        (["engine=vllm", "engine.url=http://h:1"], "2 rollout workers, each on the CPU"),
         (
             ["learn.shards=2"],
             "2 learners, each on a GPU of its own where Ray sees any, else on the CPU: about",
