@@ -129,7 +129,7 @@ def test_a_cache_of_its_own_is_for_vllm_alone():
 def test_more_episodes_than_slots_are_for_vllm_alone():
     settings = ["engine=vllm", "engine.slots=8"]
     config = load(None, [*settings, "engine.episodes=20"])
-    assert (config.engine.in_flight, load(None, settings).engine.in_flight) == (20, 8)
+    assert (config.engine.capacity, load(None, settings).engine.capacity) == (20, 8)
     assert [line for line in plan(config) if "rollout workers with 20 episodes each" in line]
     with pytest.raises(ConfigError, match=r"engine\.episodes has no effect without engine\.name = 'vllm'"):
         load(None, ["engine.episodes=100"])
