@@ -27,23 +27,24 @@ from agentevol.workers.faults import FaultLog
 from agentgym_envs.registry import names
 
 
-def check(config: RunConfig, *, weights: bool = True) -> None:
+def check(config: RunConfig, *, here: bool = True) -> None:
     """Raise `ConfigError` for a world, a base or a reward model that no run can begin with: before there is a
-    folder. Without `weights`, those of the base are not fetched for it.
+    folder. Where the run is not to begin `here`, as for a plan, weights are not fetched for it, and vLLM and
+    its servers may be elsewhere.
     """
     if config.environment.url is None and config.environment.name not in names():
         raise ConfigError(
             f"environment.name: no environment named {config.environment.name!r};"
             f" there are: {', '.join(names())}"
         )
-    base = resolve(config.base, weights=weights).path
-    if weights or hub_name(config.base) is None:
+    base = resolve(config.base, weights=here).path
+    if here or hub_name(config.base) is None:
         check_folder(base)
     check_vocabulary(base, ChatRenderer(load_tokenizer(base), config.chat_template_kwargs).tokenizer)
     check_reward_model(config)
-    if config.engine.urls:
+    if here and config.engine.urls:
         check_servers(config.engine)
-    elif config.engine.name == "vllm":
+    elif here and config.engine.name == "vllm":
         check_installed()
     check_process_model(config)
     if config.learn.ewc is not None and config.learn.lora is not None:

@@ -63,7 +63,7 @@ def run(
     from agentevol.launch import check, plan
     from agentevol.models import pinned
 
-    check(config, weights=not dry_run)
+    check(config, here=not dry_run)
     config = config.model_copy(update={"base": pinned(config.base)})
     if dry_run:
         print(config.to_toml())

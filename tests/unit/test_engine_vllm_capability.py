@@ -64,6 +64,7 @@ def test_a_run_with_vllm_is_refused_before_there_is_a_folder(installed):
     installed(None)
     with pytest.raises(ConfigError, match="not installed"):
         check(config)
+    check(config, here=False)  # a plan for another machine
     installed("0.32.0")
     check(config)
 
