@@ -176,8 +176,8 @@ def test_a_run_on_three_nodes_survives_the_loss_of_two_and_ends_like_one_on_one_
     found = faults(out)
     assert found["lost_nodes"] == 2
     # a replacement may be put where Ray has not missed the node yet, and be lost with it
-    assert 1 <= found["lost_learners"] <= 2
-    assert 1 <= found["lost_workers"] <= 4
+    assert found["lost_learners"] >= 1
+    assert found["lost_workers"] >= 1
     assert found["replayed"] > 0
     assert found["learners_s"] > 0  # `workers_s` is 0 where the others had played all before one was replaced
     assert len(re.findall("node .* was lost", told)) == 2
