@@ -180,7 +180,7 @@ def test_a_run_on_three_nodes_survives_the_loss_of_two_and_ends_like_one_on_one_
     assert found["lost_workers"] >= 1
     assert found["replayed"] > 0
     assert found["learners_s"] > 0  # `workers_s` is 0 where the others had played all before one was replaced
-    assert len(re.findall("^node .* was lost", told, re.MULTILINE)) == 2
+    assert len(re.findall("node .* was lost", told)) >= 2  # besides those who were on it
     assert re.search(r"lost \d rollout worker", told)
     print({name: round(value, 1) for name, value in found.items() if value})  # noqa: T201 - what it cost
 
