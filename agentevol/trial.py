@@ -127,22 +127,12 @@ def _engine(model: str, overrides: Sequence[str]) -> RolloutEngine:
     named = [f"engine.slots={SLOTS}", *(["engine=vllm"] if model.startswith(VLLM) else [])]
     settings, checkpoint = load(None, [*named, *overrides]).engine, resolve(model.removeprefix(VLLM))
     threaded = "engine.threads" in given
-    if settings.name == "embedded" and not threaded:  # there is one worker: it may have all
-        from agentevol.engines.embedded import EmbeddedEngine
-
-        return EmbeddedEngine(
-            checkpoint,
-            slots=settings.slots,
-            context=settings.context,
-            dtype=settings.dtype,
-            chat_template_kwargs=settings.chat_template_kwargs,
-            overflow=settings.overflow,
-        )
     if settings.name == "vllm" and threaded:
         raise ConfigError("engine.threads has no effect in an evaluation with vLLM: set OMP_NUM_THREADS")
     if settings.name == "vllm" and not settings.urls:
         check_installed()
-    return start_engine(settings, checkpoint, updates=False)
+    # there is one worker: it may have all threads
+    return start_engine(settings, checkpoint, updates=False, all_threads=not threaded)
 
 
 def _play(

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, m
 
 from agentevol.config.urls import check_url
 from agentevol.learn.algorithms.contract import Option
-from agentevol.protocols import Overflow, RowKind
+from agentevol.protocols import InFlightRule, Overflow, RowKind
 
 Rule = Literal["invalid_actions", "format", "repetitions"]
 """What a turn may break, seen without a model."""
@@ -142,7 +142,7 @@ class RolloutConfig(Section):
     """For `asynchronous`: updates between the weights that sampled a turn and those that begin to learn from
     it, at most.
     """
-    in_flight: Literal["continue", "finish", "abort"] = "continue"
+    in_flight: InFlightRule = "continue"
     """For `asynchronous`: what new weights mean to episodes under way. They go on under them from their next
     turn on; they end first, and no other begins; they are given up and played again.
     """

@@ -5,10 +5,13 @@ from agentevol.engines.tokens import TokenEngine
 from agentevol.protocols import Checkpoint
 
 
-def start_engine(config: EngineConfig, checkpoint: Checkpoint, *, updates: bool = True) -> TokenEngine:
+def start_engine(
+    config: EngineConfig, checkpoint: Checkpoint, *, updates: bool = True, all_threads: bool = False
+) -> TokenEngine:
     """Start it with these weights. Raises `ConfigError` where it cannot serve them.
 
-    `updates` says whether others will follow: servers that cannot take any are refused.
+    `updates` says whether others will follow: servers that cannot take any are refused. With `all_threads`,
+    the embedded engine has as many as torch finds.
     """
     if config.urls:
         from agentevol.engines.endpoint import key_from
@@ -43,7 +46,7 @@ def start_engine(config: EngineConfig, checkpoint: Checkpoint, *, updates: bool 
         checkpoint,
         slots=config.slots,
         context=config.context,
-        threads=config.threads,
+        threads=None if all_threads else config.threads,
         dtype=config.dtype,
         chat_template_kwargs=config.chat_template_kwargs,
         overflow=config.overflow,

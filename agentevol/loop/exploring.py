@@ -38,7 +38,8 @@ class Exploring:
         """
         loaded = None if ahead and self._config.rollout.mode == "asynchronous" else policy
         phase = AHEAD if ahead else "explore"
-        tasks, requested, replayed, rounds = self._config.explore.tasks, 0, 0, 0
+        tasks, requested, rounds = self._config.explore.tasks, 0, 0
+        replayed = aborted = 0
         explored, asked = list[Trajectory](), set[str]()
         limit = turns_allowed(self._config.horizon, iteration, self._folder.earlier(iteration))
         if limit is not None:
@@ -50,8 +51,8 @@ class Exploring:
                 break
             with self._drafts.timed(iteration, phase):
                 played = self._episodes.play("explore", iteration, loaded, requests, self._sampling)
-            requested, replayed = requested + len(requests), replayed + played.replayed
-            rounds += 1
+            requested, rounds = requested + len(requests), rounds + 1
+            replayed, aborted = replayed + played.replayed, aborted + played.aborted
             asked |= {request.id for request in requests}
             # a run that was killed in a later round has some of that round's episodes already
             explored = [t for t in self._episodes.of("explore", iteration) if t.id in asked]
@@ -63,7 +64,12 @@ class Exploring:
         if self._compares_groups and not self._config.reward.on:
             figures |= {"gen_batches_used": float(rounds), **group_figures(explored)}
         self._drafts.note(
-            iteration, requested=requested, explored=endings(explored), replayed=replayed, selection=figures
+            iteration,
+            requested=requested,
+            explored=endings(explored),
+            replayed=replayed,
+            aborted=aborted,
+            selection=figures,
         )
         self._ledger.explored(iteration, policy, explored)
         return explored

@@ -73,6 +73,8 @@ class IterationSummary(Record):
     """Episodes that exploration was asked for; None where nobody noted it."""
     replayed: int = 0
     """Episodes that infrastructure broke and that were played again."""
+    aborted: int = 0
+    """Episodes that were given up for new weights (`rollout.in_flight`) and played again."""
     selected: int = 0
     """Of the explored episodes, how many were learnt from."""
     stale: int = 0

@@ -3,13 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any, Literal
+from typing import Any
 
 from agentevol.errors import WeightsReplaced
-from agentevol.protocols import Conversation, RolloutEngine, Sampling
+from agentevol.protocols import Conversation, InFlightRule, RolloutEngine, Sampling
 from agentgym_store.records import Sample, Trajectory
-
-InFlightRule = Literal["continue", "finish", "abort"]
 
 
 class LatestPolicy:

@@ -5,8 +5,8 @@ import os
 
 from agentevol.config.sections import EngineConfig, EnvironmentConfig
 from agentevol.loop.explore import ABORTED, EpisodeRequest, failed, play
-from agentevol.protocols import Checkpoint, Sampling
-from agentevol.workers.in_flight import InFlight, InFlightRule, LatestPolicy
+from agentevol.protocols import Checkpoint, InFlightRule, Sampling
+from agentevol.workers.in_flight import InFlight, LatestPolicy
 from agentevol.workers.quiet import quiet
 from agentgym_store.records import Trajectory
 

@@ -6,8 +6,8 @@ from typing import Any, cast
 import pytest
 
 from agentevol.errors import PolicyFault, WeightsReplaced
-from agentevol.protocols import Conversation, RolloutEngine, Sampling
-from agentevol.workers.in_flight import InFlight, InFlightRule, LatestPolicy
+from agentevol.protocols import Conversation, InFlightRule, RolloutEngine, Sampling
+from agentevol.workers.in_flight import InFlight, LatestPolicy
 from agentgym_store.records import Sample, Trajectory
 
 EPISODE = cast(Trajectory, "the episode")
