@@ -78,7 +78,7 @@ class Service:
         if self._sessions is not None:
             await self._sessions.idle.wait()
 
-    async def shut(self) -> None:
+    async def abandon(self) -> None:
         """End what is open as failed, and put it into the table."""
         if self._sessions is not None:
             await self._sessions.shut()

@@ -163,7 +163,7 @@ async def running(
     transport = httpx.ASGITransport(App(service))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:
         yield service, client
-        await service.shut()
+        await service.abandon()
 
 
 def save_tokenizer(folder: Path, template: str = HERMES) -> Path:

@@ -5,14 +5,11 @@ ones may go on for a while; SIGINT, or a second signal, stops at once.
 """
 
 import asyncio
-import contextlib
 import functools
 import logging
-import signal
 import socket
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from types import FrameType
 from typing import Any
 
 import uvicorn
@@ -23,15 +20,13 @@ from uvicorn.loops.auto import auto_loop_factory
 from agentgym_envs.core import Environment
 from agentgym_server.app import create_app, service_of
 from agentgym_server.connections import FrameGuard, http_protocol
+from agentgym_server.draining import DrainingServer
 from agentgym_server.logs import configure
-from agentgym_server.service import Service
 from agentgym_server.settings import ServerSettings
 from agentgym_server.workers.cradle import WorkerStartFailed
 
 GRACE_S = 5
 """How long connections may take to close: their sessions have failed by then."""
-FAREWELL_S = 0.1
-"""Time for the last answers to get onto their connections."""
 
 
 class CannotServe(RuntimeError):
@@ -121,12 +116,6 @@ def listening_socket(host: str, port: int) -> socket.socket:
     return sock
 
 
-def address_of(sock: socket.socket) -> str:
-    """The URL of a bound socket."""
-    host, port = sock.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
 def refuse(reason: str) -> int:
     """Say in one line why nothing is served; the exit code."""
     sys.stderr.write(f"error: {' '.join(reason.split())}\n")
@@ -162,15 +151,15 @@ def run(main: Coroutine[Any, Any, int]) -> int:
 
 def _run(app: FastAPI, sock: socket.socket, settings: ServerSettings) -> int:
     configure(settings.log_level)
-    server = DrainingServer(uvicorn_config(app, settings), service_of(app), settings.drain_s)
     try:
-        return run(_live(server, sock))
+        return run(_live(app, sock, settings))
     except KeyboardInterrupt:  # uvicorn hands the signal on once it has stopped
         return 0
 
 
-async def _live(server: "DrainingServer", sock: socket.socket) -> int:
-    service = server.service
+async def _live(app: FastAPI, sock: socket.socket, settings: ServerSettings) -> int:
+    service = service_of(app)
+    server = DrainingServer(uvicorn_config(app, settings), service, settings.drain_s)
     try:
         await service.start()
         await server.serve([sock])
@@ -179,44 +168,3 @@ async def _live(server: "DrainingServer", sock: socket.socket) -> int:
     finally:
         await service.close()
     return 0
-
-
-class DrainingServer(uvicorn.Server):
-    """A server that lets open sessions go on for a while when it is told to stop."""
-
-    def __init__(self, config: uvicorn.Config, service: Service, drain_s: float) -> None:
-        super().__init__(config)
-        self.service = service
-        self._drain_s = drain_s
-        self._drain: asyncio.Task[None] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to answer, and say so."""
-        self._loop = asyncio.get_running_loop()
-        await super().startup(sockets)
-        for sock in sockets or ():
-            sys.stdout.write(f"ready {address_of(sock)}\n")
-        sys.stdout.flush()
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """SIGTERM drains; anything else, or a second signal, stops at once."""
-        if sig != signal.SIGTERM or self.service.episodes.draining or self._loop is None:
-            self.should_exit = True
-            return
-        self.service.drain()
-        self._loop.call_soon_threadsafe(self._begin_drain)
-
-    def _begin_drain(self) -> None:
-        self._drain = asyncio.get_running_loop().create_task(self._drained())
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Tell whoever still waits that their sessions are lost, then close the connections."""
-        self.service.abandon()
-        await asyncio.sleep(FAREWELL_S)
-        await super().shutdown(sockets)
-
-    async def _drained(self) -> None:
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self.service.registry.idle.wait(), self._drain_s)
-        self.should_exit = True

@@ -62,7 +62,11 @@ class Service:
         """Take no new sessions; open ones go on."""
         self.episodes.draining = True
 
-    def abandon(self) -> None:
+    async def idle(self) -> None:
+        """Wait until no session is open."""
+        await self.registry.idle.wait()
+
+    async def abandon(self) -> None:
         """Take no new sessions, and fail those that are open."""
         self.drain()
         self.registry.abandon()

@@ -317,7 +317,7 @@ async def test_what_is_open_when_the_service_stops_has_failed(engine, table):
         used, unused = await begun(client), await begun(client)
         call = asyncio.create_task(called(client, used))
         await engine.asked_for(1)
-        await service.shut()
+        await service.abandon()
         assert (await call).status_code == 410
         assert (await client.post("/sessions", json={"task_id": "t"})).status_code == 503
     assert sorted(t.id for t in stored(table)) == sorted(f"serve/{session}" for session in (used, unused))
