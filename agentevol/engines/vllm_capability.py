@@ -32,6 +32,7 @@ ENGINE_ARGUMENTS = (
     "block_size",
     "enable_prefix_caching",
     "enable_chunked_prefill",
+    "distributed_executor_backend",
     "enforce_eager",
     "generation_config",
     "kv_cache_memory_bytes",
@@ -64,6 +65,10 @@ class Capabilities:
     tokens_input: Callable[[list[int]], Any]
     on_cpu: bool
     """Whether this build computes on the CPU."""
+    UniProcExecutor: Any = None
+    """On a CPU: what computes in the process that schedules. Else, and without it, vLLM chooses: on a CPU a
+    process more, and both wait for each other in busy loops.
+    """
 
 
 def check_installed() -> str:
@@ -110,7 +115,8 @@ def capabilities(import_: Callable[[str], ModuleType] = import_module) -> Capabi
             sampling.RequestOutputKind,
             errors.EngineDeadError,
             inputs.tokens_input,
-            bool(platforms.current_platform.is_cpu()),
+            on_cpu := bool(platforms.current_platform.is_cpu()),
+            _in_one_process(import_) if on_cpu else None,
         )
     except (ImportError, AttributeError) as cause:
         raise _unfit(found, str(cause)) from cause
@@ -122,6 +128,13 @@ def capabilities(import_: Callable[[str], ModuleType] = import_module) -> Capabi
     if missing:
         raise _unfit(found, f"it has no {', '.join(missing)}")
     return used
+
+
+def _in_one_process(import_: Callable[[str], ModuleType]) -> Any:
+    try:
+        return import_("vllm.v1.executor.uniproc_executor").UniProcExecutor
+    except (ImportError, AttributeError):
+        return None
 
 
 def _lacking(owner: str, wanted: Iterable[str], there: Iterable[str]) -> list[str]:

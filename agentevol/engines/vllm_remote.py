@@ -22,7 +22,7 @@ from agentevol.engines.endpoint import Endpoint, Garbled, Refused
 from agentevol.engines.loading import DTYPES
 from agentevol.engines.scheduler import Sampled
 from agentevol.engines.untied import is_tied, untied
-from agentevol.engines.vllm import Served
+from agentevol.engines.vllm_policy import Served
 from agentevol.errors import RunStopped
 from agentevol.protocols import Sampling
 

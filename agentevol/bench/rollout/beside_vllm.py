@@ -24,14 +24,15 @@ from agentevol.bench.rollout.offline import Offline, offline
 from agentevol.bench.rollout.work import asks, sampled
 from agentevol.bench.rollout.world import PatientWorld, requests
 from agentevol.bench.serve.measure import tree_cpu_s
-from agentevol.engines.vllm import VllmEngine, _arguments
+from agentevol.engines.vllm import VllmEngine
+from agentevol.engines.vllm_arguments import engine_arguments
 from agentevol.engines.vllm_capability import capabilities, check_installed
 from agentevol.loop.explore import play_all
 from agentevol.protocols import Checkpoint, Sampling
 from agentgym_envs.formats import FORMATS
 from agentgym_store.records import Trajectory
 
-SLOTS, CONTEXT, CACHE_GIB, RUNS = 32, 768, 1.0, 2
+SLOTS, CONTEXT, CACHE_GIB, RUNS = 32, 768, 4.0, 2
 BUDGET = 0.85
 """At least this share of the tokens per second of all turns at once."""
 SIDES = ("scheduler", "offline")
@@ -52,10 +53,13 @@ class Load:
 
 
 LOADS = (
-    Load("instant", 0.0, (8, 12), 128, 64),
-    Load("50 ms", 0.05, (8, 12), 128, 64),
-    Load("2 s", 2.0, (4, 6), 320, 192),
+    Load("instant", 0.0, (8, 12), 1024, 64),
+    Load("50 ms", 0.05, (8, 12), 1024, 96),
+    Load("2 s", 2.0, (4, 6), 6144, 1024),
 )
+"""As many in flight as keep the slots busy while others wait for their worlds, and episodes enough that the
+last ones, which nothing follows, are few.
+"""
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,7 @@ def engines(slots: int = SLOTS) -> Generator[Engine]:
         ours = VllmEngine(checkpoint, slots=slots, context=CONTEXT, cache_gib=CACHE_GIB)
         try:
             no_model = cast(Any, None)  # it is asked for the size of the cache, which is given
-            arguments = _arguments(
+            arguments = engine_arguments(
                 capabilities(), checkpoint.path, no_model, slots, CONTEXT, "float32", CACHE_GIB
             )
             with offline(arguments) as theirs:

@@ -1,0 +1,103 @@
+"""How vLLM is started and asked, and what it answers, in its own types."""
+
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from transformers import PreTrainedModel
+
+from agentevol.engines.scheduler import Sampled
+from agentevol.engines.vllm_capability import Capabilities
+from agentevol.engines.vllm_policy import Order
+from agentevol.errors import ConfigError
+
+CPU_BLOCK = 32
+"""Tokens in a block of the prefix cache on a CPU. vLLM's own 128 there are more than most turns."""
+
+
+def engine_arguments(
+    vllm: Capabilities,
+    folder: Path,
+    model: PreTrainedModel,
+    slots: int,
+    context: int,
+    dtype: str,
+    cache_gib: float | None,
+) -> Any:
+    """How vLLM is started."""
+    if slots < 1:
+        raise ConfigError(f"slots must be at least 1, not {slots}")
+    cache_bytes = None if cache_gib is None else int(cache_gib * 2**30)
+    if cache_bytes is None and vllm.on_cpu:
+        cache_bytes = slots * _cache_bytes(model, context)
+    return vllm.AsyncEngineArgs(
+        model=str(folder),
+        skip_tokenizer_init=True,
+        dtype=dtype,
+        seed=0,  # requests have their own
+        load_format="safetensors",
+        max_model_len=context,
+        max_num_seqs=slots,
+        block_size=CPU_BLOCK if vllm.on_cpu else None,
+        enable_prefix_caching=True,
+        # its CPU build dies of a prompt in pieces that has a seed: `CPU Generator does not use offset`
+        enable_chunked_prefill=False if vllm.on_cpu else None,
+        distributed_executor_backend=vllm.UniProcExecutor,
+        enforce_eager=vllm.on_cpu,  # compiling takes longer there than it saves
+        generation_config="vllm",  # not the checkpoint's: what is sampled is what was asked for
+        kv_cache_memory_bytes=cache_bytes,
+        logprobs_mode="processed_logprobs",  # of the distribution that was drawn from
+        disable_log_stats=True,
+    )
+
+
+def _cache_bytes(model: PreTrainedModel, context: int) -> int:
+    """Keys and values of a full conversation, in whole blocks."""
+    config: Any = model.config.get_text_config()
+    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+    size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    token_bytes = 2 * config.num_hidden_layers * heads * size * model.dtype.itemsize
+    return (context // CPU_BLOCK + 2) * CPU_BLOCK * token_bytes
+
+
+def vocabulary_size(model: PreTrainedModel) -> int:
+    """How many tokens the model can read."""
+    return cast(torch.nn.Embedding, model.get_input_embeddings()).num_embeddings
+
+
+def parameters_of(vllm: Capabilities, order: Order) -> Any:
+    """How an order is sampled."""
+    sampling = order.sampling
+    return vllm.SamplingParams(
+        temperature=sampling.temperature,
+        top_p=sampling.top_p,
+        max_tokens=sampling.max_new_tokens,
+        seed=order.seed & (2**63 - 1),
+        logprobs=0,  # of the sampled token alone
+        stop_token_ids=list(order.served.stop_ids),
+        detokenize=False,
+        output_kind=vllm.RequestOutputKind.FINAL_ONLY,
+    )
+
+
+def probe_parameters(vllm: Capabilities, seed: int, count: int) -> Any:
+    """How so many tokens of a probe are sampled."""
+    return vllm.SamplingParams(
+        temperature=1.0,
+        max_tokens=count,
+        seed=seed,
+        logprobs=0,
+        ignore_eos=True,
+        detokenize=False,
+        output_kind=vllm.RequestOutputKind.FINAL_ONLY,
+    )
+
+
+def sampled_of(output: Any) -> Sampled | None:
+    """Ids and log-probabilities of a finished request; None for one that was aborted."""
+    said = output.outputs[0] if output is not None and output.outputs else None
+    if said is None or said.finish_reason not in ("stop", "length"):
+        return None
+    ids = tuple(int(token) for token in said.token_ids)
+    logprobs = tuple(float(step[token].logprob) for step, token in zip(said.logprobs, ids, strict=True))
+    return Sampled(ids, logprobs, said.finish_reason)
