@@ -98,6 +98,8 @@ def check_engine(config: "RunConfig") -> None:
             " select.rows = 'append_only' rules out: take 'fork' or 'per_step'"
         )
 
+    if engine.transfer != "disk" and (engine.name != "vllm" or engine.url is not None):
+        raise ValueError("engine.transfer has no effect: only vLLM that the run starts is sent weights")
     check_episodes(engine.name, engine.episodes, engine.slots)
 
 

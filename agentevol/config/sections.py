@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, m
 
 from agentevol.config.urls import check_url
 from agentevol.learn.algorithms.contract import Option
-from agentevol.protocols import InFlightRule, Overflow, RowKind
+from agentevol.protocols import InFlightRule, Overflow, RowKind, Transfer
 
 Rule = Literal["invalid_actions", "format", "repetitions"]
 """What a turn may break, seen without a model."""
@@ -68,6 +68,15 @@ class EngineConfig(Section):
     cache_gib: float | None = Field(default=None, gt=0)
     """For `vllm`: memory of a worker for keys and values. None is room for all slots on a CPU, and what vLLM
     finds free on a GPU.
+    """
+    tensor_parallel: int = Field(default=1, ge=1)
+    """For `vllm`: GPUs that hold a worker's weights together, on one node."""
+    colocated: bool = False
+    """For `vllm`: learners compute on the rollout workers' GPUs, in turns: vLLM sleeps while they do."""
+    transfer: Transfer = "disk"
+    """For `vllm`: how new weights come. `disk`: the engine reads the checkpoint. `nccl`: the learner sends
+    them from its GPU to those of the engines. `ipc`: it shows them to the engine on the same GPU
+    (`engine.colocated`). `gloo`: it sends them between CPUs.
     """
     url: str | tuple[str, ...] | None = None
     """For `vllm`: one server that already runs, or several, in place of starting vLLM in the workers."""

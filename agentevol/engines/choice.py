@@ -37,6 +37,8 @@ def start_engine(
             context=config.context,
             dtype=config.dtype,
             cache_gib=config.cache_gib,
+            colocated=config.colocated,
+            transfer=config.transfer if updates else "disk",
             chat_template_kwargs=config.chat_template_kwargs,
             overflow=config.overflow,
         )

@@ -77,6 +77,7 @@ def parameters_of(vllm: Capabilities, order: Order) -> Any:
         stop_token_ids=list(order.served.stop_ids),
         detokenize=False,
         output_kind=vllm.RequestOutputKind.FINAL_ONLY,
+        **({"skip_clone": True} if "skip_clone" in vllm.SamplingParams.__struct_fields__ else {}),
     )
 
 

@@ -12,12 +12,11 @@ from agentevol.protocols import Checkpoint, Sampling
 from agentevol.workers.dispatch import Dispatch, Played, Replica, lost, stalled
 from agentevol.workers.faults import FaultLog
 from agentevol.workers.members import Members
-from agentevol.workers.processes import Processes, ProcessLost
+from agentevol.workers.processes import POLL_S, Processes, ProcessLost
 from agentevol.workers.reasons import start_failure
+from agentevol.workers.sending import Send, why_not_sent
 from agentevol.workers.setbacks import stop_if_hopeless
 from agentgym_store.records import Trajectory
-
-POLL_S = 0.5
 
 
 class Fleet:
@@ -37,6 +36,7 @@ class Fleet:
         self._gpus = 0
         self._url = ""
         self._checkpoint: Checkpoint | None = None
+        self._asleep = False
 
     def start(self, checkpoint: Checkpoint, url: str, gpus: int) -> None:
         """Start all, each with so many GPUs, against the environment server at `url`."""
@@ -51,14 +51,51 @@ class Fleet:
         for worker in self._workers:
             worker.starting = None
 
-    def update(self, checkpoint: Checkpoint) -> None:
-        """Give all workers other weights; `rollout.in_flight` says what becomes of episodes under way."""
+    def update(self, checkpoint: Checkpoint, send: Send | None = None) -> bool:
+        """Give all workers other weights; `rollout.in_flight` says what becomes of episodes under way.
+
+        With `send` the learners send them. Where they do not arrive, all workers begin anew with the
+        checkpoint; whether they arrived is returned.
+        """
         self._free.clear()
         try:
             with self._turn:
+                self._asleep = False
+                if send is not None:
+                    return self._send(checkpoint, send)
                 self._update(checkpoint)
+                return True
         finally:
             self._free.set()
+
+    def sleep(self) -> None:
+        """Have all workers give their GPUs free until there are other weights, or episodes to play."""
+        with self._turn:
+            self._asleep = True
+            there = [worker for worker in self._workers if worker.process is not None]
+            replies = [(worker, worker.process.sleep.remote()) for worker in there]
+            for worker, reply in replies:
+                try:
+                    self._processes.results([reply], self._config.ray.start_timeout_s)
+                except ProcessLost as cause:  # it is replaced once there is something to play
+                    lost(worker, "rollout-worker-lost", str(cause))
+                    self._count_out(worker, "was lost", str(cause), lost_workers=1)
+
+    def _send(self, checkpoint: Checkpoint, send: Send) -> bool:
+        self._checkpoint = checkpoint
+        ready = [worker for worker in self._workers if worker.ready]
+        for worker in self._workers:
+            if not worker.ready:
+                self._start(worker)
+        if not ready:
+            return True
+        reason = why_not_sent(self._processes, ready, checkpoint, send, self._config.engine.stall_s)
+        if reason is None:
+            return True
+        for worker in ready:
+            lost(worker, "rollout-worker-lost", reason)
+            self._replace(worker, f"was not reached by new weights ({reason})", reason, lost_workers=1)
+        return False
 
     def _update(self, checkpoint: Checkpoint) -> None:
         self._checkpoint, began = checkpoint, time.monotonic()
@@ -97,6 +134,8 @@ class Fleet:
         def ask(process: Any, request: EpisodeRequest) -> Any:
             return process.play.remote(request, sampling)
 
+        if self._asleep and self._checkpoint is not None:
+            self.update(self._checkpoint)
         retries = self._config.explore.retries
         batch = Dispatch(requests, ask, retries, played, self._faults, priority)
         with self._listing:
@@ -168,17 +207,24 @@ class Fleet:
 
     def _replace(self, worker: Replica, what: str, told: str, **counts: int) -> None:
         """Replace a worker of which this is said; its episodes have been taken from it."""
+        self._count_out(worker, what, told, **counts)
+        self._start(worker)
+
+    def _count_out(self, worker: Replica, what: str, told: str, **counts: int) -> None:
+        """Note that a worker is lost, and end what is left of it."""
         where = self._members.where(worker.name)
         self._faults.note(f"{worker.name}{where} {what}, and is replaced", **counts)
         worker.setbacks.lost(time.monotonic())
         hopeless = f"{worker.name} was lost {{}} times without finishing an episode"
         stop_if_hopeless(worker.setbacks, self._config.ray.max_replacements, hopeless, told)
-        self._start(worker)
+        if worker.process is not None:
+            self._processes.kill(worker.process)  # it may live, cut off from us
+        worker.process = worker.starting = None
 
     def _start(self, worker: Replica) -> None:
         """Put another process in the place of a worker, where some node has room for it."""
         if worker.process is not None:
-            self._processes.kill(worker.process)  # it may live, cut off from us
+            self._processes.kill(worker.process)
         worker.process = worker.starting = None
         self._members.look(at_once=True)
         node = self._members.place(worker.name, self._gpus)

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from typing import TYPE_CHECKING, Any, cast
 
 from agentevol.config.sections import EngineConfig, EnvironmentConfig
 from agentevol.loop.explore import ABORTED, EpisodeRequest, failed, play
@@ -9,6 +10,10 @@ from agentevol.protocols import Checkpoint, InFlightRule, Sampling
 from agentevol.workers.in_flight import InFlight, LatestPolicy
 from agentevol.workers.quiet import quiet
 from agentgym_store.records import Trajectory
+
+if TYPE_CHECKING:
+    from agentevol.engines.vllm import VllmEngine
+    from agentevol.engines.vllm_transfer import Step
 
 
 class RolloutWorker:
@@ -48,6 +53,29 @@ class RolloutWorker:
                 await asyncio.to_thread(self._engine.update, checkpoint)
             finally:
                 self._leave_if_lost()
+
+    async def receive(self, checkpoint: Checkpoint) -> None:
+        """As `update`, with weights that the learner's process delivers. Raises `TransferFailed`."""
+        async with self._in_flight.new_weights():
+            try:
+                await asyncio.to_thread(self._vllm.receive, checkpoint)
+            finally:
+                self._leave_if_lost()
+
+    async def deliver(self, step: "Step", given: Any = None) -> Any:
+        """One step of what is received."""
+        return await asyncio.to_thread(self._vllm.deliver, step, given)
+
+    async def sleep(self) -> None:
+        """Give the GPU's memory free until there are other weights."""
+        try:
+            await asyncio.to_thread(self._vllm.sleep)
+        finally:
+            self._leave_if_lost()
+
+    @property
+    def _vllm(self) -> "VllmEngine":
+        return cast("VllmEngine", self._engine)
 
     def _leave_if_lost(self) -> None:
         """End without an engine: the worker that comes instead plays the episodes under way again."""
