@@ -132,7 +132,9 @@ class VllmEngine(OutsideEngine):
         self._watchdog = Watchdog()
         try:
             with watching_children(self._watchdog):
-                self._llm = self._vllm.AsyncLLM.from_engine_args(arguments)
+                self._llm = self._vllm.AsyncLLM.from_engine_args(
+                    arguments, usage_context=self._vllm.throughput
+                )
         except Exception as cause:  # vLLM raises whatever it finds wrong with model or machine
             raise ConfigError(
                 f"vLLM cannot serve {self._served.name}: {one_line(cause)}; what its processes printed before"

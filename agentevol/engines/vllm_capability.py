@@ -63,6 +63,8 @@ class Capabilities:
     RequestOutputKind: Any
     EngineDeadError: type[Exception]
     tokens_input: Callable[[list[int]], Any]
+    throughput: Any
+    """Says that whole rounds matter, not each answer: steps take more tokens of prompts then."""
     on_cpu: bool
     """Whether this build computes on the CPU."""
     UniProcExecutor: Any = None
@@ -97,7 +99,7 @@ def capabilities(import_: Callable[[str], ModuleType] = import_module) -> Capabi
     """What the engine uses of vLLM. Raises `ConfigError`, naming what is missing, where it is another."""
     found = check_installed()
     try:
-        engine, arguments, sampling, errors, inputs, platforms = (
+        engine, arguments, sampling, errors, inputs, platforms, usage = (
             import_(f"vllm.{name}")
             for name in (
                 "v1.engine.async_llm",
@@ -106,6 +108,7 @@ def capabilities(import_: Callable[[str], ModuleType] = import_module) -> Capabi
                 "v1.engine.exceptions",
                 "inputs",
                 "platforms",
+                "usage.usage_lib",
             )
         )
         used = Capabilities(
@@ -115,6 +118,7 @@ def capabilities(import_: Callable[[str], ModuleType] = import_module) -> Capabi
             sampling.RequestOutputKind,
             errors.EngineDeadError,
             inputs.tokens_input,
+            usage.UsageContext.LLM_CLASS,
             on_cpu := bool(platforms.current_platform.is_cpu()),
             _in_one_process(import_) if on_cpu else None,
         )
