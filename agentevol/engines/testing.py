@@ -16,12 +16,14 @@ TEMPLATE = (
 )
 
 
-def write_checkpoint(folder: Path, *, seed: int = 0, tied: bool = False, hidden: int = 64) -> Path:
+def write_checkpoint(
+    folder: Path, *, seed: int = 0, tied: bool = False, hidden: int = 64, words: int = WORDS
+) -> Path:
     """A Qwen2 of two layers as a Hugging Face folder; its heads are 32 wide, as vLLM asks on a CPU.
 
     `tied`: input and output embeddings are one tensor.
     """
-    core = Tokenizer(models.WordLevel({f"w{index}": index for index in range(WORDS)}, unk_token="w0"))
+    core = Tokenizer(models.WordLevel({f"w{index}": index for index in range(words)}, unk_token="w0"))
     core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     core.add_special_tokens([AddedToken("<|end|>", special=True), AddedToken("<|agent|>", special=True)])
     PreTrainedTokenizerFast(
@@ -29,7 +31,7 @@ def write_checkpoint(folder: Path, *, seed: int = 0, tied: bool = False, hidden:
     ).save_pretrained(folder)
     torch.manual_seed(seed)
     config = Qwen2Config(
-        vocab_size=WORDS + 2,
+        vocab_size=words + 2,
         hidden_size=hidden,
         num_hidden_layers=2,
         num_attention_heads=hidden // 32,
@@ -39,7 +41,7 @@ def write_checkpoint(folder: Path, *, seed: int = 0, tied: bool = False, hidden:
         initializer_range=0.3,  # wide, so that the most likely token is no matter of rounding
         tie_word_embeddings=tied,
         bos_token_id=None,
-        eos_token_id=END,
+        eos_token_id=words,
         pad_token_id=None,
     )
     AutoModelForCausalLM.from_config(config).save_pretrained(folder)
