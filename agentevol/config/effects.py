@@ -84,12 +84,18 @@ def check_thresholds(config: "RunConfig | TrainConfig") -> None:
 
 def check_engine(config: "RunConfig") -> None:
     """Raise `ValueError` where engine.* has no effect."""
-    engine = config.engine
-    for name in ("cache_gib", "url"):
-        if getattr(engine, name) is not None and engine.name != "vllm":
+    engine, default = config.engine, EngineConfig()
+    theirs = {"cache_gib": "memory", "tensor_parallel": "GPUs"}
+    """What servers that run already have of their own."""
+    for name in ("url", *theirs):
+        if getattr(engine, name) == getattr(default, name):
+            continue
+        if engine.name != "vllm":
             raise ValueError(f"engine.{name} has no effect without engine.name = 'vllm'")
-    if engine.cache_gib is not None and engine.url is not None:
-        raise ValueError("engine.cache_gib has no effect with engine.url: servers have memory of their own")
+        if name in theirs and engine.url is not None:
+            raise ValueError(
+                f"engine.{name} has no effect with engine.url: servers have {theirs[name]} of their own"
+            )
     if engine.api_key_env is not None and engine.url is None:
         raise ValueError("engine.api_key_env has no effect without engine.url")
     if config.engine.overflow == "drop_oldest" and config.select.rows == "append_only":

@@ -42,7 +42,11 @@ class EngineConfig(Section):
     name: Literal["embedded", "vllm"] = "embedded"
     """`embedded` is transformers in the worker itself; `vllm` has to be installed."""
     workers: int = Field(default=2, ge=1)
-    """Processes, each with its own copy of the weights, and for `vllm` on its own GPU where there are any."""
+    """Processes, each with its own copy of the weights, for `vllm` on GPUs of its own where there are any."""
+    tensor_parallel: int = Field(default=1, ge=1)
+    """For `vllm`: GPUs of one node that hold a worker's weights together, each a part of every layer; on a
+    CPU so many processes. It has to divide the model's attention heads.
+    """
     slots: int = Field(default=48, ge=1)
     """Episodes that a worker samples for at a time."""
     episodes: int | None = Field(default=None, ge=1)
@@ -66,8 +70,8 @@ class EngineConfig(Section):
     takes.
     """
     cache_gib: float | None = Field(default=None, gt=0)
-    """For `vllm`: memory of a worker for keys and values. None is room for all slots on a CPU, and what vLLM
-    finds free on a GPU.
+    """For `vllm`: memory of a worker for keys and values, on each of its GPUs. None is room for all slots on
+    a CPU, and what vLLM finds free on a GPU.
     """
     url: str | tuple[str, ...] | None = None
     """For `vllm`: one server that already runs, or several, in place of starting vLLM in the workers."""

@@ -36,6 +36,7 @@ def start_engine(
             slots=config.slots,
             context=config.context,
             dtype=config.dtype,
+            tensor_parallel=config.tensor_parallel,
             cache_gib=config.cache_gib,
             chat_template_kwargs=config.chat_template_kwargs,
             overflow=config.overflow,

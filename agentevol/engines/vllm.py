@@ -51,8 +51,9 @@ class VllmEngine(OutsideEngine):
     cannot serve the checkpoint.
 
     `slots` conversations are sampled at a time. `context` bounds one in tokens; None: the model's own window,
-    at most `limits.DEFAULT_CONTEXT`. `cache_gib` is the memory for keys and values; None is room for `slots`
-    full conversations on a CPU, and what vLLM finds free on a GPU.
+    at most `limits.DEFAULT_CONTEXT`. `tensor_parallel` GPUs, or processes on a CPU, hold the weights
+    together. `cache_gib` is the memory of each for keys and values; None is room for `slots` full
+    conversations on a CPU, and what vLLM finds free on a GPU.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class VllmEngine(OutsideEngine):
         slots: int = 64,
         context: int | None = None,
         dtype: str = "float32",
+        tensor_parallel: int = 1,
         cache_gib: float | None = None,
         chat_template_kwargs: Mapping[str, Any] | None = None,
         overflow: Overflow = "truncate",
@@ -78,7 +80,7 @@ class VllmEngine(OutsideEngine):
             model = self._begin(checkpoint)
             self.context = context_of(context, getattr(model.config, "max_position_embeddings", None))
             arguments = engine_arguments(
-                self._vllm, self._served.folder, model, slots, self.context, dtype, cache_gib
+                self._vllm, self._served.folder, model, slots, self.context, dtype, cache_gib, tensor_parallel
             )
             self._call(self._start(arguments, model))
         except BaseException:

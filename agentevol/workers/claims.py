@@ -16,11 +16,12 @@ def gpus_of_rollouts(config: RunConfig, there: int) -> int:
     """Of each rollout worker; raises `ConfigError` where there are some but too few."""
     if config.engine.name != "vllm" or config.engine.url is not None:
         return 0
-    workers = config.engine.workers
+    workers, each = config.engine.workers, config.engine.tensor_parallel
     learners = config.learn.shards if config.learn.device in ("auto", "cuda") else 0
-    if 0 < there < workers + learners:
+    if 0 < there < workers * each + learners:
         raise ConfigError(
-            f"engine 'vllm' needs a GPU for each of {workers} rollout workers and {learners} learners: there"
-            f" are {there}; set engine.workers lower, or learn.device=cpu"
+            f"engine 'vllm' needs {workers * each + learners} GPUs, {each} for each of {workers} rollout"
+            f" workers and 1 for each of {learners} learners: there are {there}; set engine.workers lower,"
+            " or learn.device=cpu"
         )
-    return int(there > 0)
+    return each if there > 0 else 0
