@@ -6,7 +6,7 @@ from threading import Event, Lock
 from typing import Any
 
 from agentevol.config.run import RunConfig
-from agentevol.errors import RunStopped
+from agentevol.errors import ConfigError, RunStopped
 from agentevol.loop.explore import EpisodeRequest
 from agentevol.protocols import Checkpoint, Sampling
 from agentevol.workers.dispatch import Dispatch, Played, Replica, lost, stalled
@@ -43,6 +43,8 @@ class Fleet:
         self._checkpoint, self._url, self._gpus = checkpoint, url, gpus
         for worker in self._workers:
             self._start(worker)
+            if worker.process is None:  # GPUs enough, but not together
+                raise ConfigError(f"{_no_room(gpus)} for {worker.name}: set engine.workers lower")
         starting = [worker.starting for worker in self._workers if worker.starting is not None]
         try:
             self._processes.results(starting, self._config.ray.start_timeout_s)
@@ -183,8 +185,13 @@ class Fleet:
         self._members.look(at_once=True)
         node = self._members.place(worker.name, self._gpus)
         if node is None or self._checkpoint is None:
+            self._processes.leave(worker.name)
             if all(other.process is None for other in self._workers):
-                raise RunStopped("no node has a GPU left for a rollout worker; resume the run when one has")
+                raise RunStopped(f"{_no_room(self._gpus)} for a rollout worker; resume the run when one has")
             return
-        worker.process = self._processes.rollout(node, self._gpus, self._url, self._checkpoint)
+        worker.process = self._processes.rollout(worker.name, node, self._gpus, self._url, self._checkpoint)
         worker.starting, worker.began = worker.process.ready.remote(), time.monotonic()
+
+
+def _no_room(gpus: int) -> str:
+    return f"no node has {'a GPU' if gpus == 1 else f'{gpus} GPUs'} left"

@@ -39,7 +39,7 @@ class Learners:
             raise RunStopped(
                 f"no room for {len(self._names)} learners with a GPU each; resume the run when nodes have it"
             )
-        self._there = [self._processes.learner(node, gpus, rank) for rank, node in enumerate(nodes)]
+        self._there = self._processes.learners(nodes, gpus)
 
     def learn(
         self, progress: Report, written: Callable[[], LearnReport | None], *given: Any, **settings: Any
@@ -68,9 +68,11 @@ class Learners:
         """What the first learner answers; where it dies, another is asked."""
         work = Setbacks()
         while True:
-            asked = getattr(self._ready()[0], what)
+            asked = getattr(self._ready()[0], what).remote(*given)
             try:
-                found = self._processes.results([asked.remote(*given)])[0]
+                while not self._processes.wait([asked], POLL_S):
+                    self._members.look()
+                found = self._processes.results([asked])[0]
             except ProcessLost as cause:
                 self._lost(work, cause)
             else:

@@ -63,10 +63,16 @@ class Members:
             self._looked_at = time.monotonic()
 
     def place(self, who: Hashable, gpus: int) -> Node | None:
-        """A node for one process more (`Room.spread`), which is there from now on; None for no node."""
+        """A node for one process, which is there from now on: where it was, if its GPUs are still there, else
+        the one of `Room.spread`; None for no node.
+        """
         with self._lock:
+            before, _ = self._taken.get(who, ("", 0))
             self.leave(who)
-            node = self._room().spread(gpus)
+            room = self._room()
+            node = self._nodes.get(before) if gpus else None
+            if node is None or room.free(node) < gpus:
+                node = room.spread(gpus)
             if node is not None:
                 self._taken[who] = node.id, gpus
             return node

@@ -29,12 +29,18 @@ class Processes(Protocol):
         """What each node says of itself (`agentevol.workers.nodes.facts`), or why it does not."""
         ...
 
-    def rollout(self, node: Node, gpus: int, url: str, checkpoint: Checkpoint) -> Any:
-        """Start a rollout worker with these weights."""
+    def rollout(self, name: str, node: Node, gpus: int, url: str, checkpoint: Checkpoint) -> Any:
+        """Start the rollout worker of this name with these weights. The GPUs stay its name's, for the process
+        that comes in its place, until it is started elsewhere or is told to `leave`.
+        """
         ...
 
-    def learner(self, node: Node, gpus: int, rank: int) -> Any:
-        """Start a learner."""
+    def leave(self, name: str) -> None:
+        """The rollout worker of this name is nowhere now: its GPUs are free."""
+        ...
+
+    def learners(self, nodes: Sequence[Node], gpus: int) -> list[Any]:
+        """Start the learners, by rank, each with so many GPUs, which stay theirs in the same way."""
         ...
 
     def kill(self, process: Any) -> None:

@@ -72,6 +72,7 @@ class Processes:
         self._script, self._ready, self._numbers = script, ready or {}, list[int]()
         self.started: list[Worker] = []
         self.killed: list[Worker] = []
+        self.left: list[str] = []
 
     def alive(self) -> list[Node]:
         return [HERE]
@@ -79,13 +80,16 @@ class Processes:
     def facts(self, nodes: Any, packages: Any, token: Any, url: str) -> list[Facts | str]:
         raise AssertionError
 
-    def rollout(self, node: Node, gpus: int, url: str, checkpoint: Checkpoint) -> Any:
+    def rollout(self, name: str, node: Node, gpus: int, url: str, checkpoint: Checkpoint) -> Any:
         number = len(self.started)
         does = self._script[number] if number < len(self._script) else ["plays"]
         self.started.append(Worker(self._numbers, checkpoint, self._ready.get(number, "plays"), does))
         return self.started[-1]
 
-    def learner(self, node: Node, gpus: int, rank: int) -> Any:
+    def leave(self, name: str) -> None:
+        self.left.append(name)
+
+    def learners(self, nodes: Sequence[Node], gpus: int) -> list[Any]:
         raise AssertionError
 
     def kill(self, process: Any) -> None:

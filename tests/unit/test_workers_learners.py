@@ -56,8 +56,8 @@ class Processes:
     def alive(self) -> list[Node]:
         return list(self._nodes)
 
-    def learner(self, node: Node, gpus: int, rank: int) -> Any:
-        return self._learners.pop(0)
+    def learners(self, nodes: Sequence[Node], gpus: int) -> list[Any]:
+        return [self._learners.pop(0) for _ in nodes]
 
     def kill(self, process: Any) -> None:
         self.killed.append(process)
