@@ -47,7 +47,7 @@ from agentevol.workers.fleet import Fleet
 from agentevol.workers.learner import LearnerWorker, report_of
 from agentevol.workers.learners import Learners
 from agentevol.workers.members import Members
-from agentevol.workers.nodes import COMPARED, Facts, Node, alive, facts, folders_of
+from agentevol.workers.nodes import COMPARED, Facts, Node, Place, alive, facts, folders_of
 from agentevol.workers.processes import ProcessLost
 from agentevol.workers.reasons import one_line
 from agentevol.workers.rollout import RolloutWorker
@@ -124,8 +124,12 @@ class Cluster:
         """Start the rollout workers with these weights, against the environment server at `url`."""
         there = self._members.gpus
         claimed = gpus_of_rollouts(self._config, there)
-        self._learners.start(gpus_of_learners(self._config, there))
+        shared = self._config.engine.colocated and claimed > 0
+        if not shared:
+            self._learners.start(gpus_of_learners(self._config, there))
         self._rollouts.start(checkpoint, url, claimed)
+        if shared:
+            self._learners.start(0, self._rollouts.gpus)
 
     def update(self, checkpoint: Checkpoint) -> None:
         """Give all rollout workers other weights; `rollout.in_flight` says what becomes of episodes under way
@@ -251,26 +255,27 @@ class _Processes:
     def leave(self, name: str) -> None:
         self._groups.remove(name)
 
-    def learners(self, nodes: Sequence[Node], gpus: int) -> list[Any]:
-        self._together.keep_on({node.id for node in nodes})
+    def learners(self, places: Sequence[Place]) -> list[Any]:
+        self._together.keep_on({place.node.id for place in places if place.claimed})
         found, there = list[Any](), Counter[str]()
-        for rank, node in enumerate(nodes):
-            place: Any = _on(node)
-            if gpus:
-                bundles = [gpus] * nodes.count(node)
-                place = self._together.on(f"learners on {node.name}", node, bundles, there[node.id])
+        for rank, place in enumerate(places):
+            node, where = place.node, _on(place.node)
+            if place.claimed:
+                bundles = [place.claimed] * places.count(place)
+                where = self._together.on(f"learners on {node.name}", node, bundles, there[node.id])
             there[node.id] += 1
-            found.append(self._learner(rank, place, gpus))
+            found.append(self._learner(rank, place, where))
         return found
 
-    def _learner(self, rank: int, place: Any, gpus: int) -> Any:
+    def _learner(self, rank: int, place: Place, where: Any) -> Any:
         config = self._config.learn
+        threads = config.threads or max(1, (os.cpu_count() or 1) // config.shards)
         worker = ray.remote(LearnerWorker).options(
             num_cpus=0,
-            num_gpus=gpus,
+            num_gpus=place.claimed,
             max_concurrency=2,
-            runtime_env=_environment(config.threads or max(1, (os.cpu_count() or 1) // config.shards)),
-            scheduling_strategy=place,
+            runtime_env=_environment(threads, place.shared),
+            scheduling_strategy=where,
         )
         return worker.remote(rank, config.shards, ray.util.get_node_ip_address)
 
@@ -373,7 +378,8 @@ def _told(reply: Any) -> Facts | str:
         return one_line(str(cause))
 
 
-def _environment(threads: int) -> dict[str, Any]:
-    """What a process finds in its environment, on whichever node."""
+def _environment(threads: int, gpu: str = "") -> dict[str, Any]:
+    """What a process finds in its environment, on whichever node. `gpu` is one that it has not claimed."""
+    shared = {"CUDA_VISIBLE_DEVICES": gpu} if gpu else {}
     numbers = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
-    return {"env_vars": {**numbers, "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}}
+    return {"env_vars": {**numbers, **shared, "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}}

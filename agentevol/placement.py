@@ -4,6 +4,7 @@ rollouts: 4 workers, each on a GPU of its own
 learners: 4, each on a GPU of its own, which share weights, gradients and optimiser
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -33,6 +34,12 @@ WHERE = {
     "gpu if any": "on a GPU of its own where Ray sees any, else on the CPU",
 }
 
+IN_TURNS = {
+    "gpu": "on a GPU of a rollout worker in turns with it",
+    "gpu if any": "on a GPU of a rollout worker in turns with it where Ray sees any, else on the CPU",
+}
+"""Where learners are with engine.colocated."""
+
 
 @dataclass(frozen=True)
 class Process:
@@ -46,6 +53,8 @@ class Process:
     remark: str = ""
     devices: int = 1
     """That each of them computes on."""
+    shares: bool = False
+    """Whether these are others' GPUs, which are used in turns."""
 
     @property
     def total(self) -> int:
@@ -64,10 +73,10 @@ def lines(config: RunConfig, base: Path) -> list[str]:
     """
     found = processes(config, shape_of(base, config.learn.lora))
     told = [line for one in found for line in _told(one)]
-    gpus = sum(one.count * one.devices for one in found if one.device != "cpu")
+    gpus = sum(one.count * one.devices for one in found if one.device != "cpu" and not one.shares)
     on_cpu = sum(one.count * one.devices * one.total for one in found if one.device != "gpu")
     if gpus:
-        told.append(f"GPUs: {gpus}{'' if _has_gpus(config) else ' where there are any'}")
+        told.append(f"GPUs: {gpus}{'' if _has_gpus(config) else ' where there are any'}{_in_turns(found)}")
     if on_cpu:
         alone = " without GPUs" if gpus else ""
         told.append(f"memory of the processors{alone}: about {_gib(on_cpu)}, all processes at their peak")
@@ -107,7 +116,7 @@ def _learners(config: RunConfig, shape: ModelShape) -> Process:
     remark = f"{trained:,} of {shape.parameters + shape.adapters:,} weights learn"
     if learn.lora is None and config.learn.shards > 1:
         remark += f", spread over {learn.shards} learners"
-    return Process("learner", learn.shards, device, parts, remark)
+    return Process("learner", learn.shards, device, parts, remark, shares=config.engine.colocated)
 
 
 def _told(process: Process) -> list[str]:
@@ -120,7 +129,20 @@ def _told(process: Process) -> list[str]:
     ]
 
 
+def _in_turns(found: Sequence[Process]) -> str:
+    """What GPUs hold that are used by two."""
+    rollouts, learners = found
+    if not learners.shares:
+        return ""
+    return (
+        f", {learners.count} of them in turns: about {_gib(rollouts.total)} of a rollout worker, then about"
+        f" {_gib(learners.total)} of a learner"
+    )
+
+
 def _where(process: Process) -> str:
+    if process.shares:
+        return IN_TURNS[process.device]
     if process.devices == 1:
         return WHERE[process.device]
     without = f" where Ray sees any, else in {process.devices} processes on the CPU"

@@ -85,7 +85,7 @@ def check_thresholds(config: "RunConfig | TrainConfig") -> None:
 def check_engine(config: "RunConfig") -> None:
     """Raise `ValueError` where engine.* has no effect."""
     engine, default = config.engine, EngineConfig()
-    theirs = {"cache_gib": "memory", "tensor_parallel": "GPUs"}
+    theirs = {"cache_gib": "memory", "tensor_parallel": "GPUs", "colocated": "GPUs"}
     """What servers that run already have of their own."""
     for name in ("url", *theirs):
         if getattr(engine, name) == getattr(default, name):
@@ -117,6 +117,25 @@ def check_episodes(engine: str, episodes: int | None, slots: int) -> None:
     if episodes is not None and episodes < slots:
         raise ValueError(
             f"engine.slots = {slots} has no effect above engine.episodes = {episodes}: set engine.slots lower"
+        )
+
+
+def check_colocated(config: "RunConfig") -> None:
+    """Raise `ValueError` where learners cannot take turns with rollout workers on their GPUs."""
+    engine, learn = config.engine, config.learn
+    if not engine.colocated:
+        return
+    if learn.device == "cpu":
+        raise ValueError("engine.colocated has no effect with learn.device = 'cpu': learners need no GPU")
+    if config.rollout.mode != "synchronous":
+        raise ValueError(
+            f"engine.colocated takes turns, which rollout.mode = {config.rollout.mode!r} does not: take"
+            " 'synchronous', or GPUs for both"
+        )
+    if learn.shards > engine.gpus:
+        raise ValueError(
+            f"engine.colocated: learn.shards = {learn.shards} needs a GPU of a rollout worker for each, and"
+            f" engine.workers * engine.tensor_parallel are {engine.gpus}"
         )
 
 

@@ -47,6 +47,8 @@ class EngineConfig(Section):
     """For `vllm`: GPUs of one node that hold a worker's weights together, each a part of every layer; on a
     CPU so many processes. It has to divide the model's attention heads.
     """
+    colocated: bool = False
+    """For `vllm`: learners compute on the GPUs of rollout workers, in turns with them, and claim none."""
     slots: int = Field(default=48, ge=1)
     """Episodes that a worker samples for at a time."""
     episodes: int | None = Field(default=None, ge=1)
@@ -91,6 +93,11 @@ class EngineConfig(Section):
     def capacity(self) -> int:
         """Episodes that a worker plays at a time."""
         return self.episodes or self.slots
+
+    @property
+    def gpus(self) -> int:
+        """That all workers hold where there are any."""
+        return self.workers * self.tensor_parallel
 
     @property
     def urls(self) -> tuple[str, ...]:

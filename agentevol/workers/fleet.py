@@ -12,6 +12,7 @@ from agentevol.protocols import Checkpoint, Sampling
 from agentevol.workers.dispatch import Dispatch, Played, Replica, lost, stalled
 from agentevol.workers.faults import FaultLog
 from agentevol.workers.members import Members
+from agentevol.workers.nodes import Place
 from agentevol.workers.processes import Processes, ProcessLost
 from agentevol.workers.reasons import start_failure
 from agentevol.workers.setbacks import stop_if_hopeless
@@ -47,11 +48,26 @@ class Fleet:
                 raise ConfigError(f"{_no_room(gpus)} for {worker.name}: set engine.workers lower")
         starting = [worker.starting for worker in self._workers if worker.starting is not None]
         try:
-            self._processes.results(starting, self._config.ray.start_timeout_s)
+            found = self._processes.results(starting, self._config.ray.start_timeout_s)
         except ProcessLost as cause:
             raise start_failure(str(cause)) from cause
-        for worker in self._workers:
-            worker.starting = None
+        for worker, seen in zip(self._workers, found, strict=True):
+            worker.starting, worker.gpus = None, seen if gpus else ()
+
+    def gpus(self) -> list[Place]:
+        """Those that workers hold, by worker and then in its own order, for others to share. Workers that are
+        starting are waited for.
+        """
+        with self._turn:
+            self._members.look(at_once=True)
+            for worker in self._workers:  # nobody asks an idle one
+                if worker.ready and self._members.node_of(worker.name) is None:
+                    lost(worker, "rollout-worker-lost", "its node was lost")
+                    self._replace(worker, "was lost with its node", "its node was lost", lost_workers=1)
+        while any(worker.starting is not None for worker in self._workers):
+            self._work()
+        held = [(self._members.node_of(one.name), one.gpus) for one in self._workers if one.ready]
+        return [Place(node, shared=gpu) for node, gpus in held if node is not None for gpu in gpus]
 
     def update(self, checkpoint: Checkpoint) -> None:
         """Give all workers other weights; `rollout.in_flight` says what becomes of episodes under way."""
@@ -141,7 +157,7 @@ class Fleet:
                 self._replace(worker, "was lost", str(cause), lost_workers=1)
                 continue
             if reply == worker.starting:
-                self._started(worker)
+                self._started(worker, found)
             else:
                 attempt = worker.end(reply, time.monotonic())
                 attempt.batch.ended(found, attempt)
@@ -161,8 +177,8 @@ class Fleet:
             elif worker.process is None:
                 self._start(worker)
 
-    def _started(self, worker: Replica) -> None:
-        worker.starting = None
+    def _started(self, worker: Replica, seen: tuple[str, ...]) -> None:
+        worker.starting, worker.gpus = None, seen if self._gpus else ()
         cost = worker.setbacks.reached(worker.finished, time.monotonic())
         if cost is not None:
             line = f"{worker.name}{self._members.where(worker.name)} plays, {cost:.1f} s after the loss"

@@ -86,6 +86,15 @@ class Members:
                 self._taken[one] = node.id, gpus
             return nodes
 
+    def node_of(self, who: Hashable) -> Node | None:
+        """Where they are; None where they are nowhere, or that node was lost."""
+        node, _ = self._taken.get(who, ("", 0))
+        return self._nodes.get(node)
+
+    def join(self, who: Hashable, node: Node) -> None:
+        """They are there now, without a GPU of their own."""
+        self._taken[who] = node.id, 0
+
     def leave(self, *who: Hashable) -> None:
         """They are nowhere now."""
         for one in who:

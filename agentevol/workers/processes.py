@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from agentevol.protocols import Checkpoint
-from agentevol.workers.nodes import Facts, Node
+from agentevol.workers.nodes import Facts, Node, Place
 
 
 class ProcessLost(Exception):
@@ -39,8 +39,8 @@ class Processes(Protocol):
         """The rollout worker of this name is nowhere now: its GPUs are free."""
         ...
 
-    def learners(self, nodes: Sequence[Node], gpus: int) -> list[Any]:
-        """Start the learners, by rank, each with so many GPUs, which stay theirs in the same way."""
+    def learners(self, places: Sequence[Place]) -> list[Any]:
+        """Start the learners, by rank, in these places. GPUs that they claim stay theirs in the same way."""
         ...
 
     def kill(self, process: Any) -> None:

@@ -152,3 +152,24 @@ def test_gpus_enough_but_on_no_node_together_are_refused(head: Any):
         run(head, "engine.workers=3", "engine.tensor_parallel=2", "learn.device=cpu"),
     ):
         pass
+
+
+def test_colocated_learners_share_the_gpus_of_rollout_workers_and_follow_them(head: Any):
+    import ray
+
+    nodes = [head.add_node(num_cpus=1, num_gpus=2) for _ in range(3)]
+    settings = ("engine.workers=2", "engine.tensor_parallel=2", "engine.colocated=true", "learn.shards=3")
+    with run(head, *settings) as cluster:
+        held = [(node, one) for node, ids in map(gpus, workers(cluster)) for one in ids.split(",")]
+        before = learners(cluster)
+        assert [gpus(process) for process in before] == held[:3]
+        assert ray.available_resources()["GPU"] == 2  # only the workers' are taken
+        kill(workers(cluster)[1])
+        play(cluster)
+        assert learners(cluster) == before  # its GPUs are the same
+
+        head.remove_node(next(one for one in nodes if one.node_id == held[0][0]), allow_graceful=False)
+        play(cluster)
+        moved = [(node, one) for node, ids in map(gpus, workers(cluster)) for one in ids.split(",")]
+        assert moved[0][0] not in {node for node, _ in held}
+        assert [gpus(process) for process in learners(cluster)] == moved[:3]

@@ -68,6 +68,18 @@ def test_weights_and_keys_that_gpus_share_are_told_for_each(seven_billion: Path)
         lines(four, seven_billion)
 
 
+def test_gpus_that_are_used_in_turns_are_told_once_with_what_each_side_holds(seven_billion: Path):
+    settings = ["engine.context=8192", "engine.colocated=true", "learn.shards=3"]
+    config = load(None, settings, preset="eight-gpus")
+    rollouts, learners = processes(config, shape_of(seven_billion))
+    told = lines(config, seven_billion)
+    assert told[2].startswith("3 learners, each on a GPU of a rollout worker in turns with it: about ")
+    held, learnt = (f"{one.total / GIB:.1f} GiB" for one in (rollouts, learners))
+    assert told[4:] == [
+        f"GPUs: 4, 3 of them in turns: about {held} of a rollout worker, then about {learnt} of a learner"
+    ]
+
+
 @pytest.mark.parametrize(
     ("settings", "line"),
     [
@@ -84,6 +96,11 @@ def test_weights_and_keys_that_gpus_share_are_told_for_each(seven_billion: Path)
         ),
         (["learn.device=cpu"], r"memory of the processors: about \d.\d GiB"),
         (["engine=vllm", "learn.device=cuda"], "GPUs: 3$"),
+        (
+            ["engine=vllm", "engine.colocated=true"],
+            "1 learner, on a GPU of a rollout worker in turns with it where Ray sees any, else on the CPU:",
+        ),
+        (["engine=vllm", "engine.colocated=true"], "GPUs: 2 where there are any, 1 of them in turns: about"),
         (["engine=vllm", "engine.url=http://h:1"], "2 rollout workers, each on the CPU"),
         (
             ["learn.shards=2"],

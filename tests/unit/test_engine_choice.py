@@ -76,6 +76,23 @@ def test_servers_get_every_setting_that_they_have_and_the_key_of_the_variable(
             ["engine=vllm", "engine.url=http://h:1", "engine.tensor_parallel=2"],
             "engine.tensor_parallel has no effect with engine.url: servers have GPUs of their own",
         ),
+        (["engine.colocated=true"], "engine.colocated has no effect without engine.name = 'vllm'"),
+        (
+            ["engine=vllm", "engine.url=http://h:1", "engine.colocated=true"],
+            "engine.colocated has no effect with engine.url: servers have GPUs of their own",
+        ),
+        (
+            ["engine=vllm", "engine.colocated=true", "learn.device=cpu"],
+            "engine.colocated has no effect with learn.device = 'cpu'",
+        ),
+        (
+            ["engine=vllm", "engine.colocated=true", "rollout.mode=one_step_off"],
+            "engine.colocated takes turns, which rollout.mode = 'one_step_off' does not",
+        ),
+        (
+            ["engine=vllm", "engine.colocated=true", "learn.shards=3"],
+            "learn.shards = 3 needs a GPU of a rollout worker for each, and engine.workers",
+        ),
         (["engine=vllm", "engine.api_key_env=KEY"], "engine.api_key_env has no effect without engine.url"),
         (
             ["engine=vllm", "engine.url=http://h:1", "engine.cache_gib=1"],

@@ -17,7 +17,7 @@ from agentevol.engines.vllm_capability import (
 )
 from agentevol.errors import ConfigError
 from agentevol.launch import check, plan
-from agentevol.workers.claims import gpus_of_rollouts
+from agentevol.workers.claims import gpus_of_learners, gpus_of_rollouts
 
 
 @pytest.fixture
@@ -148,12 +148,18 @@ def test_more_episodes_than_slots_are_for_vllm_alone():
         (["engine=vllm", "engine.workers=1", "learn.device=cpu"], 1, 1),
         (["engine=vllm", "engine.tensor_parallel=2"], 5, 2),
         (["engine=vllm", "engine.tensor_parallel=2"], 0, 0),
+        (["engine=vllm", "engine.colocated=true"], 2, 1),
         (["engine=vllm", "engine.url=http://host:8000"], 1, 0),  # servers have their own
         ([], 3, 0),
     ],
 )
 def test_workers_with_vllm_claim_gpus_where_there_are_any(settings, gpus, claimed):
     assert gpus_of_rollouts(load(None, settings), gpus) == claimed
+
+
+def test_learners_claim_no_gpu_where_they_share_those_of_rollout_workers():
+    assert gpus_of_learners(load(None, ["learn.shards=2"]), 2) == 1
+    assert gpus_of_learners(load(None, ["engine=vllm", "engine.colocated=true"]), 2) == 0
 
 
 @pytest.mark.parametrize(
