@@ -12,14 +12,16 @@ What these processes do, and what is done when one dies, is in `agentevol.worker
 
 import logging
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, NamedTuple
 
 import ray
 from ray.exceptions import (
+    ActorPlacementGroupRemoved,
     ActorUnschedulableError,
     GetTimeoutError,
     NodeDiedError,
@@ -29,7 +31,9 @@ from ray.exceptions import (
     RayError,
     RayTaskError,
 )
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+from ray.util import placement_group, remove_placement_group
+from ray.util.placement_group import PlacementGroup
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy, PlacementGroupSchedulingStrategy
 
 from agentevol.config.run import RunConfig
 from agentevol.engines.vllm_transfer import Step
@@ -45,7 +49,7 @@ from agentevol.workers.fleet import Fleet
 from agentevol.workers.learner import LearnerWorker, report_of
 from agentevol.workers.learners import Learners
 from agentevol.workers.members import Members
-from agentevol.workers.nodes import COMPARED, Facts, Node, alive, facts, folders_of
+from agentevol.workers.nodes import COMPARED, Facts, Node, Place, alive, facts, folders_of
 from agentevol.workers.processes import ProcessLost
 from agentevol.workers.reasons import one_line
 from agentevol.workers.rollout import RolloutWorker
@@ -53,7 +57,14 @@ from agentgym_store.records import Trajectory
 
 CHECK_TIMEOUT_S = 120.0
 """A node that does not say what it has within this time cannot take part."""
-_LOST = (RayActorError, ActorUnschedulableError, NodeDiedError, ObjectLostError, OutOfMemoryError)
+_LOST = (
+    RayActorError,
+    ActorPlacementGroupRemoved,
+    ActorUnschedulableError,
+    NodeDiedError,
+    ObjectLostError,
+    OutOfMemoryError,
+)
 
 
 class Cluster:
@@ -115,8 +126,12 @@ class Cluster:
         """Start the rollout workers with these weights, against the environment server at `url`."""
         there = self._members.gpus
         claimed = gpus_of_rollouts(self._config, there)
-        self._learners.start(gpus_of_learners(self._config, there))
+        shared = self._config.engine.colocated and claimed > 0
+        if not shared:
+            self._learners.start(gpus_of_learners(self._config, there))
         self._rollouts.start(checkpoint, url, claimed)
+        if shared:
+            self._learners.start(0, self._rollouts.gpus)
 
     def update(self, checkpoint: Checkpoint) -> None:
         """Give all rollout workers other weights; `rollout.in_flight` says what becomes of episodes under way
@@ -268,14 +283,20 @@ class _Receivers:
 class _Processes:
     """`agentevol.workers.processes.Processes` by Ray.
 
-    No processors are claimed: rollout workers and the learner take turns on the same ones.
+    No processors are claimed: rollout workers and the learner take turns on the same ones. GPUs are, in
+    placement groups.
     """
 
     def __init__(self, config: RunConfig, rollout_worker: type[Any]) -> None:
         self._config, self._rollout_worker = config, rollout_worker
+        self._groups, self._together = _Groups(), _Groups()
+        """Of rollout workers; of learners, on each node for all that are there."""
 
     def alive(self) -> list[Node]:
-        return alive(ray.nodes(), ray.get_runtime_context().get_node_id())
+        there = alive(ray.nodes(), ray.get_runtime_context().get_node_id())
+        for groups in (self._groups, self._together):
+            groups.keep_on({node.id for node in there})
+        return there
 
     def facts(
         self, nodes: Sequence[Node], packages: Sequence[str], token: Path, url: str
@@ -288,26 +309,43 @@ class _Processes:
         ]
         return [_told(reply) for reply in asked]
 
-    def rollout(self, node: Node, gpus: int, url: str, checkpoint: Checkpoint) -> Any:
+    def rollout(self, name: str, node: Node, gpus: int, url: str, checkpoint: Checkpoint) -> Any:
         engine = self._config.engine
+        place = self._groups.on(name, node, [gpus]) if gpus else _on(node)
         worker = ray.remote(self._rollout_worker).options(
             num_cpus=0,
             num_gpus=gpus,
             max_concurrency=engine.capacity + 8,
             runtime_env=_environment(engine.threads),
-            scheduling_strategy=_on(node),
+            scheduling_strategy=place,
         )
         rule = self._config.rollout.in_flight
         return worker.remote(engine, self._config.environment, url, checkpoint, rule)
 
-    def learner(self, node: Node, gpus: int, rank: int) -> Any:
+    def leave(self, name: str) -> None:
+        self._groups.remove(name)
+
+    def learners(self, places: Sequence[Place]) -> list[Any]:
+        self._together.keep_on({place.node.id for place in places if place.claimed})
+        found, there = list[Any](), Counter[str]()
+        for rank, place in enumerate(places):
+            node, where = place.node, _on(place.node)
+            if place.claimed:
+                bundles = [place.claimed] * places.count(place)
+                where = self._together.on(f"learners on {node.name}", node, bundles, there[node.id])
+            there[node.id] += 1
+            found.append(self._learner(rank, place, where))
+        return found
+
+    def _learner(self, rank: int, place: Place, where: Any) -> Any:
         config = self._config.learn
+        threads = config.threads or max(1, (os.cpu_count() or 1) // config.shards)
         worker = ray.remote(LearnerWorker).options(
             num_cpus=0,
-            num_gpus=gpus,
+            num_gpus=place.claimed,
             max_concurrency=2,
-            runtime_env=_environment(config.threads or max(1, (os.cpu_count() or 1) // config.shards)),
-            scheduling_strategy=_on(node),
+            runtime_env=_environment(threads, place.shared),
+            scheduling_strategy=where,
         )
         return worker.remote(rank, config.shards, ray.util.get_node_ip_address)
 
@@ -332,17 +370,73 @@ class _Processes:
                 raise cause.cause from None
             raise RunStopped(f"a worker broke: {cause.cause!r}") from cause
         except GetTimeoutError as cause:
-            raise RunStopped(
-                f"a process has not answered for {timeout_s:g} s (ray.start_timeout_s): `ray status` tells"
-                " whether the cluster has room for it"
-            ) from cause
+            awaited = [*self._groups.awaited(), *self._together.awaited()]
+            raise RunStopped(_late(awaited, f"{timeout_s:g} s (ray.start_timeout_s)")) from cause
         except RayError as cause:
             raise RunStopped(f"Ray failed: {one_line(str(cause))}") from cause
+
+
+class _Group(NamedTuple):
+    group: PlacementGroup
+    node: Node
+    bundles: list[int]
+    """GPUs of each."""
+    ready: Any
+    """The reply that tells that Ray has set them aside."""
+
+
+class _Groups:
+    """GPUs that are set aside: one process follows another on them, and nobody gets them in between. By name
+    of whom they are for.
+
+    Ray removes what is left of them with the run.
+    """
+
+    def __init__(self) -> None:
+        self._there: dict[str, _Group] = {}
+
+    def on(self, name: str, node: Node, bundles: list[int], index: int = 0) -> Any:
+        """Where the one with this index is scheduled: in what this name has there already, or gets now."""
+        held = self._there.get(name)
+        if held is None or (held.node.id, held.bundles) != (node.id, bundles):
+            self.remove(name)
+            where = [{"ray.io/node-id": node.id}] * len(bundles)
+            wanted = [{"GPU": float(gpus)} for gpus in bundles]
+            group = placement_group(wanted, strategy="STRICT_PACK", bundle_label_selector=where)
+            held = self._there[name] = _Group(group, node, bundles, group.ready())
+        return PlacementGroupSchedulingStrategy(held.group, index)
+
+    def remove(self, name: str) -> None:
+        """This name has none any more; who was to start there has died."""
+        held = self._there.pop(name, None)
+        if held is not None:
+            remove_placement_group(held.group)
+
+    def keep_on(self, nodes: Container[str]) -> None:
+        """Remove those on others: Ray would let who starts there wait for ever."""
+        for name, held in list(self._there.items()):
+            if held.node.id not in nodes:
+                self.remove(name)
+
+    def awaited(self) -> list[str]:
+        """What Ray has not set aside yet."""
+        return [
+            f"{sum(held.bundles)} of the GPUs on {held.node.name}"
+            for held in list(self._there.values())
+            if not ray.wait([held.ready], timeout=0)[0]
+        ]
 
 
 def _on(node: Node) -> NodeAffinitySchedulingStrategy:
     """There and nowhere else: Ray 2.60 puts an actor anywhere where it may choose (`soft`)."""
     return NodeAffinitySchedulingStrategy(node.id, soft=False)
+
+
+def _late(awaited: Sequence[str], bound: str) -> str:
+    """What to say of a process that has not answered for so long, while these GPUs were awaited."""
+    if awaited:
+        return f"Ray had not set aside {awaited[0]} after {bound}: `ray status` tells who has them"
+    return f"a process has not answered for {bound}: `ray status` tells whether the cluster has room for it"
 
 
 def _told(reply: Any) -> Facts | str:
@@ -354,7 +448,8 @@ def _told(reply: Any) -> Facts | str:
         return one_line(str(cause))
 
 
-def _environment(threads: int) -> dict[str, Any]:
-    """What a process finds in its environment, on whichever node."""
+def _environment(threads: int, gpu: str = "") -> dict[str, Any]:
+    """What a process finds in its environment, on whichever node. `gpu` is one that it has not claimed."""
+    shared = {"CUDA_VISIBLE_DEVICES": gpu} if gpu else {}
     numbers = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
-    return {"env_vars": {**numbers, "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}}
+    return {"env_vars": {**numbers, **shared, "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}}

@@ -8,6 +8,7 @@ from agentevol.causal_lm import check_folder
 from agentevol.cluster import Cluster
 from agentevol.config.run import RunConfig
 from agentevol.config.sections import RolloutConfig
+from agentevol.engines.vllm_arguments import check_heads
 from agentevol.engines.vllm_capability import check_installed
 from agentevol.engines.vllm_protocol import check_servers
 from agentevol.errors import ConfigError
@@ -47,6 +48,8 @@ def check(config: RunConfig, *, here: bool = True) -> None:
     elif here and config.engine.name == "vllm":
         check_installed()
     check_process_model(config)
+    if config.engine.tensor_parallel > 1:
+        check_heads(base, config.engine.tensor_parallel)
     if config.learn.ewc is not None and config.learn.lora is not None:
         from agentevol.learn.adapters import check_kept  # brings peft
 

@@ -8,7 +8,7 @@ Estimates count tensors. Allocators, kernels' workspaces and libraries come on t
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -164,6 +164,18 @@ def layer_bytes(shape: ModelShape, product: int, stream: int) -> int:
     queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
     products = 2 * shape.hidden + 3 * queries + 2 * keys + 4 * shape.intermediate
     return stream * 4 * shape.hidden + product * products
+
+
+def on_each_of(devices: int, shape: ModelShape) -> ModelShape:
+    """What each of the devices holds of a model whose layers are split over them (arXiv:1909.08053).
+
+    Norms, which each has whole, are left out of account.
+    """
+    return replace(
+        shape,
+        parameters=-(-shape.parameters // devices),
+        kv_heads=max(1, shape.kv_heads // devices),  # more devices than these have copies
+    )
 
 
 def cache_bytes(shape: ModelShape, dtype: Literal["float32", "bfloat16", "float16"], context: int) -> int:

@@ -4,18 +4,20 @@ rollouts: 4 workers, each on a GPU of its own
 learners: 4, each on a GPU of its own, which share weights, gradients and optimiser
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from agentevol.config.run import RunConfig
-from agentevol.engines.limits import context_of
+from agentevol.engines.limits import check_split, context_of
 from agentevol.memory import (
     FULL,
     HALF,
     ModelShape,
     Parts,
     cache_bytes,
+    on_each_of,
     shape_of,
     training_state,
     working_memory,
@@ -32,6 +34,12 @@ WHERE = {
     "gpu if any": "on a GPU of its own where Ray sees any, else on the CPU",
 }
 
+IN_TURNS = {
+    "gpu": "on a GPU of a rollout worker in turns with it",
+    "gpu if any": "on a GPU of a rollout worker in turns with it where Ray sees any, else on the CPU",
+}
+"""Where learners are with engine.colocated."""
+
 
 @dataclass(frozen=True)
 class Process:
@@ -41,12 +49,16 @@ class Process:
     count: int
     device: Device
     parts: Parts
-    """Bytes that each of them needs on its device, by what they are for."""
+    """Bytes that each of them needs on each of its devices, by what they are for."""
     remark: str = ""
+    devices: int = 1
+    """That each of them computes on."""
+    shares: bool = False
+    """Whether these are others' GPUs, which are used in turns."""
 
     @property
     def total(self) -> int:
-        """Bytes that each of them needs."""
+        """Bytes that each of them needs on each of its devices."""
         return sum(self.parts.values())
 
 
@@ -56,13 +68,15 @@ def processes(config: RunConfig, shape: ModelShape) -> list[Process]:
 
 
 def lines(config: RunConfig, base: Path) -> list[str]:
-    """What `--dry-run` says of processes, devices and memory. Raises `ConfigError` for what is no model."""
+    """What `--dry-run` says of processes, devices and memory. Raises `ConfigError` for what is no model, and
+    for one that engine.tensor_parallel does not divide.
+    """
     found = processes(config, shape_of(base, config.learn.lora))
     told = [line for one in found for line in _told(one)]
-    gpus = sum(one.count for one in found if one.device != "cpu")
-    on_cpu = sum(one.count * one.total for one in found if one.device != "gpu")
+    gpus = sum(one.count * one.devices for one in found if one.device != "cpu" and not one.shares)
+    on_cpu = sum(one.count * one.devices * one.total for one in found if one.device != "gpu")
     if gpus:
-        told.append(f"GPUs: {gpus}{'' if _has_gpus(config) else ' where there are any'}")
+        told.append(f"GPUs: {gpus}{'' if _has_gpus(config) else ' where there are any'}{_in_turns(found)}")
     if on_cpu:
         alone = " without GPUs" if gpus else ""
         told.append(f"memory of the processors{alone}: about {_gib(on_cpu)}, all processes at their peak")
@@ -72,8 +86,10 @@ def lines(config: RunConfig, base: Path) -> list[str]:
 def _rollouts(config: RunConfig, shape: ModelShape) -> Process:
     engine = config.engine
     number = FULL if engine.dtype == "float32" else HALF
-    context = context_of(engine.context, shape.window)
-    weights, episode = shape.parameters * number, cache_bytes(shape, engine.dtype, context)
+    context, parallel = context_of(engine.context, shape.window), engine.tensor_parallel
+    check_split(shape.heads, shape.kv_heads, parallel)
+    part = on_each_of(parallel, shape)
+    weights, episode = part.parameters * number, cache_bytes(part, engine.dtype, context)
     parts = {"weights": weights, "keys and values": engine.slots * episode}
     held = f"{engine.slots} episodes of {context:,} tokens, {_gib(episode)} each"
     if engine.name != "vllm":
@@ -87,8 +103,9 @@ def _rollouts(config: RunConfig, shape: ModelShape) -> Process:
         remark = "the servers have memory of their own; here the weights are compared with transformers"
         return Process("rollout worker", engine.workers, "cpu", {"weights": weights}, remark)
     device: Device = "gpu" if _has_gpus(config) else "gpu if any"
-    host = f"; beside it, {_gib(weights)} of the machine's memory to compare the weights with transformers"
-    return Process("rollout worker", engine.workers, device, parts, remark + host)
+    whole = _gib(shape.parameters * number)
+    host = f"; beside it, {whole} of the machine's memory to compare the weights with transformers"
+    return Process("rollout worker", engine.workers, device, parts, remark + host, parallel)
 
 
 def _learners(config: RunConfig, shape: ModelShape) -> Process:
@@ -99,17 +116,40 @@ def _learners(config: RunConfig, shape: ModelShape) -> Process:
     remark = f"{trained:,} of {shape.parameters + shape.adapters:,} weights learn"
     if learn.lora is None and config.learn.shards > 1:
         remark += f", spread over {learn.shards} learners"
-    return Process("learner", learn.shards, device, parts, remark)
+    return Process("learner", learn.shards, device, parts, remark, shares=config.engine.colocated)
 
 
 def _told(process: Process) -> list[str]:
     plural = "s" if process.count > 1 else ""
     parts = ", ".join(f"{name} {_gib(size)}" for name, size in process.parts.items())
     return [
-        f"{process.count} {process.name}{plural}, {'each ' if plural else ''}{WHERE[process.device]}:"
+        f"{process.count} {process.name}{plural}, {'each ' if plural else ''}{_where(process)}:"
         f" about {_gib(process.total)} ({parts})",
         f"    {process.remark}",
     ]
+
+
+def _in_turns(found: Sequence[Process]) -> str:
+    """What GPUs hold that are used by two."""
+    rollouts, learners = found
+    if not learners.shares:
+        return ""
+    return (
+        f", {learners.count} of them in turns: about {_gib(rollouts.total)} of a rollout worker, then about"
+        f" {_gib(learners.total)} of a learner"
+    )
+
+
+def _where(process: Process) -> str:
+    if process.shares:
+        return IN_TURNS[process.device]
+    if process.devices == 1:
+        return WHERE[process.device]
+    without = f" where Ray sees any, else in {process.devices} processes on the CPU"
+    return (
+        f"on {process.devices} GPUs of its own that share the weights"
+        f"{without if process.device != 'gpu' else ''}, on each of them"
+    )
 
 
 def _has_gpus(config: RunConfig) -> bool:

@@ -84,12 +84,18 @@ def check_thresholds(config: "RunConfig | TrainConfig") -> None:
 
 def check_engine(config: "RunConfig") -> None:
     """Raise `ValueError` where engine.* has no effect."""
-    engine = config.engine
-    for name in ("cache_gib", "url"):
-        if getattr(engine, name) is not None and engine.name != "vllm":
+    engine, default = config.engine, EngineConfig()
+    theirs = {"cache_gib": "memory", "tensor_parallel": "GPUs", "colocated": "GPUs", "transfer": "ways"}
+    """What servers that run already have of their own."""
+    for name in ("url", *theirs):
+        if getattr(engine, name) == getattr(default, name):
+            continue
+        if engine.name != "vllm":
             raise ValueError(f"engine.{name} has no effect without engine.name = 'vllm'")
-    if engine.cache_gib is not None and engine.url is not None:
-        raise ValueError("engine.cache_gib has no effect with engine.url: servers have memory of their own")
+        if name in theirs and engine.url is not None:
+            raise ValueError(
+                f"engine.{name} has no effect with engine.url: servers have {theirs[name]} of their own"
+            )
     if engine.api_key_env is not None and engine.url is None:
         raise ValueError("engine.api_key_env has no effect without engine.url")
     if config.engine.overflow == "drop_oldest" and config.select.rows == "append_only":
@@ -97,9 +103,6 @@ def check_engine(config: "RunConfig") -> None:
             "engine.overflow = 'drop_oldest' begins rows that do not extend what came before, which"
             " select.rows = 'append_only' rules out: take 'fork' or 'per_step'"
         )
-
-    if engine.transfer != "disk" and (engine.name != "vllm" or engine.url is not None):
-        raise ValueError("engine.transfer has no effect: only vLLM that the run starts is sent weights")
     check_episodes(engine.name, engine.episodes, engine.slots)
 
 
@@ -113,6 +116,39 @@ def check_episodes(engine: str, episodes: int | None, slots: int) -> None:
     if episodes is not None and episodes < slots:
         raise ValueError(
             f"engine.slots = {slots} has no effect above engine.episodes = {episodes}: set engine.slots lower"
+        )
+
+
+def check_colocated(config: "RunConfig") -> None:
+    """Raise `ValueError` where learners cannot take turns with rollout workers on their GPUs."""
+    engine, learn = config.engine, config.learn
+    if not engine.colocated:
+        return
+    if learn.device == "cpu":
+        raise ValueError("engine.colocated has no effect with learn.device = 'cpu': learners need no GPU")
+    if config.rollout.mode != "synchronous":
+        raise ValueError(
+            f"engine.colocated takes turns, which rollout.mode = {config.rollout.mode!r} does not: take"
+            " 'synchronous', or GPUs for both"
+        )
+    if learn.shards > engine.gpus:
+        raise ValueError(
+            f"engine.colocated: learn.shards = {learn.shards} needs a GPU of a rollout worker for each, and"
+            f" engine.workers * engine.tensor_parallel are {engine.gpus}"
+        )
+
+
+def check_transfer(config: "RunConfig") -> None:
+    """Raise `ValueError` where weights cannot go the way that is chosen."""
+    engine, learn = config.engine, config.learn
+    if engine.transfer == "nccl" and engine.colocated:
+        raise ValueError("engine.transfer = 'nccl' is between GPUs: with engine.colocated take 'ipc'")
+    if engine.transfer in ("nccl", "ipc") and learn.device == "cpu":
+        raise ValueError(f"engine.transfer = {engine.transfer!r} begins on a learner's GPU: not with 'cpu'")
+    if engine.transfer == "ipc" and not (engine.colocated and learn.shards == engine.gpus):
+        raise ValueError(
+            "engine.transfer = 'ipc' is between processes on one GPU: set engine.colocated, and learn.shards"
+            f" = {engine.gpus}, a learner for each of the rollout workers' GPUs"
         )
 
 

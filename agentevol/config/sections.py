@@ -42,7 +42,15 @@ class EngineConfig(Section):
     name: Literal["embedded", "vllm"] = "embedded"
     """`embedded` is transformers in the worker itself; `vllm` has to be installed."""
     workers: int = Field(default=2, ge=1)
-    """Processes, each with its own copy of the weights, and for `vllm` on its own GPU where there are any."""
+    """Processes, each with its own copy of the weights, for `vllm` on GPUs of its own where there are any."""
+    tensor_parallel: int = Field(default=1, ge=1)
+    """For `vllm`: GPUs of one node that hold a worker's weights together, each a part of every layer; on a
+    CPU so many processes. It has to divide the model's attention heads.
+    """
+    colocated: bool = False
+    """For `vllm`: learners compute on the GPUs of rollout workers, in turns with them, and claim none: vLLM
+    sleeps while they do.
+    """
     slots: int = Field(default=48, ge=1)
     """Episodes that a worker samples for at a time."""
     episodes: int | None = Field(default=None, ge=1)
@@ -66,13 +74,9 @@ class EngineConfig(Section):
     takes.
     """
     cache_gib: float | None = Field(default=None, gt=0)
-    """For `vllm`: memory of a worker for keys and values. None is room for all slots on a CPU, and what vLLM
-    finds free on a GPU.
+    """For `vllm`: memory of a worker for keys and values, on each of its GPUs. None is room for all slots on
+    a CPU, and what vLLM finds free on a GPU.
     """
-    tensor_parallel: int = Field(default=1, ge=1)
-    """For `vllm`: GPUs that hold a worker's weights together, on one node."""
-    colocated: bool = False
-    """For `vllm`: learners compute on the rollout workers' GPUs, in turns: vLLM sleeps while they do."""
     transfer: Transfer = "disk"
     """For `vllm`: how new weights come. `disk`: the engine reads the checkpoint. `nccl`: the learner sends
     them from its GPU to those of the engines. `ipc`: it shows them to the engine on the same GPU
@@ -96,6 +100,11 @@ class EngineConfig(Section):
     def capacity(self) -> int:
         """Episodes that a worker plays at a time."""
         return self.episodes or self.slots
+
+    @property
+    def gpus(self) -> int:
+        """That all workers hold where there are any."""
+        return self.workers * self.tensor_parallel
 
     @property
     def urls(self) -> tuple[str, ...]:

@@ -36,6 +36,7 @@ def start_engine(
             slots=config.slots,
             context=config.context,
             dtype=config.dtype,
+            tensor_parallel=config.tensor_parallel,
             cache_gib=config.cache_gib,
             colocated=config.colocated,
             transfer=config.transfer if updates else "disk",

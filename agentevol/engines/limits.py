@@ -18,6 +18,21 @@ def context_of(wanted: int | None, window: int | None) -> int:
     return wanted
 
 
+def check_split(heads: int, kv_heads: int, parallel: int) -> None:
+    """Raise `ConfigError` for attention that cannot be split over so many GPUs.
+
+    Each has as many heads as the others, and as many of keys and values, or a copy of one of these: the rule
+    of vLLM, `ModelConfig.verify_with_parallel_config` and the attention of its models.
+    """
+    if heads % parallel:
+        raise ConfigError(f"engine.tensor_parallel = {parallel} does not divide the model's {heads} heads")
+    if max(kv_heads, parallel) % min(kv_heads, parallel):
+        raise ConfigError(
+            f"engine.tensor_parallel = {parallel}: the model's {kv_heads} heads of keys and values can"
+            " neither be divided by it nor be copied evenly"
+        )
+
+
 def check_sampling(sampling: Sampling) -> None:
     """Raise `ConfigError` for a sampling out of range."""
     if not 0 <= sampling.temperature < float("inf"):

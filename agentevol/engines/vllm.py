@@ -53,8 +53,9 @@ class VllmEngine(OutsideEngine):
     cannot serve the checkpoint.
 
     `slots` conversations are sampled at a time. `context` bounds one in tokens; None: the model's own window,
-    at most `limits.DEFAULT_CONTEXT`. `cache_gib` is the memory for keys and values; None is room for `slots`
-    full conversations on a CPU, and what vLLM finds free on a GPU. `transfer` is how weights come that are
+    at most `limits.DEFAULT_CONTEXT`. `tensor_parallel` GPUs, or processes on a CPU, hold the weights
+    together. `cache_gib` is the memory of each for keys and values; None is room for `slots` full
+    conversations on a CPU, and what vLLM finds free on a GPU. `transfer` is how weights come that are
     received (`vllm_transfer`); `colocated` says that others compute on the same GPU while this one sleeps.
     """
 
@@ -65,6 +66,7 @@ class VllmEngine(OutsideEngine):
         slots: int = 64,
         context: int | None = None,
         dtype: str = "float32",
+        tensor_parallel: int = 1,
         cache_gib: float | None = None,
         chat_template_kwargs: Mapping[str, Any] | None = None,
         overflow: Overflow = "truncate",
@@ -86,7 +88,7 @@ class VllmEngine(OutsideEngine):
             self.context = context_of(context, getattr(model.config, "max_position_embeddings", None))
             self._vocabulary = vocabulary_size(model)
             arguments = engine_arguments(
-                self._vllm, self._served.folder, model, slots, self.context, dtype, cache_gib
+                self._vllm, self._served.folder, model, slots, self.context, dtype, cache_gib, tensor_parallel
             )
             for name, value in vllm_transfer.arguments(transfer, colocated and not self._vllm.on_cpu).items():
                 setattr(arguments, name, value)

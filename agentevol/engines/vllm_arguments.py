@@ -4,8 +4,10 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
-from transformers import PreTrainedModel
+from transformers import AutoConfig, PreTrainedModel
 
+from agentevol.causal_lm import one_line
+from agentevol.engines.limits import check_split
 from agentevol.engines.scheduler import Sampled
 from agentevol.engines.vllm_capability import Capabilities
 from agentevol.engines.vllm_policy import Order
@@ -23,13 +25,15 @@ def engine_arguments(
     context: int,
     dtype: str,
     cache_gib: float | None,
+    tensor_parallel: int = 1,
 ) -> Any:
-    """How vLLM is started."""
+    """How vLLM is started. Raises `ConfigError` for a model that `tensor_parallel` does not divide."""
     if slots < 1:
         raise ConfigError(f"slots must be at least 1, not {slots}")
+    check_split(*_heads(model.config), tensor_parallel)
     cache_bytes = None if cache_gib is None else int(cache_gib * 2**30)
     if cache_bytes is None and vllm.on_cpu:
-        cache_bytes = slots * _cache_bytes(model, context)
+        cache_bytes = slots * _cache_bytes(model, context, tensor_parallel)
     return vllm.AsyncEngineArgs(
         model=str(folder),
         skip_tokenizer_init=True,
@@ -42,7 +46,9 @@ def engine_arguments(
         enable_prefix_caching=True,
         # its CPU build dies of a prompt in pieces that has a seed: `CPU Generator does not use offset`
         enable_chunked_prefill=False if vllm.on_cpu else None,
-        distributed_executor_backend=vllm.UniProcExecutor,
+        tensor_parallel_size=tensor_parallel,
+        # else vLLM would look for the others' GPUs in Ray's placement group, where its own process has them
+        distributed_executor_backend=vllm.UniProcExecutor if tensor_parallel == 1 else "mp",
         enforce_eager=vllm.on_cpu,  # compiling takes longer there than it saves
         generation_config="vllm",  # not the checkpoint's: what is sampled is what was asked for
         kv_cache_memory_bytes=cache_bytes,
@@ -51,12 +57,30 @@ def engine_arguments(
     )
 
 
-def _cache_bytes(model: PreTrainedModel, context: int) -> int:
-    """Keys and values of a full conversation, in whole blocks."""
+def check_heads(folder: Path, tensor_parallel: int) -> None:
+    """Raise `ConfigError` for a checkpoint whose attention cannot be split over so many GPUs."""
+    try:
+        config: Any = AutoConfig.from_pretrained(folder, local_files_only=True)
+        heads, kv_heads = _heads(config)
+    except (AttributeError, OSError, ValueError) as cause:
+        raise ConfigError(f"no model can be made of {folder / 'config.json'}: {one_line(cause)}") from cause
+    check_split(heads, kv_heads, tensor_parallel)
+
+
+def _heads(config: Any) -> tuple[int, int]:
+    """Of a transformers configuration: heads of attention, and of keys and values among them."""
+    text = config.get_text_config()
+    heads = int(text.num_attention_heads)
+    return heads, int(getattr(text, "num_key_value_heads", None) or heads)
+
+
+def _cache_bytes(model: PreTrainedModel, context: int, tensor_parallel: int) -> int:
+    """Keys and values of a full conversation, in whole blocks, on each of the devices."""
     config: Any = model.config.get_text_config()
-    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
-    size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    token_bytes = 2 * config.num_hidden_layers * heads * size * model.dtype.itemsize
+    heads, kv_heads = _heads(config)
+    size = getattr(config, "head_dim", None) or config.hidden_size // heads
+    token_bytes = 2 * config.num_hidden_layers * max(1, kv_heads // tensor_parallel) * size
+    token_bytes *= model.dtype.itemsize
     return (context // CPU_BLOCK + 2) * CPU_BLOCK * token_bytes
 
 

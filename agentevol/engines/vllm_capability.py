@@ -32,6 +32,7 @@ ENGINE_ARGUMENTS = (
     "block_size",
     "enable_prefix_caching",
     "enable_chunked_prefill",
+    "tensor_parallel_size",
     "distributed_executor_backend",
     "enforce_eager",
     "generation_config",
@@ -68,8 +69,8 @@ class Capabilities:
     on_cpu: bool
     """Whether this build computes on the CPU."""
     UniProcExecutor: Any = None
-    """On a CPU: what computes in the process that schedules. Else, and without it, vLLM chooses: on a CPU a
-    process more, and both wait for each other in busy loops.
+    """On a CPU: what computes in the process that schedules, where one is enough. Else, and without it, vLLM
+    chooses: on a CPU a process more, and both wait for each other in busy loops.
     """
 
 

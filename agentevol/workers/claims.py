@@ -6,7 +6,7 @@ from agentevol.errors import ConfigError
 
 def gpus_of_learners(config: RunConfig, there: int) -> int:
     """Of each learner; raises `ConfigError` where there are some but too few."""
-    wanted = config.learn.shards if config.learn.device in ("auto", "cuda") else 0
+    wanted = _learners(config)
     if 0 < there < wanted:
         raise ConfigError(f"learn.shards = {wanted} needs a GPU for each: there are {there}")
     return int(there > 0 and wanted > 0)
@@ -16,11 +16,18 @@ def gpus_of_rollouts(config: RunConfig, there: int) -> int:
     """Of each rollout worker; raises `ConfigError` where there are some but too few."""
     if config.engine.name != "vllm" or config.engine.url is not None:
         return 0
-    workers = config.engine.workers
-    learners = config.learn.shards if config.learn.device in ("auto", "cuda") else 0
-    if 0 < there < workers + learners:
+    workers, each = config.engine.workers, config.engine.tensor_parallel
+    learners = _learners(config)
+    if 0 < there < workers * each + learners:
         raise ConfigError(
-            f"engine 'vllm' needs a GPU for each of {workers} rollout workers and {learners} learners: there"
-            f" are {there}; set engine.workers lower, or learn.device=cpu"
+            f"engine 'vllm' needs {workers * each + learners} GPUs, {each} for each of {workers} rollout"
+            f" workers and 1 for each of {learners} learners: there are {there}; set engine.workers lower,"
+            " learn.device=cpu or engine.colocated=true"
         )
-    return int(there > 0)
+    return each if there > 0 else 0
+
+
+def _learners(config: RunConfig) -> int:
+    """That claim a GPU where there are any."""
+    on_gpus = config.learn.device in ("auto", "cuda") and not config.engine.colocated
+    return config.learn.shards if on_gpus else 0

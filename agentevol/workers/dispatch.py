@@ -43,6 +43,8 @@ class Replica:
     """None where no node has room for it."""
     starting: Any = None
     """The reply that tells that it has started; None once that came."""
+    gpus: tuple[str, ...] = ()
+    """Ids of those that it has claimed, once it has started."""
     began: float = 0.0
     """When it was started."""
     running: dict[Any, Attempt] = field(default_factory=dict[Any, Attempt])

@@ -6,12 +6,13 @@ from threading import Event, Lock
 from typing import Any
 
 from agentevol.config.run import RunConfig
-from agentevol.errors import RunStopped
+from agentevol.errors import ConfigError, RunStopped
 from agentevol.loop.explore import EpisodeRequest
 from agentevol.protocols import Checkpoint, Sampling
 from agentevol.workers.dispatch import Dispatch, Played, Replica, lost, stalled
 from agentevol.workers.faults import FaultLog
 from agentevol.workers.members import Members
+from agentevol.workers.nodes import Place
 from agentevol.workers.processes import POLL_S, Processes, ProcessLost
 from agentevol.workers.reasons import start_failure
 from agentevol.workers.sending import Send, why_not_sent
@@ -43,13 +44,30 @@ class Fleet:
         self._checkpoint, self._url, self._gpus = checkpoint, url, gpus
         for worker in self._workers:
             self._start(worker)
+            if worker.process is None:  # GPUs enough, but not together
+                raise ConfigError(f"{_no_room(gpus)} for {worker.name}: set engine.workers lower")
         starting = [worker.starting for worker in self._workers if worker.starting is not None]
         try:
-            self._processes.results(starting, self._config.ray.start_timeout_s)
+            found = self._processes.results(starting, self._config.ray.start_timeout_s)
         except ProcessLost as cause:
             raise start_failure(str(cause)) from cause
-        for worker in self._workers:
-            worker.starting = None
+        for worker, seen in zip(self._workers, found, strict=True):
+            worker.starting, worker.gpus = None, seen if gpus else ()
+
+    def gpus(self) -> list[Place]:
+        """Those that workers hold, by worker and then in its own order, for others to share. Workers that are
+        starting are waited for.
+        """
+        with self._turn:
+            self._members.look(at_once=True)
+            for worker in self._workers:  # nobody asks an idle one
+                if worker.ready and self._members.node_of(worker.name) is None:
+                    lost(worker, "rollout-worker-lost", "its node was lost")
+                    self._replace(worker, "was lost with its node", "its node was lost", lost_workers=1)
+        while any(worker.starting is not None for worker in self._workers):
+            self._work()
+        held = [(self._members.node_of(one.name), one.gpus) for one in self._workers if one.ready]
+        return [Place(node, shared=gpu) for node, gpus in held if node is not None for gpu in gpus]
 
     def update(self, checkpoint: Checkpoint, send: Send | None = None) -> bool:
         """Give all workers other weights; `rollout.in_flight` says what becomes of episodes under way.
@@ -72,14 +90,21 @@ class Fleet:
         """Have all workers give their GPUs free until there are other weights, or episodes to play."""
         with self._turn:
             self._asleep = True
-            there = [worker for worker in self._workers if worker.process is not None]
-            replies = [(worker, worker.process.sleep.remote()) for worker in there]
-            for worker, reply in replies:
-                try:
-                    self._processes.results([reply], self._config.ray.start_timeout_s)
-                except ProcessLost as cause:  # it is replaced once there is something to play
-                    lost(worker, "rollout-worker-lost", str(cause))
-                    self._count_out(worker, "was lost", str(cause), lost_workers=1)
+            awake = [worker for worker in self._workers if worker.process is not None]
+            asked = [(worker, worker.process.sleep.remote()) for worker in awake]
+            for worker, reply in asked:
+                if not self._sleeps(worker, reply) and worker.process is not None:
+                    asked.append((worker, worker.process.sleep.remote()))
+
+    def _sleeps(self, worker: Replica, reply: Any) -> bool:
+        """Whether a worker that was told to sleeps; one that died is replaced."""
+        try:
+            self._processes.results([reply], self._config.ray.start_timeout_s)
+        except ProcessLost as cause:
+            lost(worker, "rollout-worker-lost", str(cause))
+            self._replace(worker, "was lost", str(cause), lost_workers=1)
+            return False
+        return True
 
     def _send(self, checkpoint: Checkpoint, send: Send) -> bool:
         self._checkpoint = checkpoint
@@ -178,7 +203,7 @@ class Fleet:
                 self._replace(worker, "was lost", str(cause), lost_workers=1)
                 continue
             if reply == worker.starting:
-                self._started(worker)
+                self._started(worker, found)
             else:
                 attempt = worker.end(reply, time.monotonic())
                 attempt.batch.ended(found, attempt)
@@ -198,8 +223,8 @@ class Fleet:
             elif worker.process is None:
                 self._start(worker)
 
-    def _started(self, worker: Replica) -> None:
-        worker.starting = None
+    def _started(self, worker: Replica, seen: tuple[str, ...]) -> None:
+        worker.starting, worker.gpus = None, seen if self._gpus else ()
         cost = worker.setbacks.reached(worker.finished, time.monotonic())
         if cost is not None:
             line = f"{worker.name}{self._members.where(worker.name)} plays, {cost:.1f} s after the loss"
@@ -207,30 +232,28 @@ class Fleet:
 
     def _replace(self, worker: Replica, what: str, told: str, **counts: int) -> None:
         """Replace a worker of which this is said; its episodes have been taken from it."""
-        self._count_out(worker, what, told, **counts)
-        self._start(worker)
-
-    def _count_out(self, worker: Replica, what: str, told: str, **counts: int) -> None:
-        """Note that a worker is lost, and end what is left of it."""
         where = self._members.where(worker.name)
         self._faults.note(f"{worker.name}{where} {what}, and is replaced", **counts)
         worker.setbacks.lost(time.monotonic())
         hopeless = f"{worker.name} was lost {{}} times without finishing an episode"
         stop_if_hopeless(worker.setbacks, self._config.ray.max_replacements, hopeless, told)
-        if worker.process is not None:
-            self._processes.kill(worker.process)  # it may live, cut off from us
-        worker.process = worker.starting = None
+        self._start(worker)
 
     def _start(self, worker: Replica) -> None:
         """Put another process in the place of a worker, where some node has room for it."""
         if worker.process is not None:
-            self._processes.kill(worker.process)
+            self._processes.kill(worker.process)  # it may live, cut off from us
         worker.process = worker.starting = None
         self._members.look(at_once=True)
         node = self._members.place(worker.name, self._gpus)
         if node is None or self._checkpoint is None:
+            self._processes.leave(worker.name)
             if all(other.process is None for other in self._workers):
-                raise RunStopped("no node has a GPU left for a rollout worker; resume the run when one has")
+                raise RunStopped(f"{_no_room(self._gpus)} for a rollout worker; resume the run when one has")
             return
-        worker.process = self._processes.rollout(node, self._gpus, self._url, self._checkpoint)
+        worker.process = self._processes.rollout(worker.name, node, self._gpus, self._url, self._checkpoint)
         worker.starting, worker.began = worker.process.ready.remote(), time.monotonic()
+
+
+def _no_room(gpus: int) -> str:
+    return f"no node has {'a GPU' if gpus == 1 else f'{gpus} GPUs'} left"

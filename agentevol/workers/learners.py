@@ -10,6 +10,7 @@ from agentevol.errors import AgentEvolError, RunStopped
 from agentevol.protocols import Checkpoint, LearnReport
 from agentevol.workers.faults import FaultLog
 from agentevol.workers.members import Members
+from agentevol.workers.nodes import Place
 from agentevol.workers.processes import POLL_S, Processes, ProcessLost
 from agentevol.workers.setbacks import Setbacks, stop_if_hopeless
 
@@ -31,18 +32,19 @@ class Learners:
         self._members, self._faults = members, faults
         self._names = [f"learner {rank}" for rank in range(config.learn.shards)]
         self._gpus = 0
+        self._others: Callable[[], Sequence[Place]] | None = None
+        """Which GPUs others have claimed that they compute on; None where they have their own."""
+        self._places: list[Place] = []
         self._there: list[Any] = []
 
-    def start(self, gpus: int) -> None:
-        """Start all, each with so many GPUs: together on one node if one has room."""
-        self._gpus = gpus
-        self._members.look(at_once=True)
-        nodes = self._members.place_together(self._names, gpus)
-        if nodes is None:
-            raise RunStopped(
-                f"no room for {len(self._names)} learners with a GPU each; resume the run when nodes have it"
-            )
-        self._there = [self._processes.learner(node, gpus, rank) for rank, node in enumerate(nodes)]
+    def start(self, gpus: int, others: Callable[[], Sequence[Place]] | None = None) -> None:
+        """Start all, each with so many GPUs: together on one node if one has room.
+
+        With `others` they claim none: each shares one of those that are told by it, the first ones. Where
+        these have become other ones, they are started again there before they are asked for something.
+        """
+        self._gpus, self._others = gpus, others
+        self._ready()
 
     def learn(
         self, progress: Report, written: Callable[[], LearnReport | None], *given: Any, **settings: Any
@@ -71,9 +73,11 @@ class Learners:
         """What the first learner answers; where it dies, another is asked."""
         work = Setbacks()
         while True:
-            asked = getattr(self._ready()[0], what)
+            asked = getattr(self._ready()[0], what).remote(*given)
             try:
-                found = self._processes.results([asked.remote(*given)])[0]
+                while not self._processes.wait([asked], POLL_S):
+                    self._members.look()
+                found = self._processes.results([asked])[0]
             except ProcessLost as cause:
                 self._lost(work, cause)
             else:
@@ -91,9 +95,34 @@ class Learners:
             self._processes.results([learner.free.remote() for learner in self._there])
 
     def _ready(self) -> list[Any]:
+        """All, where they belong."""
+        shared = None if self._others is None else self._shared(self._others())
+        if shared is not None and shared != self._places:
+            self.end()
         if not self._there:
-            self.start(self._gpus)
+            self._places = self._own() if shared is None else shared
+            self._there = self._processes.learners(self._places)
         return self._there
+
+    def _own(self) -> list[Place]:
+        self._members.look(at_once=True)
+        nodes = self._members.place_together(self._names, self._gpus)
+        if nodes is None:
+            raise RunStopped(
+                f"no room for {len(self._names)} learners with a GPU each; resume the run when nodes have it"
+            )
+        return [Place(node, self._gpus) for node in nodes]
+
+    def _shared(self, gpus: Sequence[Place]) -> list[Place]:
+        if len(gpus) < len(self._names):
+            raise RunStopped(
+                f"rollout workers hold {len(gpus)} GPUs for {len(self._names)} learners, which need one each;"
+                " resume the run when nodes have them"
+            )
+        places = list(gpus[: len(self._names)])
+        for name, place in zip(self._names, places, strict=True):
+            self._members.join(name, place.node)
+        return places
 
     def _report(self, replies: Sequence[Any], work: Setbacks, progress: Report) -> LearnReport:
         """What rank 0 reports, once all are done."""

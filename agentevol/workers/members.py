@@ -63,10 +63,16 @@ class Members:
             self._looked_at = time.monotonic()
 
     def place(self, who: Hashable, gpus: int) -> Node | None:
-        """A node for one process more (`Room.spread`), which is there from now on; None for no node."""
+        """A node for one process, which is there from now on: where it was, if its GPUs are still there, else
+        the one of `Room.spread`; None for no node.
+        """
         with self._lock:
+            before, _ = self._taken.get(who, ("", 0))
             self.leave(who)
-            node = self._room().spread(gpus)
+            room = self._room()
+            node = self._nodes.get(before) if gpus else None
+            if node is None or room.free(node) < gpus:
+                node = room.spread(gpus)
             if node is not None:
                 self._taken[who] = node.id, gpus
             return node
@@ -79,6 +85,15 @@ class Members:
             for one, node in zip(who, nodes or (), strict=nodes is not None):
                 self._taken[one] = node.id, gpus
             return nodes
+
+    def node_of(self, who: Hashable) -> Node | None:
+        """Where they are; None where they are nowhere, or that node was lost."""
+        node, _ = self._taken.get(who, ("", 0))
+        return self._nodes.get(node)
+
+    def join(self, who: Hashable, node: Node) -> None:
+        """They are there now, without a GPU of their own."""
+        self._taken[who] = node.id, 0
 
     def leave(self, *who: Hashable) -> None:
         """They are nowhere now."""

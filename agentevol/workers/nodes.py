@@ -36,6 +36,16 @@ class Node(NamedTuple):
         return f"{self.address} (Ray node {self.id[:8]})"
 
 
+class Place(NamedTuple):
+    """Where a process computes."""
+
+    node: Node
+    claimed: int = 0
+    """GPUs that are its own."""
+    shared: str = ""
+    """By its id there, a GPU that another process has claimed; empty for none."""
+
+
 def alive(rows: Iterable[Mapping[str, Any]], own: str) -> list[Node]:
     """Of what Ray tells about nodes: those that live, `own` first, then by id."""
     found = [

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from agentevol.protocols import Checkpoint
-from agentevol.workers.nodes import Facts, Node
+from agentevol.workers.nodes import Facts, Node, Place
 
 POLL_S = 0.5
 """How long is waited for one of many replies before other things are looked at."""
@@ -32,12 +32,18 @@ class Processes(Protocol):
         """What each node says of itself (`agentevol.workers.nodes.facts`), or why it does not."""
         ...
 
-    def rollout(self, node: Node, gpus: int, url: str, checkpoint: Checkpoint) -> Any:
-        """Start a rollout worker with these weights."""
+    def rollout(self, name: str, node: Node, gpus: int, url: str, checkpoint: Checkpoint) -> Any:
+        """Start the rollout worker of this name with these weights. The GPUs stay its name's, for the process
+        that comes in its place, until it is started elsewhere or is told to `leave`.
+        """
         ...
 
-    def learner(self, node: Node, gpus: int, rank: int) -> Any:
-        """Start a learner."""
+    def leave(self, name: str) -> None:
+        """The rollout worker of this name is nowhere now: its GPUs are free."""
+        ...
+
+    def learners(self, places: Sequence[Place]) -> list[Any]:
+        """Start the learners, by rank, in these places. GPUs that they claim stay theirs in the same way."""
         ...
 
     def kill(self, process: Any) -> None:

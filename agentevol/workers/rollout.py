@@ -82,6 +82,6 @@ class RolloutWorker:
         if self._engine.lost:
             os._exit(1)
 
-    async def ready(self) -> bool:
-        """Answers once the worker has started."""
-        return True
+    async def ready(self) -> tuple[str, ...]:
+        """Answers once the worker has started: the ids of the GPUs that it sees."""
+        return tuple(filter(None, os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")))

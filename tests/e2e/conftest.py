@@ -2,6 +2,8 @@ import subprocess
 import sys
 from collections.abc import Callable, Generator
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 import torch
@@ -15,6 +17,12 @@ WORDS = (
     *(f" {n} {n}." for n in range(1, 9)),
     *(str(n) for n in range(1, 9)),
 )
+
+RAY = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_worker_niceness": "0",
+    "RAY_health_check_period_ms": "1000",  # a node is dead after five that failed
+}
 
 
 @pytest.fixture(scope="session")
@@ -64,6 +72,24 @@ def command(tiny_model: Path) -> Callable[..., list[str]]:
         return [sys.executable, "-m", "agentevol", "run", "--iters", "2", "--out", str(out), *settings, *more]
 
     return build
+
+
+@pytest.fixture
+def head(monkeypatch: pytest.MonkeyPatch) -> Generator[Any]:
+    """A cluster of one node."""
+    for name, value in RAY.items():
+        monkeypatch.setenv(name, value)
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster()
+    with TemporaryDirectory(prefix="ray-") as place:
+        (Path(place) / "ray").mkdir()
+        monkeypatch.setenv("RAY_TMPDIR", place)  # `ray start` notes there what others would join
+        try:
+            cluster.add_node(num_cpus=1, temp_dir=place)
+            yield cluster
+        finally:
+            cluster.shutdown()
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -27,11 +26,6 @@ EVALUATED, EXPLORED = 4, 160
 """Episodes of an evaluation and of an exploration."""
 VICTIMS = ("RolloutWorker", "RolloutWorker", "LearnerWorker", "envs serve")
 KILLS = 50
-RAY = {
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_worker_niceness": "0",
-    "RAY_health_check_period_ms": "1000",  # a node is dead after five that failed
-}
 
 
 @pytest.fixture(scope="module")
@@ -44,24 +38,6 @@ def calm(tmp_path_factory: pytest.TempPathFactory, command: Command) -> Path:
     )
     assert done.returncode == 0, done.stderr
     return folder / "run"
-
-
-@pytest.fixture
-def head(monkeypatch: pytest.MonkeyPatch) -> Generator[Any]:
-    """A cluster of one node."""
-    for name, value in RAY.items():
-        monkeypatch.setenv(name, value)
-    from ray.cluster_utils import Cluster
-
-    cluster = Cluster()
-    with TemporaryDirectory(prefix="ray-") as place:
-        (Path(place) / "ray").mkdir()
-        monkeypatch.setenv("RAY_TMPDIR", place)  # `ray start` notes there what others would join
-        try:
-            cluster.add_node(num_cpus=1, temp_dir=place)
-            yield cluster
-        finally:
-            cluster.shutdown()
 
 
 @pytest.fixture

@@ -51,6 +51,35 @@ def test_the_plan_says_what_each_process_needs_and_where(seven_billion: Path):
     assert told[4:] == ["GPUs: 8"]
 
 
+def test_weights_and_keys_that_gpus_share_are_told_for_each(seven_billion: Path):
+    config = load(None, ["engine.context=8192", "engine.tensor_parallel=2"], preset="eight-gpus")
+    rollouts, _ = processes(config, shape_of(seven_billion))
+    assert (rollouts.count, rollouts.devices) == (4, 2)
+    assert rollouts.parts["weights"] == 7_615_616_512
+    assert rollouts.parts["keys and values"] == 128 * 8192 * 2 * 28 * (4 // 2) * 128 * 2
+    told = lines(config, seven_billion)
+    assert told[0].startswith(
+        "4 rollout workers, each on 2 GPUs of its own that share the weights, on each of"
+    )
+    assert "14.2 GiB of the machine's memory to compare" in told[1]
+    assert told[4:] == ["GPUs: 12"]
+    four = load(None, ["engine.context=8192", "engine.tensor_parallel=7"], preset="eight-gpus")
+    with pytest.raises(ConfigError, match="the model's 4 heads of keys and values"):
+        lines(four, seven_billion)
+
+
+def test_gpus_that_are_used_in_turns_are_told_once_with_what_each_side_holds(seven_billion: Path):
+    settings = ["engine.context=8192", "engine.colocated=true", "learn.shards=3"]
+    config = load(None, settings, preset="eight-gpus")
+    rollouts, learners = processes(config, shape_of(seven_billion))
+    told = lines(config, seven_billion)
+    assert told[2].startswith("3 learners, each on a GPU of a rollout worker in turns with it: about ")
+    held, learnt = (f"{one.total / GIB:.1f} GiB" for one in (rollouts, learners))
+    assert told[4:] == [
+        f"GPUs: 4, 3 of them in turns: about {held} of a rollout worker, then about {learnt} of a learner"
+    ]
+
+
 @pytest.mark.parametrize(
     ("settings", "line"),
     [
@@ -61,8 +90,17 @@ def test_the_plan_says_what_each_process_needs_and_where(seven_billion: Path):
         (["engine=vllm", "engine.cache_gib=3"], "keys and values 3.0 GiB"),
         (["engine=vllm"], "GPUs: 3 where there are any"),
         (["engine=vllm", "learn.device=cpu"], "GPUs: 2 where there are any"),
+        (
+            ["engine=vllm", "engine.tensor_parallel=2"],
+            "each on 2 GPUs of its own that share the weights where Ray sees any, else in 2 processes on the",
+        ),
         (["learn.device=cpu"], r"memory of the processors: about \d.\d GiB"),
         (["engine=vllm", "learn.device=cuda"], "GPUs: 3$"),
+        (
+            ["engine=vllm", "engine.colocated=true"],
+            "1 learner, on a GPU of a rollout worker in turns with it where Ray sees any, else on the CPU:",
+        ),
+        (["engine=vllm", "engine.colocated=true"], "GPUs: 2 where there are any, 1 of them in turns: about"),
         (["engine=vllm", "engine.url=http://h:1"], "2 rollout workers, each on the CPU"),
         (
             ["learn.shards=2"],

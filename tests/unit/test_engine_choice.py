@@ -40,12 +40,13 @@ def test_vllm_gets_every_setting_of_its_section(monkeypatch: pytest.MonkeyPatch)
         slots=3,
         context=64,
         dtype="float16",
+        tensor_parallel=2,
         cache_gib=0.5,
         chat_template_kwargs=told,
         overflow="drop_oldest",
     )
     choice.start_engine(config, resolve("starter"))
-    expected = {"slots": 3, "context": 64, "dtype": "float16", "cache_gib": 0.5}
+    expected = {"slots": 3, "context": 64, "dtype": "float16", "tensor_parallel": 2, "cache_gib": 0.5}
     expected |= {"chat_template_kwargs": told, "overflow": "drop_oldest"}
     assert started == [(resolve("starter"), expected)]
 
@@ -70,6 +71,28 @@ def test_servers_get_every_setting_that_they_have_and_the_key_of_the_variable(
     ("settings", "message"),
     [
         (["engine.url=http://h:1"], "engine.url has no effect without engine.name = 'vllm'"),
+        (["engine.tensor_parallel=2"], "engine.tensor_parallel has no effect without engine.name = 'vllm'"),
+        (
+            ["engine=vllm", "engine.url=http://h:1", "engine.tensor_parallel=2"],
+            "engine.tensor_parallel has no effect with engine.url: servers have GPUs of their own",
+        ),
+        (["engine.colocated=true"], "engine.colocated has no effect without engine.name = 'vllm'"),
+        (
+            ["engine=vllm", "engine.url=http://h:1", "engine.colocated=true"],
+            "engine.colocated has no effect with engine.url: servers have GPUs of their own",
+        ),
+        (
+            ["engine=vllm", "engine.colocated=true", "learn.device=cpu"],
+            "engine.colocated has no effect with learn.device = 'cpu'",
+        ),
+        (
+            ["engine=vllm", "engine.colocated=true", "rollout.mode=one_step_off"],
+            "engine.colocated takes turns, which rollout.mode = 'one_step_off' does not",
+        ),
+        (
+            ["engine=vllm", "engine.colocated=true", "learn.shards=3"],
+            "learn.shards = 3 needs a GPU of a rollout worker for each, and engine.workers",
+        ),
         (["engine=vllm", "engine.api_key_env=KEY"], "engine.api_key_env has no effect without engine.url"),
         (
             ["engine=vllm", "engine.url=http://h:1", "engine.cache_gib=1"],

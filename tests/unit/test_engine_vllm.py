@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Generator
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -233,6 +234,30 @@ async def test_a_conversation_acts_once_at_a_time(engine):
     with pytest.raises(PolicyFault, match="acts twice at once"):
         await policy.act(begin("a"), 0)
     await first
+
+
+async def test_two_processes_that_share_the_weights_sample_like_one_and_both_take_new_ones(
+    engine, folder, tmp_path
+):
+    sampling = Sampling(temperature=1.0, max_new_tokens=8)
+    two = VllmEngine(Checkpoint(folder, 3), slots=4, tensor_parallel=2)
+    try:
+        assert len(await asyncio.to_thread(two._call, two._llm.collective_rpc("check_health"))) == 2
+        alone, shared = [
+            await asyncio.gather(*(play(one.serve(GREEDY), begin(name)) for name in "abc"))
+            for one in (engine, two)
+        ]
+        for wanted, got in zip(chain(*alone), chain(*shared), strict=True):
+            assert (got.prompt_ids, got.token_ids) == (wanted.prompt_ids, wanted.token_ids)
+            assert got.logprobs == pytest.approx(wanted.logprobs, abs=ROUNDING)
+        other = write_checkpoint(tmp_path / "other", seed=1)
+        await asyncio.to_thread(two.update, Checkpoint(other, 4))
+        for sample in await play(two.serve(sampling), begin("a", 60)):
+            assert sample.policy_version == 4
+            assert sample.logprobs == pytest.approx(logprobs_in(other, sample, sampling), abs=ROUNDING)
+            assert sample.logprobs != pytest.approx(logprobs_in(folder, sample, sampling), abs=ROUNDING)
+    finally:
+        two.close()
 
 
 async def test_keys_and_values_of_old_weights_stop_the_run(engine, tmp_path, monkeypatch):

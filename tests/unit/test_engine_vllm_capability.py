@@ -6,6 +6,7 @@ import pytest
 
 from agentevol.config.run import load
 from agentevol.engines import vllm_capability
+from agentevol.engines.limits import check_split
 from agentevol.engines.vllm_capability import (
     ENGINE_ARGUMENTS,
     METHODS,
@@ -16,7 +17,7 @@ from agentevol.engines.vllm_capability import (
 )
 from agentevol.errors import ConfigError
 from agentevol.launch import check, plan
-from agentevol.workers.claims import gpus_of_rollouts
+from agentevol.workers.claims import gpus_of_learners, gpus_of_rollouts
 
 
 @pytest.fixture
@@ -146,16 +147,55 @@ def test_more_episodes_than_slots_are_for_vllm_alone():
         (["engine=vllm"], 0, 0),
         (["engine=vllm"], 3, 1),  # two rollout workers, one learner
         (["engine=vllm", "engine.workers=1", "learn.device=cpu"], 1, 1),
+        (["engine=vllm", "engine.tensor_parallel=2"], 5, 2),
+        (["engine=vllm", "engine.tensor_parallel=2"], 0, 0),
+        (["engine=vllm", "engine.colocated=true"], 2, 1),
         (["engine=vllm", "engine.url=http://host:8000"], 1, 0),  # servers have their own
         ([], 3, 0),
     ],
 )
-def test_workers_with_vllm_claim_a_gpu_each_where_there_are_any(settings, gpus, claimed):
+def test_workers_with_vllm_claim_gpus_where_there_are_any(settings, gpus, claimed):
     assert gpus_of_rollouts(load(None, settings), gpus) == claimed
 
 
-def test_too_few_gpus_are_told_instead_of_waited_for():
-    with pytest.raises(
-        ConfigError, match=r"2 rollout workers and 1 learners: there are 2; set engine\.workers"
-    ):
-        gpus_of_rollouts(load(None, ["engine=vllm"]), 2)
+def test_learners_claim_no_gpu_where_they_share_those_of_rollout_workers():
+    assert gpus_of_learners(load(None, ["learn.shards=2"]), 2) == 1
+    assert gpus_of_learners(load(None, ["engine=vllm", "engine.colocated=true"]), 2) == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        ([], "needs 3 GPUs, 1 for each of 2 rollout workers and 1 for each of 1 learners: there are 2; set"),
+        (["engine.tensor_parallel=4", "learn.device=cpu"], "needs 8 GPUs, 4 for each of 2 rollout workers"),
+    ],
+)
+def test_too_few_gpus_are_told_instead_of_waited_for(settings: list[str], line: str):
+    with pytest.raises(ConfigError, match=line):
+        gpus_of_rollouts(load(None, ["engine=vllm", *settings]), 2)
+
+
+@pytest.mark.parametrize(
+    ("heads", "kv_heads", "parallel", "line"),
+    [
+        (12, 2, 2, ""),
+        (12, 2, 4, ""),  # each head of keys and values is copied once
+        (12, 12, 5, "engine.tensor_parallel = 5 does not divide the model's 12 heads"),
+        (12, 6, 4, "the model's 6 heads of keys and values can neither be divided by it nor be copied"),
+        (12, 4, 6, "the model's 4 heads of keys and values can neither be divided by it nor be copied"),
+    ],
+)
+def test_heads_that_cannot_be_split_evenly_are_refused(heads: int, kv_heads: int, parallel: int, line: str):
+    if not line:
+        check_split(heads, kv_heads, parallel)
+        return
+    with pytest.raises(ConfigError, match=line):
+        check_split(heads, kv_heads, parallel)
+
+
+def test_a_model_that_cannot_be_split_is_refused_before_anything_starts(installed):
+    config = load(None, ["engine=vllm", "engine.tensor_parallel=7"])
+    installed("0.32.0")
+    for begin in (check, plan):
+        with pytest.raises(ConfigError, match=r"engine\.tensor_parallel = 7 does not divide the model's"):
+            begin(config)

@@ -16,7 +16,7 @@ from agentevol.workers.dispatch import Attempt, Dispatch, Played, Replica, stall
 from agentevol.workers.faults import FaultLog
 from agentevol.workers.fleet import Fleet
 from agentevol.workers.members import Members
-from agentevol.workers.nodes import Facts, Node
+from agentevol.workers.nodes import Facts, Node, Place
 from agentevol.workers.processes import ProcessLost
 from agentgym_store.records import Terminated, Trajectory
 
@@ -42,7 +42,7 @@ class Worker:
     def __init__(self, numbers: list[int], checkpoint: Checkpoint, ready: str, does: Sequence[str]) -> None:
         self.checkpoints, self._numbers, self._does = [checkpoint], numbers, list(does)
         self.asked = list[str]()
-        self.ready = Method(lambda: self._reply(ready, True))
+        self.ready = Method(lambda: self._reply(ready, (str(2 * len(numbers)), "7")))
         self.play = Method(self._play)
         self.update = Method(self._update)
         self.receive = Method(self._update)
@@ -79,6 +79,7 @@ class Processes:
         self._script, self._ready, self._numbers = script, ready or {}, list[int]()
         self.started: list[Worker] = []
         self.killed: list[Worker] = []
+        self.left: list[str] = []
 
     def alive(self) -> list[Node]:
         return [HERE]
@@ -86,13 +87,16 @@ class Processes:
     def facts(self, nodes: Any, packages: Any, token: Any, url: str) -> list[Facts | str]:
         raise AssertionError
 
-    def rollout(self, node: Node, gpus: int, url: str, checkpoint: Checkpoint) -> Any:
+    def rollout(self, name: str, node: Node, gpus: int, url: str, checkpoint: Checkpoint) -> Any:
         number = len(self.started)
         does = self._script[number] if number < len(self._script) else ["plays"]
         self.started.append(Worker(self._numbers, checkpoint, self._ready.get(number, "plays"), does))
         return self.started[-1]
 
-    def learner(self, node: Node, gpus: int, rank: int) -> Any:
+    def leave(self, name: str) -> None:
+        self.left.append(name)
+
+    def learners(self, places: Sequence[Place]) -> list[Any]:
         raise AssertionError
 
     def kill(self, process: Any) -> None:
@@ -377,12 +381,12 @@ def test_workers_that_sleep_wake_with_new_weights_or_before_they_play():
     assert [worker.checkpoints[2:] for worker in processes.started] == [[NEW], [NEW]]
 
 
-def test_a_worker_that_is_lost_asleep_is_replaced_when_there_is_something_to_play():
+def test_a_worker_that_dies_of_sleep_is_replaced_by_one_that_sleeps():
     processes = Processes(["plays"], ["dies"])
     made, faults, _ = fleet(processes)
     made.sleep()
     assert faults.take().lost_workers == 1
-    assert len(processes.started) == 2  # the GPU is the learner's now
+    assert [worker.slept for worker in processes.started] == [1, 1, 1]
     assert play(made)[0] == once()
     assert len(processes.started) == 3
 
@@ -393,6 +397,52 @@ def test_a_replacement_that_does_not_start_in_time_is_lost_as_well():
     play(made, 4000)
     assert faults.take().lost_workers == 2
     assert len(processes.started) == 4
+
+
+class Elsewhere(Processes):
+    """Nodes with GPUs, the first of which may be lost."""
+
+    nodes = (Node("a", "10.0.0.1", 2), Node("b", "10.0.0.2", 4))
+
+    def alive(self) -> list[Node]:
+        return list(self.nodes)
+
+
+def test_the_gpus_of_workers_are_told_by_worker_and_an_idle_one_whose_node_was_lost_is_replaced_first():
+    processes, faults = Elsewhere(), FaultLog()
+    members = Members(processes, faults, (), named=False)
+    made = Fleet(config("engine=vllm", "engine.tensor_parallel=2"), processes, members, faults)
+    made.start(OLD, "http://world", gpus=2)
+    a, b = Elsewhere.nodes
+    found = made.gpus()
+    assert [(place.node, place.claimed) for place in found] == [(a, 0), (a, 0), (b, 0), (b, 0)]
+    assert [place.shared for place in found[1::2]] == ["7", "7"]
+    processes.nodes = (b,)
+    moved = made.gpus()
+    assert [place.node for place in moved] == [b] * 4
+    assert moved[2:] == found[2:]
+    assert faults.take().lost_workers == 1
+    assert len(processes.started) == 3
+
+
+def test_a_worker_without_room_has_left_and_the_others_go_on():
+    processes, faults = Elsewhere(["plays", "dies"]), FaultLog()
+    members = Members(processes, faults, (), named=False)
+    made = Fleet(config("engine=vllm", "engine.tensor_parallel=2"), processes, members, faults)
+    made.start(OLD, "http://world", gpus=2)
+    processes.nodes = (Node("b", "10.0.0.2", 2),)
+    play(made)
+    assert processes.left[0] == "rollout worker 0"
+    assert [place.node.id for place in made.gpus()] == ["b", "b"]
+
+
+def test_gpus_that_no_node_has_together_are_refused_at_the_start():
+    processes = Processes()
+    processes.alive = lambda: [Node("a", "10.0.0.1", 3), Node("b", "10.0.0.2", 1)]  # type: ignore[method-assign]
+    members = Members(processes, FaultLog(), (), named=False)
+    made = Fleet(config("engine=vllm", "engine.tensor_parallel=2"), processes, members, FaultLog())
+    with pytest.raises(ConfigError, match="no node has 2 GPUs left for rollout worker 1: set"):
+        made.start(OLD, "http://world", gpus=2)
 
 
 def test_a_worker_that_cannot_start_stops_the_run_with_its_own_reason():

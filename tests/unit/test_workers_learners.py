@@ -14,11 +14,11 @@ from agentevol.workers.faults import FaultLog
 from agentevol.workers.learner import report_of
 from agentevol.workers.learners import Learners
 from agentevol.workers.members import Members
-from agentevol.workers.nodes import Node
+from agentevol.workers.nodes import Node, Place
 from agentevol.workers.processes import ProcessLost
 
 LOST, BROKEN = ProcessLost("SIGKILL"), RunStopped("rank 0 heard nothing of rank 1")
-NODE = Node("here", "10.0.0.1")
+NODE, OTHER = Node("here", "10.0.0.1"), Node("there", "10.0.0.2")
 
 
 class Method(NamedTuple):
@@ -52,12 +52,14 @@ class Processes:
     def __init__(self, *learners: Learner, nodes: Sequence[Node] = (NODE,)) -> None:
         self._learners, self._nodes = list(learners), nodes
         self.killed: list[Learner] = []
+        self.places: list[list[Place]] = []
 
     def alive(self) -> list[Node]:
         return list(self._nodes)
 
-    def learner(self, node: Node, gpus: int, rank: int) -> Any:
-        return self._learners.pop(0)
+    def learners(self, places: Sequence[Place]) -> list[Any]:
+        self.places.append(list(places))
+        return [self._learners.pop(0) for _ in places]
 
     def kill(self, process: Any) -> None:
         self.killed.append(process)
@@ -161,6 +163,33 @@ def test_a_question_is_asked_again():
     noted = faults.take()
     assert noted.lost_learners == 1
     assert noted.learners_s > 0
+
+
+def colocated(gpus: list[Place], count: int) -> tuple[Learners, Processes]:
+    """Two that share these GPUs with others."""
+    processes = Processes(*(Learner([], "answer") for _ in range(count)), nodes=(NODE, OTHER))
+    members = Members(processes, FaultLog(), (), named=True)  # type: ignore[arg-type]
+    settings = ["learn.shards=2", "engine=vllm", "engine.colocated=true"]
+    made = Learners(load(None, settings), processes, members, FaultLog())  # type: ignore[arg-type]
+    made.start(0, lambda: gpus)
+    return made, processes
+
+
+def test_learners_that_share_gpus_are_where_these_are():
+    gpus = [Place(NODE, shared="3"), Place(OTHER, shared="0"), Place(OTHER, shared="1")]
+    made, processes = colocated(gpus, count=4)
+    assert processes.places == [gpus[:2]]
+    made.ask("perplexity", "rows")
+    assert len(processes.places) == 1
+    gpus[0] = Place(OTHER, shared="2")
+    assert made.ask("perplexity", "rows") == "answer"
+    assert processes.places[1:] == [gpus[:2]]
+    assert len(processes.killed) == 2
+
+
+def test_learners_that_share_gpus_need_one_each():
+    with pytest.raises(RunStopped, match="rollout workers hold 1 GPUs for 2 learners, which need one each"):
+        colocated([Place(NODE, shared="0")], count=2)
 
 
 def test_without_room_a_run_stops_with_what_is_missing():

@@ -134,6 +134,24 @@ def test_a_node_that_is_lost_is_counted_and_gets_nothing_more(
     assert made.place("w1", 0) == DRIVER
 
 
+def test_a_worker_with_gpus_stays_where_they_are_while_they_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    first, second = DRIVER._replace(gpus=2), FIRST._replace(gpus=2)
+    cluster = Cluster(first)
+    made, _ = members(cluster, [], tmp_path, monkeypatch)
+    assert made.place("w0", 2) == first
+    cluster.nodes.append(second)
+    made.look()
+    assert made.place("learner", 0) == second
+    assert made.place("w0", 2) == first  # not where there is less
+    assert made.node_of("w0") == first
+    cluster.nodes.remove(first)
+    made.look()
+    assert made.node_of("w0") is None
+    assert made.place("w0", 2) == second
+
+
 def test_a_node_that_comes_later_takes_part_if_it_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     cluster, told = Cluster(DRIVER), list[str]()
     made, faults = members(cluster, told, tmp_path, monkeypatch)
