@@ -98,12 +98,15 @@ class Fleet:
 
     def _sleeps(self, worker: Replica, reply: Any) -> bool:
         """Whether a worker that was told to sleeps; one that died is replaced."""
+        starting = [] if worker.starting is None else [worker.starting]
         try:
-            self._processes.results([reply], self._config.ray.start_timeout_s)
+            found = self._processes.results([*starting, reply], self._config.ray.start_timeout_s)
         except ProcessLost as cause:
             lost(worker, "rollout-worker-lost", str(cause))
             self._replace(worker, "was lost", str(cause), lost_workers=1)
             return False
+        if starting:
+            self._started(worker, found[0])
         return True
 
     def _send(self, checkpoint: Checkpoint, send: Send) -> bool:
