@@ -228,7 +228,8 @@ class _Processes:
             scheduling_strategy=_on(node),
         )
         rule = self._config.rollout.in_flight
-        return worker.remote(engine, self._config.environment, url, checkpoint, rule)
+        lora = self._config.learn.lora if engine.lora else None
+        return worker.remote(engine, self._config.environment, url, checkpoint, rule, lora)
 
     def learner(self, node: Node, gpus: int, rank: int) -> Any:
         config = self._config.learn

@@ -69,6 +69,10 @@ class EngineConfig(Section):
     """For `vllm`: memory of a worker for keys and values. None is room for all slots on a CPU, and what vLLM
     finds free on a GPU.
     """
+    lora: bool = False
+    """For `vllm`, with `learn.lora.keep`: it reads the weights under the adapters once, and of an update the
+    adapters alone.
+    """
     url: str | tuple[str, ...] | None = None
     """For `vllm`: one server that already runs, or several, in place of starting vLLM in the workers."""
     api_key_env: str | None = None

@@ -30,7 +30,7 @@ from agentevol.engines.vllm_arguments import (
     sampled_of,
     vocabulary_size,
 )
-from agentevol.engines.vllm_capability import capabilities
+from agentevol.engines.vllm_capability import Capabilities, capabilities
 from agentevol.engines.vllm_policy import Order, Served
 from agentevol.engines.watchdog import Watchdog, watching_children
 from agentevol.errors import AgentEvolError, ConfigError, PolicyFault, RunStopped
@@ -68,7 +68,7 @@ class VllmEngine(OutsideEngine):
     ) -> None:
         for name, value in SETTINGS.items():
             os.environ.setdefault(name, value)
-        self._vllm = capabilities()
+        self._vllm = self._used()
         super().__init__(dtype, chat_template_kwargs, overflow)
         self._scratch = tempfile.TemporaryDirectory(prefix="agentevol-vllm-", ignore_cleanup_errors=True)
         self._numbers = self._copies = 0  # of requests; of checkpoints
@@ -77,8 +77,9 @@ class VllmEngine(OutsideEngine):
         try:
             model = self._begin(checkpoint)
             self.context = context_of(context, getattr(model.config, "max_position_embeddings", None))
+            folder, more = self._begun()
             arguments = engine_arguments(
-                self._vllm, self._served.folder, model, slots, self.context, dtype, cache_gib
+                self._vllm, folder, model, slots, self.context, dtype, cache_gib, more
             )
             self._call(self._start(arguments, model))
         except BaseException:
@@ -92,6 +93,14 @@ class VllmEngine(OutsideEngine):
             self._watchdog.dismiss()
         self._scratch.cleanup()
 
+    def _used(self) -> Capabilities:
+        """What is used of vLLM. Raises `ConfigError` where it has less."""
+        return capabilities()
+
+    def _begun(self) -> tuple[Path, Mapping[str, Any]]:
+        """The folder of weights that vLLM starts with, and further arguments for it."""
+        return self._served.folder, {}
+
     def _folder(self, path: Path, model: PreTrainedModel) -> Path:
         """The checkpoint, or its untied copy."""
         self._copies += 1
@@ -104,6 +113,7 @@ class VllmEngine(OutsideEngine):
         try:
             with watching_children(self._watchdog):
                 self._llm = self._vllm.AsyncLLM.from_engine_args(arguments)
+            await self._completed()
         except Exception as cause:  # vLLM raises whatever it finds wrong with model or machine
             raise ConfigError(
                 f"vLLM cannot serve {self._served.name}: {one_line(cause)}; what its processes printed before"
@@ -123,16 +133,25 @@ class VllmEngine(OutsideEngine):
     async def _drawn(self, order: Order) -> Sampled:
         self._numbers += 1
         request_id = f"{order.conversation_id}/{self._numbers}"
-        return await self._generated(request_id, order.prompt_ids, parameters_of(self._vllm, order))
+        return await self._generated(
+            request_id, order.prompt_ids, parameters_of(self._vllm, order), order.served
+        )
 
     async def _generated(
-        self, request_id: str, prompt_ids: Sequence[int], parameters: Any, *, counted: bool = True
+        self,
+        request_id: str,
+        prompt_ids: Sequence[int],
+        parameters: Any,
+        served: Served,
+        *,
+        counted: bool = True,
     ) -> Sampled:
-        """What vLLM samples. Raises `PolicyFault` where it was aborted or vLLM failed."""
+        """What vLLM samples with these weights. Raises `PolicyFault` where it was aborted or vLLM failed."""
         prompt = self._vllm.tokens_input(list(prompt_ids))
         output = None
         try:
-            async for latest in self._llm.generate(prompt, parameters, request_id):
+            added = self._added(served)
+            async for latest in self._llm.generate(prompt, parameters, request_id, lora_request=added):
                 output = latest  # the last one is the whole
         except self._vllm.EngineDeadError as cause:
             raise self._died() from cause
@@ -150,16 +169,31 @@ class VllmEngine(OutsideEngine):
     async def _swap(self, fresh: Served, model: PreTrainedModel) -> None:
         before = self._served
         await super()._swap(fresh, model)
+        self._let_go(before)
+
+    def _let_go(self, before: Served) -> None:
+        """Remove what lies on the disk of weights that were replaced."""
         if before.folder.is_relative_to(self._scratch.name):
             shutil.rmtree(before.folder.parent, ignore_errors=True)
 
-    async def _renew(self, model: PreTrainedModel) -> None:
-        """Read the weights, forget what the old ones made of tokens, and see whether they are in place."""
+    def _added(self, served: Served) -> Any:
+        """The adapters of these weights, where vLLM has them apart."""
+        return None
+
+    async def _completed(self) -> None:
+        """Give vLLM what it needs besides what it started with."""
+
+    async def _taken_in(self) -> None:
+        """Have vLLM read the weights that are served, and forget what the old ones made of tokens."""
         folder = str(self._served.folder)
+        await self._llm.collective_rpc("reload_weights", kwargs={"weights_path": folder})
+        if await self._llm.reset_prefix_cache() is False:
+            raise RuntimeError("its prefix cache still holds keys and values of the old weights")
+
+    async def _renew(self, model: PreTrainedModel) -> None:
+        """Take the weights in, and see whether they are in place."""
         try:
-            await self._llm.collective_rpc("reload_weights", kwargs={"weights_path": folder})
-            if await self._llm.reset_prefix_cache() is False:
-                raise RuntimeError("its prefix cache still holds keys and values of the old weights")
+            await self._taken_in()
             await self._check(model)
         except self._vllm.EngineDeadError as cause:
             raise self._died() from cause
@@ -179,7 +213,9 @@ class VllmEngine(OutsideEngine):
         ]
         sampled = await asyncio.gather(
             *(
-                self._generated(f"probe/{served.version}/{row}", prompt, parameters[row], counted=False)
+                self._generated(
+                    f"probe/{served.version}/{row}", prompt, parameters[row], served, counted=False
+                )
                 for row, prompt in enumerate(begun)
             )
         )

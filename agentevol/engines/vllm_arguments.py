@@ -1,5 +1,6 @@
 """How vLLM is started and asked, and what it answers, in its own types."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,8 +24,9 @@ def engine_arguments(
     context: int,
     dtype: str,
     cache_gib: float | None,
+    more: Mapping[str, Any] | None = None,
 ) -> Any:
-    """How vLLM is started."""
+    """How vLLM is started; `more` are arguments of what not every engine has."""
     if slots < 1:
         raise ConfigError(f"slots must be at least 1, not {slots}")
     cache_bytes = None if cache_gib is None else int(cache_gib * 2**30)
@@ -48,6 +50,7 @@ def engine_arguments(
         kv_cache_memory_bytes=cache_bytes,
         logprobs_mode="processed_logprobs",  # of the distribution that was drawn from
         disable_log_stats=True,
+        **(more or {}),
     )
 
 

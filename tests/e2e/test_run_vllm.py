@@ -69,11 +69,16 @@ def write_model(folder: Path, *, tied: bool) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("tied", [False, True])
-def test_a_run_with_vllm_learns_from_its_own_episodes(tied: bool, tmp_path: Path):
+ADAPTERS = ("engine.lora=true", "learn.lora.rank=4", "learn.lora.keep=true")
+
+
+@pytest.mark.parametrize(("tied", "more"), [(False, ()), (True, ()), (True, ADAPTERS)])
+def test_a_run_with_vllm_learns_from_its_own_episodes(tied: bool, more: tuple[str, ...], tmp_path: Path):
     out, base = tmp_path / "run", write_model(tmp_path / "base", tied=tied)
     command = [sys.executable, "-m", "agentevol", "run", "--iters", "2", "--out", str(out), f"base={base}"]
-    done = subprocess.run([*command, *SETTINGS], capture_output=True, text=True, timeout=1800, check=False)
+    done = subprocess.run(
+        [*command, *SETTINGS, *more], capture_output=True, text=True, timeout=1800, check=False
+    )
     assert done.returncode == 0, done.stderr
     episodes = list(Store(out / "trajectories").trajectories(Where(purpose="explore")))
     assert len(episodes) == 2 * 4 * 40
