@@ -320,7 +320,8 @@ class _Processes:
             scheduling_strategy=place,
         )
         rule = self._config.rollout.in_flight
-        return worker.remote(engine, self._config.environment, url, checkpoint, rule)
+        lora = self._config.learn.lora if engine.lora else None
+        return worker.remote(engine, self._config.environment, url, checkpoint, rule, lora)
 
     def leave(self, name: str) -> None:
         self._groups.remove(name)

@@ -82,6 +82,10 @@ class EngineConfig(Section):
     them from its GPU to those of the engines. `ipc`: it shows them to the engine on the same GPU
     (`engine.colocated`). `gloo`: it sends them between CPUs.
     """
+    lora: bool = False
+    """For `vllm`, with `learn.lora.keep`: it reads the weights under the adapters once, and of an update the
+    adapters alone.
+    """
     url: str | tuple[str, ...] | None = None
     """For `vllm`: one server that already runs, or several, in place of starting vLLM in the workers."""
     api_key_env: str | None = None

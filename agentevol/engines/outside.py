@@ -68,7 +68,7 @@ class OutsideEngine(ABC):
             raise ConfigError(
                 f"the checkpoint {checkpoint.path} is of another architecture than {self._served.name}"
             )
-        self._call(self._swap(fresh, lambda: self._renew(model)))
+        self._call(self._swap(fresh, lambda: self._renew(fresh, model)))
 
     def close(self) -> None:
         """End what is under way, whose acts raise `PolicyFault`, and let go. May be called twice."""
@@ -128,8 +128,8 @@ class OutsideEngine(ABC):
         """Sample with the weights that are served; cancelling it aborts it."""
 
     @abstractmethod
-    async def _renew(self, model: PreTrainedModel) -> None:
-        """Put the weights that are served in place, and see that they are. `model` is what they are."""
+    async def _renew(self, fresh: Served, model: PreTrainedModel) -> None:
+        """Put weights in place, and see that they are. `model` is what they are."""
 
     @abstractmethod
     async def _shut(self) -> None:

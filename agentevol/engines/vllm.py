@@ -31,7 +31,7 @@ from agentevol.engines.vllm_arguments import (
     sampled_of,
     vocabulary_size,
 )
-from agentevol.engines.vllm_capability import capabilities
+from agentevol.engines.vllm_capability import Capabilities, capabilities
 from agentevol.engines.vllm_policy import Order, Served
 from agentevol.engines.vllm_transfer import Step
 from agentevol.engines.watchdog import Watchdog, watching_children
@@ -48,6 +48,10 @@ SETTINGS = {
 """What vLLM reads from the environment, unless it is set there already."""
 
 
+DISCARD, KEEP = 2, 1
+"""How deep vLLM sleeps: weights are read or sent again, or wait in the machine's memory."""
+
+
 class VllmEngine(OutsideEngine):
     """Serves what vLLM and transformers both know. Raises `ConfigError` where vLLM is missing, too old or
     cannot serve the checkpoint.
@@ -58,6 +62,8 @@ class VllmEngine(OutsideEngine):
     conversations on a CPU, and what vLLM finds free on a GPU. `transfer` is how weights come that are
     received (`vllm_transfer`); `colocated` says that others compute on the same GPU while this one sleeps.
     """
+
+    _sleep_level = DISCARD
 
     def __init__(
         self,
@@ -75,7 +81,7 @@ class VllmEngine(OutsideEngine):
     ) -> None:
         for name, value in (SETTINGS | vllm_transfer.SETTINGS[transfer]).items():
             os.environ.setdefault(name, value)
-        self._vllm = capabilities()
+        self._vllm = self._used()
         super().__init__(dtype, chat_template_kwargs, overflow)
         self._scratch = tempfile.TemporaryDirectory(prefix="agentevol-vllm-", ignore_cleanup_errors=True)
         self._numbers = self._copies = 0  # of requests; of checkpoints
@@ -87,11 +93,11 @@ class VllmEngine(OutsideEngine):
             model = self._begin(checkpoint)
             self.context = context_of(context, getattr(model.config, "max_position_embeddings", None))
             self._vocabulary = vocabulary_size(model)
+            folder, own = self._begun()
+            more = vllm_transfer.arguments(transfer, colocated and not self._vllm.on_cpu) | own
             arguments = engine_arguments(
-                self._vllm, self._served.folder, model, slots, self.context, dtype, cache_gib, tensor_parallel
+                self._vllm, folder, model, slots, self.context, dtype, cache_gib, tensor_parallel, more
             )
-            for name, value in vllm_transfer.arguments(transfer, colocated and not self._vllm.on_cpu).items():
-                setattr(arguments, name, value)
             self._call(self._start(arguments, model))
         except BaseException:
             self.close()
@@ -123,6 +129,14 @@ class VllmEngine(OutsideEngine):
         """Give the GPU's memory free once acts under way are through; others wait for the next weights."""
         self._call(self._lie_down())
 
+    def _used(self) -> Capabilities:
+        """What is used of vLLM. Raises `ConfigError` where it has less."""
+        return capabilities()
+
+    def _begun(self) -> tuple[Path, dict[str, Any]]:
+        """The folder of weights that vLLM starts with, and further arguments for it."""
+        return self._served.folder, {}
+
     def _folder(self, path: Path, model: PreTrainedModel) -> Path:
         """The checkpoint, or its untied copy."""
         self._copies += 1
@@ -137,13 +151,14 @@ class VllmEngine(OutsideEngine):
                 self._llm = self._vllm.AsyncLLM.from_engine_args(
                     arguments, usage_context=self._vllm.throughput
                 )
+            await self._completed()
         except Exception as cause:  # vLLM raises whatever it finds wrong with model or machine
             raise ConfigError(
                 f"vLLM cannot serve {self._served.name}: {one_line(cause)}; what its processes printed before"
                 " says more"
             ) from cause
         try:
-            await self._check(model)
+            await self._check(self._served, model)
         except PolicyFault as cause:
             raise ConfigError(
                 f"vLLM cannot serve {self._served.name}: it failed at the first tokens ({cause}); what its"
@@ -156,16 +171,25 @@ class VllmEngine(OutsideEngine):
     async def _drawn(self, order: Order) -> Sampled:
         self._numbers += 1
         request_id = f"{order.conversation_id}/{self._numbers}"
-        return await self._generated(request_id, order.prompt_ids, parameters_of(self._vllm, order))
+        return await self._generated(
+            request_id, order.prompt_ids, parameters_of(self._vllm, order), order.served
+        )
 
     async def _generated(
-        self, request_id: str, prompt_ids: Sequence[int], parameters: Any, *, counted: bool = True
+        self,
+        request_id: str,
+        prompt_ids: Sequence[int],
+        parameters: Any,
+        served: Served,
+        *,
+        counted: bool = True,
     ) -> Sampled:
-        """What vLLM samples. Raises `PolicyFault` where it was aborted or vLLM failed."""
+        """What vLLM samples with these weights. Raises `PolicyFault` where it was aborted or vLLM failed."""
         prompt = self._vllm.tokens_input(list(prompt_ids))
         output = None
         try:
-            async for latest in self._llm.generate(prompt, parameters, request_id):
+            added = self._added(served)
+            async for latest in self._llm.generate(prompt, parameters, request_id, lora_request=added):
                 output = latest  # the last one is the whole
         except self._vllm.EngineDeadError as cause:
             raise self._died() from cause
@@ -186,22 +210,30 @@ class VllmEngine(OutsideEngine):
         if before.folder.is_relative_to(self._scratch.name):
             shutil.rmtree(before.folder.parent, ignore_errors=True)
 
-    async def _renew(self, model: PreTrainedModel) -> None:
-        """Read the weights, forget what the old ones made of tokens, and see whether they are in place."""
-        folder = str(self._served.folder)
+    def _added(self, served: Served) -> Any:
+        """The adapters of these weights, where vLLM has them apart."""
+        return None
+
+    async def _completed(self) -> None:
+        """Give vLLM what it needs besides what it started with."""
+
+    async def _taken_in(self, fresh: Served) -> None:
+        """Have vLLM read these weights, and forget what the old ones made of tokens."""
+        await self._llm.collective_rpc("reload_weights", kwargs={"weights_path": str(fresh.folder)})
+        await self._forget_tokens()
+
+    async def _renew(self, fresh: Served, model: PreTrainedModel) -> None:
+        """Take weights in, and see whether they are in place."""
         try:
             await self._wake("weights")
-            await self._llm.collective_rpc("reload_weights", kwargs={"weights_path": folder})
-            await self._forget_tokens()
-            await self._check(model)
+            await self._taken_in(fresh)
+            await self._check(fresh, model)
         except self._vllm.EngineDeadError as cause:
             raise self._died() from cause
         except AgentEvolError:
             raise
         except Exception as cause:
-            raise RunStopped(
-                f"vLLM did not take the weights of {self._served.name}: {one_line(cause)}"
-            ) from cause
+            raise RunStopped(f"vLLM did not take the weights of {fresh.name}: {one_line(cause)}") from cause
 
     async def _take_in(self) -> None:
         """Let the steps of an update in, until one admits acts or fails."""
@@ -222,7 +254,7 @@ class VllmEngine(OutsideEngine):
                 self._received.set()
             elif step == "probe":
                 await self._forget_tokens()
-                return await self._probed()
+                return await self._probed(self._served)
             else:
                 await self._llm.collective_rpc(step, kwargs=vllm_transfer.named(step, given))
         except Exception as cause:
@@ -238,7 +270,7 @@ class VllmEngine(OutsideEngine):
         self._open.clear()
         await self._idle.wait()
         try:
-            await self._llm.sleep(level=2)  # weights are read or sent again
+            await self._llm.sleep(level=self._sleep_level)
         except self._vllm.EngineDeadError as cause:
             raise self._died() from cause
         self._asleep = True
@@ -255,23 +287,26 @@ class VllmEngine(OutsideEngine):
         if await self._llm.reset_prefix_cache() is False:
             raise RuntimeError("its prefix cache still holds keys and values of the old weights")
 
-    async def _check(self, model: PreTrainedModel) -> None:
+    async def _check(self, served: Served, model: PreTrainedModel) -> None:
         """Raise `RunStopped` unless vLLM samples with the log-probabilities of `model`."""
-        probed = await self._probed()
+        probed = await self._probed(served)
         begun, sampled = [prompt for prompt, _ in probed], [sample for _, sample in probed]
-        served = self._served
-        probe.check(model, begun, sampled, self._dtype, Checkpoint(Path(served.name), served.version))
+        checkpoint = Checkpoint(Path(served.name), served.version)
+        await asyncio.to_thread(  # others may be sampled for
+            probe.check, model, begun, sampled, self._dtype, checkpoint
+        )
 
-    async def _probed(self) -> list[tuple[list[int], Sampled]]:
+    async def _probed(self, served: Served) -> list[tuple[list[int], Sampled]]:
         """The probe's prompts, and what is sampled after them."""
         begun = probe.prompts(self._vocabulary, self.context)
         count = probe.new_tokens(self.context)
         sampled = await asyncio.gather(
             *(
                 self._generated(
-                    f"probe/{self._served.version}/{row}",
+                    f"probe/{served.version}/{row}",
                     prompt,
                     probe_parameters(self._vllm, row, count),
+                    served,
                     counted=False,
                 )
                 for row, prompt in enumerate(begun)

@@ -5,6 +5,7 @@ import os
 from typing import TYPE_CHECKING, Any, cast
 
 from agentevol.config.sections import EngineConfig, EnvironmentConfig
+from agentevol.learn.config import LoraConfig
 from agentevol.loop.explore import ABORTED, EpisodeRequest, failed, play
 from agentevol.protocols import Checkpoint, InFlightRule, Sampling
 from agentevol.workers.in_flight import InFlight, LatestPolicy
@@ -26,6 +27,7 @@ class RolloutWorker:
         url: str,
         checkpoint: Checkpoint,
         in_flight: InFlightRule = "continue",
+        lora: LoraConfig | None = None,
     ) -> None:
         from agentevol.engines.choice import start_engine
         from agentevol.rewards.forks import Forks
@@ -33,7 +35,7 @@ class RolloutWorker:
         from agentgym_envs.formats import FORMATS
 
         quiet()
-        self._engine = start_engine(engine, checkpoint)
+        self._engine = start_engine(engine, checkpoint, lora=lora)
         self._client = EnvClient(url)
         self._forks = Forks(self._client, environment.name, engine.workers * engine.capacity)
         self._format = FORMATS[environment.format]

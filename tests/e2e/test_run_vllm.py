@@ -72,9 +72,12 @@ def write_model(folder: Path, *, tied: bool) -> Path:
 
 SENT = ("engine.workers=2", "engine.transfer=gloo", "engine.colocated=true")
 """The learner sends its weights to two engines, which sleep while it learns."""
+ADAPTERS = ("engine.lora=true", "learn.lora.rank=4", "learn.lora.keep=true", "engine.colocated=true")
 
 
-@pytest.mark.parametrize(("tied", "more"), [(False, ()), (True, SENT)], ids=["read", "sent"])
+@pytest.mark.parametrize(
+    ("tied", "more"), [(False, ()), (True, SENT), (True, ADAPTERS)], ids=["read", "sent", "adapters"]
+)
 def test_a_run_with_vllm_learns_from_its_own_episodes(tied: bool, more: Sequence[str], tmp_path: Path):
     out, base = tmp_path / "run", write_model(tmp_path / "base", tied=tied)
     command = [sys.executable, "-m", "agentevol", "run", "--iters", "2", "--out", str(out), f"base={base}"]
