@@ -73,6 +73,8 @@ class Cluster:
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         # Ray gives its workers niceness 15: beside anything else that computes, they would hardly run.
         os.environ.setdefault("RAY_worker_niceness", "0")
+        # A worker for every processor, which would wait for tasks: a run has none.
+        os.environ.setdefault("RAY_prestart_worker_first_driver", "0")
         address = self._config.ray.address
         try:
             ray.init(
@@ -224,7 +226,7 @@ class _Processes:
             num_cpus=0,
             num_gpus=gpus,
             max_concurrency=engine.capacity + 8,
-            runtime_env=_environment(engine.threads),
+            runtime_env=self._environment(engine.threads),
             scheduling_strategy=_on(node),
         )
         rule = self._config.rollout.in_flight
@@ -232,14 +234,24 @@ class _Processes:
 
     def learner(self, node: Node, gpus: int, rank: int) -> Any:
         config = self._config.learn
+        threads = config.threads or max(1, (os.cpu_count() or 1) // config.shards)
         worker = ray.remote(LearnerWorker).options(
             num_cpus=0,
             num_gpus=gpus,
             max_concurrency=2,
-            runtime_env=_environment(config.threads or max(1, (os.cpu_count() or 1) // config.shards)),
+            runtime_env=self._environment(threads),
             scheduling_strategy=_on(node),
         )
-        return worker.remote(rank, config.shards, ray.util.get_node_ip_address)
+        return worker.remote(rank, config.shards, ray.util.get_node_ip_address, threads)
+
+    def _environment(self, threads: int) -> dict[str, Any] | None:
+        """What a process finds in its environment on another node. On this machine all have the driver's:
+        for one of its own, Ray begins every process twice.
+        """
+        if self._config.ray.address is None:
+            return None
+        numbers = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
+        return {"env_vars": {**numbers, "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}}
 
     def kill(self, process: Any) -> None:
         ray.kill(process)
@@ -282,9 +294,3 @@ def _told(reply: Any) -> Facts | str:
         return repr(cause.cause)
     except RayError as cause:
         return one_line(str(cause))
-
-
-def _environment(threads: int) -> dict[str, Any]:
-    """What a process finds in its environment, on whichever node."""
-    numbers = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
-    return {"env_vars": {**numbers, "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}}

@@ -17,7 +17,6 @@ from typing import Any
 
 from transformers import PreTrainedModel
 
-from agentevol.causal_lm import one_line
 from agentevol.engines import probe
 from agentevol.engines.limits import context_of
 from agentevol.engines.outside import CLOSE_S, OutsideEngine
@@ -33,7 +32,7 @@ from agentevol.engines.vllm_arguments import (
 from agentevol.engines.vllm_capability import capabilities
 from agentevol.engines.vllm_policy import Order, Served
 from agentevol.engines.watchdog import Watchdog, watching_children
-from agentevol.errors import AgentEvolError, ConfigError, PolicyFault, RunStopped
+from agentevol.errors import AgentEvolError, ConfigError, PolicyFault, RunStopped, one_line
 from agentevol.protocols import Checkpoint, Overflow
 
 SETTINGS = {

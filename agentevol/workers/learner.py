@@ -6,19 +6,19 @@ from pathlib import Path
 from agentevol.config.run import RunConfig
 from agentevol.learn.algorithms.contract import Floats
 from agentevol.protocols import Anchor, Checkpoint, LearnReport, TrainingSequence
-from agentevol.workers.quiet import quiet
+from agentevol.workers.settings import settle
 
 
 class LearnerWorker:
     """A process that learns, one of `size` that do it together. `progress` may be asked during `learn`.
 
-    `host` tells at which address the others reach this process.
+    `host` tells at which address the others reach this process, `threads` is how many of the CPU's it has.
     """
 
-    def __init__(self, rank: int, size: int, host: Callable[[], str]) -> None:
+    def __init__(self, rank: int, size: int, host: Callable[[], str], threads: int) -> None:
+        settle(threads)
         from agentevol.learn.distributed import ALONE
 
-        quiet()
         self._rank, self._size, self._host = rank, size, host
         self._ranks, self._store = ALONE, None
         self._progress: tuple[int, int, float] = (0, 0, 0.0)
