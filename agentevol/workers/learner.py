@@ -17,6 +17,7 @@ class LearnerWorker:
 
     def __init__(self, rank: int, size: int, host: Callable[[], str], threads: int) -> None:
         settle(threads)
+        import agentevol.learn.learner  # noqa: F401 - it takes seconds, and there is nothing to learn yet
         from agentevol.learn.distributed import ALONE
 
         self._rank, self._size, self._host = rank, size, host
