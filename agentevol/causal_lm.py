@@ -4,7 +4,6 @@ Everything that can be wrong with a folder is a `ConfigError` of one line that n
 read, no code of the checkpoint is run, and nothing is fetched.
 """
 
-import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,8 @@ from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 from transformers.utils import logging
 
-from agentevol.errors import ConfigError
+from agentevol.errors import ConfigError, one_line
+from agentevol.models import check_folder
 
 _UNLOADABLE = (
     AttributeError,
@@ -80,19 +80,3 @@ def without_bars() -> Generator[None, None, None]:
     finally:
         if shown:
             logging.enable_progress_bar()
-
-
-def check_folder(path: Path) -> None:
-    """Raise `ConfigError` unless `path` is a folder with config.json and safetensors."""
-    if not path.is_dir():
-        raise ConfigError(f"no checkpoint at {path}: not a folder")
-    if not (path / "config.json").is_file():
-        raise ConfigError(f"no checkpoint at {path}: config.json is missing")
-    if not any(path.glob("*.safetensors")):
-        raise ConfigError(f"no checkpoint at {path}: no weights (*.safetensors)")
-
-
-def one_line(cause: BaseException, limit: int = 300) -> str:
-    """The message of an exception in one line of at most `limit` characters."""
-    text = re.sub(r"\s+", " ", str(cause)).strip() or type(cause).__name__
-    return text if len(text) <= limit else text[: limit - 1] + "…"

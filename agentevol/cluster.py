@@ -86,6 +86,8 @@ class Cluster:
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         # Ray gives its workers niceness 15: beside anything else that computes, they would hardly run.
         os.environ.setdefault("RAY_worker_niceness", "0")
+        # A worker for every processor, which would wait for tasks: a run has none.
+        os.environ.setdefault("RAY_prestart_worker_first_driver", "0")
         address = self._config.ray.address
         try:
             ray.init(
@@ -316,7 +318,7 @@ class _Processes:
             num_cpus=0,
             num_gpus=gpus,
             max_concurrency=engine.capacity + 8,
-            runtime_env=_environment(engine.threads),
+            runtime_env=self._environment(engine.threads),
             scheduling_strategy=place,
         )
         rule = self._config.rollout.in_flight
@@ -345,10 +347,20 @@ class _Processes:
             num_cpus=0,
             num_gpus=place.claimed,
             max_concurrency=2,
-            runtime_env=_environment(threads, place.shared),
+            runtime_env=self._environment(threads, place.shared),
             scheduling_strategy=where,
         )
-        return worker.remote(rank, config.shards, ray.util.get_node_ip_address)
+        return worker.remote(rank, config.shards, ray.util.get_node_ip_address, threads)
+
+    def _environment(self, threads: int, gpu: str = "") -> dict[str, Any] | None:
+        """What a process finds in its environment on another node; `gpu` is one that it has not claimed. On
+        this machine all have the driver's: for one of its own, Ray begins a process twice.
+        """
+        shared = {"CUDA_VISIBLE_DEVICES": gpu} if gpu else {}
+        if self._config.ray.address is None:
+            return {"env_vars": shared} if shared else None
+        numbers = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
+        return {"env_vars": {**numbers, **shared, "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}}
 
     def kill(self, process: Any) -> None:
         ray.kill(process)
@@ -447,10 +459,3 @@ def _told(reply: Any) -> Facts | str:
         return repr(cause.cause)
     except RayError as cause:
         return one_line(str(cause))
-
-
-def _environment(threads: int, gpu: str = "") -> dict[str, Any]:
-    """What a process finds in its environment, on whichever node. `gpu` is one that it has not claimed."""
-    shared = {"CUDA_VISIBLE_DEVICES": gpu} if gpu else {}
-    numbers = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
-    return {"env_vars": {**numbers, **shared, "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}}

@@ -13,6 +13,8 @@ AgentEvolError
 A fault is never a reward. The episode is stored without a return, counted, and left out of learning.
 """
 
+import re
+
 
 class AgentEvolError(Exception):
     """Base of everything below; its text is one line for the user: what, and what to do."""
@@ -58,3 +60,9 @@ class PolicyFault(RolloutFault):
 
 class WeightsReplaced(PolicyFault):
     """The engine has newer weights than the policy that was asked: serve another one of those."""
+
+
+def one_line(cause: BaseException, limit: int = 300) -> str:
+    """The message of an exception in one line of at most `limit` characters."""
+    text = re.sub(r"\s+", " ", str(cause)).strip() or type(cause).__name__
+    return text if len(text) <= limit else text[: limit - 1] + "…"

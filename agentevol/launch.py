@@ -4,19 +4,17 @@ import math
 from contextlib import ExitStack
 from pathlib import Path
 
-from agentevol.causal_lm import check_folder
 from agentevol.cluster import Cluster
 from agentevol.config.run import RunConfig
 from agentevol.config.sections import RolloutConfig
 from agentevol.engines.vllm_arguments import check_heads
 from agentevol.engines.vllm_capability import check_installed
-from agentevol.engines.vllm_protocol import check_servers
 from agentevol.errors import ConfigError
 from agentevol.hub import hub_name
 from agentevol.loop.evolve import evolve
 from agentevol.loop.retention import protected_environments
 from agentevol.loop.stages import Stages
-from agentevol.models import resolve
+from agentevol.models import check_folder, resolve
 from agentevol.progress import Progress
 from agentevol.rendering import ChatRenderer, load_tokenizer
 from agentevol.report.summary import RunSummary
@@ -44,6 +42,8 @@ def check(config: RunConfig, *, here: bool = True) -> None:
     check_vocabulary(base, ChatRenderer(load_tokenizer(base), config.chat_template_kwargs).tokenizer)
     check_reward_model(config)
     if here and config.engine.urls:
+        from agentevol.engines.vllm_protocol import check_servers  # brings torch
+
         check_servers(config.engine)
     elif here and config.engine.name == "vllm":
         check_installed()
@@ -69,12 +69,18 @@ def launch(folder: RunFolder, progress: Progress) -> RunSummary:
         take_in(Path(config.process.model), folder.process(0).path)
     with ExitStack() as stack:
         faults = FaultLog(progress.say)
-        cluster = stack.enter_context(Cluster(config, faults))
-        url = config.environment.url
-        if url is None:
+        cluster = Cluster(config, faults)
+        if config.ray.address is not None:  # it tells where others reach this machine
+            stack.enter_context(cluster)
+        server = None
+        if config.environment.url is None:
             log, others = folder.path / "environment-server.log", protected_environments(config)
-            server = EnvironmentServer(config.environment, log, others, cluster.host, faults)
-            url = stack.enter_context(server).url
+            server = stack.enter_context(
+                EnvironmentServer(config.environment, log, others, cluster.host, faults)
+            )
+        if config.ray.address is None:
+            stack.enter_context(cluster)  # while the server starts
+        url = str(config.environment.url) if server is None else server.url
         cluster.check_nodes(folder.path, url)
         cluster.start_rollouts(base, url)
         return evolve(stack.enter_context(Stages(folder, cluster, url, base, progress, faults)))

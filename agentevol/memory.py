@@ -16,8 +16,7 @@ import torch
 from huggingface_hub.errors import StrictDataclassError
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
-from agentevol.causal_lm import one_line
-from agentevol.errors import ConfigError
+from agentevol.errors import ConfigError, one_line
 from agentevol.learn.config import LearnConfig, LoraConfig
 from agentevol.learn.models import adapted
 from agentevol.learn.scoring import CHUNK_LOGITS

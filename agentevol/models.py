@@ -45,6 +45,16 @@ def pinned(name: str) -> str:
     return str(HubName(wanted.repository, resolve(name, weights=False).path.name))
 
 
+def check_folder(path: Path) -> None:
+    """Raise `ConfigError` unless `path` is a folder with config.json and safetensors."""
+    if not path.is_dir():
+        raise ConfigError(f"no checkpoint at {path}: not a folder")
+    if not (path / "config.json").is_file():
+        raise ConfigError(f"no checkpoint at {path}: config.json is missing")
+    if not any(path.glob("*.safetensors")):
+        raise ConfigError(f"no checkpoint at {path}: no weights (*.safetensors)")
+
+
 def _read(file: Path) -> dict[str, Any]:
     """What one of our own files says; raises `ConfigError` where that is no JSON object."""
     try:

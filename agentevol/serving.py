@@ -31,7 +31,7 @@ USER = "agentevol"
 
 class EnvironmentServer:
     """A context manager around `agentevol envs serve`. `url` is constant: a restarted server takes the same
-    port.
+    port. It starts while others do: whoever asks for `url` first waits for it.
 
     The server reads its standard input and leaves when that ends, so it does not outlive a killed run. At a
     `host` that other machines reach it asks for a token, which is part of `url` then.
@@ -49,9 +49,10 @@ class EnvironmentServer:
         self._host, self._faults = host, faults or FaultLog()
         self._token = "" if is_loopback(host) else secrets.token_urlsafe(24)
         self.restarts = 0
-        self.url = ""
+        self._url = ""
         self._closing = False
         self._process: subprocess.Popen[str] | None = None
+        self._lines: Queue[str] = Queue()
         self._watcher: threading.Thread | None = None
 
     @property
@@ -59,10 +60,17 @@ class EnvironmentServer:
         """Process id of the server that runs now."""
         return self._process.pid if self._process else 0
 
+    @property
+    def url(self) -> str:
+        """Where it answers, once it does. Raises `RunStopped` where it does not start."""
+        if not self._url:
+            self._url = self._ready()
+            self._watcher = threading.Thread(target=self._watch, daemon=True, name="environment-server")
+            self._watcher.start()
+        return self._url
+
     def __enter__(self) -> "EnvironmentServer":
-        self.url = self._start(port=0)
-        self._watcher = threading.Thread(target=self._watch, daemon=True, name="environment-server")
-        self._watcher.start()
+        self._start(port=0)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -74,7 +82,7 @@ class EnvironmentServer:
             except subprocess.TimeoutExpired:
                 self._process.kill()
 
-    def _start(self, port: int) -> str:
+    def _start(self, port: int) -> None:
         with self._log.open("a") as log:
             self._process = subprocess.Popen(
                 command(self._config, port, self._others, self._host),
@@ -84,14 +92,18 @@ class EnvironmentServer:
                 stderr=log,
                 text=True,
             )
-        lines: Queue[str] = Queue()
-        threading.Thread(target=_forward, args=(self._process, lines), daemon=True).start()
+        self._lines = Queue()
+        threading.Thread(target=_forward, args=(self._process, self._lines), daemon=True).start()
+
+    def _ready(self) -> str:
+        """The address that the process says it answers at."""
         try:
-            line = lines.get(timeout=READY_TIMEOUT_S)
+            line = self._lines.get(timeout=READY_TIMEOUT_S)
         except Empty:
             line = ""
         if not line.startswith("ready "):
-            self._process.kill()
+            if self._process is not None:
+                self._process.kill()
             raise RunStopped(
                 f"the environment server did not start; its last words: {_last_words(self._log)}"
             )
@@ -112,7 +124,8 @@ class EnvironmentServer:
         for _ in range(RESTARTS):
             self.restarts += 1
             try:
-                self._start(port=int(self.url.rpartition(":")[2]))
+                self._start(port=int(self._url.rpartition(":")[2]))
+                self._ready()
                 return
             except RunStopped:
                 if self._closing:

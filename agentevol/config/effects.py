@@ -311,7 +311,8 @@ def check_process(config: "RunConfig") -> None:
     data = algorithm(name).data
     if process.on and data != "groups":
         raise ValueError(f"process.* has no effect: learn.algorithm {name!r} learns from {data}, not rewards")
-    objective("process_reward", process.options)
+    if process.options:
+        objective("process_reward", process.options)
 
 
 def check_reward(config: "RunConfig") -> None:

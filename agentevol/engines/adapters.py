@@ -17,9 +17,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from transformers import PreTrainedModel
 
-from agentevol.causal_lm import load_model, one_line, without_bars
+from agentevol.causal_lm import load_model, without_bars
 from agentevol.engines.untied import places
-from agentevol.errors import ConfigError
+from agentevol.errors import ConfigError, one_line
 from agentevol.learn.adapters import FILE, adapted_from, read, trained
 from agentevol.learn.config import LoraConfig
 from agentevol.learn.models import adapted

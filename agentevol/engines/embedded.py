@@ -17,7 +17,6 @@ from typing import Any
 
 import torch
 
-from agentevol.causal_lm import one_line
 from agentevol.engines.forward import StepModel
 from agentevol.engines.limits import check_room, check_sampling, context_of
 from agentevol.engines.loading import Weights, load_weights, shapes
@@ -25,7 +24,7 @@ from agentevol.engines.overflow import prompt_of
 from agentevol.engines.sampling import Draw, draw, uniform
 from agentevol.engines.scheduler import Request, Sampled, Scheduler, Slot
 from agentevol.engines.slots import Chunk, SlotCache
-from agentevol.errors import ConfigError, PolicyFault, WeightsReplaced
+from agentevol.errors import ConfigError, PolicyFault, WeightsReplaced, one_line
 from agentevol.protocols import Checkpoint, Conversation, Overflow, Sampling
 from agentevol.rendering import ChatRenderer
 from agentgym_store.records import Sample

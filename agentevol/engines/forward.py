@@ -6,9 +6,8 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from agentevol.causal_lm import one_line
 from agentevol.engines.slots import ATTENTION, Chunk, SlotCache, Step, current_step, running
-from agentevol.errors import ConfigError
+from agentevol.errors import ConfigError, one_line
 
 TOLERANCES = {torch.float32: 1e-3, torch.bfloat16: 0.15, torch.float16: 0.05}
 """Largest accepted difference of log-probabilities from transformers' own attention: rounding."""

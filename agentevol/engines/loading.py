@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from agentevol.causal_lm import load_model, one_line
+from agentevol.causal_lm import load_model
 from agentevol.engines.slots import ATTENTION
-from agentevol.errors import ConfigError
+from agentevol.errors import ConfigError, one_line
 from agentevol.protocols import Checkpoint
 from agentevol.rendering import ChatRenderer, load_tokenizer
 

@@ -18,7 +18,6 @@ from typing import Any
 
 from transformers import PreTrainedModel
 
-from agentevol.causal_lm import one_line
 from agentevol.engines import probe, vllm_transfer
 from agentevol.engines.limits import context_of
 from agentevol.engines.outside import CLOSE_S, OutsideEngine
@@ -35,7 +34,14 @@ from agentevol.engines.vllm_capability import Capabilities, capabilities
 from agentevol.engines.vllm_policy import Order, Served
 from agentevol.engines.vllm_transfer import Step
 from agentevol.engines.watchdog import Watchdog, watching_children
-from agentevol.errors import AgentEvolError, ConfigError, PolicyFault, RunStopped, TransferFailed
+from agentevol.errors import (
+    AgentEvolError,
+    ConfigError,
+    PolicyFault,
+    RunStopped,
+    TransferFailed,
+    one_line,
+)
 from agentevol.protocols import Checkpoint, Overflow, Transfer
 
 SETTINGS = {

@@ -7,12 +7,11 @@ from typing import Any, cast
 import torch
 from transformers import AutoConfig, PreTrainedModel
 
-from agentevol.causal_lm import one_line
 from agentevol.engines.limits import check_split
 from agentevol.engines.scheduler import Sampled
 from agentevol.engines.vllm_capability import Capabilities
 from agentevol.engines.vllm_policy import Order
-from agentevol.errors import ConfigError
+from agentevol.errors import ConfigError, one_line
 
 CPU_BLOCK = 32
 """Tokens in a block of the prefix cache on a CPU. vLLM's own 128 there are more than most turns."""

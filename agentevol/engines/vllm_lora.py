@@ -14,14 +14,13 @@ from typing import Any
 
 from transformers import PreTrainedModel
 
-from agentevol.causal_lm import one_line
 from agentevol.engines.adapters import adapters_of, check_base, kinds, under, write_peft
 from agentevol.engines.scheduler import Sampled
 from agentevol.engines.untied import untied
 from agentevol.engines.vllm import KEEP, VllmEngine
 from agentevol.engines.vllm_capability import Capabilities, capabilities
 from agentevol.engines.vllm_policy import Served
-from agentevol.errors import AgentEvolError, ConfigError, PolicyFault, RunStopped
+from agentevol.errors import AgentEvolError, ConfigError, PolicyFault, RunStopped, one_line
 from agentevol.learn.config import LoraConfig
 from agentevol.protocols import Checkpoint
 

@@ -21,12 +21,12 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from safetensors import safe_open
 
-from agentevol.causal_lm import load_model, one_line
+from agentevol.causal_lm import load_model
 from agentevol.engines import probe
 from agentevol.engines.loading import DTYPES
 from agentevol.engines.scheduler import Sampled
 from agentevol.engines.untied import INDEX, WHOLE, untied
-from agentevol.errors import AgentEvolError, TransferFailed
+from agentevol.errors import AgentEvolError, TransferFailed, one_line
 from agentevol.protocols import Checkpoint
 
 Probed = Sequence[tuple[Sequence[int], Sampled]]

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Literal
 
-from agentevol.causal_lm import one_line
-from agentevol.errors import ConfigError
+from agentevol.errors import ConfigError, one_line
 from agentevol.protocols import Transfer
 
 Step = Literal[

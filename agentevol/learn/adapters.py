@@ -7,24 +7,25 @@ A checkpoint is a whole model for whoever reads it; without `learn.lora.keep` ev
 """
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from peft.tuners.lora import LoraLayer, LoraModel
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 from transformers import PreTrainedModel
 
-from agentevol.causal_lm import one_line
-from agentevol.errors import ConfigError
+from agentevol.errors import ConfigError, one_line
 from agentevol.learn.config import LearnConfig, LoraConfig
 from agentevol.learn.models import adapted
+
+if TYPE_CHECKING:
+    from peft.tuners.lora import LoraModel
 
 FILE = "adapters.st"
 """Beside the weights; the safetensors format, under an ending that no loader of weights looks for."""
 
 
-def adapted_from(model: PreTrainedModel, lora: LoraConfig, folder: Path) -> LoraModel:
+def adapted_from(model: PreTrainedModel, lora: LoraConfig, folder: Path) -> "LoraModel":
     """Add adapters to `model`, which is that of the checkpoint `folder`, in place, and freeze the rest.
 
     With `lora.keep` they are those of the checkpoint, where it has any, and the weights are what lies under
@@ -34,6 +35,8 @@ def adapted_from(model: PreTrainedModel, lora: LoraConfig, folder: Path) -> Lora
     file = folder / FILE
     if not (lora.keep and file.is_file()):
         return adapted(model, lora)
+    from peft.tuners.lora import LoraLayer
+
     stored = read(file)
     added = adapted(model, lora)
     own = trained(model)

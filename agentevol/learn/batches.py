@@ -6,19 +6,23 @@ sampled:
     prompt 1      said 1   answer        said 2
     [5, 6, 7,     8, 9,    3, 4,         8, 2]
     [F, F, F,     T, T,    F, F,         T, T]
+
+Torch is not imported here: a run's driver makes rows, and has no tensors.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from agentevol.errors import ConfigError
 from agentevol.protocols import Message, RowKind, TrainingSequence
 from agentgym_store.records import Sample, Trajectory, Turn
+
+if TYPE_CHECKING:
+    import torch
 
 UNKNOWN = float("nan")
 """The log-probability of a token that no engine sampled. Never 0, which would be probability one."""
@@ -48,23 +52,25 @@ class Renderer(Protocol):
 class PackedBatch:
     """R rows laid end to end, T tokens in all, without padding. Rows never see each other."""
 
-    token_ids: torch.Tensor
+    token_ids: "torch.Tensor"
     """(T,) int64."""
-    position_ids: torch.Tensor
+    position_ids: "torch.Tensor"
     """(T,) int64, from 0 in every row."""
-    cu_seqlens: torch.Tensor
+    cu_seqlens: "torch.Tensor"
     """(R + 1,) int32: row r is [cu_seqlens[r], cu_seqlens[r + 1])."""
-    mask: torch.Tensor
+    mask: "torch.Tensor"
     """(T,) bool: the tokens that are learnt; never the first of a row."""
     rows: tuple[int, ...]
     """Index of each row among those that were packed."""
     lengths: tuple[int, ...]
     """Tokens of each row: the differences of `cu_seqlens`, at hand without a device transfer."""
-    replayed: torch.Tensor
+    replayed: "torch.Tensor"
     """(N,) bool: of the learnt tokens, those of replayed rows."""
 
-    def to(self, device: torch.device) -> "PackedBatch":
+    def to(self, device: "torch.device") -> "PackedBatch":
         """The same batch with its tensors on `device`."""
+        import torch
+
         moved = {
             name: value.to(device) for name, value in vars(self).items() if isinstance(value, torch.Tensor)
         }
@@ -208,6 +214,16 @@ class RowBuilder:
         )
 
 
+def last_tokens(row: TrainingSequence) -> list[tuple[int, int]]:
+    """(turn, position of its last learnt token) of every turn in the row, in order."""
+    if row.turn is None:
+        raise ConfigError(f"episode {row.trajectory_id} does not say which turn its tokens are of")
+    positions = row.mask.nonzero()[0]
+    turns = row.turn[positions]
+    last = np.append(np.diff(turns) != 0, True)[: len(turns)]
+    return list(zip(turns[last].tolist(), positions[last].tolist(), strict=True))
+
+
 def first_fit(lengths: NDArray[np.int64], order: NDArray[np.int64], max_tokens: int) -> list[list[int]]:
     """Indices into `lengths`, taken in `order`, in bins whose lengths sum to at most `max_tokens`."""
     bins: list[list[int]] = []
@@ -230,6 +246,8 @@ def first_fit(lengths: NDArray[np.int64], order: NDArray[np.int64], max_tokens: 
 
 def packed(rows: Sequence[TrainingSequence], indices: Sequence[int]) -> PackedBatch:
     """The rows of these `indices`, in this order, as one batch."""
+    import torch
+
     chosen = [rows[index] for index in indices]
     lengths = [len(row.token_ids) for row in chosen]
     return PackedBatch(

@@ -13,15 +13,16 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import Field, ValidationError
 from safetensors import SafetensorError
-from transformers import PreTrainedModel
 
-from agentevol.causal_lm import one_line, without_bars
-from agentevol.errors import ConfigError, RunStopped
+from agentevol.errors import ConfigError, RunStopped, one_line
 from agentgym_envs.core import Record
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 LINEAGE = "agentevol.json"
 
@@ -65,7 +66,7 @@ def read_lineage(path: Path) -> Lineage | None:
 
 
 def save(
-    model: PreTrainedModel,
+    model: "PreTrainedModel",
     tokenizer: Path | SavesTokenizer,
     out: Path,
     lineage: Lineage,
@@ -117,13 +118,15 @@ def _partial_folder(out: Path) -> Path:
 
 
 def _write(
-    model: PreTrainedModel,
+    model: "PreTrainedModel",
     tokenizer: Path | SavesTokenizer,
     folder: Path,
     lineage: Lineage,
     extra_files: Mapping[str, bytes],
 ) -> None:
     """Fill `folder`."""
+    from agentevol.causal_lm import without_bars  # brings torch
+
     with without_bars():
         model.save_pretrained(folder)
     if isinstance(tokenizer, Path):

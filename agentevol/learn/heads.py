@@ -14,8 +14,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from transformers import PreTrainedModel
 
-from agentevol.causal_lm import one_line
-from agentevol.errors import ConfigError
+from agentevol.errors import ConfigError, one_line
 
 FILE = "heads.st"
 

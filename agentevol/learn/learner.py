@@ -25,6 +25,7 @@ from agentevol.learn.consolidation import in_one_piece
 from agentevol.learn.distributed import ALONE, Ranks
 from agentevol.learn.figures import Figures
 from agentevol.learn.final_scores import final_scores
+from agentevol.learn.first_heads import process_heads
 from agentevol.learn.gradients import MAXIMUM, accumulate
 from agentevol.learn.models import positions
 from agentevol.learn.network import Network, Reader
@@ -144,7 +145,7 @@ class GradientLearner:
         device = _device(self.config.device)
         with _threads(self.config.threads):
             model = load_model(checkpoint.path, PACKED_ATTENTION)
-            said = head_names.process_heads(checkpoint.path, model, names)
+            said = process_heads(checkpoint.path, model, names)
             limit = min(self.config.micro_batch_tokens, positions(model))
             return turn_values(self._scoring(model, said, device), rows, limit, len(names))
 

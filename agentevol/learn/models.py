@@ -1,11 +1,9 @@
 """What is done to a model before and after training: checks, adapters, precision."""
 
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 import torch
-from peft import LoraConfig as PeftLoraConfig
-from peft.tuners.lora import LoraModel
 from transformers import PreTrainedModel
 
 from agentevol.errors import ConfigError
@@ -13,6 +11,9 @@ from agentevol.learn.batches import UNKNOWN, PackedBatch, packed
 from agentevol.learn.config import LoraConfig
 from agentevol.learn.scoring import final_hidden, model_inputs, output_head
 from agentevol.protocols import TrainingSequence
+
+if TYPE_CHECKING:
+    from peft.tuners.lora import LoraModel
 
 _TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 1e-1, torch.float16: 2e-2}
 """Of logits, relative to the largest: rounding, far below what a leak between rows does."""
@@ -88,11 +89,14 @@ def _batch(rows: list[list[int]], device: torch.device) -> PackedBatch:
     return packed(sequences, range(len(rows))).to(device)
 
 
-def adapted(model: PreTrainedModel, lora: LoraConfig) -> LoraModel:
+def adapted(model: PreTrainedModel, lora: LoraConfig) -> "LoraModel":
     """Add adapters to `model`, in place, and freeze the rest; `ConfigError` where no module matches.
 
     Adapters are float32 whatever they lie on: a step is smaller than what bf16 can tell apart.
     """
+    from peft import LoraConfig as PeftLoraConfig  # takes a while, and few learn with adapters
+    from peft.tuners.lora import LoraModel
+
     targets = lora.targets if isinstance(lora.targets, str) else list(lora.targets)
     adapters = PeftLoraConfig(
         r=lora.rank, lora_alpha=lora.alpha, target_modules=targets, task_type="CAUSAL_LM"

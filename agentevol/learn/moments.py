@@ -11,8 +11,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
-from agentevol.causal_lm import one_line
-from agentevol.errors import ConfigError
+from agentevol.errors import ConfigError, one_line
 from agentevol.learn.distributed import Ranks
 from agentevol.learn.sharding import on_first, share_of
 

@@ -1,15 +1,17 @@
 """What is trained, as one thing: the language model, its adapters, its heads, and how it reads a batch."""
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import torch
-from peft.tuners.lora import LoraModel
 from torch.distributed.fsdp import FSDPModule
 from transformers import PreTrainedModel
 
 from agentevol.learn.batches import PackedBatch
 from agentevol.learn.scoring import divergence, final_hidden, output_head, predictions, scored
+
+if TYPE_CHECKING:
+    from peft.tuners.lora import LoraModel
 
 Kind = Literal["policy", "critic", "reward"]
 
@@ -97,7 +99,7 @@ class Network:
     """Multiply matrices in bf16; weights and everything after the head stay as they are."""
     temperature: float = 1.0
     """Log-probabilities and entropies are those of the logits divided by it."""
-    adapters: LoraModel | None = None
+    adapters: "LoraModel | None" = None
     """The model's, where it has any."""
     teacher: "Network | None" = None
     """What replayed tokens are held to over the whole vocabulary: `divergence`."""

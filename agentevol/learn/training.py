@@ -27,9 +27,9 @@ from agentevol.learn.consolidation import Penalty, consolidation
 from agentevol.learn.distillation import distilled
 from agentevol.learn.distributed import Ranks
 from agentevol.learn.final_scores import final_scores
+from agentevol.learn.first_heads import first_heads
 from agentevol.learn.fitting import Fitting, NothingToLearn, fit
 from agentevol.learn.frozen import add_anchored, add_old, add_reference, bypass_old
-from agentevol.learn.head_names import first_heads
 from agentevol.learn.models import check_packing, positions, precision, vocabulary_size
 from agentevol.learn.network import Network, Reader
 from agentevol.learn.plan import micro_batches, plan

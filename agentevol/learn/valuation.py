@@ -9,21 +9,10 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from agentevol.errors import ConfigError
-from agentevol.learn.batches import packed
+from agentevol.learn.batches import last_tokens, packed
 from agentevol.learn.network import Network
 from agentevol.learn.plan import micro_batches
 from agentevol.protocols import TrainingSequence
-
-
-def last_tokens(row: TrainingSequence) -> list[tuple[int, int]]:
-    """(turn, position of its last learnt token) of every turn in the row, in order."""
-    if row.turn is None:
-        raise ConfigError(f"episode {row.trajectory_id} does not say which turn its tokens are of")
-    positions = row.mask.nonzero()[0]
-    turns = row.turn[positions]
-    last = np.append(np.diff(turns) != 0, True)[: len(turns)]
-    return list(zip(turns[last].tolist(), positions[last].tolist(), strict=True))
 
 
 @torch.no_grad()

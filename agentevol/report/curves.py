@@ -1,29 +1,42 @@
 """Figures of an iteration for TensorBoard."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from typing import Any
 
 from agentevol.report.summary import IterationSummary
 from agentgym_store.files import whole_file
+
+FILE_VERSION = "brain.Event:2"
+"""By which readers know what they read; the first event of every file."""
 
 
 def write_curves(folder: Path, summary: IterationSummary) -> None:
     """Write an iteration's event file into `folder`, whole, in the place of an earlier one of this iteration.
 
-    TensorBoard writes in a thread of its own, which a full disk would end with a traceback: it writes
-    elsewhere, and the result is copied. Raises `StoreError`.
+    Without the `SummaryWriter` of torch or of TensorBoard: theirs brings torch, and writes in a thread of its
+    own, which a full disk would end with a traceback. Raises `StoreError`.
     """
-    from torch.utils.tensorboard.writer import SummaryWriter
+    from tensorboard.summary.writer.record_writer import RecordWriter
 
-    with TemporaryDirectory(prefix="agentevol-") as place:
-        with SummaryWriter(place) as writer:
-            for name, value in scalars(summary):
-                writer.add_scalar(name, value, summary.iteration)
-        (made,) = Path(place).iterdir()
-        folder.mkdir(parents=True, exist_ok=True)
-        with whole_file(folder / f"events.out.tfevents.{summary.iteration:010d}") as file:
-            file.write(made.read_bytes())
+    folder.mkdir(parents=True, exist_ok=True)
+    with whole_file(folder / f"events.out.tfevents.{summary.iteration:010d}") as file:
+        writer = RecordWriter(file)
+        for event in _events(summary):
+            writer.write(event.SerializeToString())
+
+
+def _events(summary: IterationSummary) -> Iterator[Any]:
+    # protobuf makes these classes as their modules load
+    from tensorboard.compat.proto.event_pb2 import Event  # pyright: ignore[reportAttributeAccessIssue]
+    from tensorboard.compat.proto.summary_pb2 import Summary  # pyright: ignore[reportAttributeAccessIssue]
+
+    now = time.time()
+    yield Event(wall_time=now, file_version=FILE_VERSION)
+    for name, value in scalars(summary):
+        point = Summary(value=[Summary.Value(tag=name, simple_value=value)])
+        yield Event(wall_time=now, step=summary.iteration, summary=point)
 
 
 def scalars(summary: IterationSummary) -> Iterator[tuple[str, float]]:

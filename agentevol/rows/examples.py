@@ -13,11 +13,10 @@ from agentevol.config.run import RunConfig, TrainConfig
 from agentevol.config.sections import PairsConfig, SelectConfig
 from agentevol.learn.algorithms.contract import Floats, Objective
 from agentevol.learn.algorithms.weights import members
-from agentevol.learn.batches import sequences
+from agentevol.learn.batches import last_tokens, sequences
 from agentevol.learn.fitting import NothingToLearn
 from agentevol.learn.rewards.continuations import StateValue
 from agentevol.learn.rewards.good_accuracy import repeated_share
-from agentevol.learn.valuation import last_tokens
 from agentevol.loop.select import learnt_turns
 from agentevol.models import resolve
 from agentevol.protocols import EpisodeFacts, RowKind, TrainingSequence

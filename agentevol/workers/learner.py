@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from agentevol.config.run import RunConfig
 from agentevol.learn.algorithms.contract import Floats
 from agentevol.protocols import Anchor, Checkpoint, LearnReport, TrainingSequence
-from agentevol.workers.quiet import quiet
+from agentevol.workers.settings import settle
 
 if TYPE_CHECKING:
     from agentevol.engines.vllm_sending import Receivers, Sender
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 class LearnerWorker:
     """A process that learns, one of `size` that do it together. `progress` may be asked during `learn`.
 
-    `host` tells at which address the others reach this process.
+    `host` tells at which address the others reach this process, `threads` is how many of the CPU's it has.
     """
 
-    def __init__(self, rank: int, size: int, host: Callable[[], str]) -> None:
+    def __init__(self, rank: int, size: int, host: Callable[[], str], threads: int) -> None:
+        settle(threads)
+        import agentevol.learn.learner  # noqa: F401 - it takes seconds, and there is nothing to learn yet
         from agentevol.learn.distributed import ALONE
 
-        quiet()
         self._rank, self._size, self._host = rank, size, host
         self._ranks, self._store = ALONE, None
         self._progress: tuple[int, int, float] = (0, 0, 0.0)

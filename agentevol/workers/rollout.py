@@ -9,7 +9,7 @@ from agentevol.learn.config import LoraConfig
 from agentevol.loop.explore import ABORTED, EpisodeRequest, failed, play
 from agentevol.protocols import Checkpoint, InFlightRule, Sampling
 from agentevol.workers.in_flight import InFlight, LatestPolicy
-from agentevol.workers.quiet import quiet
+from agentevol.workers.settings import settle
 from agentgym_store.records import Trajectory
 
 if TYPE_CHECKING:
@@ -29,12 +29,12 @@ class RolloutWorker:
         in_flight: InFlightRule = "continue",
         lora: LoraConfig | None = None,
     ) -> None:
+        settle(engine.threads)
         from agentevol.engines.choice import start_engine
         from agentevol.rewards.forks import Forks
         from agentgym_client import EnvClient
         from agentgym_envs.formats import FORMATS
 
-        quiet()
         self._engine = start_engine(engine, checkpoint, lora=lora)
         self._client = EnvClient(url)
         self._forks = Forks(self._client, environment.name, engine.workers * engine.capacity)

@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Generator
@@ -72,6 +73,18 @@ def command(tiny_model: Path) -> Callable[..., list[str]]:
         return [sys.executable, "-m", "agentevol", "run", "--iters", "2", "--out", str(out), *settings, *more]
 
     return build
+
+
+@pytest.fixture(scope="session")
+def calm(tmp_path_factory: pytest.TempPathFactory, command: Callable[..., list[str]]) -> Path:
+    """A run that nothing disturbed. It is shared by all files: look, and copy it before going on with it."""
+    folder = tmp_path_factory.mktemp("calm")
+    arguments = command(folder / "run", "name=same", "learn.epochs=10", "learn.save_every=2")
+    environment = {**os.environ, "AGENTEVOL_HOME": str(folder / "home")}
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=600, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "success on test" in done.stdout
+    return folder / "run"
 
 
 @pytest.fixture

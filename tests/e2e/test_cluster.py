@@ -21,23 +21,11 @@ from agentgym_store.store import Store
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("clean_environment")]
 Command = Callable[..., list[str]]
 SAME = ("name=same", "learn.epochs=10", "learn.save_every=2")
-"""Runs with these end alike, whatever happens to them."""
+"""Runs with these end like `calm`, whatever happens to them."""
 EVALUATED, EXPLORED = 4, 160
 """Episodes of an evaluation and of an exploration."""
 VICTIMS = ("RolloutWorker", "RolloutWorker", "LearnerWorker", "envs serve")
 KILLS = 50
-
-
-@pytest.fixture(scope="module")
-def calm(tmp_path_factory: pytest.TempPathFactory, command: Command) -> Path:
-    """A run on this machine alone that nothing disturbed."""
-    folder = tmp_path_factory.mktemp("calm")
-    environment = {**os.environ, "AGENTEVOL_HOME": str(folder / "home")}
-    done = subprocess.run(
-        command(folder / "run", *SAME), capture_output=True, text=True, env=environment, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return folder / "run"
 
 
 @pytest.fixture

@@ -25,8 +25,8 @@ from agentgym_store.store import Store, Where
 pytestmark = pytest.mark.usefixtures("clean_environment")
 Command = Callable[..., list[str]]
 SAME = ("name=same", "learn.epochs=10", "learn.save_every=2")
-"""Runs with these end alike, whatever happens to them. They save their learning so often that a kill finds
-some of it saved.
+"""Runs with these end like `calm`, whatever happens to them. They save so often that a kill finds
+some of their learning saved.
 """
 ONE_WORKER = "engine.workers=1"
 """Starts sooner than the two of the undisturbed run; who plays an episode changes nothing in it."""
@@ -37,16 +37,6 @@ def finish(
 ) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, **environment}
     return subprocess.run(arguments, capture_output=True, text=True, timeout=timeout_s, env=environment)
-
-
-@pytest.fixture(scope="module")
-def calm(tmp_path_factory: pytest.TempPathFactory, command: Command) -> Path:
-    """A run that nothing disturbed. It is shared: look, and copy it before going on with it."""
-    folder = tmp_path_factory.mktemp("calm")
-    done = finish(command(folder / "run", *SAME), AGENTEVOL_HOME=str(folder / "home"))
-    assert done.returncode == 0, done.stderr
-    assert "success on test" in done.stdout
-    return folder / "run"
 
 
 @contextmanager

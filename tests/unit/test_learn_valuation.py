@@ -9,13 +9,13 @@ import torch
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from agentevol.errors import ConfigError
+from agentevol.learn.batches import last_tokens
 from agentevol.learn.config import LearnConfig
 from agentevol.learn.head_names import FILE as NAMES
 from agentevol.learn.head_names import head_names
 from agentevol.learn.head_names import to_bytes as names_to_bytes
 from agentevol.learn.heads import FILE, load_heads, new_heads, to_bytes
 from agentevol.learn.learner import GradientLearner
-from agentevol.learn.valuation import last_tokens
 from agentevol.protocols import Checkpoint, EpisodeFacts, TrainingSequence
 
 CONFIG = LearnConfig(device="cpu", threads=1, micro_batch_tokens=8)

@@ -83,6 +83,14 @@ def test_a_light_import_loads_nothing_that_an_extra_brings(module: str) -> None:
     assert sorted(loaded & set(OPTIONAL)) == []
 
 
+def test_what_leads_a_run_does_not_wait_for_torch() -> None:
+    loaded = modules_after(
+        "from agentevol.launch import check\nfrom agentevol.config.run import load\ncheck(load(None, []))"
+    )
+    assert "ray" in loaded
+    assert sorted(loaded & {"torch", "peft", "matplotlib"}) == []
+
+
 def test_the_check_of_light_imports_notices_a_heavy_one() -> None:
     assert "fastapi" in modules_after("import agentevol.cli, fastapi") & set(OPTIONAL)
 

@@ -177,6 +177,33 @@ def test_a_filter_selects_episodes_in_both_views(tmp_path, where, names):
     assert sorted(store.scan(where).collect()["id"]) == names
 
 
+def test_files_in_which_nothing_can_match_are_not_opened(tmp_path):
+    store = Store.open(tmp_path / "table")
+    for number in (1, 2, 3):
+        store.append([episode(str(number), number)], commit={"iteration": str(number)})
+    one, _, three = (store.path / name for name in files(store.path))
+    for file in (one, three):
+        file.write_bytes(b"not Parquet")
+    assert [t.id for t in store.trajectories(Where(iteration=2, purpose="explore"))] == ["2"]
+    assert store.scan(Where(iteration=2)).collect()["id"].to_list() == ["2"]
+    for nothing in (Where(iteration=4), Where(purpose="evaluate")):
+        assert not list(store.trajectories(nothing))
+        assert store.scan(nothing).collect().is_empty()
+    with pytest.raises(StoreError, match="cannot read"):
+        list(store.trajectories(Where(iteration=3)))
+
+
+def test_a_file_of_which_the_log_says_little_is_read(tmp_path):
+    store = Store.open(tmp_path / "table")
+    store.append([episode("a")], commit=FIRST)
+    DeltaTable(store.path).alter.set_table_properties({"delta.dataSkippingNumIndexedCols": "0"})
+    write_deltalake(store.path, pa.table(to_batch([episode("b", 2)])), mode="append")
+    for indexed in ("0", "32"):  # of no file, then of some
+        DeltaTable(store.path).alter.set_table_properties({"delta.dataSkippingNumIndexedCols": indexed})
+        assert [t.id for t in store.trajectories(Where(iteration=2))] == ["b"]
+        assert [t.id for t in store.trajectories(Where(iteration=1))] == ["a"]
+
+
 def test_an_older_version_shows_what_was_there_then(tmp_path):
     store = Store.open(tmp_path / "table")
     version = store.append([episode("a")], commit=FIRST)

@@ -63,7 +63,8 @@ class Where:
     task_ids: Collection[str] | None = None
     ids: Collection[str] | None = None
 
-    def _terms(self) -> Iterator[tuple[str, list[str | int]]]:
+    def terms(self) -> Iterator[tuple[str, list[str | int]]]:
+        """Columns, and the values of them that match."""
         for name in ("run", "iteration", "purpose", "ending", "env", "split"):
             value = getattr(self, name)
             if value is not None:
@@ -74,12 +75,12 @@ class Where:
 
     def polars(self) -> pl.Expr:
         """The filter for a polars frame."""
-        return pl.all_horizontal(pl.lit(True), *(pl.col(name).is_in(v) for name, v in self._terms()))
+        return pl.all_horizontal(pl.lit(True), *(pl.col(name).is_in(v) for name, v in self.terms()))
 
     def arrow(self) -> Any:
         """The filter for a pyarrow dataset; None where everything matches."""
         expression = None
-        for name, values in self._terms():
+        for name, values in self.terms():
             term = dataset.field(name).isin(pa.array(values, SCHEMA.field(name).type))
             expression = term if expression is None else expression & term
         return expression
@@ -155,7 +156,7 @@ class Store:
         What goes wrong with a file shows at `collect`, as a polars error or an `OSError`.
         """
         with self._errors("read"):
-            files = self._files(version)
+            files = self._files(version, where)
             # not `scan_delta`: it does not find tables in folders whose name has a space
             frame = pl.scan_parquet(files, glob=False) if files else _no_episodes()
             return frame.select(EPISODE_COLUMNS).filter(where.polars())
@@ -202,7 +203,7 @@ class Store:
         return self._table
 
     def _batches(self, where: Where, version: int | None) -> Iterator[Any]:
-        files = [str(file) for file in self._files(version)]
+        files = [str(file) for file in self._files(version, where)]
         if not files:
             return iter(())
         rows = dataset.dataset(files, schema=SCHEMA, format="parquet")
@@ -210,10 +211,16 @@ class Store:
             filter=where.arrow(), batch_size=_READ_EPISODES, batch_readahead=1, fragment_readahead=1
         )
 
-    def _files(self, version: int | None) -> list[Path]:
-        """The Parquet files of a version; their names begin with the version that they made."""
+    def _files(self, version: int | None, where: Where = ALL) -> list[Path]:
+        """The Parquet files of a version in which something may match, by what the log says of them; their
+        names begin with the version that they made.
+        """
         actions = pa.table(self._at(version).get_add_actions(flatten=True))
-        return [self.path / name for name in sorted(actions.column("path").to_pylist())]
+        names = set(actions.column("path").to_pylist())
+        for column, values in where.terms():
+            if column in _PRUNED and f"min.{column}" in actions.column_names:
+                names -= set(_without(actions, column, values))
+        return [self.path / name for name in sorted(names)]
 
     def _read_new_commits(self) -> None:
         self._table.update_incremental()
@@ -283,6 +290,14 @@ class Store:
             raise StoreError(
                 f"cannot {doing} the table of trajectories {self.path}: {one_line(cause)}"
             ) from cause
+
+
+def _without(actions: Any, column: str, values: Sequence[Any]) -> Iterator[str]:
+    """Files in which no row has any of these values; of some the log may not say."""
+    ranges = (actions.column(name).to_pylist() for name in ("path", f"min.{column}", f"max.{column}"))
+    for path, low, high in zip(*ranges, strict=True):
+        if low is not None and high is not None and not any(low <= value <= high for value in values):
+            yield path
 
 
 def _no_episodes() -> pl.LazyFrame:

@@ -16,18 +16,19 @@ tokens, and values [4] and [1], [1, 5]
     traj_mean                 (4 + 3 * 7 / 3) / (1 + 3)
 """
 
-from typing import Literal
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Literal
 
 from agentevol.learn.algorithms.contract import Batch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Aggregation = Literal[
     "token_mean", "seq_mean_token_mean", "seq_mean_token_sum", "seq_mean_token_sum_norm", "prompt_mean"
 ]
 
 
-def aggregate(batch: Batch, values_N: Tensor, kind: Aggregation, horizon: int) -> Tensor:
+def aggregate(batch: Batch, values_N: "Tensor", kind: Aggregation, horizon: int) -> "Tensor":
     """A micro-batch's part of the aggregate over its optimiser batch, scalar.
 
     `horizon` is a constant number of tokens, read by `seq_mean_token_sum_norm` alone. The mean over
@@ -46,7 +47,7 @@ def aggregate(batch: Batch, values_N: Tensor, kind: Aggregation, horizon: int) -
 WeightedMean = Literal["token_mean", "row_mean", "traj_mean"]
 
 
-def weighted_mean(batch: Batch, values_N: Tensor, kind: WeightedMean) -> Tensor:
+def weighted_mean(batch: Batch, values_N: "Tensor", kind: WeightedMean) -> "Tensor":
     """A micro-batch's part of the mean over tokens, over rows (of their means) or over episodes (of theirs),
     each with the weight of its episode, scalar.
 
