@@ -77,11 +77,16 @@ def write_peft(adapters: Mapping[str, torch.Tensor], lora: LoraConfig, out: Path
         "task_type": "CAUSAL_LM",
         "r": lora.rank,
         "lora_alpha": lora.alpha,
-        "target_modules": sorted({module.rsplit(".", 1)[-1] for module in _modules(adapters)}),
+        "target_modules": kinds(adapters),
         "bias": "none",
         "inference_mode": True,
     }
     (out / "adapter_config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+
+
+def kinds(adapters: Mapping[str, torch.Tensor]) -> list[str]:
+    """What the modules that have adapters are called in their layers, for example `q_proj`."""
+    return sorted({module.rsplit(".", 1)[-1] for module in _modules(adapters)})
 
 
 def check_base(path: Path, base: Path, adapters: Mapping[str, torch.Tensor], lora: LoraConfig) -> None:

@@ -166,7 +166,7 @@ class OutsideEngine(ABC):
             raise PolicyFault("another update of the weights is under way")
         self._open.clear()
         try:
-            await self._settled()
+            await self._idle.wait()
             self._served = fresh
             await self._renew(model)
         except AgentEvolError as cause:
@@ -174,10 +174,6 @@ class OutsideEngine(ABC):
             raise
         finally:
             self._open.set()
-
-    async def _settled(self) -> None:
-        """Wait for what has to end before weights are replaced."""
-        await self._idle.wait()
 
     async def _end(self) -> None:
         """End what waits, and shut down."""

@@ -120,7 +120,7 @@ class VllmEngine(OutsideEngine):
                 " says more"
             ) from cause
         try:
-            await self._check(model)
+            await self._check(self._served, model)
         except PolicyFault as cause:
             raise ConfigError(
                 f"vLLM cannot serve {self._served.name}: it failed at the first tokens ({cause}); what its"
@@ -169,10 +169,6 @@ class VllmEngine(OutsideEngine):
     async def _swap(self, fresh: Served, model: PreTrainedModel) -> None:
         before = self._served
         await super()._swap(fresh, model)
-        self._let_go(before)
-
-    def _let_go(self, before: Served) -> None:
-        """Remove what lies on the disk of weights that were replaced."""
         if before.folder.is_relative_to(self._scratch.name):
             shutil.rmtree(before.folder.parent, ignore_errors=True)
 
@@ -183,30 +179,29 @@ class VllmEngine(OutsideEngine):
     async def _completed(self) -> None:
         """Give vLLM what it needs besides what it started with."""
 
-    async def _taken_in(self) -> None:
-        """Have vLLM read the weights that are served, and forget what the old ones made of tokens."""
-        folder = str(self._served.folder)
-        await self._llm.collective_rpc("reload_weights", kwargs={"weights_path": folder})
+    async def _taken_in(self, fresh: Served) -> None:
+        """Have vLLM read these weights, and forget what the old ones made of tokens."""
+        await self._llm.collective_rpc("reload_weights", kwargs={"weights_path": str(fresh.folder)})
         if await self._llm.reset_prefix_cache() is False:
             raise RuntimeError("its prefix cache still holds keys and values of the old weights")
 
     async def _renew(self, model: PreTrainedModel) -> None:
-        """Take the weights in, and see whether they are in place."""
+        await self._in_place(self._served, model)
+
+    async def _in_place(self, fresh: Served, model: PreTrainedModel) -> None:
+        """Take weights in, and see whether they are in place."""
         try:
-            await self._taken_in()
-            await self._check(model)
+            await self._taken_in(fresh)
+            await self._check(fresh, model)
         except self._vllm.EngineDeadError as cause:
             raise self._died() from cause
         except AgentEvolError:
             raise
         except Exception as cause:
-            raise RunStopped(
-                f"vLLM did not take the weights of {self._served.name}: {one_line(cause)}"
-            ) from cause
+            raise RunStopped(f"vLLM did not take the weights of {fresh.name}: {one_line(cause)}") from cause
 
-    async def _check(self, model: PreTrainedModel) -> None:
+    async def _check(self, served: Served, model: PreTrainedModel) -> None:
         """Raise `RunStopped` unless vLLM samples with the log-probabilities of `model`."""
-        served = self._served
         begun = probe.prompts(vocabulary_size(model), self.context)
         parameters = [
             probe_parameters(self._vllm, seed, probe.new_tokens(self.context)) for seed in range(len(begun))
@@ -219,7 +214,8 @@ class VllmEngine(OutsideEngine):
                 for row, prompt in enumerate(begun)
             )
         )
-        found, allowed = probe.gap(model, begun, sampled), probe.TOLERANCES[self._dtype]
+        found = await asyncio.to_thread(probe.gap, model, begun, sampled)  # others may be sampled for
+        allowed = probe.TOLERANCES[self._dtype]
         if not found <= allowed:
             raise RunStopped(
                 f"vLLM does not sample with the weights of {served.name} (version {served.version}): its"

@@ -50,7 +50,7 @@ SAMPLING_ARGUMENTS = (
     "detokenize",
     "output_kind",
 )
-LORA_ARGUMENTS = ("enable_lora", "max_loras", "max_lora_rank", "lora_dtype")
+LORA_ARGUMENTS = ("enable_lora", "max_loras", "max_lora_rank", "lora_dtype", "lora_target_modules")
 """Asked for where adapters are served, as are `LORA_METHODS`."""
 METHODS = ("generate", "abort", "collective_rpc", "reset_prefix_cache", "shutdown")
 LORA_METHODS = ("add_lora", "remove_lora")

@@ -1,8 +1,9 @@
 """The vLLM engine for runs that learn adapters: vLLM holds the weights under them, and an update adds one.
 
-Nothing is reloaded and nothing waits: acts under way end with the adapters that they began with, while others
-sample with the new ones. Each set of adapters has a name, a path and an id of its own, by the first two of
-which vLLM tells the blocks of its prefix cache apart: keys and values of one are never read with another.
+Nothing is reloaded and no act waits: until vLLM has the new adapters and was seen to sample with them, acts
+begin with those before, and all end with those that they began with. Each set of adapters has a name, a path
+and an id of its own, by the first two of which vLLM tells the blocks of its prefix cache apart: keys and
+values of one are never read with another.
 """
 
 import asyncio
@@ -14,13 +15,13 @@ from typing import Any
 from transformers import PreTrainedModel
 
 from agentevol.causal_lm import one_line
-from agentevol.engines.adapters import adapters_of, check_base, under, write_peft
+from agentevol.engines.adapters import adapters_of, check_base, kinds, under, write_peft
 from agentevol.engines.scheduler import Sampled
 from agentevol.engines.untied import untied
 from agentevol.engines.vllm import VllmEngine
 from agentevol.engines.vllm_capability import Capabilities, capabilities
 from agentevol.engines.vllm_policy import Served
-from agentevol.errors import ConfigError, RunStopped
+from agentevol.errors import AgentEvolError, ConfigError, PolicyFault, RunStopped
 from agentevol.learn.config import LoraConfig
 from agentevol.protocols import Checkpoint
 
@@ -34,8 +35,8 @@ FIRST = 1001
 
 class VllmLoraEngine(VllmEngine):
     """Serves checkpoints of one run, which differ in the adapters that `lora` describes. Raises `ConfigError`
-    at the start also for adapters that vLLM has no place for, and in `update` for a checkpoint on other
-    weights than the first one's.
+    at the start also for adapters that vLLM has no place for, and in `update`, where the old ones stay, for a
+    checkpoint on other weights than the first one's.
 
     The other settings are those of `VllmEngine`.
     """
@@ -46,8 +47,10 @@ class VllmLoraEngine(VllmEngine):
         self._lora = lora
         self._base: Path | None = None  # the weights under all adapters
         self._started_from = Path()  # these, or their untied copy
+        self._modules: list[str] = []
         self._requests: dict[Path, Any] = {}  # by the folders of adapters
-        self._retiring: asyncio.Task[None] | None = None
+        self._updating = False
+        self._retiring: asyncio.Task[None] | None = None  # of the adapters before
         super().__init__(checkpoint, dtype=dtype, **settings)
 
     def _used(self) -> Capabilities:
@@ -58,7 +61,7 @@ class VllmLoraEngine(VllmEngine):
             raise ConfigError(
                 "engine.lora: vLLM computes adapters in 16 bits on a GPU; set engine.dtype = 'bfloat16'"
             )
-        return self._started_from, lora_arguments(self._lora.rank)
+        return self._started_from, lora_arguments(self._lora.rank, self._modules)
 
     def _folder(self, path: Path, model: PreTrainedModel) -> Path:
         """The checkpoint's adapters, in a folder of their own."""
@@ -69,6 +72,7 @@ class VllmLoraEngine(VllmEngine):
         adapters = adapters_of(path, model, self._lora)
         if path != self._base:
             check_base(path, self._base, adapters, self._lora)
+        self._modules = self._modules or kinds(adapters)
         self._copies += 1
         folder = scratch / str(self._copies) / path.name
         write_peft(adapters, self._lora, folder)
@@ -82,20 +86,29 @@ class VllmLoraEngine(VllmEngine):
         return self._requests[served.folder]
 
     async def _completed(self) -> None:
-        await self._taken_in()
+        await self._taken_in(self._served)
 
-    async def _taken_in(self) -> None:
-        """Have vLLM load the adapters that are served."""
-        if not await self._llm.add_lora(self._added(self._served)):
+    async def _taken_in(self, fresh: Served) -> None:
+        """Have vLLM load these adapters."""
+        if not await self._llm.add_lora(self._added(fresh)):
             raise RuntimeError("it did not add the adapters")
 
-    async def _settled(self) -> None:
-        """Wait for acts with adapters before those that are served: there is room for two."""
-        if self._retiring is not None:
-            await self._retiring
-
-    def _let_go(self, before: Served) -> None:
-        acting = list(self._acting.values())  # no act has begun since the update
+    async def _swap(self, fresh: Served, model: PreTrainedModel) -> None:
+        """Look at the new adapters while acts go on with those before, and serve them from then on."""
+        if self._updating:
+            raise PolicyFault("another update of the weights is under way")
+        self._updating = True
+        try:
+            if self._retiring is not None:
+                await self._retiring  # there is room for two
+            await self._in_place(fresh, model)
+        except AgentEvolError as cause:
+            self._over = self._over or str(cause)
+            raise
+        finally:
+            self._updating = False
+        before, self._served = self._served, fresh
+        acting = list(self._acting.values())  # with those before, all of them
         self._retiring = asyncio.create_task(self._retired(before, acting))
 
     async def _retired(self, before: Served, acting: Sequence[asyncio.Task[Sampled]]) -> None:
@@ -114,8 +127,10 @@ class VllmLoraEngine(VllmEngine):
         shutil.rmtree(before.folder.parent, ignore_errors=True)
 
 
-def lora_arguments(rank: int) -> dict[str, Any]:
-    """How vLLM is started to serve adapters of this rank. Raises `ConfigError` for too high a one."""
+def lora_arguments(rank: int, modules: Sequence[str]) -> dict[str, Any]:
+    """How vLLM is started to serve adapters of this rank, of modules with these names. Raises `ConfigError`
+    for too high a one.
+    """
     if rank > RANKS[-1]:
         raise ConfigError(f"vLLM serves adapters of rank {RANKS[-1]} at most, not {rank}")
     return {
@@ -123,4 +138,5 @@ def lora_arguments(rank: int) -> dict[str, Any]:
         "max_loras": AT_ONCE,
         "max_lora_rank": next(highest for highest in RANKS if highest >= rank),
         "lora_dtype": "auto",  # the engine's own
+        "lora_target_modules": list(modules),  # it would also multiply what embeddings have none of
     }

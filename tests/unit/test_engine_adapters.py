@@ -12,7 +12,7 @@ from agentevol.causal_lm import load_model
 from agentevol.config.run import load
 from agentevol.config.sections import EngineConfig
 from agentevol.engines import choice, vllm_lora
-from agentevol.engines.adapters import adapters_of, check_base, under, write_peft
+from agentevol.engines.adapters import adapters_of, check_base, kinds, under, write_peft
 from agentevol.engines.vllm_lora import lora_arguments
 from agentevol.errors import ConfigError
 from agentevol.learn.adapters import FILE, adapted_from, to_bytes, trained
@@ -92,6 +92,8 @@ def test_a_checkpoint_without_adapters_gets_ones_that_change_nothing(base: Path,
     read = PeftModel.from_pretrained(load_model(base, "eager"), tmp_path / "peft")
     assert torch.equal(logits(read), before)
     assert len(load_file(tmp_path / "peft" / "adapter_model.safetensors")) == 2 * 2 * 7  # A and B, layers
+    attention = [f"{name}_proj" for name in "kqvo"]
+    assert kinds(adapters_of(base, model, LORA)) == sorted([*attention, "down_proj", "gate_proj", "up_proj"])
 
 
 def test_adapters_on_other_weights_or_of_another_scale_are_refused(base: Path, tmp_path: Path):
@@ -173,4 +175,4 @@ def test_what_updates_nothing_has_no_adapters_to_serve():
 
 @pytest.mark.parametrize(("rank", "highest"), [(1, 8), (8, 8), (9, 16), (300, 320), (512, 512)])
 def test_vllm_has_room_for_the_next_of_its_ranks(rank: int, highest: int):
-    assert lora_arguments(rank)["max_lora_rank"] == highest
+    assert lora_arguments(rank, ["q_proj"])["max_lora_rank"] == highest

@@ -5,6 +5,7 @@ breaks it.
 """
 
 import asyncio
+import threading
 from collections.abc import Generator
 from itertools import chain
 from pathlib import Path
@@ -16,7 +17,7 @@ from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast, Qwen2Config
 
 from agentevol.causal_lm import load_model
-from agentevol.engines import vllm_lora
+from agentevol.engines import probe, vllm_lora
 from agentevol.engines.adapters import write_peft
 from agentevol.engines.embedded import EmbeddedEngine
 from agentevol.engines.vllm_capability import check_installed
@@ -158,11 +159,25 @@ async def test_an_update_adds_adapters_and_reads_nothing_from_the_cache_of_other
     assert samples[3].token_ids == samples[0].token_ids != samples[1].token_ids
 
 
-async def test_acts_under_way_end_with_the_adapters_that_they_began_with(engine, run):
+async def test_acts_wait_for_no_update_and_end_with_the_adapters_that_they_began_with(
+    engine, run, monkeypatch
+):
+    looked, gap = threading.Event(), probe.gap
+
+    def late_gap(*given) -> float:
+        looked.wait(60)
+        return gap(*given)
+
+    monkeypatch.setattr(probe, "gap", late_gap)
     policy = engine.serve(Sampling(temperature=1.0, max_new_tokens=400))
+    update = asyncio.create_task(asyncio.to_thread(engine.update, Checkpoint(run[2], 2)))
+    await asyncio.sleep(0.5)
+    assert (await engine.serve(SAMPLED).act(begin("meanwhile"), 0)).policy_version == 1
+    assert not update.done()
     acts = [asyncio.create_task(policy.act(begin(f"c{seed}"), seed)) for seed in range(40)]
-    await asyncio.sleep(0.05)  # eight of them sample, the others wait in vLLM
-    await asyncio.to_thread(engine.update, Checkpoint(run[2], 2))
+    await asyncio.sleep(0.05)  # eight of them are sampled for, the others wait in vLLM
+    looked.set()
+    await update
     assert not all(act.done() for act in acts)
     fresh = await engine.serve(SAMPLED).act(begin("fresh"), 1)
     old = await asyncio.gather(*acts)
