@@ -7,7 +7,6 @@ from pathlib import Path
 from agentevol.cluster import Cluster
 from agentevol.config.run import RunConfig
 from agentevol.config.sections import RolloutConfig
-from agentevol.engines.vllm_arguments import check_heads
 from agentevol.engines.vllm_capability import check_installed
 from agentevol.errors import ConfigError
 from agentevol.hub import hub_name
@@ -49,6 +48,8 @@ def check(config: RunConfig, *, here: bool = True) -> None:
         check_installed()
     check_process_model(config)
     if config.engine.tensor_parallel > 1:
+        from agentevol.engines.vllm_arguments import check_heads  # brings torch
+
         check_heads(base, config.engine.tensor_parallel)
     if config.learn.ewc is not None and config.learn.lora is not None:
         from agentevol.learn.adapters import check_kept  # brings peft
