@@ -40,8 +40,10 @@ from agentevol.learn.algorithms.contract import Floats
 from agentevol.learn.config import LearnConfig
 from agentevol.loop.explore import EpisodeRequest
 from agentevol.protocols import Anchor, Checkpoint, LearnReport, Sampling, TrainingSequence
+from agentevol.serving import EnvironmentServer
 from agentevol.workers.claims import gpus_of_learners, gpus_of_rollouts
 from agentevol.workers.dispatch import Played
+from agentevol.workers.environment import EnvironmentWorker, PlacedServer
 from agentevol.workers.faults import FaultLog
 from agentevol.workers.fleet import Fleet
 from agentevol.workers.learner import LearnerWorker, report_of
@@ -99,6 +101,7 @@ class Cluster:
             reason = one_line(str(cause))
             raise ConfigError(f"cannot reach Ray at {address or 'this machine'}: {reason}") from cause
         processes, config = _Processes(self._config, self._rollout_worker), self._config
+        self._processes = processes
         compared = (*COMPARED, *(("vllm",) if config.engine.name == "vllm" else ()))
         self._members = Members(processes, self._faults, compared, named=address is not None)
         self._rollouts = Fleet(config, processes, self._members, self._faults)
@@ -109,9 +112,18 @@ class Cluster:
         ray.shutdown()
 
     @property
-    def host(self) -> str:
+    def _host(self) -> str:
         """An address of this machine at which all workers reach it."""
         return ray.util.get_node_ip_address() if self._config.ray.address else "127.0.0.1"
+
+    def environment(self, log: Path, others: Sequence[str]) -> EnvironmentServer | PlacedServer:
+        """The run's environment server, which serves `others` besides and begins when it is entered: on this
+        machine, or where `ray.environment_labels` says.
+        """
+        config, faults = self._config, self._faults
+        if config.ray.environment_labels:
+            return PlacedServer(config, self._processes, self._members, faults, log, others)
+        return EnvironmentServer(config.environment, log, others, self._host, faults)
 
     def check_nodes(self, folder: Path, url: str) -> None:
         """Raise `ConfigError` for the first node of a joined cluster that cannot take part: it has other
@@ -228,6 +240,10 @@ class _Processes:
             groups.keep_on({node.id for node in there})
         return there
 
+    def labelled(self, labels: Mapping[str, str]) -> list[Node]:
+        rows = [row for row in ray.nodes() if labels.items() <= row["Labels"].items()]
+        return alive(rows, ray.get_runtime_context().get_node_id())
+
     def facts(
         self, nodes: Sequence[Node], packages: Sequence[str], token: Path, url: str
     ) -> list[Facts | str]:
@@ -278,6 +294,11 @@ class _Processes:
             scheduling_strategy=where,
         )
         return worker.remote(rank, config.shards, ray.util.get_node_ip_address)
+
+    def environment(self, node: Node, log: Path, others: Sequence[str], again: str) -> Any:
+        labels = {**self._config.ray.environment_labels, **_there(node)}
+        worker = ray.remote(EnvironmentWorker).options(num_cpus=0, label_selector=labels)
+        return worker.remote(self._config.environment, log, others, ray.util.get_node_ip_address, again)
 
     def kill(self, process: Any) -> None:
         ray.kill(process)
@@ -330,7 +351,7 @@ class _Groups:
         held = self._there.get(name)
         if held is None or (held.node.id, held.bundles) != (node.id, bundles):
             self.remove(name)
-            where = [{"ray.io/node-id": node.id}] * len(bundles)
+            where = [_there(node)] * len(bundles)
             wanted = [{"GPU": float(gpus)} for gpus in bundles]
             group = placement_group(wanted, strategy="STRICT_PACK", bundle_label_selector=where)
             held = self._there[name] = _Group(group, node, bundles, group.ready())
@@ -355,6 +376,11 @@ class _Groups:
             for held in list(self._there.values())
             if not ray.wait([held.ready], timeout=0)[0]
         ]
+
+
+def _there(node: Node) -> dict[str, str]:
+    """The label that this node alone has."""
+    return {"ray.io/node-id": node.id}
 
 
 def _on(node: Node) -> NodeAffinitySchedulingStrategy:

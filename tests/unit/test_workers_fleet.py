@@ -375,6 +375,11 @@ def test_a_worker_that_cannot_start_stops_the_run_with_its_own_reason():
         (["engine.workers=1", "engine.stall_s=5"], "engine.stall_s has no effect with one worker"),
         (["ray.address=auto", "ray.cpus=2"], "ray.cpus has no effect with ray.address"),
         (["ray.address=ray://head:10001"], "begin the run on a node of the cluster"),
+        (["ray.environment_labels.role=worlds"], "ray.environment_labels has no effect without ray.address"),
+        (
+            ["ray.address=auto", "ray.environment_labels.role=worlds", "environment.url=http://host:1"],
+            "ray.environment_labels has no effect with environment.url: that server runs already",
+        ),
     ],
 )
 def test_settings_without_effect_are_refused(settings: list[str], line: str):
