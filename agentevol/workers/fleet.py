@@ -210,4 +210,4 @@ class Fleet:
 
 
 def _no_room(gpus: int) -> str:
-    return f"no node has {'a GPU' if gpus == 1 else f'{gpus} GPUs'} left"
+    return f"no node has {'a GPU' if gpus <= 1 else f'{gpus} GPUs'} left"

@@ -107,6 +107,13 @@ def test_every_process_has_gpus_of_its_own_which_the_one_in_its_place_gets_again
         cluster._learners._end()
         assert [gpus(process) for process in learners(cluster)] == learnt
 
+    ray.init(head.address, log_to_driver=False)
+    deadline = time.monotonic() + 60
+    while ray.available_resources()["GPU"] < 8:  # the run has ended, and given them back
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    ray.shutdown()
+
 
 def test_a_worker_whose_node_is_lost_leaves_its_gpus_and_gets_others(head: Any):
     import ray
