@@ -11,12 +11,15 @@ What these processes do, and what is done when one dies, is in `agentevol.worker
 """
 
 import logging
+import math
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Container, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from typing import Any, NamedTuple
+from typing import Any
 
 import ray
 from ray.exceptions import (
@@ -48,7 +51,7 @@ from agentevol.workers.faults import FaultLog
 from agentevol.workers.fleet import Fleet
 from agentevol.workers.learner import LearnerWorker, report_of
 from agentevol.workers.learners import Learners
-from agentevol.workers.members import Members
+from agentevol.workers.members import LOOK_S, Members
 from agentevol.workers.nodes import COMPARED, Facts, Node, Place, alive, facts, folders_of
 from agentevol.workers.processes import ProcessLost
 from agentevol.workers.reasons import one_line
@@ -235,9 +238,11 @@ class _Processes:
         """Of rollout workers; of learners, on each node for all that are there."""
 
     def alive(self) -> list[Node]:
+        """Raises `RunStopped` where GPUs on one of them were waited for in vain."""
         there = alive(ray.nodes(), ray.get_runtime_context().get_node_id())
         for groups in (self._groups, self._together):
             groups.keep_on({node.id for node in there})
+            groups.check(self._config.ray.start_timeout_s)
         return there
 
     def labelled(self, labels: Mapping[str, str]) -> list[Node]:
@@ -313,7 +318,7 @@ class _Processes:
 
     def results(self, replies: Sequence[Any], timeout_s: float | None = None) -> list[Any]:
         try:
-            return ray.get(list(replies), timeout=timeout_s)
+            return self._got(list(replies), timeout_s)
         except _LOST as cause:
             raise ProcessLost(str(cause)) from cause
         except RayTaskError as cause:
@@ -321,19 +326,36 @@ class _Processes:
                 raise cause.cause from None
             raise RunStopped(f"a worker broke: {cause.cause!r}") from cause
         except GetTimeoutError as cause:
-            awaited = [*self._groups.awaited(), *self._together.awaited()]
-            raise RunStopped(_late(awaited, f"{timeout_s:g} s (ray.start_timeout_s)")) from cause
+            raise RunStopped(
+                f"a process has not answered for {timeout_s:g} s (ray.start_timeout_s): `ray status` tells"
+                " whether the cluster has room for it"
+            ) from cause
         except RayError as cause:
             raise RunStopped(f"Ray failed: {one_line(str(cause))}") from cause
 
+    def _got(self, replies: list[Any], timeout_s: float | None) -> list[Any]:
+        """What Ray brings within this time. Groups are looked after meanwhile: it may wait for one."""
+        deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
+        while True:
+            left_s = deadline - time.monotonic()
+            try:
+                return ray.get(replies, timeout=max(0.0, min(LOOK_S, left_s)))
+            except GetTimeoutError:
+                self.alive()
+                if left_s <= LOOK_S:
+                    raise
 
-class _Group(NamedTuple):
+
+@dataclass
+class _Group:
     group: PlacementGroup
     node: Node
     bundles: list[int]
     """GPUs of each."""
-    ready: Any
-    """The reply that tells that Ray has set them aside."""
+    awaited: Any
+    """The reply that tells that Ray has set them aside; None once it has."""
+    began: float
+    """When they were asked for, in seconds of a monotonic clock."""
 
 
 class _Groups:
@@ -354,7 +376,7 @@ class _Groups:
             where = [_there(node)] * len(bundles)
             wanted = [{"GPU": float(gpus)} for gpus in bundles]
             group = placement_group(wanted, strategy="STRICT_PACK", bundle_label_selector=where)
-            held = self._there[name] = _Group(group, node, bundles, group.ready())
+            held = self._there[name] = _Group(group, node, bundles, group.ready(), time.monotonic())
         return PlacementGroupSchedulingStrategy(held.group, index)
 
     def remove(self, name: str) -> None:
@@ -369,13 +391,16 @@ class _Groups:
             if held.node.id not in nodes:
                 self.remove(name)
 
-    def awaited(self) -> list[str]:
-        """What Ray has not set aside yet."""
-        return [
-            f"{sum(held.bundles)} of the GPUs on {held.node.name}"
-            for held in list(self._there.values())
-            if not ray.wait([held.ready], timeout=0)[0]
-        ]
+    def check(self, bound_s: float) -> None:
+        """Raise `RunStopped` where Ray has not set some aside after this time."""
+        for held in list(self._there.values()):
+            if held.awaited is not None and ray.wait([held.awaited], timeout=0)[0]:
+                held.awaited = None
+            if held.awaited is not None and time.monotonic() - held.began > bound_s:
+                raise RunStopped(
+                    f"Ray has not set aside {sum(held.bundles)} of the GPUs on {held.node.name} within"
+                    f" {bound_s:g} s (ray.start_timeout_s): `ray status` tells who has them"
+                )
 
 
 def _there(node: Node) -> dict[str, str]:
@@ -386,13 +411,6 @@ def _there(node: Node) -> dict[str, str]:
 def _on(node: Node) -> NodeAffinitySchedulingStrategy:
     """There and nowhere else: Ray 2.60 puts an actor anywhere where it may choose (`soft`)."""
     return NodeAffinitySchedulingStrategy(node.id, soft=False)
-
-
-def _late(awaited: Sequence[str], bound: str) -> str:
-    """What to say of a process that has not answered for so long, while these GPUs were awaited."""
-    if awaited:
-        return f"Ray had not set aside {awaited[0]} after {bound}: `ray status` tells who has them"
-    return f"a process has not answered for {bound}: `ray status` tells whether the cluster has room for it"
 
 
 def _told(reply: Any) -> Facts | str:

@@ -134,7 +134,7 @@ class PlacedServer:
         """Start another process there, while the node is there."""
         began, starts = time.monotonic(), 0
         while not self._closing.is_set() and starts < RESTARTS:
-            if node.id not in {one.id for one in self._processes.alive()}:
+            if node not in self._processes.labelled(self._config.ray.environment_labels):
                 return
             if not starts:
                 self._faults.note("the environment server was lost, and is started again", lost_servers=1)

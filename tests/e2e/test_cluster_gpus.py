@@ -142,13 +142,16 @@ def test_gpus_that_somebody_else_has_are_named_when_time_is_up(head: Any):
     left = ray.remote(num_gpus=1, lifetime="detached", name="other")(Other).remote()
     ray.get(left.__ray_ready__.remote())
     ray.shutdown()
+    line = r"has not set aside 2 of the GPUs on \S+ \(Ray node \w+\) within 3 s \(ray\.start_timeout_s\)"
+    settings = ("engine.workers=1", "ray.start_timeout_s=3")
     with (
-        pytest.raises(RunStopped, match=r"had not set aside 2 of the GPUs on \S+ \(Ray node \w+\) after 3 s"),
-        run(
-            head, "engine.workers=1", "engine.tensor_parallel=2", "learn.device=cpu", "ray.start_timeout_s=3"
-        ),
+        pytest.raises(RunStopped, match=line),
+        run(head, *settings, "engine.tensor_parallel=2", "learn.device=cpu"),
     ):
         pass
+    learners_alone = run(head, *settings, "engine=embedded", "learn.shards=2")
+    with learners_alone as cluster, pytest.raises(RunStopped, match=line):
+        cluster.perplexity(BASE, [])  # nobody has waited for them before
 
 
 def test_gpus_enough_but_on_no_node_together_are_refused(head: Any):
