@@ -15,7 +15,8 @@ import math
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Container, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -38,7 +39,8 @@ from ray.util.placement_group import PlacementGroup
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy, PlacementGroupSchedulingStrategy
 
 from agentevol.config.run import RunConfig
-from agentevol.errors import AgentEvolError, ConfigError, RunStopped
+from agentevol.engines.vllm_transfer import Step
+from agentevol.errors import AgentEvolError, ConfigError, RunStopped, TransferFailed
 from agentevol.learn.algorithms.contract import Floats
 from agentevol.learn.config import LearnConfig
 from agentevol.loop.explore import EpisodeRequest
@@ -150,7 +152,10 @@ class Cluster:
         """Give all rollout workers other weights; `rollout.in_flight` says what becomes of episodes under way
         there.
         """
-        self._rollouts.update(checkpoint)
+        if self._config.engine.transfer == "disk":
+            self._rollouts.update(checkpoint)
+        elif not self._rollouts.update(checkpoint, self._send):
+            self._learners.end()  # one may wait for an engine that died
 
     def play(
         self,
@@ -190,39 +195,104 @@ class Cluster:
         heads are about.
         """
         config = self._config if learn is None else self._config.model_copy(update={"learn": learn})
-        return self._learners.learn(
-            progress,
-            lambda: report_of(out, version),
-            config,
-            start,
-            ray.put(rows),
-            out,
-            seed=seed,
-            version=version,
-            table_version=table_version,
-            reference=reference,
-            multipliers=multipliers or {},
-            anchor=anchor,
-            objectives=objectives,
-        )
+        with self._learners_turn():
+            return self._learners.learn(
+                progress,
+                lambda: report_of(out, version),
+                config,
+                start,
+                ray.put(rows),
+                out,
+                seed=seed,
+                version=version,
+                table_version=table_version,
+                reference=reference,
+                multipliers=multipliers or {},
+                anchor=anchor,
+                objectives=objectives,
+            )
 
     def values(
         self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]
     ) -> list[dict[str, dict[int, float]]]:
         """Of each head: episode -> turn -> what the process reward model in `checkpoint` says after it."""
-        return self._learners.ask("values", self._config, checkpoint, rows)
+        return self._ask("values", self._config, checkpoint, rows)
 
     def scores(self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> dict[str, Floats]:
         """Episode -> (H,) what the heads of the reward model in `checkpoint` say of it."""
-        return self._learners.ask("scores", self._config, checkpoint, rows)
+        return self._ask("scores", self._config, checkpoint, rows)
 
     def perplexity(self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> float:
         """Of what the rows say, under the policy in `checkpoint`."""
-        return self._learners.ask("perplexity", self._config, checkpoint, rows)
+        return self._ask("perplexity", self._config, checkpoint, rows)
 
     def interpolate(self, previous: Checkpoint, learnt: Checkpoint, share: float, out: Checkpoint) -> None:
         """Write `out` with this share of the weights of `learnt`, the others being those of `previous`."""
-        self._learners.ask("interpolate", self._config, previous, learnt, share, out)
+        self._ask("interpolate", self._config, previous, learnt, share, out)
+
+    def _ask(self, what: str, *given: Any) -> Any:
+        with self._learners_turn():
+            return self._learners.ask(what, *given)
+
+    @contextmanager
+    def _learners_turn(self) -> Iterator[None]:
+        """With `engine.colocated` the GPUs are the learners' for a while."""
+        if not self._config.engine.colocated:
+            yield
+            return
+        self._rollouts.sleep()
+        yield
+        self._learners.free()
+
+    def _send(self, checkpoint: Checkpoint, workers: Sequence[Any]) -> list[Any]:
+        ranks = len(workers) * self._config.engine.tensor_parallel
+        return self._learners.send(checkpoint, _Receivers(workers, ranks))
+
+
+class _Receivers:
+    """`agentevol.engines.vllm_sending.Receivers` by Ray: rollout workers, asked from a learner's process."""
+
+    def __init__(self, workers: Sequence[Any], ranks: int) -> None:
+        self._workers, self.ranks = workers, ranks
+        self.names = tuple(worker._actor_id.hex() for worker in workers)
+
+    def init_weight_transfer_engine(self, init_info: Mapping[str, Any]) -> None:
+        own = self.ranks // len(self._workers)
+        told = [dict(init_info) for _ in self._workers]
+        for number, one in enumerate(told):
+            if "rank_offset" in one:
+                one["rank_offset"] += number * own
+        self._each("init_weight_transfer_engine", told)
+
+    def start_weight_update(self) -> None:
+        self._all("start_weight_update")
+
+    def update_weights(self, update_info: Any) -> None:
+        self._all("update_weights", update_info)
+
+    def finish_weight_update(self, weight_version: str | None = None) -> None:
+        self._all("finish_weight_update")
+
+    def probe(self) -> list[Any]:
+        return self._all("probe")
+
+    def admit(self) -> None:
+        self._all("admit")
+
+    def _all(self, step: Step, given: Any = None) -> list[Any]:
+        return self._each(step, [given] * len(self._workers))
+
+    def _each(self, step: Step, given: Sequence[Any]) -> list[Any]:
+        try:
+            return ray.get(
+                [one.deliver.remote(step, this) for one, this in zip(self._workers, given, strict=True)]
+            )
+        except RayTaskError as cause:
+            if isinstance(cause.cause, AgentEvolError):
+                raise cause.cause from None
+            raise TransferFailed(f"an engine broke: {cause.cause!r}") from cause
+        except RayError as cause:
+            raise TransferFailed(one_line(str(cause))) from cause
 
 
 class _Processes:
@@ -271,7 +341,8 @@ class _Processes:
             scheduling_strategy=place,
         )
         rule = self._config.rollout.in_flight
-        return worker.remote(engine, self._config.environment, url, checkpoint, rule)
+        lora = self._config.learn.lora if engine.lora else None
+        return worker.remote(engine, self._config.environment, url, checkpoint, rule, lora)
 
     def leave(self, name: str) -> None:
         self._groups.remove(name)

@@ -3,6 +3,7 @@
 AgentEvolError
 ├── ConfigError(ValueError)     a setting or an input file is unknown, missing or out of range; says which
 ├── RunStopped                  the run ended itself for a stated reason (too many failed episodes, disk full)
+├── TransferFailed              new weights did not reach an engine on the way that was chosen
 └── RolloutFault                an episode ended for a reason which is not the agent's
     ├── EnvironmentFault        server or environment broke: `kind` is the problem's slug (`worker-lost`, ...)
     ├── TransportFault          no usable answer: refused, reset, timed out, garbled
@@ -23,6 +24,10 @@ class ConfigError(AgentEvolError, ValueError):
 
 class RunStopped(AgentEvolError):
     """The run ended itself; what it had finished is kept and can be resumed."""
+
+
+class TransferFailed(AgentEvolError):
+    """New weights did not reach an engine; there is another way, by the checkpoint's files."""
 
 
 class RolloutFault(AgentEvolError):

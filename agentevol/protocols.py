@@ -117,6 +117,9 @@ RowKind = Literal["fork", "append_only", "per_step"]
 Overflow = Literal["truncate", "drop_oldest"]
 """What becomes of a conversation that no longer fits: see `engine.overflow` of the configuration."""
 
+Transfer = Literal["disk", "nccl", "ipc", "gloo"]
+"""How a vLLM engine is given new weights: see `engine.transfer` of the configuration."""
+
 InFlightRule = Literal["continue", "finish", "abort"]
 """What new weights mean to episodes under way: see `rollout.in_flight` of the configuration."""
 

@@ -124,6 +124,8 @@ def _engine(model: str, overrides: Sequence[str]) -> RolloutEngine:
     for key in given:
         if key.split(".")[0] != "engine" or key == "engine.workers":
             raise ConfigError(f"{key} has no effect in an evaluation, which has one worker: see engine.*")
+        if key == "engine.lora":
+            raise ConfigError("engine.lora has no effect in an evaluation: nothing is learnt in it")
     named = [f"engine.slots={SLOTS}", *(["engine=vllm"] if model.startswith(VLLM) else [])]
     settings, checkpoint = load(None, [*named, *overrides]).engine, resolve(model.removeprefix(VLLM))
     threaded = "engine.threads" in given

@@ -1,5 +1,6 @@
 """`agentevol serve`: a policy behind an OpenAI-compatible endpoint that records what it says."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -73,16 +74,10 @@ def serve(
 
     Example: agentevol serve starter --out served --port 8000
     """
-    vllm = engine == "vllm"
-    _refuse(vllm and threads is not None, "--threads has no effect with --engine vllm: set OMP_NUM_THREADS")
-    _refuse(not vllm and cache_gib is not None, "--cache-gib has no effect without --engine vllm")
     recording = {"name": name, "temperature": temperature, "max-sessions": max_sessions}
-    for option, value in (recording | {"lease-ttl-s": lease_ttl_s}).items():
-        unused = out is None and value != RECORDING[option]
-        _refuse(unused, f"--{option} has no effect without --out: nothing is recorded")
-    _refuse(not name.strip(), "--name is empty; give one, or leave it out")
-    _refuse(token is not None and token_file is not None, "--token and --token-file both name the token")
-    _refuse(token is not None and not token.strip(), "the token is empty; give one, or none at all")
+    _check_engine(engine, threads, cache_gib)
+    _check_recording(out, recording | {"lease-ttl-s": lease_ttl_s})
+    _check_token(token, token_file)
     server = settings_of(
         None,
         token_file,
@@ -112,6 +107,23 @@ def serve(
     raise typer.Exit(run(model, chosen, out, port, settings))
 
 
-def _refuse(wrong: bool, why: str) -> None:
-    if wrong:
-        raise typer.BadParameter(why)
+def _check_engine(engine: str, threads: int | None, cache_gib: float | None) -> None:
+    if engine == "vllm" and threads is not None:
+        raise typer.BadParameter("--threads has no effect with --engine vllm: set OMP_NUM_THREADS")
+    if engine != "vllm" and cache_gib is not None:
+        raise typer.BadParameter("--cache-gib has no effect without --engine vllm")
+
+
+def _check_recording(out: Path | None, options: Mapping[str, str | float]) -> None:
+    for option, value in options.items():
+        if out is None and value != RECORDING[option]:
+            raise typer.BadParameter(f"--{option} has no effect without --out: nothing is recorded")
+    if not str(options["name"]).strip():
+        raise typer.BadParameter("--name is empty; give one, or leave it out")
+
+
+def _check_token(token: str | None, token_file: Path | None) -> None:
+    if token is not None and token_file is not None:
+        raise typer.BadParameter("--token and --token-file both name the token")
+    if token is not None and not token.strip():
+        raise typer.BadParameter("the token is empty; give one, or none at all")

@@ -13,6 +13,9 @@ from agentevol.config.sections import (
 )
 from agentevol.learn.algorithms import algorithm, objective
 
+MOST_RANK = 512
+"""Of adapters that vLLM serves."""
+
 if TYPE_CHECKING:
     from agentevol.config.run import RunConfig, TrainConfig
 
@@ -85,7 +88,7 @@ def check_thresholds(config: "RunConfig | TrainConfig") -> None:
 def check_engine(config: "RunConfig") -> None:
     """Raise `ValueError` where engine.* has no effect."""
     engine, default = config.engine, EngineConfig()
-    theirs = {"cache_gib": "memory", "tensor_parallel": "GPUs", "colocated": "GPUs"}
+    theirs = {"cache_gib": "memory", "tensor_parallel": "GPUs", "colocated": "GPUs", "transfer": "ways"}
     """What servers that run already have of their own."""
     for name in ("url", *theirs):
         if getattr(engine, name) == getattr(default, name):
@@ -103,8 +106,38 @@ def check_engine(config: "RunConfig") -> None:
             "engine.overflow = 'drop_oldest' begins rows that do not extend what came before, which"
             " select.rows = 'append_only' rules out: take 'fork' or 'per_step'"
         )
-
+    if engine.lora:
+        check_adapters(config)
     check_episodes(engine.name, engine.episodes, engine.slots)
+
+
+def check_adapters(config: "RunConfig") -> None:
+    """Raise `ValueError` where an engine cannot serve the adapters of a run apart from its weights."""
+    engine, learn = config.engine, config.learn
+    if engine.name != "vllm":
+        raise ValueError("engine.lora has no effect without engine.name = 'vllm'")
+    if engine.url is not None:
+        raise ValueError("engine.lora has no effect with engine.url: servers read whole checkpoints")
+    if engine.transfer != "disk":
+        raise ValueError(
+            f"engine.transfer = {engine.transfer!r} has no effect with engine.lora: they are read"
+        )
+    if learn.lora is None or not learn.lora.keep:
+        raise ValueError("engine.lora serves adapters that updates go on with: set learn.lora.keep = true")
+    if learn.lora.rank > MOST_RANK:
+        raise ValueError(
+            f"engine.lora: vLLM serves adapters of rank {MOST_RANK} at most, not {learn.lora.rank}"
+        )
+    embeddings = sorted({"lm_head", "embed_tokens"}.intersection(learn.lora.targets))
+    if embeddings:
+        raise ValueError(
+            f"engine.lora serves no adapters of embeddings: leave {embeddings[0]} out of learn.lora.targets"
+        )
+    if learn.save_dtype != "float32":
+        raise ValueError(
+            f"engine.lora: learn.save_dtype = {learn.save_dtype!r} rounds the weights under the adapters anew"
+            " in every update, and vLLM keeps those of the start: set learn.save_dtype = 'float32'"
+        )
 
 
 def check_episodes(engine: str, episodes: int | None, slots: int) -> None:
@@ -136,6 +169,20 @@ def check_colocated(config: "RunConfig") -> None:
         raise ValueError(
             f"engine.colocated: learn.shards = {learn.shards} needs a GPU of a rollout worker for each, and"
             f" engine.workers * engine.tensor_parallel are {engine.gpus}"
+        )
+
+
+def check_transfer(config: "RunConfig") -> None:
+    """Raise `ValueError` where weights cannot go the way that is chosen."""
+    engine, learn = config.engine, config.learn
+    if engine.transfer == "nccl" and engine.colocated:
+        raise ValueError("engine.transfer = 'nccl' is between GPUs: with engine.colocated take 'ipc'")
+    if engine.transfer in ("nccl", "ipc") and learn.device == "cpu":
+        raise ValueError(f"engine.transfer = {engine.transfer!r} begins on a learner's GPU: not with 'cpu'")
+    if engine.transfer == "ipc" and not (engine.colocated and learn.shards == engine.gpus):
+        raise ValueError(
+            "engine.transfer = 'ipc' is between processes on one GPU: set engine.colocated, and learn.shards"
+            f" = {engine.gpus}, a learner for each of the rollout workers' GPUs"
         )
 
 

@@ -112,6 +112,7 @@ class RunConfig(Section):
             raise ValueError("demonstrations.tasks has no effect with select.merge = 'none'")
         effects.check_engine(self)
         effects.check_colocated(self)
+        effects.check_transfer(self)
         effects.check_cluster(self)
         effects.check_policy(self)
         effects.check_algorithm(self, refreshed=self.reward.refresh)

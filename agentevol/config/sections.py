@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, m
 
 from agentevol.config.urls import check_url
 from agentevol.learn.algorithms.contract import Option
-from agentevol.protocols import InFlightRule, Overflow, RowKind
+from agentevol.protocols import InFlightRule, Overflow, RowKind, Transfer
 
 Rule = Literal["invalid_actions", "format", "repetitions"]
 """What a turn may break, seen without a model."""
@@ -48,7 +48,9 @@ class EngineConfig(Section):
     CPU so many processes. It has to divide the model's attention heads.
     """
     colocated: bool = False
-    """For `vllm`: learners compute on the GPUs of rollout workers, in turns with them, and claim none."""
+    """For `vllm`: learners compute on the GPUs of rollout workers, in turns with them, and claim none: vLLM
+    sleeps while they do.
+    """
     slots: int = Field(default=48, ge=1)
     """Episodes that a worker samples for at a time."""
     episodes: int | None = Field(default=None, ge=1)
@@ -74,6 +76,15 @@ class EngineConfig(Section):
     cache_gib: float | None = Field(default=None, gt=0)
     """For `vllm`: memory of a worker for keys and values, on each of its GPUs. None is room for all slots on
     a CPU, and what vLLM finds free on a GPU.
+    """
+    transfer: Transfer = "disk"
+    """For `vllm`: how new weights come. `disk`: the engine reads the checkpoint. `nccl`: the learner sends
+    them from its GPU to those of the engines. `ipc`: it shows them to the engine on the same GPU
+    (`engine.colocated`). `gloo`: it sends them between CPUs.
+    """
+    lora: bool = False
+    """For `vllm`, with `learn.lora.keep`: it reads the weights under the adapters once, and of an update the
+    adapters alone.
     """
     url: str | tuple[str, ...] | None = None
     """For `vllm`: one server that already runs, or several, in place of starting vLLM in the workers."""

@@ -1,18 +1,30 @@
 """The engine that a configuration names."""
 
+from collections.abc import Callable
+from functools import partial
+
 from agentevol.config.sections import EngineConfig
 from agentevol.engines.tokens import TokenEngine
+from agentevol.errors import ConfigError
+from agentevol.learn.config import LoraConfig
 from agentevol.protocols import Checkpoint
 
 
 def start_engine(
-    config: EngineConfig, checkpoint: Checkpoint, *, updates: bool = True, all_threads: bool = False
+    config: EngineConfig,
+    checkpoint: Checkpoint,
+    *,
+    updates: bool = True,
+    all_threads: bool = False,
+    lora: LoraConfig | None = None,
 ) -> TokenEngine:
     """Start it with these weights. Raises `ConfigError` where it cannot serve them.
 
     `updates` says whether others will follow: servers that cannot take any are refused. With `all_threads`,
-    the embedded engine has as many as torch finds.
+    the embedded engine has as many as torch finds. `lora` is how updates are learnt, for `engine.lora`.
     """
+    if config.lora and lora is None:
+        raise ConfigError("engine.lora is for runs, whose updates are adapters: leave it out")
     if config.urls:
         from agentevol.engines.endpoint import key_from
         from agentevol.engines.vllm_server import VllmServerEngine
@@ -29,15 +41,15 @@ def start_engine(
             overflow=config.overflow,
         )
     if config.name == "vllm":
-        from agentevol.engines.vllm import VllmEngine
-
-        return VllmEngine(
+        return _vllm(config, lora)(
             checkpoint,
             slots=config.slots,
             context=config.context,
             dtype=config.dtype,
             tensor_parallel=config.tensor_parallel,
             cache_gib=config.cache_gib,
+            colocated=config.colocated,
+            transfer=config.transfer if updates else "disk",
             chat_template_kwargs=config.chat_template_kwargs,
             overflow=config.overflow,
         )
@@ -52,3 +64,14 @@ def start_engine(
         chat_template_kwargs=config.chat_template_kwargs,
         overflow=config.overflow,
     )
+
+
+def _vllm(config: EngineConfig, lora: LoraConfig | None) -> Callable[..., TokenEngine]:
+    """What starts vLLM."""
+    if config.lora and lora is not None:
+        from agentevol.engines.vllm_lora import VllmLoraEngine
+
+        return partial(VllmLoraEngine, lora=lora)
+    from agentevol.engines.vllm import VllmEngine
+
+    return VllmEngine

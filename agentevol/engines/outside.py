@@ -7,7 +7,7 @@ that `update` can block. Acts wait while weights are replaced, and a replacement
 import asyncio
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
@@ -44,6 +44,7 @@ class OutsideEngine(ABC):
         self.counts = VllmCounts()
         self.lost = False
         self._over: str | None = None  # why nothing is served any more
+        self._changing = False  # while the weights are replaced
         self._acting: dict[str, asyncio.Task[Sampled]] = {}
         self._open, self._idle = asyncio.Event(), asyncio.Event()  # while no update; while nothing is sampled
         self._loop = asyncio.new_event_loop()
@@ -67,7 +68,7 @@ class OutsideEngine(ABC):
             raise ConfigError(
                 f"the checkpoint {checkpoint.path} is of another architecture than {self._served.name}"
             )
-        self._call(self._swap(fresh, model))
+        self._call(self._swap(fresh, lambda: self._renew(fresh, model)))
 
     def close(self) -> None:
         """End what is under way, whose acts raise `PolicyFault`, and let go. May be called twice."""
@@ -97,9 +98,14 @@ class OutsideEngine(ABC):
         """The model as transformers reads it, and what is served of it. Raises `ConfigError`."""
         path = checkpoint.path.absolute()
         model = load_model(path, "eager", DTYPES[self._dtype])
+        return model, self._described(checkpoint, self._folder(path, model))
+
+    def _described(self, checkpoint: Checkpoint, folder: Path) -> Served:
+        """What is served of a checkpoint, besides its weights in `folder`. Raises `ConfigError`."""
+        path = checkpoint.path.absolute()
         renderer = ChatRenderer(load_tokenizer(path), self._chat_template_kwargs)
         ends = tuple(sorted(stop_ids(path, renderer)))
-        return model, Served(renderer, ends, checkpoint.version, path.name, self._folder(path, model))
+        return Served(renderer, ends, checkpoint.version, path.name, folder)
 
     def _folder(self, path: Path, model: PreTrainedModel) -> Path:
         """What is read of a checkpoint."""
@@ -122,8 +128,8 @@ class OutsideEngine(ABC):
         """Sample with the weights that are served; cancelling it aborts it."""
 
     @abstractmethod
-    async def _renew(self, model: PreTrainedModel) -> None:
-        """Put the weights that are served in place, and see that they are. `model` is what they are."""
+    async def _renew(self, fresh: Served, model: PreTrainedModel) -> None:
+        """Put weights in place, and see that they are. `model` is what they are."""
 
     @abstractmethod
     async def _shut(self) -> None:
@@ -161,18 +167,21 @@ class OutsideEngine(ABC):
         if conversation_id in self._acting:
             self._acting[conversation_id].cancel()
 
-    async def _swap(self, fresh: Served, model: PreTrainedModel) -> None:
-        if not self._open.is_set():
+    async def _swap(self, fresh: Served, renew: Callable[[], Awaitable[None]]) -> None:
+        """Have the weights renewed while nothing is sampled; acts wait meanwhile."""
+        if self._changing:
             raise PolicyFault("another update of the weights is under way")
+        self._changing = True
         self._open.clear()
         try:
             await self._idle.wait()
             self._served = fresh
-            await self._renew(model)
+            await renew()
         except AgentEvolError as cause:
             self._over = self._over or str(cause)
             raise
         finally:
+            self._changing = False
             self._open.set()
 
     async def _end(self) -> None:

@@ -11,6 +11,8 @@ import torch
 from transformers import PreTrainedModel
 
 from agentevol.engines.scheduler import Sampled
+from agentevol.errors import RunStopped
+from agentevol.protocols import Checkpoint
 
 SEQUENCES = 4
 PROMPT_TOKENS = 48
@@ -30,17 +32,36 @@ def new_tokens(context: int) -> int:
     return min(NEW_TOKENS, context // 4)
 
 
+def check(
+    model: PreTrainedModel,
+    begun: Sequence[Sequence[int]],
+    sampled: Sequence[Sampled],
+    dtype: str,
+    checkpoint: Checkpoint,
+) -> None:
+    """Raise `RunStopped` unless an engine that computes in `dtype` sampled with the weights of `model`, which
+    is what transformers makes of `checkpoint`.
+    """
+    found, allowed = gap(model, begun, sampled), TOLERANCES[dtype]
+    if not found <= allowed:
+        raise RunStopped(
+            f"vLLM does not sample with the weights of {checkpoint.path.name} (version {checkpoint.version}):"
+            f" its log-probabilities differ from transformers' by {found:.2g}, rounding by at most"
+            f" {allowed:g}; take engine.name=embedded, or another release of vLLM"
+        )
+
+
 def gap(model: PreTrainedModel, begun: Sequence[Sequence[int]], sampled: Sequence[Sampled]) -> float:
     """The largest difference between the engine's log-probabilities and those of `model`; NaN counts as
     infinite.
     """
     largest = 0.0
     for prompt, sample in zip(begun, sampled, strict=True):
-        ids = torch.tensor([[*prompt, *sample.token_ids]])
+        ids = torch.tensor([[*prompt, *sample.token_ids]], device=model.device)
         with torch.inference_mode():
-            logp_TV = model(input_ids=ids, use_cache=False).logits[0].float().log_softmax(-1)
+            logp_TV = model(input_ids=ids, use_cache=False).logits[0].float().log_softmax(-1).cpu()
         places = torch.arange(len(prompt), ids.shape[1])
-        expected_T = logp_TV[places - 1, ids[0, places]]
+        expected_T = logp_TV[places - 1, ids[0, places].cpu()]
         difference = float((expected_T - torch.tensor(sample.logprobs)).abs().max())
         largest = max(largest, difference if difference == difference else float("inf"))
     return largest

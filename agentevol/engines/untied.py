@@ -41,18 +41,19 @@ def untied(path: Path, model: PreTrainedModel, out: Path) -> Path:
     name = _output_name(model)
     head: Any = model.get_output_embeddings()
     save_file({name: head.weight.detach().clone()}, out / OUTPUT_FILE)
-    _write(out / INDEX, {"metadata": {}, "weight_map": {**_places(path), name: OUTPUT_FILE}})
+    renamed = {tensor: RENAMED.get(file, file) for tensor, file in places(path).items()}
+    _write(out / INDEX, {"metadata": {}, "weight_map": {**renamed, name: OUTPUT_FILE}})
     config = _read(path / "config.json")
     _write(out / "config.json", {**config, "tie_word_embeddings": False})
     return out
 
 
-def _places(path: Path) -> dict[str, str]:
-    """Of every tensor of a checkpoint, the file in its copy."""
+def places(path: Path) -> dict[str, str]:
+    """Of every tensor of a checkpoint, the name of the file that has it."""
     if (path / INDEX).is_file():
         return _read(path / INDEX)["weight_map"]
     with safe_open(path / WHOLE, framework="pt") as file:
-        return dict.fromkeys(file.keys(), RENAMED[WHOLE])
+        return dict.fromkeys(file.keys(), WHOLE)
 
 
 def _output_name(model: PreTrainedModel) -> str:

@@ -1,5 +1,6 @@
 """How vLLM is started and asked, and what it answers, in its own types."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,8 +27,11 @@ def engine_arguments(
     dtype: str,
     cache_gib: float | None,
     tensor_parallel: int = 1,
+    more: Mapping[str, Any] | None = None,
 ) -> Any:
-    """How vLLM is started. Raises `ConfigError` for a model that `tensor_parallel` does not divide."""
+    """How vLLM is started; `more` are arguments of what not every engine has. Raises `ConfigError` for a
+    model that `tensor_parallel` does not divide.
+    """
     if slots < 1:
         raise ConfigError(f"slots must be at least 1, not {slots}")
     check_split(*_heads(model.config), tensor_parallel)
@@ -54,6 +58,7 @@ def engine_arguments(
         kv_cache_memory_bytes=cache_bytes,
         logprobs_mode="processed_logprobs",  # of the distribution that was drawn from
         disable_log_stats=True,
+        **(more or {}),
     )
 
 
@@ -101,6 +106,7 @@ def parameters_of(vllm: Capabilities, order: Order) -> Any:
         stop_token_ids=list(order.served.stop_ids),
         detokenize=False,
         output_kind=vllm.RequestOutputKind.FINAL_ONLY,
+        **({"skip_clone": True} if "skip_clone" in vllm.SamplingParams.__struct_fields__ else {}),
     )
 
 

@@ -51,7 +51,10 @@ SAMPLING_ARGUMENTS = (
     "detokenize",
     "output_kind",
 )
+LORA_ARGUMENTS = ("enable_lora", "max_loras", "max_lora_rank", "lora_dtype", "lora_target_modules")
+"""Asked for where adapters are served, as are `LORA_METHODS`."""
 METHODS = ("generate", "abort", "collective_rpc", "reset_prefix_cache", "shutdown")
+LORA_METHODS = ("add_lora", "remove_lora")
 
 
 @dataclass(frozen=True)
@@ -64,12 +67,16 @@ class Capabilities:
     RequestOutputKind: Any
     EngineDeadError: type[Exception]
     tokens_input: Callable[[list[int]], Any]
+    throughput: Any
+    """Says that whole rounds matter, not each answer: steps take more tokens of prompts then."""
     on_cpu: bool
     """Whether this build computes on the CPU."""
     UniProcExecutor: Any = None
     """On a CPU: what computes in the process that schedules, where one is enough. Else, and without it, vLLM
     chooses: on a CPU a process more, and both wait for each other in busy loops.
     """
+    LoRARequest: Any = None
+    """Where adapters are served."""
 
 
 def check_installed() -> str:
@@ -94,11 +101,13 @@ def is_recent(found: str) -> bool:
     return number is not None and (int(number[1]), int(number[2])) >= OLDEST
 
 
-def capabilities(import_: Callable[[str], ModuleType] = import_module) -> Capabilities:
-    """What the engine uses of vLLM. Raises `ConfigError`, naming what is missing, where it is another."""
+def capabilities(import_: Callable[[str], ModuleType] = import_module, *, lora: bool = False) -> Capabilities:
+    """What the engine uses of vLLM, with `lora` also for adapters. Raises `ConfigError`, naming what is
+    missing, where it is another.
+    """
     found = check_installed()
     try:
-        engine, arguments, sampling, errors, inputs, platforms = (
+        engine, arguments, sampling, errors, inputs, platforms, usage = (
             import_(f"vllm.{name}")
             for name in (
                 "v1.engine.async_llm",
@@ -107,6 +116,7 @@ def capabilities(import_: Callable[[str], ModuleType] = import_module) -> Capabi
                 "v1.engine.exceptions",
                 "inputs",
                 "platforms",
+                "usage.usage_lib",
             )
         )
         used = Capabilities(
@@ -116,14 +126,17 @@ def capabilities(import_: Callable[[str], ModuleType] = import_module) -> Capabi
             sampling.RequestOutputKind,
             errors.EngineDeadError,
             inputs.tokens_input,
+            usage.UsageContext.LLM_CLASS,
             on_cpu := bool(platforms.current_platform.is_cpu()),
             _in_one_process(import_) if on_cpu else None,
+            import_("vllm.lora.request").LoRARequest if lora else None,
         )
     except (ImportError, AttributeError) as cause:
         raise _unfit(found, str(cause)) from cause
+    asked = (*ENGINE_ARGUMENTS, *(LORA_ARGUMENTS if lora else ()))
     missing = [
-        *_lacking("AsyncLLM", METHODS, dir(used.AsyncLLM)),
-        *_lacking("AsyncEngineArgs", ENGINE_ARGUMENTS, used.AsyncEngineArgs.__dataclass_fields__),
+        *_lacking("AsyncLLM", (*METHODS, *(LORA_METHODS if lora else ())), dir(used.AsyncLLM)),
+        *_lacking("AsyncEngineArgs", asked, used.AsyncEngineArgs.__dataclass_fields__),
         *_lacking("SamplingParams", SAMPLING_ARGUMENTS, used.SamplingParams.__struct_fields__),
     ]
     if missing:

@@ -24,7 +24,7 @@ class Served:
     version: int
     name: str
     folder: Path
-    """What vLLM reads: the checkpoint, or its untied copy."""
+    """What vLLM reads: the checkpoint, its untied copy, or its adapters alone."""
 
 
 @dataclass

@@ -19,7 +19,7 @@ from agentevol.engines.limits import context_of
 from agentevol.engines.outside import OutsideEngine
 from agentevol.engines.scheduler import Sampled
 from agentevol.engines.vllm_arguments import vocabulary_size
-from agentevol.engines.vllm_policy import Order
+from agentevol.engines.vllm_policy import Order, Served
 from agentevol.engines.vllm_remote import RemoteVllm
 from agentevol.errors import AgentEvolError, ConfigError, PolicyFault, RunStopped
 from agentevol.protocols import Checkpoint, Overflow
@@ -184,12 +184,12 @@ class VllmServerEngine(OutsideEngine):
     def _away(self) -> str:
         return f"no vLLM server answers any more: {', '.join(s.endpoint.url for s in self._servers)}"
 
-    async def _renew(self, model: PreTrainedModel) -> None:
+    async def _renew(self, fresh: Served, model: PreTrainedModel) -> None:
         """Give all servers the weights; one that is away gets them when it is back."""
         for server in self._servers:
             server.up = False
         results = await asyncio.gather(
-            *(server.take_in(self._served, model) for server in self._servers), return_exceptions=True
+            *(server.take_in(fresh, model) for server in self._servers), return_exceptions=True
         )
         for result in results:
             if isinstance(result, BaseException) and not isinstance(result, Unreachable):

@@ -34,7 +34,7 @@ def adapted_from(model: PreTrainedModel, lora: LoraConfig, folder: Path) -> Lora
     file = folder / FILE
     if not (lora.keep and file.is_file()):
         return adapted(model, lora)
-    stored = _stored(file)
+    stored = read(file)
     added = adapted(model, lora)
     own = trained(model)
     if {name: tensor.shape for name, tensor in stored.items()} != {n: p.shape for n, p in own.items()}:
@@ -58,6 +58,14 @@ def to_bytes(model: PreTrainedModel) -> bytes:
     return save({name: tensor.detach().cpu().contiguous() for name, tensor in trained(model).items()})
 
 
+def read(file: Path) -> dict[str, torch.Tensor]:
+    """What `to_bytes` wrote, by name. Raises `ConfigError` for a file that cannot be read."""
+    try:
+        return load(file.read_bytes())
+    except (OSError, SafetensorError) as cause:
+        raise ConfigError(f"{file} is corrupt: {one_line(cause)}") from cause
+
+
 def check_kept(learn: LearnConfig, base: Path) -> None:
     """Raise `ConfigError` where fresh adapters would be held to what they have never been."""
     if learn.ewc is None or learn.lora is None or (base / FILE).is_file():
@@ -67,13 +75,6 @@ def check_kept(learn: LearnConfig, base: Path) -> None:
         " information; begin with a checkpoint of learn.lora.keep = true, or take learn.distillation on"
         " replayed rows (select.merge = 'replay')"
     )
-
-
-def _stored(file: Path) -> dict[str, torch.Tensor]:
-    try:
-        return load(file.read_bytes())
-    except (OSError, SafetensorError) as cause:
-        raise ConfigError(f"{file} is corrupt: {one_line(cause)}") from cause
 
 
 def _take_out(layer: Any) -> None:

@@ -13,12 +13,11 @@ from agentevol.workers.dispatch import Dispatch, Played, Replica, lost, stalled
 from agentevol.workers.faults import FaultLog
 from agentevol.workers.members import Members
 from agentevol.workers.nodes import Place
-from agentevol.workers.processes import Processes, ProcessLost
+from agentevol.workers.processes import POLL_S, Processes, ProcessLost
 from agentevol.workers.reasons import start_failure
+from agentevol.workers.sending import Send, why_not_sent
 from agentevol.workers.setbacks import stop_if_hopeless
 from agentgym_store.records import Trajectory
-
-POLL_S = 0.5
 
 
 class Fleet:
@@ -38,6 +37,7 @@ class Fleet:
         self._gpus = 0
         self._url = ""
         self._checkpoint: Checkpoint | None = None
+        self._asleep = False
 
     def start(self, checkpoint: Checkpoint, url: str, gpus: int) -> None:
         """Start all, each with so many GPUs, against the environment server at `url`."""
@@ -69,14 +69,61 @@ class Fleet:
         held = [(self._members.node_of(one.name), one.gpus) for one in self._workers if one.ready]
         return [Place(node, shared=gpu) for node, gpus in held if node is not None for gpu in gpus]
 
-    def update(self, checkpoint: Checkpoint) -> None:
-        """Give all workers other weights; `rollout.in_flight` says what becomes of episodes under way."""
+    def update(self, checkpoint: Checkpoint, send: Send | None = None) -> bool:
+        """Give all workers other weights; `rollout.in_flight` says what becomes of episodes under way.
+
+        With `send` the learners send them. Where they do not arrive, all workers begin anew with the
+        checkpoint; whether they arrived is returned.
+        """
         self._free.clear()
         try:
             with self._turn:
+                self._asleep = False
+                if send is not None:
+                    return self._send(checkpoint, send)
                 self._update(checkpoint)
+                return True
         finally:
             self._free.set()
+
+    def sleep(self) -> None:
+        """Have all workers give their GPUs free until there are other weights, or episodes to play."""
+        with self._turn:
+            self._asleep = True
+            awake = [worker for worker in self._workers if worker.process is not None]
+            asked = [(worker, worker.process.sleep.remote()) for worker in awake]
+            for worker, reply in asked:
+                if not self._sleeps(worker, reply) and worker.process is not None:
+                    asked.append((worker, worker.process.sleep.remote()))
+
+    def _sleeps(self, worker: Replica, reply: Any) -> bool:
+        """Whether a worker that was told to sleeps; one that died is replaced."""
+        starting = [] if worker.starting is None else [worker.starting]
+        try:
+            found = self._processes.results([*starting, reply], self._config.ray.start_timeout_s)
+        except ProcessLost as cause:
+            lost(worker, "rollout-worker-lost", str(cause))
+            self._replace(worker, "was lost", str(cause), lost_workers=1)
+            return False
+        if starting:
+            self._started(worker, found[0])
+        return True
+
+    def _send(self, checkpoint: Checkpoint, send: Send) -> bool:
+        self._checkpoint = checkpoint
+        ready = [worker for worker in self._workers if worker.ready]
+        for worker in self._workers:
+            if not worker.ready:
+                self._start(worker)
+        if not ready:
+            return True
+        reason = why_not_sent(self._processes, ready, checkpoint, send, self._config.engine.stall_s)
+        if reason is None:
+            return True
+        for worker in ready:
+            lost(worker, "rollout-worker-lost", reason)
+            self._replace(worker, f"was not reached by new weights ({reason})", reason, lost_workers=1)
+        return False
 
     def _update(self, checkpoint: Checkpoint) -> None:
         self._checkpoint, began = checkpoint, time.monotonic()
@@ -115,6 +162,8 @@ class Fleet:
         def ask(process: Any, request: EpisodeRequest) -> Any:
             return process.play.remote(request, sampling)
 
+        if self._asleep and self._checkpoint is not None:
+            self.update(self._checkpoint)
         retries = self._config.explore.retries
         batch = Dispatch(requests, ask, retries, played, self._faults, priority)
         with self._listing:

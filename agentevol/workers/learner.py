@@ -2,11 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agentevol.config.run import RunConfig
 from agentevol.learn.algorithms.contract import Floats
 from agentevol.protocols import Anchor, Checkpoint, LearnReport, TrainingSequence
 from agentevol.workers.quiet import quiet
+
+if TYPE_CHECKING:
+    from agentevol.engines.vllm_sending import Receivers, Sender
 
 
 class LearnerWorker:
@@ -22,6 +26,7 @@ class LearnerWorker:
         self._rank, self._size, self._host = rank, size, host
         self._ranks, self._store = ALONE, None
         self._progress: tuple[int, int, float] = (0, 0, 0.0)
+        self._sender: Sender | None = None
 
     def meeting_point(self) -> tuple[str, int]:
         """Address and port at which rank 0, which is asked, waits for the others."""
@@ -107,6 +112,24 @@ class LearnerWorker:
         if not out.path.is_dir():  # asked again after a loss
             dtype = precision(config.learn.save_dtype)
             write_between(previous.path, learnt.path, share, out.path, dtype)
+
+    def send(self, config: RunConfig, checkpoint: Checkpoint, receivers: "Receivers") -> None:
+        """Have engines take the weights of a checkpoint. Raises `TransferFailed` and `RunStopped`."""
+        from agentevol.engines.vllm_sending import Sender
+
+        engine = config.engine
+        self._sender = self._sender or Sender(engine.transfer, self._rank, self._host)
+        self._sender.send(checkpoint, engine.dtype, receivers)
+
+    def free(self) -> None:
+        """Leave the GPU's memory to others."""
+        import gc
+
+        import torch
+
+        gc.collect()
+        if torch.cuda.is_initialized():
+            torch.cuda.empty_cache()
 
     def progress(self) -> tuple[int, int, float]:
         """Step, number of steps, loss."""

@@ -1,19 +1,22 @@
 """The learners of a run: one process, or several that share the weights; where one dies all begin again."""
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agentevol.config.run import RunConfig
 from agentevol.errors import AgentEvolError, RunStopped
-from agentevol.protocols import LearnReport
+from agentevol.protocols import Checkpoint, LearnReport
 from agentevol.workers.faults import FaultLog
 from agentevol.workers.members import Members
 from agentevol.workers.nodes import Place
-from agentevol.workers.processes import Processes, ProcessLost
+from agentevol.workers.processes import POLL_S, Processes, ProcessLost
 from agentevol.workers.setbacks import Setbacks, stop_if_hopeless
 
-POLL_S = 0.5
+if TYPE_CHECKING:
+    from agentevol.engines.vllm_sending import Receivers
+
 LOSS_S = 10.0
 """After a learner failed: how long it may take to be told that another one had died."""
 
@@ -79,11 +82,21 @@ class Learners:
                 self._made_up(work, 0)
                 return found
 
+    def send(self, checkpoint: Checkpoint, receivers: "Receivers") -> list[Any]:
+        """The replies to be waited for while engines are sent the weights of a checkpoint."""
+        senders = self._ready() if self._config.engine.transfer == "ipc" else self._ready()[:1]
+        return [learner.send.remote(self._config, checkpoint, receivers) for learner in senders]
+
+    def free(self) -> None:
+        """Have those that there are leave their GPUs' memory to others."""
+        with contextlib.suppress(ProcessLost):  # which is noticed when they are needed
+            self._processes.results([learner.free.remote() for learner in self._there])
+
     def _ready(self) -> list[Any]:
         """All, where they belong."""
         shared = None if self._others is None else self._shared(self._others())
         if shared is not None and shared != self._places:
-            self._end()
+            self.end()
         if not self._there:
             self._places = self._own() if shared is None else shared
             self._there = self._processes.learners(self._places)
@@ -125,7 +138,7 @@ class Learners:
             except AgentEvolError:
                 if len(replies) > 1:
                     self._raise_a_loss(waiting)
-                    self._end()  # some may still wait for the one that failed
+                    self.end()  # some may still wait for the one that failed
                 raise
         self._made_up(work, work.furthest)
         return self._processes.results(replies[:1])[0]
@@ -144,7 +157,7 @@ class Learners:
     def _lost(self, work: Setbacks, cause: ProcessLost) -> None:
         """Learners that stand where one died are of no use."""
         where = self._members.where(self._names[0])
-        self._end()
+        self.end()
         work.lost(time.monotonic())
         step = f" at step {work.furthest}" if work.furthest else ""
         self._faults.note(f"the learner{where} was lost{step}, and is replaced", lost_learners=1)
@@ -158,7 +171,8 @@ class Learners:
             where = self._members.where(self._names[0])
             self._faults.note(f"the learner{where} is where it was, after {cost:.1f} s", learners_s=cost)
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """End those that there are; others are started when they are needed."""
         for learner in self._there:
             self._processes.kill(learner)
         self._members.leave(*self._names)

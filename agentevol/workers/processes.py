@@ -11,6 +11,9 @@ from typing import Any, Protocol
 from agentevol.protocols import Checkpoint
 from agentevol.workers.nodes import Facts, Node, Place
 
+POLL_S = 0.5
+"""How long is waited for one of many replies before other things are looked at."""
+
 
 class ProcessLost(Exception):
     """A process or its node died, or what it had answered was lost with the node."""

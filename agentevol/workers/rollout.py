@@ -2,13 +2,19 @@
 
 import asyncio
 import os
+from typing import TYPE_CHECKING, Any, cast
 
 from agentevol.config.sections import EngineConfig, EnvironmentConfig
+from agentevol.learn.config import LoraConfig
 from agentevol.loop.explore import ABORTED, EpisodeRequest, failed, play
 from agentevol.protocols import Checkpoint, InFlightRule, Sampling
 from agentevol.workers.in_flight import InFlight, LatestPolicy
 from agentevol.workers.quiet import quiet
 from agentgym_store.records import Trajectory
+
+if TYPE_CHECKING:
+    from agentevol.engines.vllm import VllmEngine
+    from agentevol.engines.vllm_transfer import Step
 
 
 class RolloutWorker:
@@ -21,6 +27,7 @@ class RolloutWorker:
         url: str,
         checkpoint: Checkpoint,
         in_flight: InFlightRule = "continue",
+        lora: LoraConfig | None = None,
     ) -> None:
         from agentevol.engines.choice import start_engine
         from agentevol.rewards.forks import Forks
@@ -28,7 +35,7 @@ class RolloutWorker:
         from agentgym_envs.formats import FORMATS
 
         quiet()
-        self._engine = start_engine(engine, checkpoint)
+        self._engine = start_engine(engine, checkpoint, lora=lora)
         self._client = EnvClient(url)
         self._forks = Forks(self._client, environment.name, engine.workers * engine.capacity)
         self._format = FORMATS[environment.format]
@@ -48,6 +55,29 @@ class RolloutWorker:
                 await asyncio.to_thread(self._engine.update, checkpoint)
             finally:
                 self._leave_if_lost()
+
+    async def receive(self, checkpoint: Checkpoint) -> None:
+        """As `update`, with weights that the learner's process delivers. Raises `TransferFailed`."""
+        async with self._in_flight.new_weights():
+            try:
+                await asyncio.to_thread(self._vllm.receive, checkpoint)
+            finally:
+                self._leave_if_lost()
+
+    async def deliver(self, step: "Step", given: Any = None) -> Any:
+        """One step of what is received."""
+        return await asyncio.to_thread(self._vllm.deliver, step, given)
+
+    async def sleep(self) -> None:
+        """Give the GPU's memory free until there are other weights."""
+        try:
+            await asyncio.to_thread(self._vllm.sleep)
+        finally:
+            self._leave_if_lost()
+
+    @property
+    def _vllm(self) -> "VllmEngine":
+        return cast("VllmEngine", self._engine)
 
     def _leave_if_lost(self) -> None:
         """End without an engine: the worker that comes instead plays the episodes under way again."""

@@ -104,7 +104,7 @@ def test_every_process_has_gpus_of_its_own_which_the_one_in_its_place_gets_again
         assert [gpus(process) for process in workers(cluster)] == there
 
         kill(learners(cluster)[1])
-        cluster._learners._end()
+        cluster._learners.end()
         assert [gpus(process) for process in learners(cluster)] == learnt
 
     ray.init(head.address, log_to_driver=False)

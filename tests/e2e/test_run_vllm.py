@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,11 +71,19 @@ def write_model(folder: Path, *, tied: bool) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("tied", [False, True])
-def test_a_run_with_vllm_learns_from_its_own_episodes(tied: bool, tmp_path: Path):
+SENT = ("engine.workers=2", "engine.transfer=gloo", "engine.colocated=true")
+"""The learner sends its weights to two engines, which sleep while it learns."""
+ADAPTERS = ("engine.lora=true", "learn.lora.rank=4", "learn.lora.keep=true", "engine.colocated=true")
+
+
+@pytest.mark.parametrize(
+    ("tied", "more"), [(False, ()), (True, SENT), (True, ADAPTERS)], ids=["read", "sent", "adapters"]
+)
+def test_a_run_with_vllm_learns_from_its_own_episodes(tied: bool, more: Sequence[str], tmp_path: Path):
     out, base = tmp_path / "run", write_model(tmp_path / "base", tied=tied)
     command = [sys.executable, "-m", "agentevol", "run", "--iters", "2", "--out", str(out), f"base={base}"]
-    done = subprocess.run([*command, *SETTINGS], capture_output=True, text=True, timeout=1800, check=False)
+    command += [*SETTINGS, *more]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False)
     assert done.returncode == 0, done.stderr
     episodes = list(Store(out / "trajectories").trajectories(Where(purpose="explore")))
     assert len(episodes) == 2 * 4 * 40

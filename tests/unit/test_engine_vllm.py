@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
-from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast, Qwen2Config
+from transformers import AutoModelForCausalLM
 
 from agentevol.engines import vllm as engine_module
 from agentevol.engines.embedded import EmbeddedEngine
 from agentevol.engines.sampling import _nucleus
+from agentevol.engines.testing import END, words, write_checkpoint
 from agentevol.engines.vllm import VllmEngine
 from agentevol.engines.vllm_capability import check_installed
 from agentevol.errors import ConfigError, PolicyFault, RunStopped
@@ -33,40 +33,8 @@ except ConfigError as reason:
     MISSING = str(reason)
 pytestmark = [pytest.mark.vllm, pytest.mark.slow, pytest.mark.skipif(bool(MISSING), reason=MISSING)]
 
-END = 59
-TEMPLATE = (
-    "{% for message in messages %}{{ message.content }}"
-    "{% if message.role == 'assistant' %}<|end|>{% else %}<|agent|>{% endif %}{% endfor %}"
-)
 GREEDY = Sampling(temperature=0.0, max_new_tokens=5)
 ROUNDING = 1e-4
-
-
-def write_checkpoint(folder: Path, *, seed: int = 0, tied: bool = False, hidden: int = 64) -> Path:
-    """A random model with one token for each word w0 to w58; its heads are 32 wide, as vLLM asks on a CPU."""
-    core = Tokenizer(models.WordLevel({f"w{index}": index for index in range(END)}, unk_token="w0"))
-    core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    core.add_special_tokens([AddedToken("<|end|>", special=True), AddedToken("<|agent|>", special=True)])
-    PreTrainedTokenizerFast(
-        tokenizer_object=core, unk_token="w0", eos_token="<|end|>", chat_template=TEMPLATE
-    ).save_pretrained(folder)
-    torch.manual_seed(seed)
-    config = Qwen2Config(
-        vocab_size=61,
-        hidden_size=hidden,
-        num_hidden_layers=2,
-        num_attention_heads=hidden // 32,
-        num_key_value_heads=1,
-        intermediate_size=48,
-        max_position_embeddings=256,
-        initializer_range=0.3,  # wide, so that the most likely token is no matter of rounding
-        tie_word_embeddings=tied,
-        bos_token_id=None,
-        eos_token_id=END,
-        pad_token_id=None,
-    )
-    AutoModelForCausalLM.from_config(config).save_pretrained(folder)
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -87,10 +55,6 @@ def engine(shared: VllmEngine, folder: Path) -> VllmEngine:
     if shared.serve(GREEDY).name != folder.name or shared.serve(GREEDY).version != 3:
         shared.update(Checkpoint(folder, 3))
     return shared
-
-
-def words(seed: int, count: int) -> str:
-    return " ".join(f"w{(seed * 31 + place * (seed + 7)) % END}" for place in range(count))
 
 
 def begin(name: str, length: int = 12) -> Conversation:

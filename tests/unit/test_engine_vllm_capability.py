@@ -9,6 +9,8 @@ from agentevol.engines import vllm_capability
 from agentevol.engines.limits import check_split
 from agentevol.engines.vllm_capability import (
     ENGINE_ARGUMENTS,
+    LORA_ARGUMENTS,
+    LORA_METHODS,
     METHODS,
     SAMPLING_ARGUMENTS,
     capabilities,
@@ -50,6 +52,7 @@ def whole_vllm() -> dict[str, ModuleType]:
         "vllm.v1.engine.exceptions": module("d", EngineDeadError=RuntimeError),
         "vllm.inputs": module("e", tokens_input=list),
         "vllm.platforms": module("f", current_platform=platform),
+        "vllm.usage.usage_lib": module("h", UsageContext=SimpleNamespace(LLM_CLASS="LLM_CLASS")),
         "vllm.v1.executor.uniproc_executor": module("g", UniProcExecutor=object),
     }
 
@@ -85,6 +88,20 @@ def test_older_versions_are_named_and_refused(found):
 def test_a_vllm_with_everything_is_accepted(installed):
     installed("0.32.0")
     assert capabilities(whole_vllm().__getitem__).on_cpu is True
+
+
+def test_what_adapters_need_is_asked_for_only_with_them(installed):
+    installed("0.32.0")
+    modules = whole_vllm()
+    assert capabilities(modules.__getitem__).LoRARequest is None
+    modules["vllm.lora.request"] = module("h", LoRARequest=object)
+    with pytest.raises(ConfigError, match=r"no AsyncLLM\.add_lora, .*AsyncEngineArgs\.enable_lora, "):
+        capabilities(modules.__getitem__, lora=True)
+    for name in LORA_METHODS:
+        setattr(modules["vllm.v1.engine.async_llm"].AsyncLLM, name, None)
+    fields = modules["vllm.engine.arg_utils"].AsyncEngineArgs.__dataclass_fields__
+    fields |= dict.fromkeys(LORA_ARGUMENTS)
+    assert capabilities(modules.__getitem__, lora=True).LoRARequest is object
 
 
 def test_what_a_vllm_lacks_is_named(installed):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from agentevol.config.run import RunConfig, load
-from agentevol.errors import ConfigError, RunStopped
+from agentevol.errors import ConfigError, PolicyFault, RunStopped, TransferFailed
 from agentevol.loop.explore import EpisodeRequest, failed
 from agentevol.protocols import Checkpoint, Sampling
 from agentevol.workers.dispatch import Attempt, Dispatch, Played, Replica, stalled
@@ -45,6 +45,9 @@ class Worker:
         self.ready = Method(lambda: self._reply(ready, (str(2 * len(numbers)), "7")))
         self.play = Method(self._play)
         self.update = Method(self._update)
+        self.receive = Method(self._update)
+        self.sleep = Method(self._sleep)
+        self.slept = 0
 
     def _play(self, request: EpisodeRequest, sampling: Sampling) -> Reply:
         assert sampling == SAMPLING
@@ -57,6 +60,10 @@ class Worker:
 
     def _update(self, checkpoint: Checkpoint) -> Reply:
         self.checkpoints.append(checkpoint)
+        return self._reply(self._does[0], True)
+
+    def _sleep(self) -> Reply:
+        self.slept += 1
         return self._reply(self._does[0], True)
 
     def _reply(self, does: str, value: Any) -> Reply:
@@ -305,6 +312,83 @@ def test_a_worker_that_keeps_the_old_weights_for_too_long_is_replaced():
     made.update(NEW)
     assert processes.started[2].checkpoints == [NEW]
     assert faults.take().stalled == 1
+
+
+def sent(*replies: Any) -> tuple[Any, list[Sequence[Worker]]]:
+    """A learner that answers so, and to whom it sent."""
+    to: list[Sequence[Worker]] = []
+
+    def send(_: Checkpoint, workers: Sequence[Worker]) -> list[Any]:
+        to.append(list(workers))
+        return [Reply(value, -number) for number, value in enumerate(replies, 1)]
+
+    return send, to
+
+
+def test_weights_that_are_sent_reach_every_worker():
+    processes = Processes()
+    made, faults, _ = fleet(processes)
+    send, to = sent(True)
+    assert made.update(NEW, send)
+    assert to == [processes.started]
+    assert [worker.checkpoints for worker in processes.started] == [[OLD, NEW], [OLD, NEW]]
+    assert faults.take().lost_workers == 0
+
+
+@pytest.mark.parametrize(
+    ("does", "reply"),
+    [
+        ("dies", True),
+        ("plays", ProcessLost("the learner died")),
+        ("plays", TransferFailed("nccl: 3")),
+        ("plays", PolicyFault("over")),
+    ],
+)
+def test_workers_that_weights_do_not_reach_begin_anew_with_them(does: str, reply: Any):
+    processes = Processes(["plays"], [does])
+    made, faults, told = fleet(processes)
+    assert not made.update(NEW, sent(reply)[0])
+    assert processes.killed == processes.started[:2]  # whatever part of the weights they hold
+    assert [worker.checkpoints for worker in processes.started[2:]] == [[NEW], [NEW]]
+    assert faults.take().lost_workers == 2
+    assert "was not reached by new weights (" in told[0]
+    assert play(made)[0] == once()
+
+
+def test_workers_that_wait_for_weights_for_too_long_begin_anew_with_them():
+    processes = Processes()
+    made, *_ = fleet(processes, "engine.stall_s=0.05")
+    assert not made.update(NEW, sent(None)[0])
+    assert [worker.checkpoints for worker in processes.started[2:]] == [[NEW], [NEW]]
+
+
+def test_an_engine_that_does_not_sample_with_what_was_sent_stops_the_run():
+    made, *_ = fleet(Processes())
+    with pytest.raises(RunStopped, match="does not sample"):
+        made.update(NEW, sent(RunStopped("vLLM does not sample with the weights"))[0])
+
+
+def test_workers_that_sleep_wake_with_new_weights_or_before_they_play():
+    processes = Processes()
+    made, *_ = fleet(processes)
+    made.sleep()
+    assert [worker.slept for worker in processes.started] == [1, 1]
+    assert play(made)[0] == once()
+    assert [worker.checkpoints for worker in processes.started] == [[OLD, OLD], [OLD, OLD]]
+    made.sleep()
+    made.update(NEW)
+    assert play(made)[0] == once()
+    assert [worker.checkpoints[2:] for worker in processes.started] == [[NEW], [NEW]]
+
+
+def test_a_worker_that_dies_of_sleep_is_replaced_by_one_that_sleeps():
+    processes = Processes(["plays"], ["dies"])
+    made, faults, _ = fleet(processes)
+    made.sleep()
+    assert faults.take().lost_workers == 1
+    assert [worker.slept for worker in processes.started] == [1, 1, 1]
+    assert play(made)[0] == once()
+    assert len(processes.started) == 3
 
 
 def test_a_replacement_that_does_not_start_in_time_is_lost_as_well():

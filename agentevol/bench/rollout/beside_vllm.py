@@ -53,9 +53,9 @@ class Load:
 
 
 LOADS = (
-    Load("instant", 0.0, (8, 12), 1024, 64),
-    Load("50 ms", 0.05, (8, 12), 1024, 96),
-    Load("2 s", 2.0, (4, 6), 6144, 1024),
+    Load("instant", 0.0, (8, 12), 768, 128),
+    Load("50 ms", 0.05, (8, 12), 768, 160),
+    Load("2 s", 2.0, (4, 6), 4096, 1024),
 )
 """As many in flight as keep the slots busy while others wait for their worlds, and episodes enough that the
 last ones, which nothing follows, are few.

@@ -11,11 +11,13 @@ from agentevol.bench.rollout.embedded import FIRST_TOKENS, NEXT_TOKENS, VOCABULA
 from agentevol.loop.explore import EpisodeRequest
 from agentgym_envs.core import Observation, StepResult
 
+_WORDS = [f"w{word}" for word in range(VOCABULARY - 3)]
+
 
 def told(number: int, turn: int) -> str:
     """What episode `number` reads: long at first, then short, and nothing that another one reads."""
     random, length = Random(1000 * number + turn), NEXT_TOKENS if turn else FIRST_TOKENS
-    return " ".join(f"w{random.randrange(VOCABULARY - 3)}" for _ in range(length))
+    return " ".join(random.choices(_WORDS, k=length))
 
 
 class PatientWorld:

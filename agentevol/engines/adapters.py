@@ -1,0 +1,142 @@
+"""Adapters apart from the weights that they lie on, for engines that read the weights once.
+
+A checkpoint of `learn.lora.keep` is whole: W + s B A, with B and A beside it (`adapters.st`) and
+s = alpha / rank. All checkpoints of a run lie on one W: learning takes the adapters out of its start, where
+that has any, and goes on with them. So an engine that holds W needs no more of an update than B and A, in
+PEFT's format. That W is the same is not believed: every checkpoint is compared with it, tensor by tensor.
+"""
+
+import json
+from collections.abc import Generator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from transformers import PreTrainedModel
+
+from agentevol.causal_lm import load_model, one_line, without_bars
+from agentevol.engines.untied import places
+from agentevol.errors import ConfigError
+from agentevol.learn.adapters import FILE, adapted_from, read, trained
+from agentevol.learn.config import LoraConfig
+from agentevol.learn.models import adapted
+
+TOLERANCE = 1e-5
+"""Largest accepted distance of a tensor from what it should be, relative to its norm: what float32 rounds off
+when adapters are merged and taken out again, update by update.
+"""
+LORA_A, LORA_B = ".lora_A.default.weight", ".lora_B.default.weight"
+"""How names of a module's two matrices end, in `adapters.st`."""
+
+
+def under(path: Path, lora: LoraConfig, out: Path) -> Path:
+    """A folder with the weights under the adapters of the checkpoint `path`: itself where it has none, else
+    the new folder `out`, in float32. They are taken out as the learner takes them out.
+    """
+    if not (path / FILE).is_file():
+        return path
+    model = load_model(path, "eager")
+    adapted_from(model, lora, path).unload()  # in place
+    with without_bars():
+        model.save_pretrained(out)
+    return out
+
+
+def adapters_of(path: Path, model: PreTrainedModel, lora: LoraConfig) -> dict[str, torch.Tensor]:
+    """The adapters of the checkpoint `path`, by their names in `adapters.st`; where it has none, fresh ones
+    of its `model`, which change nothing. Raises `ConfigError` for others than `lora` describes.
+    """
+    file = path / FILE
+    if not file.is_file():
+        added = adapted(model, lora)
+        fresh = {name: parameter.detach().clone() for name, parameter in trained(model).items()}
+        added.unload()  # in place
+        return fresh
+    stored = read(file)
+    ranks = {tensor.shape[0] for name, tensor in stored.items() if name.endswith(LORA_A)}
+    modules = _modules(stored)
+    whole = {module + end for module in modules for end in (LORA_A, LORA_B)}
+    if ranks != {lora.rank} or stored.keys() != whole:
+        raise ConfigError(f"{file} has other adapters than learn.lora, of rank {lora.rank}: keep these")
+    return stored
+
+
+def write_peft(adapters: Mapping[str, torch.Tensor], lora: LoraConfig, out: Path) -> None:
+    """Write the new folder `out` as PEFT would, for whoever loads adapters from there."""
+    out.mkdir(parents=True)
+    named = {
+        f"base_model.model.{name.replace('.default.weight', '.weight')}": tensor.contiguous()
+        for name, tensor in adapters.items()
+    }
+    save_file(named, out / "adapter_model.safetensors", metadata={"format": "pt"})
+    config = {
+        "peft_type": "LORA",
+        "task_type": "CAUSAL_LM",
+        "r": lora.rank,
+        "lora_alpha": lora.alpha,
+        "target_modules": kinds(adapters),
+        "bias": "none",
+        "inference_mode": True,
+    }
+    (out / "adapter_config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+
+
+def kinds(adapters: Mapping[str, torch.Tensor]) -> list[str]:
+    """What the modules that have adapters are called in their layers, for example `q_proj`."""
+    return sorted({module.rsplit(".", 1)[-1] for module in _modules(adapters)})
+
+
+def check_base(path: Path, base: Path, adapters: Mapping[str, torch.Tensor], lora: LoraConfig) -> None:
+    """Raise `ConfigError` unless the weights in `path` are those in `base` with these adapters merged."""
+    with _tensors(path) as merged, _tensors(base) as alone:
+        for name, file in merged.items():
+            other = alone.get(name)
+            module = name.removesuffix(".weight")
+            if other is None or not _is_merged(
+                file.get_tensor(name).float(),
+                other.get_tensor(name).float(),
+                adapters.get(module + LORA_A),
+                adapters.get(module + LORA_B),
+                lora.alpha / lora.rank,
+            ):
+                raise ConfigError(
+                    f"{name} in {path} is not that in {base} with the adapters beside it: they lie on other"
+                    " weights than those that vLLM holds; leave out engine.lora"
+                )
+        strays = _modules(adapters) - {name.removesuffix(".weight") for name in merged}
+    if strays:
+        raise ConfigError(f"{path} has adapters of {sorted(strays)[0]}, and no weights of that name")
+
+
+def _is_merged(
+    found: torch.Tensor, alone: torch.Tensor, a: torch.Tensor | None, b: torch.Tensor | None, scale: float
+) -> bool:
+    """Whether `found` is `alone` with its adapter, to rounding."""
+    if found.shape != alone.shape:
+        return False
+    expected = alone if a is None or b is None else alone + scale * (b @ a)
+    gap, size = (found - expected).norm().item(), expected.norm().item()
+    return gap <= TOLERANCE * size
+
+
+def _modules(adapters: Mapping[str, torch.Tensor]) -> set[str]:
+    """The names of the modules that have adapters."""
+    return {name.removesuffix(LORA_A) for name in adapters if name.endswith(LORA_A)}
+
+
+@contextmanager
+def _tensors(folder: Path) -> Generator[dict[str, Any]]:
+    """Of every tensor of a checkpoint, the open file that has it."""
+    with ExitStack() as stack:
+        try:
+            found = places(folder)
+            files = {
+                name: stack.enter_context(safe_open(folder / name, framework="pt"))
+                for name in sorted(set(found.values()))
+            }
+        except (OSError, ValueError, KeyError, SafetensorError) as cause:
+            raise ConfigError(f"cannot read the weights in {folder}: {one_line(cause)}") from cause
+        yield {tensor: files[name] for tensor, name in found.items()}
