@@ -417,8 +417,10 @@ def test_the_gpus_of_workers_are_told_by_worker_and_an_idle_one_whose_node_was_l
     found = made.gpus()
     assert [(place.node, place.claimed) for place in found] == [(a, 0), (a, 0), (b, 0), (b, 0)]
     assert [place.shared for place in found[1::2]] == ["7", "7"]
+    made.sleep()
     processes.nodes = (b,)
     moved = made.gpus()
+    assert [worker.slept > 0 for worker in processes.started] == [True] * 3
     assert [place.node for place in moved] == [b] * 4
     assert moved[2:] == found[2:]
     assert faults.take().lost_workers == 1
