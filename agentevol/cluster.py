@@ -11,13 +11,16 @@ What these processes do, and what is done when one dies, is in `agentevol.worker
 """
 
 import logging
+import math
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from typing import Any, NamedTuple
+from typing import Any
 
 import ray
 from ray.exceptions import (
@@ -42,13 +45,15 @@ from agentevol.learn.algorithms.contract import Floats
 from agentevol.learn.config import LearnConfig
 from agentevol.loop.explore import EpisodeRequest
 from agentevol.protocols import Anchor, Checkpoint, LearnReport, Sampling, TrainingSequence
+from agentevol.serving import EnvironmentServer
 from agentevol.workers.claims import gpus_of_learners, gpus_of_rollouts
 from agentevol.workers.dispatch import Played
+from agentevol.workers.environment import EnvironmentWorker, PlacedServer
 from agentevol.workers.faults import FaultLog
 from agentevol.workers.fleet import Fleet
 from agentevol.workers.learner import LearnerWorker, report_of
 from agentevol.workers.learners import Learners
-from agentevol.workers.members import Members
+from agentevol.workers.members import LOOK_S, Members
 from agentevol.workers.nodes import COMPARED, Facts, Node, Place, alive, facts, folders_of
 from agentevol.workers.processes import ProcessLost
 from agentevol.workers.reasons import one_line
@@ -103,6 +108,7 @@ class Cluster:
             reason = one_line(str(cause))
             raise ConfigError(f"cannot reach Ray at {address or 'this machine'}: {reason}") from cause
         processes, config = _Processes(self._config, self._rollout_worker), self._config
+        self._processes = processes
         compared = (*COMPARED, *(("vllm",) if config.engine.name == "vllm" else ()))
         self._members = Members(processes, self._faults, compared, named=address is not None)
         self._rollouts = Fleet(config, processes, self._members, self._faults)
@@ -113,9 +119,18 @@ class Cluster:
         ray.shutdown()
 
     @property
-    def host(self) -> str:
+    def _host(self) -> str:
         """An address of this machine at which all workers reach it."""
         return ray.util.get_node_ip_address() if self._config.ray.address else "127.0.0.1"
+
+    def environment(self, log: Path, others: Sequence[str]) -> EnvironmentServer | PlacedServer:
+        """The run's environment server, which serves `others` besides and begins when it is entered: on this
+        machine, or where `ray.environment_labels` says.
+        """
+        config, faults = self._config, self._faults
+        if config.ray.environment_labels:
+            return PlacedServer(config, self._processes, self._members, faults, log, others)
+        return EnvironmentServer(config.environment, log, others, self._host, faults)
 
     def check_nodes(self, folder: Path, url: str) -> None:
         """Raise `ConfigError` for the first node of a joined cluster that cannot take part: it has other
@@ -295,10 +310,16 @@ class _Processes:
         """Of rollout workers; of learners, on each node for all that are there."""
 
     def alive(self) -> list[Node]:
+        """Raises `RunStopped` where GPUs on one of them were waited for in vain."""
         there = alive(ray.nodes(), ray.get_runtime_context().get_node_id())
         for groups in (self._groups, self._together):
             groups.keep_on({node.id for node in there})
+            groups.check(self._config.ray.start_timeout_s)
         return there
+
+    def labelled(self, labels: Mapping[str, str]) -> list[Node]:
+        rows = [row for row in ray.nodes() if labels.items() <= row["Labels"].items()]
+        return alive(rows, ray.get_runtime_context().get_node_id())
 
     def facts(
         self, nodes: Sequence[Node], packages: Sequence[str], token: Path, url: str
@@ -362,6 +383,11 @@ class _Processes:
         numbers = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
         return {"env_vars": {**numbers, **shared, "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}}
 
+    def environment(self, node: Node, log: Path, others: Sequence[str], again: str) -> Any:
+        labels = {**self._config.ray.environment_labels, **_there(node)}
+        worker = ray.remote(EnvironmentWorker).options(num_cpus=0, label_selector=labels)
+        return worker.remote(self._config.environment, log, others, ray.util.get_node_ip_address, again)
+
     def kill(self, process: Any) -> None:
         ray.kill(process)
 
@@ -375,7 +401,7 @@ class _Processes:
 
     def results(self, replies: Sequence[Any], timeout_s: float | None = None) -> list[Any]:
         try:
-            return ray.get(list(replies), timeout=timeout_s)
+            return self._got(list(replies), timeout_s)
         except _LOST as cause:
             raise ProcessLost(str(cause)) from cause
         except RayTaskError as cause:
@@ -383,19 +409,36 @@ class _Processes:
                 raise cause.cause from None
             raise RunStopped(f"a worker broke: {cause.cause!r}") from cause
         except GetTimeoutError as cause:
-            awaited = [*self._groups.awaited(), *self._together.awaited()]
-            raise RunStopped(_late(awaited, f"{timeout_s:g} s (ray.start_timeout_s)")) from cause
+            raise RunStopped(
+                f"a process has not answered for {timeout_s:g} s (ray.start_timeout_s): `ray status` tells"
+                " whether the cluster has room for it"
+            ) from cause
         except RayError as cause:
             raise RunStopped(f"Ray failed: {one_line(str(cause))}") from cause
 
+    def _got(self, replies: list[Any], timeout_s: float | None) -> list[Any]:
+        """What Ray brings within this time. Groups are looked after meanwhile: it may wait for one."""
+        deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
+        while True:
+            left_s = deadline - time.monotonic()
+            try:
+                return ray.get(replies, timeout=max(0.0, min(LOOK_S, left_s)))
+            except GetTimeoutError:
+                self.alive()
+                if left_s <= LOOK_S:
+                    raise
 
-class _Group(NamedTuple):
+
+@dataclass
+class _Group:
     group: PlacementGroup
     node: Node
     bundles: list[int]
     """GPUs of each."""
-    ready: Any
-    """The reply that tells that Ray has set them aside."""
+    awaited: Any
+    """The reply that tells that Ray has set them aside; None once it has."""
+    began: float
+    """When they were asked for, in seconds of a monotonic clock."""
 
 
 class _Groups:
@@ -413,10 +456,10 @@ class _Groups:
         held = self._there.get(name)
         if held is None or (held.node.id, held.bundles) != (node.id, bundles):
             self.remove(name)
-            where = [{"ray.io/node-id": node.id}] * len(bundles)
+            where = [_there(node)] * len(bundles)
             wanted = [{"GPU": float(gpus)} for gpus in bundles]
             group = placement_group(wanted, strategy="STRICT_PACK", bundle_label_selector=where)
-            held = self._there[name] = _Group(group, node, bundles, group.ready())
+            held = self._there[name] = _Group(group, node, bundles, group.ready(), time.monotonic())
         return PlacementGroupSchedulingStrategy(held.group, index)
 
     def remove(self, name: str) -> None:
@@ -431,25 +474,26 @@ class _Groups:
             if held.node.id not in nodes:
                 self.remove(name)
 
-    def awaited(self) -> list[str]:
-        """What Ray has not set aside yet."""
-        return [
-            f"{sum(held.bundles)} of the GPUs on {held.node.name}"
-            for held in list(self._there.values())
-            if not ray.wait([held.ready], timeout=0)[0]
-        ]
+    def check(self, bound_s: float) -> None:
+        """Raise `RunStopped` where Ray has not set some aside after this time."""
+        for held in list(self._there.values()):
+            if held.awaited is not None and ray.wait([held.awaited], timeout=0)[0]:
+                held.awaited = None
+            if held.awaited is not None and time.monotonic() - held.began > bound_s:
+                raise RunStopped(
+                    f"Ray has not set aside {sum(held.bundles)} of the GPUs on {held.node.name} within"
+                    f" {bound_s:g} s (ray.start_timeout_s): `ray status` tells who has them"
+                )
+
+
+def _there(node: Node) -> dict[str, str]:
+    """The label that this node alone has."""
+    return {"ray.io/node-id": node.id}
 
 
 def _on(node: Node) -> NodeAffinitySchedulingStrategy:
     """There and nowhere else: Ray 2.60 puts an actor anywhere where it may choose (`soft`)."""
     return NodeAffinitySchedulingStrategy(node.id, soft=False)
-
-
-def _late(awaited: Sequence[str], bound: str) -> str:
-    """What to say of a process that has not answered for so long, while these GPUs were awaited."""
-    if awaited:
-        return f"Ray had not set aside {awaited[0]} after {bound}: `ray status` tells who has them"
-    return f"a process has not answered for {bound}: `ray status` tells whether the cluster has room for it"
 
 
 def _told(reply: Any) -> Facts | str:

@@ -19,7 +19,6 @@ from agentevol.rendering import ChatRenderer, load_tokenizer
 from agentevol.report.summary import RunSummary
 from agentevol.rewards.judging import check_process_model, check_reward_model, take_in
 from agentevol.run_folder import RunFolder
-from agentevol.serving import EnvironmentServer
 from agentevol.tokenizer_checks import check_vocabulary
 from agentevol.workers.faults import FaultLog
 from agentgym_envs.registry import names
@@ -76,9 +75,7 @@ def launch(folder: RunFolder, progress: Progress) -> RunSummary:
         server = None
         if config.environment.url is None:
             log, others = folder.path / "environment-server.log", protected_environments(config)
-            server = stack.enter_context(
-                EnvironmentServer(config.environment, log, others, cluster.host, faults)
-            )
+            server = stack.enter_context(cluster.environment(log, others))
         if config.ray.address is None:
             stack.enter_context(cluster)  # while the server starts
         url = str(config.environment.url) if server is None else server.url
@@ -110,9 +107,14 @@ def plan(config: RunConfig) -> list[str]:
         f"engine: {engine.name}, {engine.dtype}" + (f", at {', '.join(engine.urls)}" if engine.urls else ""),
         f"processes: {engine.workers} rollout workers with {engine.capacity} episodes each,"
         f" {_learners(config.learn.shards)}, 1 environment server"
+        + (f" on a node with {_labels(config)}" if config.ray.environment_labels else "")
         + (f", on the Ray cluster at {config.ray.address}" if config.ray.address else ""),
         *placement.lines(config, resolve(config.base, weights=False).path),
     ]
+
+
+def _labels(config: RunConfig) -> str:
+    return ", ".join(f"{name}={value}" for name, value in config.ray.environment_labels.items())
 
 
 def _beside(rollout: RolloutConfig) -> list[str]:

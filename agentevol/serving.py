@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from queue import Empty, Queue
+from urllib.parse import urlsplit
 
 from agentevol.config.sections import EnvironmentConfig
 from agentevol.errors import RunStopped
@@ -34,7 +35,8 @@ class EnvironmentServer:
     port. It starts while others do: whoever asks for `url` first waits for it.
 
     The server reads its standard input and leaves when that ends, so it does not outlive a killed run. At a
-    `host` that other machines reach it asks for a token, which is part of `url` then.
+    `host` that other machines reach it asks for a token, which is part of `url` then. With the `again` of
+    another, which is gone, it takes that one's place: its port and token.
     """
 
     def __init__(
@@ -44,10 +46,13 @@ class EnvironmentServer:
         others: Sequence[str] = (),
         host: str = LOOPBACK,
         faults: FaultLog | None = None,
+        again: str = "",
     ) -> None:
         self._config, self._log, self._others = config, log, others
         self._host, self._faults = host, faults or FaultLog()
-        self._token = "" if is_loopback(host) else secrets.token_urlsafe(24)
+        before = urlsplit(again)
+        self._token = "" if is_loopback(host) else before.password or secrets.token_urlsafe(24)
+        self._port = before.port or 0
         self.restarts = 0
         self._url = ""
         self._closing = False
@@ -70,7 +75,7 @@ class EnvironmentServer:
         return self._url
 
     def __enter__(self) -> "EnvironmentServer":
-        self._start(port=0)
+        self._start(self._port)
         return self
 
     def __exit__(self, *_: object) -> None:

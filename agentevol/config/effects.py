@@ -191,6 +191,12 @@ def check_cluster(config: "RunConfig") -> None:
     ray = config.ray
     if ray.address is not None and ray.cpus is not None:
         raise ValueError("ray.cpus has no effect with ray.address: a cluster knows its processors")
+    if ray.environment_labels and ray.address is None:
+        raise ValueError("ray.environment_labels has no effect without ray.address: there is one machine")
+    if ray.environment_labels and config.environment.url is not None:
+        raise ValueError(
+            "ray.environment_labels has no effect with environment.url: that server runs already"
+        )
     if ray.address is not None and ray.address.startswith("ray://"):
         raise ValueError("ray.address: begin the run on a node of the cluster, with ray.address = 'auto'")
     if config.engine.workers == 1 and config.engine.stall_s != EngineConfig().stall_s:

@@ -411,6 +411,10 @@ class RayConfig(Section):
     """None starts Ray on this machine; `auto` or an address joins a cluster that this machine belongs to."""
     cpus: int | None = Field(default=None, ge=1)
     """Processors that a Ray started here believes to have; None lets it count."""
+    environment_labels: dict[str, str] = {}
+    """With `address`: labels of the nodes of which one is to have the environment server (`ray start
+    --labels role=worlds`). Without any it is on the machine where the run is begun.
+    """
     max_replacements: int = Field(default=5, ge=0)
     """How often one worker or learner may be replaced without an episode finished, or a learning step taken
     that had not been taken before; then the run stops.

@@ -4,8 +4,9 @@ import multiprocessing
 import subprocess
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 LOOK_EVERY_S = 0.2
 _WATCH = """
@@ -49,18 +50,34 @@ class Watchdog:
         self._process.wait()
 
 
+def descendants(pid: int) -> Iterator[int]:
+    """Of a process, as Linux tells; none elsewhere."""
+    for file in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            found = file.read_text().split()
+        except OSError:  # that thread has ended
+            continue
+        for child in map(int, found):
+            yield child
+            yield from descendants(child)
+
+
 @contextmanager
 def watching_children(watchdog: Watchdog) -> Generator[None]:
-    """Watch what multiprocessing starts within the block, from soon after its start on."""
-    known, done = set(multiprocessing.active_children()), threading.Event()
+    """Watch what multiprocessing starts within the block, from soon after its start on, and what these start
+    there.
+    """
+    others, watched = set(multiprocessing.active_children()), set[int]()
+    done = threading.Event()
 
     def look() -> None:
         while True:
             last = done.wait(LOOK_EVERY_S)
-            for process in set(multiprocessing.active_children()) - known:
-                known.add(process)
-                if process.pid is not None:
-                    watchdog.watch(process.pid)
+            for process in set(multiprocessing.active_children()) - others:
+                pids = {process.pid, *descendants(process.pid)} if process.pid is not None else set[int]()
+                for pid in pids - watched:
+                    watchdog.watch(pid)
+                watched.update(pids)
             if last:
                 return
 

@@ -56,7 +56,7 @@ class Fleet:
 
     def gpus(self) -> list[Place]:
         """Those that workers hold, by worker and then in its own order, for others to share. Workers that are
-        starting are waited for.
+        starting are waited for, and sleep where the others do.
         """
         with self._turn:
             self._members.look(at_once=True)
@@ -64,8 +64,11 @@ class Fleet:
                 if worker.ready and self._members.node_of(worker.name) is None:
                     lost(worker, "rollout-worker-lost", "its node was lost")
                     self._replace(worker, "was lost with its node", "its node was lost", lost_workers=1)
+        came = [worker for worker in self._workers if worker.starting is not None]
         while any(worker.starting is not None for worker in self._workers):
             self._work()
+        if came and self._asleep:
+            self.sleep()
         held = [(self._members.node_of(one.name), one.gpus) for one in self._workers if one.ready]
         return [Place(node, shared=gpu) for node, gpus in held if node is not None for gpu in gpus]
 
@@ -259,4 +262,4 @@ class Fleet:
 
 
 def _no_room(gpus: int) -> str:
-    return f"no node has {'a GPU' if gpus == 1 else f'{gpus} GPUs'} left"
+    return f"no node has {'a GPU' if gpus <= 1 else f'{gpus} GPUs'} left"

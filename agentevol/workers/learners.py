@@ -73,11 +73,9 @@ class Learners:
         """What the first learner answers; where it dies, another is asked."""
         work = Setbacks()
         while True:
-            asked = getattr(self._ready()[0], what).remote(*given)
+            asked = getattr(self._ready()[0], what)
             try:
-                while not self._processes.wait([asked], POLL_S):
-                    self._members.look()
-                found = self._processes.results([asked])[0]
+                found = self._processes.results([asked.remote(*given)])[0]
             except ProcessLost as cause:
                 self._lost(work, cause)
             else:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Hashable, Sequence
 from pathlib import Path
 
-from agentevol.errors import ConfigError
+from agentevol.errors import ConfigError, RunStopped
 from agentevol.workers.faults import FaultLog
 from agentevol.workers.nodes import Node, Room, check_facts, facts, token_in
 from agentevol.workers.processes import Processes
@@ -29,6 +29,8 @@ class Members:
         self._unfit: set[str] = set()
         self._shared: tuple[Path, str] | None = None
         """What every node has to see and reach: the run's folder, and the environment server."""
+        self._needed: tuple[Node, str] | None = None
+        """A node without which the run ends, and what to say of it."""
         self._taken: dict[Hashable, tuple[str, int]] = {}
         """Who is on which node, with how many GPUs."""
         self._looked_at, self._lock = time.monotonic(), threading.RLock()
@@ -46,8 +48,14 @@ class Members:
         """Of all nodes."""
         return sum(node.gpus for node in self._nodes.values())
 
+    def need(self, node: Node, why: str) -> None:
+        """The run cannot go on without this node: `why`, and what to do then."""
+        self._needed = node, why
+
     def look(self, *, at_once: bool = False) -> None:
-        """Which nodes there are now, where nobody has looked for a while, or `at_once`."""
+        """Which nodes there are now, where nobody has looked for a while, or `at_once`. Raises `RunStopped`
+        where the one that the run needs is gone.
+        """
         with self._lock:
             if not at_once and time.monotonic() - self._looked_at < LOOK_S:
                 return
@@ -61,6 +69,8 @@ class Members:
             self._unfit |= unfit.keys()
             self._nodes = {node.id: node for node in there if node.id not in self._unfit}
             self._looked_at = time.monotonic()
+            if self._needed is not None and self._needed[0].id not in {node.id for node in there}:
+                raise RunStopped(f"node {self._needed[0].name} was lost, and {self._needed[1]}")
 
     def place(self, who: Hashable, gpus: int) -> Node | None:
         """A node for one process, which is there from now on: where it was, if its GPUs are still there, else

@@ -4,7 +4,7 @@ A process is a handle: `process.play.remote(request, sampling)` asks it for some
 which `wait` and `results` take.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -26,6 +26,10 @@ class Processes(Protocol):
         """The nodes there are, this machine first."""
         ...
 
+    def labelled(self, labels: Mapping[str, str]) -> list[Node]:
+        """Those of them that have all of these labels."""
+        ...
+
     def facts(
         self, nodes: Sequence[Node], packages: Sequence[str], token: Path, url: str
     ) -> list[Facts | str]:
@@ -44,6 +48,10 @@ class Processes(Protocol):
 
     def learners(self, places: Sequence[Place]) -> list[Any]:
         """Start the learners, by rank, in these places. GPUs that they claim stay theirs in the same way."""
+        ...
+
+    def environment(self, node: Node, log: Path, others: Sequence[str], again: str) -> Any:
+        """Start a process that holds the environment server (`agentevol.workers.environment`)."""
         ...
 
     def kill(self, process: Any) -> None:

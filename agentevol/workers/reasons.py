@@ -10,13 +10,13 @@ def last_words(told: str) -> str:
     return found[:300]
 
 
-def start_failure(told: str) -> AgentEvolError:
-    """Why a worker did not start."""
+def start_failure(told: str, who: str = "a rollout worker") -> AgentEvolError:
+    """Why it did not start."""
     reason = last_words(told)
     kind, _, text = reason.partition(": ")
     if kind.endswith(ConfigError.__name__):
         return ConfigError(text)
-    return RunStopped(f"a rollout worker did not start: {reason}")
+    return RunStopped(f"{who} did not start: {reason}")
 
 
 def one_line(told: str, limit: int = 300) -> str:

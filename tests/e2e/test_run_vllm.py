@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -94,3 +95,21 @@ def test_a_run_with_vllm_learns_from_its_own_episodes(tied: bool, more: Sequence
     gaps = [line["learn"]["logp_gap"] for line in summaries if "logp_gap" in line["learn"]]
     assert len(gaps) == 2
     assert max(gaps) < 1e-4
+
+
+def test_two_gpus_of_a_placement_group_hold_the_weights_together_and_learn_in_turns(
+    tmp_path: Path, head: Any
+):
+    head.add_node(num_cpus=1, num_gpus=2)  # it says so; vLLM computes in two processes there
+    out, base = tmp_path / "run", write_model(tmp_path / "base", tied=False)
+    command = [sys.executable, "-m", "agentevol", "run", "--iters", "1", "--out", str(out), f"base={base}"]
+    shared = ("engine.tensor_parallel=2", "engine.colocated=true", f"ray.address={head.address}")
+    done = subprocess.run(
+        [*command, *SETTINGS, *shared], capture_output=True, text=True, timeout=1800, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    episodes = list(Store(out / "trajectories").trajectories(Where(purpose="explore")))
+    assert {episode.ending.kind for episode in episodes} <= {"terminated", "truncated"}
+    summary = json.loads((out / "iterations" / "0001.json").read_text())
+    assert sum(summary["explored"].values()) == summary["requested"]
+    assert not any(summary["faults"].values())

@@ -42,11 +42,14 @@ def test_vllm_gets_every_setting_of_its_section(monkeypatch: pytest.MonkeyPatch)
         dtype="float16",
         tensor_parallel=2,
         cache_gib=0.5,
+        colocated=True,
+        transfer="gloo",
         chat_template_kwargs=told,
         overflow="drop_oldest",
     )
     choice.start_engine(config, resolve("starter"))
     expected = {"slots": 3, "context": 64, "dtype": "float16", "tensor_parallel": 2, "cache_gib": 0.5}
+    expected |= {"colocated": True, "transfer": "gloo"}
     expected |= {"chat_template_kwargs": told, "overflow": "drop_oldest"}
     assert started == [(resolve("starter"), expected)]
 

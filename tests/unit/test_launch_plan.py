@@ -50,6 +50,11 @@ def lines(*settings: str) -> list[str]:
             " cluster at auto",
         ),
         (
+            ["ray.address=auto", "ray.environment_labels.role=worlds"],
+            "processes: 2 rollout workers with 48 episodes each, 1 learner, 1 environment server on a node"
+            " with role=worlds, on the Ray cluster at auto",
+        ),
+        (
             ["algorithm=grpo", "explore.resample=2"],
             "resample: up to 2 rounds of tasks for those that teach nothing",
         ),

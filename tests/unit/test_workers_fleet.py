@@ -417,8 +417,10 @@ def test_the_gpus_of_workers_are_told_by_worker_and_an_idle_one_whose_node_was_l
     found = made.gpus()
     assert [(place.node, place.claimed) for place in found] == [(a, 0), (a, 0), (b, 0), (b, 0)]
     assert [place.shared for place in found[1::2]] == ["7", "7"]
+    made.sleep()
     processes.nodes = (b,)
     moved = made.gpus()
+    assert [worker.slept > 0 for worker in processes.started] == [True] * 3
     assert [place.node for place in moved] == [b] * 4
     assert moved[2:] == found[2:]
     assert faults.take().lost_workers == 1
@@ -459,6 +461,11 @@ def test_a_worker_that_cannot_start_stops_the_run_with_its_own_reason():
         (["engine.workers=1", "engine.stall_s=5"], "engine.stall_s has no effect with one worker"),
         (["ray.address=auto", "ray.cpus=2"], "ray.cpus has no effect with ray.address"),
         (["ray.address=ray://head:10001"], "begin the run on a node of the cluster"),
+        (["ray.environment_labels.role=worlds"], "ray.environment_labels has no effect without ray.address"),
+        (
+            ["ray.address=auto", "ray.environment_labels.role=worlds", "environment.url=http://host:1"],
+            "ray.environment_labels has no effect with environment.url: that server runs already",
+        ),
     ],
 )
 def test_settings_without_effect_are_refused(settings: list[str], line: str):

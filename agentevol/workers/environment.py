@@ -1,0 +1,148 @@
+"""The environment server of a run on another machine: a process there holds it, and the driver watches it."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from agentevol.config.run import RunConfig
+from agentevol.config.sections import EnvironmentConfig
+from agentevol.errors import AgentEvolError, ConfigError
+from agentevol.serving import RESTARTS, EnvironmentServer
+from agentevol.workers.faults import FaultLog
+from agentevol.workers.members import Members
+from agentevol.workers.nodes import Node
+from agentevol.workers.processes import Processes, ProcessLost
+from agentevol.workers.reasons import start_failure
+
+ASK_S = 2.0
+"""How often the process is asked for news."""
+END_S = 20.0
+"""How long the server may take to end."""
+
+
+class EnvironmentWorker:
+    """A process that holds the environment server on its node. `host` tells by which address others reach it.
+
+    `again` is the address of one in whose place it comes; empty for the first one.
+    """
+
+    def __init__(
+        self,
+        config: EnvironmentConfig,
+        log: Path,
+        others: Sequence[str],
+        host: Callable[[], str],
+        again: str = "",
+    ) -> None:
+        if not log.parent.is_dir():
+            raise ConfigError(
+                f"the node of the environment server, {host()}, cannot see the run's folder: put --out on a"
+                " file system that every node has mounted at the same path"
+            )
+        self._lines: list[str] = []
+        self._faults = FaultLog(self._lines.append)
+        self._server = EnvironmentServer(config, log, others, host(), self._faults, again)
+        self._server.__enter__()
+
+    def url(self) -> str:
+        """Where the server is."""
+        return self._server.url
+
+    def news(self) -> tuple[list[str], dict[str, float]]:
+        """What has been told of restarts since this was asked last, and what they add to `Faults`."""
+        count = len(self._lines)
+        lines, self._lines[:count] = self._lines[:count], []
+        return lines, self._faults.take().figures()
+
+    def close(self) -> None:
+        """End the server."""
+        self._server.__exit__()
+
+
+class PlacedServer:
+    """The environment server on a node with the labels of `ray.environment_labels`; a context manager.
+
+    `url` is constant: where the process that holds it dies, another on that node takes its port and token.
+    Where the node is lost, the run ends (`Members.need`), and is to be resumed.
+    """
+
+    def __init__(
+        self,
+        config: RunConfig,
+        processes: Processes,
+        members: Members,
+        faults: FaultLog,
+        log: Path,
+        others: Sequence[str],
+    ) -> None:
+        self._config, self._processes = config, processes
+        self._members, self._faults = members, faults
+        self._log, self._others = log, others
+        self._closing = threading.Event()
+        self._watcher: threading.Thread | None = None
+        self._process: Any = None
+        self.url = ""
+
+    def __enter__(self) -> "PlacedServer":
+        labels = self._config.ray.environment_labels
+        node = next(iter(self._processes.labelled(labels)), None)
+        if node is None:
+            wanted = ",".join(f"{name}={value}" for name, value in labels.items())
+            raise ConfigError(
+                f"ray.environment_labels: no node has {wanted}; start one with `ray start --labels {wanted}`"
+            )
+        try:
+            self.url = self._start(node)
+        except ProcessLost as cause:
+            raise start_failure(str(cause), "the environment server") from cause
+        self._members.need(node, "the environment server was there: resume the run, and another has it")
+        self._watcher = threading.Thread(
+            target=self._watch, args=(node,), daemon=True, name="environment-server"
+        )
+        self._watcher.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing.set()
+        with suppress(AgentEvolError, ProcessLost):
+            self._processes.results([self._process.close.remote()], END_S)
+        self._processes.kill(self._process)
+        if self._watcher is not None:
+            self._watcher.join(END_S)
+
+    def _start(self, node: Node, again: str = "") -> str:
+        self._process = self._processes.environment(node, self._log, self._others, again)
+        return self._processes.results([self._process.url.remote()], self._config.ray.start_timeout_s)[0]
+
+    def _watch(self, node: Node) -> None:
+        while not self._closing.wait(ASK_S):
+            try:
+                lines, figures = self._processes.results([self._process.news.remote()])[0]
+            except ProcessLost:
+                self._replace(node)
+            except AgentEvolError:  # Ray itself is gone: whoever works tells of it
+                return
+            else:
+                for line in lines:
+                    self._faults.note(line)
+                self._faults.note("", **figures)
+
+    def _replace(self, node: Node) -> None:
+        """Start another process there, while the node is there."""
+        began, starts = time.monotonic(), 0
+        while not self._closing.is_set() and starts < RESTARTS:
+            if node not in self._processes.labelled(self._config.ray.environment_labels):
+                return
+            if not starts:
+                self._faults.note("the environment server was lost, and is started again", lost_servers=1)
+            starts += 1
+            try:
+                self._start(node, self.url)
+            except (AgentEvolError, ProcessLost):
+                self._closing.wait(1.0)  # the port may not be free yet
+            else:
+                self._faults.note(servers_s=time.monotonic() - began)
+                return
