@@ -4,7 +4,15 @@ from pathlib import Path
 
 import torch
 from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
-from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast, Qwen2Config
+from transformers import (
+    AutoModelForCausalLM,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedTokenizerFast,
+    Qwen2Config,
+)
+
+from agentevol.starter import tokenizer as starter
 
 WORDS = 59
 """w0 to w58, a token each."""
@@ -51,3 +59,52 @@ def write_checkpoint(
 def words(seed: int, count: int) -> str:
     """A text of so many words."""
     return " ".join(f"w{(seed * 31 + place * (seed + 7)) % WORDS}" for place in range(count))
+
+
+GUESS = (
+    "Find the number between 1 and 8. Answer with a number. Make a guess. That is not a number.",
+    "Go higher than 4. Go lower than 4. Right.",
+    *(f" {n} {n}." for n in range(1, 9)),
+    *(str(n) for n in range(1, 9)),
+)
+"""What is said in the guess world."""
+GUESS_RUN = (
+    "environment.name=guess",
+    "explore.difficulty=null",
+    "evaluate.difficulty=null",
+    "explore.tasks=4",
+    "explore.samples=40",
+    "explore.max_new_tokens=3",
+    "learn.learning_rate=3e-3",
+    "learn.batch_tokens=512",
+    "learn.micro_batch_tokens=512",
+    "learn.threads=1",
+)
+"""A run in which a random model of that world learns something."""
+
+
+def write_guess_model(folder: Path, *, seed: int = 0, tied: bool = False, spread: float = 0.02) -> Path:
+    """A Llama of one layer with the words of the guess world; its heads are 32 wide, as vLLM asks on a CPU.
+
+    `spread` is the standard deviation of its weights: where it is wide, the most likely token is no matter of
+    rounding.
+    """
+    tokenizer = starter.word_tokenizer(GUESS)
+    torch.manual_seed(seed)
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=64,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=512,
+        initializer_range=spread,
+        tie_word_embeddings=tied,
+        eos_token_id=tokenizer.get_vocab()[starter.END],
+        pad_token_id=tokenizer.get_vocab()[starter.PAD],
+        bos_token_id=None,
+    )
+    LlamaForCausalLM(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder

@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from transformers import LlamaConfig, LlamaForCausalLM
 
+from agentevol.engines.testing import GUESS_RUN, write_guess_model
 from agentevol.engines.vllm_capability import check_installed
 from agentevol.errors import ConfigError
-from agentevol.starter.tokenizer import END, PAD, word_tokenizer
 from agentgym_store.store import Store, Where
 
 try:
@@ -27,48 +25,7 @@ pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=MISSING),
     pytest.mark.usefixtures("clean_environment"),
 ]
-WORDS = (
-    "Find the number between 1 and 8. Answer with a number. Make a guess. That is not a number.",
-    "Go higher than 4. Go lower than 4. Right.",
-    *(f" {n} {n}." for n in range(1, 9)),
-    *(str(n) for n in range(1, 9)),
-)
-SETTINGS = (
-    "environment.name=guess",
-    "explore.difficulty=null",
-    "evaluate.difficulty=null",
-    "explore.tasks=4",
-    "explore.samples=40",
-    "explore.max_new_tokens=3",
-    "learn.learning_rate=3e-3",
-    "learn.batch_tokens=512",
-    "learn.micro_batch_tokens=512",
-    "learn.threads=1",
-    "engine=vllm",
-    "engine.workers=1",
-)
-
-
-def write_model(folder: Path, *, tied: bool) -> Path:
-    """A random model with the words of the guess world; its heads are 32 wide, as vLLM asks on a CPU."""
-    tokenizer = word_tokenizer(WORDS)
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=64,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=512,
-        tie_word_embeddings=tied,
-        eos_token_id=tokenizer.get_vocab()[END],
-        pad_token_id=tokenizer.get_vocab()[PAD],
-        bos_token_id=None,
-    )
-    LlamaForCausalLM(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+SETTINGS = (*GUESS_RUN, "engine=vllm", "engine.workers=1")
 
 
 SENT = ("engine.workers=2", "engine.transfer=gloo", "engine.colocated=true")
@@ -80,7 +37,7 @@ ADAPTERS = ("engine.lora=true", "learn.lora.rank=4", "learn.lora.keep=true", "en
     ("tied", "more"), [(False, ()), (True, SENT), (True, ADAPTERS)], ids=["read", "sent", "adapters"]
 )
 def test_a_run_with_vllm_learns_from_its_own_episodes(tied: bool, more: Sequence[str], tmp_path: Path):
-    out, base = tmp_path / "run", write_model(tmp_path / "base", tied=tied)
+    out, base = tmp_path / "run", write_guess_model(tmp_path / "base", tied=tied)
     command = [sys.executable, "-m", "agentevol", "run", "--iters", "2", "--out", str(out), f"base={base}"]
     command += [*SETTINGS, *more]
     done = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False)
@@ -101,7 +58,7 @@ def test_two_gpus_of_a_placement_group_hold_the_weights_together_and_learn_in_tu
     tmp_path: Path, head: Any
 ):
     head.add_node(num_cpus=1, num_gpus=2)  # it says so; vLLM computes in two processes there
-    out, base = tmp_path / "run", write_model(tmp_path / "base", tied=False)
+    out, base = tmp_path / "run", write_guess_model(tmp_path / "base", tied=False)
     command = [sys.executable, "-m", "agentevol", "run", "--iters", "1", "--out", str(out), f"base={base}"]
     shared = ("engine.tensor_parallel=2", "engine.colocated=true", f"ray.address={head.address}")
     done = subprocess.run(

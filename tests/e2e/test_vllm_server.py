@@ -15,15 +15,14 @@ from pathlib import Path
 import httpx
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
 
 from agentevol.causal_lm import load_model
 from agentevol.engines.embedded import EmbeddedEngine
+from agentevol.engines.testing import GUESS_RUN, write_guess_model
 from agentevol.engines.vllm_capability import check_installed
 from agentevol.engines.vllm_server import VllmServerEngine
 from agentevol.errors import ConfigError, RunStopped
 from agentevol.protocols import Checkpoint, Conversation, Message, Sampling
-from agentevol.starter.tokenizer import END, PAD, word_tokenizer
 from agentgym_envs.core import Observation
 from agentgym_store.records import Sample
 from agentgym_store.store import Store, Where
@@ -39,51 +38,10 @@ pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=MISSING),
     pytest.mark.usefixtures("clean_environment"),
 ]
-WORDS = (
-    "Find the number between 1 and 8. Answer with a number. Make a guess. That is not a number.",
-    "Go higher than 4. Go lower than 4. Right.",
-    *(f" {n} {n}." for n in range(1, 9)),
-    *(str(n) for n in range(1, 9)),
-)
-RUN = (
-    "environment.name=guess",
-    "explore.difficulty=null",
-    "evaluate.difficulty=null",
-    "explore.tasks=4",
-    "explore.samples=40",
-    "explore.max_new_tokens=3",
-    "learn.learning_rate=3e-3",
-    "learn.batch_tokens=512",
-    "learn.micro_batch_tokens=512",
-    "learn.threads=1",
-)
 SAMPLING = Sampling(temperature=1.3, max_new_tokens=8)
 GREEDY = Sampling(temperature=0.0, max_new_tokens=5)
 ROUNDING = 1e-4
 START_S = 300.0
-
-
-def write_model(folder: Path, *, seed: int = 0, tied: bool = False) -> Path:
-    """A random model with the words of the guess world; its heads are 32 wide, as vLLM asks on a CPU."""
-    tokenizer = word_tokenizer(WORDS)
-    torch.manual_seed(seed)
-    config = LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=64,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=512,
-        initializer_range=0.2,  # wide, so that the most likely token is no matter of rounding
-        tie_word_embeddings=tied,
-        eos_token_id=tokenizer.get_vocab()[END],
-        pad_token_id=tokenizer.get_vocab()[PAD],
-        bos_token_id=None,
-    )
-    LlamaForCausalLM(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
 
 
 class Server:
@@ -143,8 +101,8 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folders of models."""
     folder = tmp_path_factory.mktemp("models")
     for name, tied in (("base", False), ("tied", True)):
-        write_model(folder / name, tied=tied)
-        write_model(folder / f"{name}-2", seed=1, tied=tied)
+        write_guess_model(folder / name, tied=tied, spread=0.2)
+        write_guess_model(folder / f"{name}-2", seed=1, tied=tied, spread=0.2)
     return folder
 
 
@@ -235,7 +193,7 @@ async def test_a_server_that_died_and_came_back_samples_with_the_weights_of_the_
 def test_a_run_with_a_server_learns_from_its_own_episodes(server, models, tmp_path):
     out = tmp_path / "run"
     base = f"base={models / 'base'}"
-    command = [sys.executable, "-m", "agentevol", "run", "--iters", "2", "--out", str(out), base, *RUN]
+    command = [sys.executable, "-m", "agentevol", "run", "--iters", "2", "--out", str(out), base, *GUESS_RUN]
     command += ["engine=vllm", f"engine.url={server.url}"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False)
     assert done.returncode == 0, done.stderr
