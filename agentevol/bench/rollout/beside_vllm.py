@@ -24,6 +24,7 @@ from agentevol.bench.rollout.offline import Offline, offline
 from agentevol.bench.rollout.work import asks, sampled
 from agentevol.bench.rollout.world import PatientWorld, requests
 from agentevol.bench.serve.measure import tree_cpu_s
+from agentevol.causal_lm import load_model
 from agentevol.engines.vllm import VllmEngine
 from agentevol.engines.vllm_arguments import engine_arguments
 from agentevol.engines.vllm_capability import capabilities, check_installed
@@ -88,9 +89,9 @@ def engines(slots: int = SLOTS) -> Generator[Engine]:
         checkpoint = Checkpoint(make_checkpoint(Path(folder)), 0)
         ours = VllmEngine(checkpoint, slots=slots, context=CONTEXT, cache_gib=CACHE_GIB)
         try:
-            no_model = cast(Any, None)  # it is asked for the size of the cache, which is given
+            model = load_model(checkpoint.path, "eager")
             arguments = engine_arguments(
-                capabilities(), checkpoint.path, no_model, slots, CONTEXT, "float32", CACHE_GIB
+                capabilities(), checkpoint.path, model, slots, CONTEXT, "float32", CACHE_GIB
             )
             with offline(arguments) as theirs:
                 yield ours, theirs
