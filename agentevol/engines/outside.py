@@ -47,7 +47,7 @@ class OutsideEngine(ABC):
         self._changing = False  # while the weights are replaced
         self._acting: dict[str, asyncio.Task[Sampled]] = {}
         self._open, self._idle = asyncio.Event(), asyncio.Event()  # while no update; while nothing is sampled
-        self._loop = asyncio.new_event_loop()
+        self._loop = event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name=type(self).__name__, daemon=True)
         self._thread.start()
 
@@ -198,3 +198,12 @@ class OutsideEngine(ABC):
         for task in waiting:
             task.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
+
+
+def event_loop() -> asyncio.AbstractEventLoop:
+    """A fast one, where there is one for this platform."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()

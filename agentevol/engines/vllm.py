@@ -154,9 +154,7 @@ class VllmEngine(OutsideEngine):
         self._watchdog = Watchdog()
         try:
             with watching_children(self._watchdog):
-                self._llm = self._vllm.AsyncLLM.from_engine_args(
-                    arguments, usage_context=self._vllm.throughput
-                )
+                self._llm = self._vllm.AsyncLLM.from_engine_args(arguments)
             await self._completed()
         except Exception as cause:  # vLLM raises whatever it finds wrong with model or machine
             raise ConfigError(

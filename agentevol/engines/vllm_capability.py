@@ -67,8 +67,6 @@ class Capabilities:
     RequestOutputKind: Any
     EngineDeadError: type[Exception]
     tokens_input: Callable[[list[int]], Any]
-    throughput: Any
-    """Says that whole rounds matter, not each answer: steps take more tokens of prompts then."""
     on_cpu: bool
     """Whether this build computes on the CPU."""
     UniProcExecutor: Any = None
@@ -107,7 +105,7 @@ def capabilities(import_: Callable[[str], ModuleType] = import_module, *, lora: 
     """
     found = check_installed()
     try:
-        engine, arguments, sampling, errors, inputs, platforms, usage = (
+        engine, arguments, sampling, errors, inputs, platforms = (
             import_(f"vllm.{name}")
             for name in (
                 "v1.engine.async_llm",
@@ -116,7 +114,6 @@ def capabilities(import_: Callable[[str], ModuleType] = import_module, *, lora: 
                 "v1.engine.exceptions",
                 "inputs",
                 "platforms",
-                "usage.usage_lib",
             )
         )
         used = Capabilities(
@@ -126,7 +123,6 @@ def capabilities(import_: Callable[[str], ModuleType] = import_module, *, lora: 
             sampling.RequestOutputKind,
             errors.EngineDeadError,
             inputs.tokens_input,
-            usage.UsageContext.LLM_CLASS,
             on_cpu := bool(platforms.current_platform.is_cpu()),
             _in_one_process(import_) if on_cpu else None,
             import_("vllm.lora.request").LoRARequest if lora else None,

@@ -52,7 +52,6 @@ def whole_vllm() -> dict[str, ModuleType]:
         "vllm.v1.engine.exceptions": module("d", EngineDeadError=RuntimeError),
         "vllm.inputs": module("e", tokens_input=list),
         "vllm.platforms": module("f", current_platform=platform),
-        "vllm.usage.usage_lib": module("h", UsageContext=SimpleNamespace(LLM_CLASS="LLM_CLASS")),
         "vllm.v1.executor.uniproc_executor": module("g", UniProcExecutor=object),
     }
 
