@@ -4,7 +4,7 @@ import math
 from contextlib import ExitStack
 from pathlib import Path
 
-from agentevol.cluster import Cluster
+from agentevol.cluster.cluster import Cluster
 from agentevol.config.run import RunConfig
 from agentevol.config.sections import RolloutConfig
 from agentevol.engines.vllm_capability import check_installed

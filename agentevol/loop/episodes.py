@@ -8,7 +8,7 @@ from typing import Literal
 
 import polars as pl
 
-from agentevol.cluster import Cluster
+from agentevol.cluster.cluster import Cluster
 from agentevol.errors import RunStopped
 from agentevol.loop.evaluate import endings
 from agentevol.loop.explore import EpisodeRequest

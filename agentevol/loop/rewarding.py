@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from statistics import fmean
 
-from agentevol.cluster import Cluster
+from agentevol.cluster.cluster import Cluster
 from agentevol.config.run import RunConfig
 from agentevol.errors import RunStopped
 from agentevol.learn.config import LearnConfig

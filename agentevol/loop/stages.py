@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from agentevol.cluster import Cluster
+from agentevol.cluster.cluster import Cluster
 from agentevol.config.run import RunConfig
 from agentevol.learn.algorithms import objective
 from agentevol.learn.config import LearnConfig

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from agentevol.cluster import Cluster
+from agentevol.cluster.cluster import Cluster
 from agentevol.config.run import load
 from agentevol.errors import ConfigError, RunStopped
 from agentevol.workers.environment import PlacedServer

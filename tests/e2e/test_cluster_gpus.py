@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agentevol.cluster import Cluster
+from agentevol.cluster.cluster import Cluster
 from agentevol.config.run import load
 from agentevol.errors import ConfigError, RunStopped
 from agentevol.loop.explore import EpisodeRequest, failed

@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from agentevol.bench.store import episode
-from agentevol.cluster import Cluster
+from agentevol.cluster.cluster import Cluster
 from agentevol.config.run import RunConfig
 from agentevol.config.sections import EngineConfig
 from agentevol.loop.explore import EpisodeRequest

@@ -1,0 +1,1 @@
+"""A run's processes on Ray: the only package that imports it."""

@@ -1,0 +1,224 @@
+"""The processes of a run: rollout workers that explore and evaluate, learners that learn.
+
+    with Cluster(config) as cluster:
+        cluster.check_nodes(folder, url)
+        cluster.start_rollouts(checkpoint, url)
+        for trajectory in cluster.play(requests, sampling, played): ...
+        report = cluster.learn(start, rows, out, ...)
+
+What these processes do, and what is done when one dies, is in `agentevol.workers`.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import ray
+from ray.exceptions import (
+    RayError,
+)
+
+from agentevol.cluster.processes import RayProcesses
+from agentevol.cluster.receivers import Receivers
+from agentevol.config.run import RunConfig
+from agentevol.errors import ConfigError
+from agentevol.learn.algorithms.contract import Floats
+from agentevol.learn.config import LearnConfig
+from agentevol.loop.explore import EpisodeRequest
+from agentevol.protocols import Anchor, Checkpoint, LearnReport, Sampling, TrainingSequence
+from agentevol.serving import EnvironmentServer
+from agentevol.workers.claims import gpus_of_learners, gpus_of_rollouts
+from agentevol.workers.dispatch import Played
+from agentevol.workers.environment import PlacedServer
+from agentevol.workers.faults import FaultLog
+from agentevol.workers.fleet import Fleet
+from agentevol.workers.learner import report_of
+from agentevol.workers.learners import Learners
+from agentevol.workers.members import Members
+from agentevol.workers.nodes import COMPARED, folders_of
+from agentevol.workers.reasons import one_line
+from agentevol.workers.rollout import RolloutWorker
+from agentgym_store.records import Trajectory
+
+
+class Cluster:
+    """The processes of a run. A context manager: leaving it ends them.
+
+    `rollout_worker` is the class of what plays: a benchmark of what is around it has another one.
+    """
+
+    def __init__(
+        self,
+        config: RunConfig,
+        faults: FaultLog | None = None,
+        rollout_worker: type[Any] = RolloutWorker,
+    ) -> None:
+        self._config, self._faults, self._rollout_worker = config, faults or FaultLog(), rollout_worker
+
+    def __enter__(self) -> "Cluster":
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anyone
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        # Ray gives its workers niceness 15: beside anything else that computes, they would hardly run.
+        os.environ.setdefault("RAY_worker_niceness", "0")
+        # A worker for every processor, which would wait for tasks: a run has none.
+        os.environ.setdefault("RAY_prestart_worker_first_driver", "0")
+        address = self._config.ray.address
+        try:
+            ray.init(
+                address=address or "local",  # else it would join what `ray start` has left on this machine
+                num_cpus=self._config.ray.cpus,
+                include_dashboard=None if address else False,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                configure_logging=True,
+                runtime_env={"py_modules": folders_of()} if address else None,
+            )
+        except (ConnectionError, RuntimeError, ValueError, RayError) as cause:
+            reason = one_line(str(cause))
+            raise ConfigError(f"cannot reach Ray at {address or 'this machine'}: {reason}") from cause
+        processes, config = RayProcesses(self._config, self._rollout_worker), self._config
+        self._processes = processes
+        compared = (*COMPARED, *(("vllm",) if config.engine.name == "vllm" else ()))
+        self._members = Members(processes, self._faults, compared, named=address is not None)
+        self._rollouts = Fleet(config, processes, self._members, self._faults)
+        self._learners = Learners(config, processes, self._members, self._faults)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        ray.shutdown()
+
+    @property
+    def _host(self) -> str:
+        """An address of this machine at which all workers reach it."""
+        return ray.util.get_node_ip_address() if self._config.ray.address else "127.0.0.1"
+
+    def environment(self, log: Path, others: Sequence[str]) -> EnvironmentServer | PlacedServer:
+        """The run's environment server, which serves `others` besides and begins when it is entered: on this
+        machine, or where `ray.environment_labels` says.
+        """
+        config, faults = self._config, self._faults
+        if config.ray.environment_labels:
+            return PlacedServer(config, self._processes, self._members, faults, log, others)
+        return EnvironmentServer(config.environment, log, others, self._host, faults)
+
+    def check_nodes(self, folder: Path, url: str) -> None:
+        """Raise `ConfigError` for the first node of a joined cluster that cannot take part: it has other
+        versions, does not see the run's `folder`, or cannot reach the environment server at `url`.
+        """
+        if self._config.ray.address is not None:
+            self._members.check(folder, url)
+
+    def start_rollouts(self, checkpoint: Checkpoint, url: str) -> None:
+        """Start the rollout workers with these weights, against the environment server at `url`."""
+        there = self._members.gpus
+        claimed = gpus_of_rollouts(self._config, there)
+        shared = self._config.engine.colocated and claimed > 0
+        if not shared:
+            self._learners.start(gpus_of_learners(self._config, there))
+        self._rollouts.start(checkpoint, url, claimed)
+        if shared:
+            self._learners.start(0, self._rollouts.gpus)
+
+    def update(self, checkpoint: Checkpoint) -> None:
+        """Give all rollout workers other weights; `rollout.in_flight` says what becomes of episodes under way
+        there.
+        """
+        if self._config.engine.transfer == "disk":
+            self._rollouts.update(checkpoint)
+        elif not self._rollouts.update(checkpoint, self._send):
+            self._learners.end()  # one may wait for an engine that died
+
+    def play(
+        self,
+        requests: Iterable[EpisodeRequest],
+        sampling: Sampling,
+        played: Played,
+        given_up: Event | None = None,
+        priority: int = 0,
+    ) -> Generator[Trajectory]:
+        """Play all requests, spread over the workers, and yield each episode once when it has ended.
+
+        An episode that infrastructure broke is played again up to `explore.retries` times; then its failure
+        is what is yielded. `played` is updated on the way. Once `given_up` is set, no further one is yielded.
+        Of what several threads have played, the lowest `priority` comes first.
+        """
+        yield from self._rollouts.play(requests, sampling, played, given_up, priority)
+
+    def learn(
+        self,
+        start: Checkpoint,
+        rows: Sequence[TrainingSequence],
+        out: Path,
+        *,
+        seed: int,
+        version: int,
+        table_version: int,
+        reference: Checkpoint | None,
+        progress: Callable[[int, int, float], None],
+        learn: LearnConfig | None = None,
+        multipliers: Mapping[str, float] | None = None,
+        anchor: Anchor | None = None,
+        objectives: Sequence[str] = (),
+    ) -> LearnReport:
+        """Learn in the learners' processes; where one dies all are replaced, and begin again from `start` or
+        from their last saved state (`learn.save_every`). `learn` replaces the run's own;
+        `multipliers` are the prices of costs, `anchor` is what `learn` holds on to, `objectives` are what
+        heads are about.
+        """
+        config = self._config if learn is None else self._config.model_copy(update={"learn": learn})
+        with self._learners_turn():
+            return self._learners.learn(
+                progress,
+                lambda: report_of(out, version),
+                config,
+                start,
+                ray.put(rows),
+                out,
+                seed=seed,
+                version=version,
+                table_version=table_version,
+                reference=reference,
+                multipliers=multipliers or {},
+                anchor=anchor,
+                objectives=objectives,
+            )
+
+    def values(
+        self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]
+    ) -> list[dict[str, dict[int, float]]]:
+        """Of each head: episode -> turn -> what the process reward model in `checkpoint` says after it."""
+        return self._ask("values", self._config, checkpoint, rows)
+
+    def scores(self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> dict[str, Floats]:
+        """Episode -> (H,) what the heads of the reward model in `checkpoint` say of it."""
+        return self._ask("scores", self._config, checkpoint, rows)
+
+    def perplexity(self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> float:
+        """Of what the rows say, under the policy in `checkpoint`."""
+        return self._ask("perplexity", self._config, checkpoint, rows)
+
+    def interpolate(self, previous: Checkpoint, learnt: Checkpoint, share: float, out: Checkpoint) -> None:
+        """Write `out` with this share of the weights of `learnt`, the others being those of `previous`."""
+        self._ask("interpolate", self._config, previous, learnt, share, out)
+
+    def _ask(self, what: str, *given: Any) -> Any:
+        with self._learners_turn():
+            return self._learners.ask(what, *given)
+
+    @contextmanager
+    def _learners_turn(self) -> Iterator[None]:
+        """With `engine.colocated` the GPUs are the learners' for a while."""
+        if not self._config.engine.colocated:
+            yield
+            return
+        self._rollouts.sleep()
+        yield
+        self._learners.free()
+
+    def _send(self, checkpoint: Checkpoint, workers: Sequence[Any]) -> list[Any]:
+        ranks = len(workers) * self._config.engine.tensor_parallel
+        return self._learners.send(checkpoint, Receivers(workers, ranks))
