@@ -54,11 +54,9 @@ class LearnerWorker:
         objectives: Sequence[str],
     ) -> LearnReport:
         """Train from `start` and write the checkpoint `out`; several ranks find each other at `meeting`."""
-        from agentevol.learn.distributed import join, meet
         from agentevol.learn.learner import GradientLearner
 
-        if meeting is not None and self._ranks.size == 1:
-            self._ranks = join(self._store or meet(*meeting, self._size), self._rank, self._size)
+        self._join(meeting)
         self._progress = (0, 0, 0.0)
         temperature = config.learn.rollout_temperature or config.explore.temperature
         learner = GradientLearner(
@@ -114,10 +112,19 @@ class LearnerWorker:
             dtype = precision(config.learn.save_dtype)
             write_between(previous.path, learnt.path, share, out.path, dtype)
 
-    def send(self, config: RunConfig, checkpoint: Checkpoint, receivers: "Receivers") -> None:
-        """Have engines take the weights of a checkpoint. Raises `TransferFailed` and `RunStopped`."""
+    def send(
+        self,
+        meeting: tuple[str, int] | None,
+        config: RunConfig,
+        checkpoint: Checkpoint,
+        receivers: "Receivers",
+    ) -> None:
+        """Have engines take the weights of a checkpoint; several ranks find each other at `meeting`. Raises
+        `TransferFailed` and `RunStopped`.
+        """
         from agentevol.engines.vllm_sending import Sender
 
+        self._join(meeting)
         engine = config.engine
         self._sender = self._sender or Sender(engine.transfer, self._rank, self._host)
         self._sender.send(checkpoint, engine.dtype, receivers)
@@ -135,6 +142,13 @@ class LearnerWorker:
     def progress(self) -> tuple[int, int, float]:
         """Step, number of steps, loss."""
         return self._progress
+
+    def _join(self, meeting: tuple[str, int] | None) -> None:
+        """Become one of several ranks, where this process is not yet."""
+        from agentevol.learn.distributed import join, meet
+
+        if meeting is not None and self._ranks.size == 1:
+            self._ranks = join(self._store or meet(*meeting, self._size), self._rank, self._size)
 
     def _note(self, step: int, steps: int, loss: float) -> None:
         self._progress = (step, steps, loss)

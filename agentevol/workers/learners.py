@@ -59,7 +59,7 @@ class Learners:
                 self._made_up(work, work.furthest)
                 return report
             learners = self._ready()
-            meeting = learners[0].meeting_point.remote() if len(learners) > 1 else None
+            meeting = _meeting(learners)
             replies = [learner.learn.remote(meeting, *given, **settings) for learner in learners]
             try:
                 return self._report(replies, work, progress)
@@ -85,7 +85,8 @@ class Learners:
     def send(self, checkpoint: Checkpoint, receivers: "Receivers") -> list[Any]:
         """The replies to be waited for while engines are sent the weights of a checkpoint."""
         senders = self._ready() if self._config.engine.transfer == "ipc" else self._ready()[:1]
-        return [learner.send.remote(self._config, checkpoint, receivers) for learner in senders]
+        meeting = _meeting(senders)
+        return [learner.send.remote(meeting, self._config, checkpoint, receivers) for learner in senders]
 
     def free(self) -> None:
         """Have those that there are leave their GPUs' memory to others."""
@@ -177,3 +178,8 @@ class Learners:
             self._processes.kill(learner)
         self._members.leave(*self._names)
         self._there = []
+
+
+def _meeting(learners: Sequence[Any]) -> Any:
+    """The reply that tells where these find each other; None for one alone."""
+    return learners[0].meeting_point.remote() if len(learners) > 1 else None
