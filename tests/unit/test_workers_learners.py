@@ -40,6 +40,7 @@ class Learner:
         self.meeting_point = Method(lambda: Reply(("host", 1)))
         self.learn = Method(lambda *_, **__: Reply(self._end, patience=len(self._steps)))
         self.progress = Method(self._progress)
+        self.send = Method(lambda meeting, *_: Reply(("sent", meeting and meeting.value)))
         self.perplexity = Method(lambda *_: Reply(self._end))
 
     def _progress(self) -> Reply:
@@ -103,6 +104,17 @@ def test_a_learner_that_had_finished_before_it_died_is_believed(tmp_path: Path):
     assert report == LearnReport(Checkpoint(out, 1), {"loss_last": 0.5})
     assert faults.take().lost_learners == 1
     assert [file.name for file in tmp_path.iterdir()] == ["0001"]
+
+
+@pytest.mark.parametrize(
+    ("transfer", "senders"),
+    [("gloo", [("sent", None)]), ("ipc", [("sent", ("host", 1))] * 2)],
+)
+def test_who_sends_weights(transfer: str, senders: list[object]):
+    settings = ("engine=vllm", f"engine.transfer={transfer}", "engine.workers=2", "engine.colocated=true")
+    made, *_ = learners(Processes(Learner([], None), Learner([], None)), *settings, "learn.shards=2")
+    replies = made.send(Checkpoint(Path("new"), 1), receivers=None)  # type: ignore[arg-type]
+    assert [reply.value for reply in replies] == senders  # where they are several, they meet first
 
 
 def test_one_that_was_cut_off_may_finish_while_its_replacement_is_at_it():
