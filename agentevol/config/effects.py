@@ -120,7 +120,7 @@ def check_adapters(config: "RunConfig") -> None:
         raise ValueError("engine.lora has no effect with engine.url: servers read whole checkpoints")
     if engine.transfer != "disk":
         raise ValueError(
-            f"engine.transfer = {engine.transfer!r} has no effect with engine.lora: they are read"
+            f"engine.transfer = {engine.transfer!r} has no effect with engine.lora: adapters are read"
         )
     if learn.lora is None or not learn.lora.keep:
         raise ValueError("engine.lora serves adapters that updates go on with: set learn.lora.keep = true")

@@ -138,6 +138,7 @@ KEPT = ("engine=vllm", "engine.lora=true", "learn.lora.keep=true")
     [
         (["engine.lora=true", "learn.lora.keep=true"], "engine.lora has no effect without engine.name"),
         ([*KEPT, "engine.url=http://h:1"], "engine.lora has no effect with engine.url"),
+        ([*KEPT, "engine.transfer=gloo"], "engine.transfer = 'gloo' has no effect with engine.lora"),
         (["engine=vllm", "engine.lora=true"], "set learn.lora.keep = true"),
         (["engine=vllm", "engine.lora=true", "learn.lora.rank=4"], "set learn.lora.keep = true"),
         ([*KEPT, "learn.lora.rank=513"], "adapters of rank 512 at most, not 513"),

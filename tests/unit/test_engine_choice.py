@@ -84,6 +84,23 @@ def test_servers_get_every_setting_that_they_have_and_the_key_of_the_variable(
             ["engine=vllm", "engine.url=http://h:1", "engine.colocated=true"],
             "engine.colocated has no effect with engine.url: servers have GPUs of their own",
         ),
+        (["engine.transfer=gloo"], "engine.transfer has no effect without engine.name = 'vllm'"),
+        (
+            ["engine=vllm", "engine.url=http://h:1", "engine.transfer=nccl"],
+            "engine.transfer has no effect with engine.url: servers have ways of their own",
+        ),
+        (
+            ["engine=vllm", "engine.colocated=true", "engine.transfer=nccl"],
+            "engine.transfer = 'nccl' is between GPUs: with engine.colocated take 'ipc'",
+        ),
+        (
+            ["engine=vllm", "learn.device=cpu", "engine.transfer=nccl"],
+            "engine.transfer = 'nccl' begins on a learner's GPU",
+        ),
+        (
+            ["engine=vllm", "engine.colocated=true", "engine.workers=2", "engine.transfer=ipc"],
+            "set engine.colocated, and learn.shards = 2",
+        ),
         (
             ["engine=vllm", "engine.colocated=true", "learn.device=cpu"],
             "engine.colocated has no effect with learn.device = 'cpu'",
