@@ -1,0 +1,89 @@
+"""Products of a catalogue, from the benchmark's own files (`items_shuffle.json`), cleaned as it cleans them.
+
+Spec: 2207.01206 and princeton-nlp/WebShop, whose rules decide what an agent sees and what can be found.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+UNKNOWN_PRICE = 100.0
+LONGEST_ASIN = 10
+
+
+@dataclass(frozen=True)
+class Product:
+    """What is known of one."""
+
+    asin: str
+    title: str
+    description: str
+    bullets: tuple[str, ...]
+    prices: tuple[float, ...]
+    """In dollars: one, or the two ends of a range."""
+    price_tag: str
+    options: Mapping[str, tuple[str, ...]]
+    """Group -> its values, in lower case and in the file's order; equal values stay."""
+    query: str
+    """The type of product that it was found under."""
+    category: str
+    product_category: str
+
+    @property
+    def index_text(self) -> str:
+        """What the search engine reads: of the bullets only the first, and nothing of price and type."""
+        options = ", and ".join(f"{name}: {', '.join(values)}" for name, values in self.options.items())
+        first = self.bullets[0] if self.bullets else ""
+        return f"{self.title} {self.description} {first} {options}".lower()
+
+
+def cleaned(rows: Sequence[Mapping[str, Any]]) -> list[Product]:
+    """Of the rows of a file, those with an id of their own; the first of equal ids."""
+    found: dict[str, Product] = {}
+    for row in rows:
+        asin = row["asin"]
+        if asin != "nan" and len(asin) <= LONGEST_ASIN and asin not in found:
+            found[asin] = product(row)
+    return list(found.values())
+
+
+def product(row: Mapping[str, Any]) -> Product:
+    """One of the file's rows.
+
+    >>> row = {"asin": "B0", "name": "Shorts", "full_description": "", "small_description": "Imported"}
+    >>> row |= {"pricing": "$9.98 - $16.98", "customization_options": {"Color": [{"value": " Navy/White "}]}}
+    >>> row |= {"query": "Men's Shorts ", "category": "fashion", "product_category": "Men › Shorts"}
+    >>> made = product(row)
+    >>> made.price_tag, dict(made.options), made.query
+    ('$9.98 to $16.98', {'color': ('navy | white',)}, "men's shorts")
+    """
+    bullets = row["small_description"]
+    prices = _prices(row["pricing"])
+    tag = " to ".join(f"${price}" for price in prices) if row["pricing"] else f"${UNKNOWN_PRICE}"
+    return Product(
+        asin=row["asin"],
+        title=row["name"],
+        description=row["full_description"],
+        bullets=(bullets,) if isinstance(bullets, str) else tuple(bullets),
+        prices=prices,
+        price_tag=tag,
+        options=_options(row.get("customization_options") or {}),
+        query=row["query"].lower().strip(),
+        category=row["category"],
+        product_category=row["product_category"],
+    )
+
+
+def _prices(pricing: str | None) -> tuple[float, ...]:
+    if not pricing:
+        return (UNKNOWN_PRICE,)
+    return tuple(float(re.sub(r"[^0-9.]", "", piece)) for piece in pricing.split("$")[1:])[:2]
+
+
+def _options(groups: Mapping[str, Sequence[Mapping[str, Any]] | None]) -> dict[str, tuple[str, ...]]:
+    return {
+        name.lower(): tuple(value["value"].strip().replace("/", " | ").lower() for value in values)
+        for name, values in groups.items()
+        if values is not None
+    }

@@ -1,0 +1,23 @@
+"""Terms of a text, as Anserini's analyzer for English makes them: words without possessive 's, in lower case,
+without stop words, stemmed.
+"""
+
+from agentgym_envs.webshop.search.porter import stem
+from agentgym_envs.webshop.search.tokenizer import words
+
+_STOP = """
+a an and are as at be but by for if in into is it no not of on or such that the their then there these they
+this to was will with
+"""
+STOP_WORDS = frozenset(_STOP.split())
+_POSSESSIVE = ("'s", "’s", "＇s", "'S", "’S", "＇S")
+
+
+def analyzed(text: str) -> list[str]:
+    """Terms in their order, as often as they occur.
+
+    >>> analyzed("men’s women's dogs' wi-fi 802.11ac of the skies")
+    ['men', 'women', 'dog', 'wi', 'fi', '802.11ac', 'ski']
+    """
+    lower = [(word[:-2] if word.endswith(_POSSESSIVE) else word).lower() for word in words(text)]
+    return [stem(word) for word in lower if word not in STOP_WORDS]
