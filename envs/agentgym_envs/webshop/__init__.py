@@ -1,4 +1,5 @@
 """WebShop (arXiv:2207.01206) as a text state machine, without Java or HTML.
 
-So far its products and its search engine, which ranks as Lucene does: there is no environment here yet.
+So far its products, its search engine, which ranks as Lucene does, and its pages: rewards, goals and with
+them the environment are not there yet.
 """
