@@ -261,8 +261,8 @@ def test_a_round_explored_while_another_is_learnt_ends_alike_however_often_it_is
     assert done.returncode == 0, done.stderr
     assert _versions(calm, 1) == _versions(calm, 2) == {0}  # the second was sampled before the first update
     for stage, moment in {
-        "both at once": Moment(episodes=LEARNT + 40),
-        "learning, some of which is saved": Moment("checkpoints/.0001.state"),
+        "both at once, some of what is learnt saved": Moment("checkpoints/.0001.state"),
+        "the other explored for a while": Moment(episodes=LEARNT + 40),  # learnt by then, or not
         "before its evaluation": Moment("checkpoints/0001"),
     }.items():
         with going(
