@@ -10,6 +10,8 @@ from typing import Any
 
 UNKNOWN_PRICE = 100.0
 LONGEST_ASIN = 10
+NO_ATTRIBUTES = ("DUMMY_ATTR",)
+"""Those of a product that has not been annotated."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,8 @@ class Product:
     """The type of product that it was found under."""
     category: str
     product_category: str
+    attributes: tuple[str, ...] = NO_ATTRIBUTES
+    """As annotated, for rewards: nobody is shown or finds them."""
 
     @property
     def index_text(self) -> str:
@@ -38,17 +42,22 @@ class Product:
         return f"{self.title} {self.description} {first} {options}".lower()
 
 
-def cleaned(rows: Sequence[Mapping[str, Any]]) -> list[Product]:
-    """Of the rows of a file, those with an id of their own; the first of equal ids."""
+def cleaned(
+    rows: Sequence[Mapping[str, Any]], annotations: Mapping[str, Mapping[str, Any]] | None = None
+) -> list[Product]:
+    """Of the rows of a file, those with an id of their own; the first of equal ids. `annotations` are those
+    of `items_ins_v2.json`, by id.
+    """
     found: dict[str, Product] = {}
     for row in rows:
         asin = row["asin"]
         if asin != "nan" and len(asin) <= LONGEST_ASIN and asin not in found:
-            found[asin] = product(row)
+            annotated = (annotations or {}).get(asin)
+            found[asin] = product(row, tuple(annotated["attributes"]) if annotated else NO_ATTRIBUTES)
     return list(found.values())
 
 
-def product(row: Mapping[str, Any]) -> Product:
+def product(row: Mapping[str, Any], attributes: tuple[str, ...] = NO_ATTRIBUTES) -> Product:
     """One of the file's rows.
 
     >>> row = {"asin": "B0", "name": "Shorts", "full_description": "", "small_description": "Imported"}
@@ -72,6 +81,7 @@ def product(row: Mapping[str, Any]) -> Product:
         query=row["query"].lower().strip(),
         category=row["category"],
         product_category=row["product_category"],
+        attributes=attributes,
     )
 
 

@@ -1,0 +1,22 @@
+"""Colours as the reward knows them: a text that contains one counts as that one."""
+
+_NAMES = """
+alabaster apricot aqua ash asphalt azure banana beige black blue blush bordeaux bronze brown burgundy camel
+camo caramel champagne charcoal cheetah chestnut chocolate christmas coffee cognac copper coral cranberry
+cream crystal dark denim eggplant elephant espresso fuchsia gold granite grape graphite grass gray green
+grey heather indigo ivory ivy khaki lavender lemon leopard light lilac lime magenta maroon mauve merlot
+midnight mint mocha multicolor mushroom mustard natural navy nude olive orange peach pewter pink plum purple
+rainbow red rose royal rust sand sapphire seashell silver skull slate steel stone stonewash sunflower tan
+taupe teal tiger turquoise violet walnut wheat white wine yellow
+"""
+COLORS = tuple(_NAMES.split())
+"""In the order in which they are looked for."""
+
+
+def normalized(text: str) -> str:
+    """The first colour that the text contains, whatever else it says; the text without one.
+
+    >>> normalized("dark blue"), normalized("standard"), normalized("xx-large")
+    ('blue', 'tan', 'xx-large')
+    """
+    return next((color for color in COLORS if color in text), text)

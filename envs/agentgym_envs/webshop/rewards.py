@@ -1,0 +1,137 @@
+"""What a purchase earns (arXiv:2207.01206, section 3.1, as princeton-nlp/WebShop computes it).
+
+reward = type * (attributes + options + price) / (number of attributes + number of options + 1)
+
+Two rules of the original for goals whose options have names are a matter of `Matching`: there it compares the
+pair as text, so that 458 of 6,910 goals of its small set cannot be reached.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rapidfuzz import fuzz, utils
+
+from agentgym_envs.webshop.colors import COLORS, normalized
+from agentgym_envs.webshop.products import Product
+
+ENOUGH = 85
+"""Two texts are the same above this ratio."""
+Matching = Literal["upstream", "fixed"]
+Nouns = Callable[[str], Sequence[str]]
+"""Of a title, in lower case, each as often as it occurs."""
+_NOT_ASCII = dict.fromkeys(range(0x80, 0x100))
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What is to be bought."""
+
+    asin: str
+    name: str
+    query: str
+    product_category: str
+    instruction: str
+    attributes: tuple[str, ...]
+    options: tuple[str, ...] | Mapping[str, str]
+    """Values, or group -> value."""
+    price_upper: float
+    """In dollars."""
+
+
+@dataclass(frozen=True)
+class Earned:
+    """A reward with its parts."""
+
+    total: float
+    r_type: float
+    query_match: bool
+    category_match: bool
+    title_score: float
+    attributes: int
+    """How many of the goal's are there."""
+    options: int
+    """How many of the goal's were chosen."""
+    price: bool
+    weights: Mapping[str, float]
+    """Shares of the denominator: `w_att`, `w_option` (where the goal has options) and `w_price`."""
+
+
+def earned(
+    goal: Goal,
+    product: Product,
+    chosen: Sequence[str],
+    price: float,
+    nouns: Nouns,
+    matching: Matching = "upstream",
+) -> Earned:
+    """What buying `product` at `price` with these values of its options earns."""
+    query_match = goal.query == product.query
+    category_match = len(_path(goal.product_category) & _path(product.product_category)) >= 2
+    score = _title_score(nouns(goal.name), nouns(product.title))
+    r_type = _type(query_match or category_match, score)
+    attributes = sum(_has(product, attribute) for attribute in goal.attributes)
+    wanted = _wanted(goal.options, matching)
+    options = sum(any(ratio(normalized(value), option) > ENOUGH for value in chosen) for option in wanted)
+    affordable = price <= goal.price_upper
+    whole = len(goal.attributes) + len(wanted) + 1
+    weights = {"w_att": len(goal.attributes) / whole, "w_price": 1 / whole}
+    return Earned(
+        total=(attributes + options + affordable) / whole * r_type,
+        r_type=r_type,
+        query_match=query_match,
+        category_match=category_match,
+        title_score=score,
+        attributes=attributes,
+        options=options,
+        price=affordable,
+        weights=weights | ({"w_option": len(wanted) / whole} if wanted else {}),
+    )
+
+
+def ratio(one: str, other: str) -> int:
+    """thefuzz's `token_set_ratio`, from 0 to 100: how much of their words two texts share.
+
+    >>> ratio("x-small", "small"), ratio("easy clean", "easy to clean"), ratio("tan", "standard")
+    (100, 100, 55)
+    """
+    left, right = (utils.default_process(text.translate(_NOT_ASCII)) for text in (one, other))
+    return round(fuzz.token_set_ratio(left, right)) if left and right else 0
+
+
+def _wanted(options: tuple[str, ...] | Mapping[str, str], matching: Matching) -> list[str]:
+    """What chosen values are compared with."""
+    if not isinstance(options, Mapping):
+        return [normalized(option) for option in options]
+    if matching == "fixed":
+        return [normalized(value) for value in options.values()]
+    return [_pair(pair) for pair in options.items()]
+
+
+def _pair(pair: tuple[str, str]) -> str:
+    """A group with its value as the original compares them: the text of the pair, or a colour in it."""
+    return next((color for color in COLORS if color in pair), str(pair))
+
+
+def _has(product: Product, attribute: str) -> bool:
+    texts = product.title, " ".join(product.bullets), product.description
+    return any(ratio(own, attribute) > ENOUGH for own in product.attributes) or any(
+        attribute in text.lower() for text in texts
+    )
+
+
+def _path(category: str) -> set[str]:
+    return {step.strip() for step in category.split("›")}
+
+
+def _title_score(wanted: Sequence[str], bought: Sequence[str]) -> float:
+    return len(set(wanted) & set(bought)) / len(wanted) if wanted else 0.2
+
+
+def _type(same_kind: bool, title_score: float) -> float:
+    """Later rules override earlier ones."""
+    if title_score == 0:
+        return 0.0
+    if title_score < 0.1:
+        return 0.1
+    return 1.0 if same_kind or title_score > 0.2 else 0.5
