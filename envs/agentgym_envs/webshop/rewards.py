@@ -37,6 +37,8 @@ class Goal:
     """Values, or group -> value."""
     price_upper: float
     """In dollars."""
+    weight: float = 1.0
+    """How often it is drawn, where goals are drawn."""
 
 
 @dataclass(frozen=True)
