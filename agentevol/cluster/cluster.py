@@ -18,9 +18,7 @@ from threading import Event
 from typing import Any
 
 import ray
-from ray.exceptions import (
-    RayError,
-)
+from ray.exceptions import RayError
 
 from agentevol.cluster.processes import RayProcesses
 from agentevol.cluster.receivers import Receivers

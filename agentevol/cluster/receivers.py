@@ -4,10 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ray
-from ray.exceptions import (
-    RayError,
-    RayTaskError,
-)
+from ray.exceptions import RayError, RayTaskError
 
 from agentevol.engines.vllm_transfer import Step
 from agentevol.errors import AgentEvolError, TransferFailed

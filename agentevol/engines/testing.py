@@ -25,11 +25,17 @@ TEMPLATE = (
 
 
 def write_checkpoint(
-    folder: Path, *, seed: int = 0, tied: bool = False, hidden: int = 64, words: int = WORDS
+    folder: Path,
+    *,
+    seed: int = 0,
+    tied: bool = False,
+    hidden: int = 64,
+    words: int = WORDS,
+    window: int = 256,
 ) -> Path:
     """A Qwen2 of two layers as a Hugging Face folder; its heads are 32 wide, as vLLM asks on a CPU.
 
-    `tied`: input and output embeddings are one tensor.
+    `tied`: input and output embeddings are one tensor. `window`: the tokens that it was made for.
     """
     core = Tokenizer(models.WordLevel({f"w{index}": index for index in range(words)}, unk_token="w0"))
     core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
@@ -45,7 +51,7 @@ def write_checkpoint(
         num_attention_heads=hidden // 32,
         num_key_value_heads=1,
         intermediate_size=48,
-        max_position_embeddings=256,
+        max_position_embeddings=window,
         initializer_range=0.3,  # wide, so that the most likely token is no matter of rounding
         tie_word_embeddings=tied,
         bos_token_id=None,

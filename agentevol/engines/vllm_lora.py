@@ -50,7 +50,6 @@ class VllmLoraEngine(VllmEngine):
         self._started_from = Path()  # these, or their untied copy
         self._modules: list[str] = []
         self._requests: dict[Path, Any] = {}  # by the folders of adapters
-        self._updating = False
         self._retiring: asyncio.Task[None] | None = None  # of the adapters before
         super().__init__(checkpoint, dtype=dtype, **settings)
 
@@ -97,9 +96,9 @@ class VllmLoraEngine(VllmEngine):
 
     async def _swap(self, fresh: Served, renew: Callable[[], Awaitable[None]]) -> None:
         """Look at the new adapters while acts go on with those before, and serve them from then on."""
-        if self._updating:
+        if self._changing:
             raise PolicyFault("another update of the weights is under way")
-        self._updating = True
+        self._changing = True
         try:
             if self._retiring is not None:
                 await self._retiring  # there is room for two
@@ -108,7 +107,7 @@ class VllmLoraEngine(VllmEngine):
             self._over = self._over or str(cause)
             raise
         finally:
-            self._updating = False
+            self._changing = False
             self._open.set()  # it may have slept
         before, self._served = self._served, fresh
         acting = list(self._acting.values())  # with those before, all of them

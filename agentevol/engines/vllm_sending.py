@@ -10,7 +10,6 @@
 vLLM's own senders for NCCL and IPC are used as they are; for CPUs there is one in `vllm_gloo`.
 """
 
-import json
 import socket
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +24,7 @@ from agentevol.causal_lm import load_model
 from agentevol.engines import probe
 from agentevol.engines.loading import DTYPES
 from agentevol.engines.scheduler import Sampled
-from agentevol.engines.untied import INDEX, WHOLE, untied
+from agentevol.engines.untied import places, untied
 from agentevol.errors import AgentEvolError, TransferFailed, one_line
 from agentevol.protocols import Checkpoint
 
@@ -88,15 +87,15 @@ class Weights:
     def metadata(self) -> list[Meta]:
         """Of all tensors, in the order of iteration."""
         found: list[Meta] = []
-        for name, file in _places(self.folder):
-            with safe_open(file, framework="pt") as tensors:
+        for name, file in sorted(places(self.folder).items()):
+            with safe_open(self.folder / file, framework="pt") as tensors:
                 view = tensors.get_slice(name)
                 found.append(Meta(name, _dtype(view.get_dtype()), tuple(view.get_shape())))
         return found
 
     def __iter__(self) -> Iterator[tuple[str, torch.Tensor]]:
-        for name, file in _places(self.folder):
-            with safe_open(file, framework="pt") as tensors:
+        for name, file in sorted(places(self.folder).items()):
+            with safe_open(self.folder / file, framework="pt") as tensors:
                 yield name, tensors.get_tensor(name).to(self._device)
 
 
@@ -169,15 +168,6 @@ def _free_port(host: str) -> int:
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as sock:
         sock.bind((host, 0))
         return sock.getsockname()[1]
-
-
-def _places(folder: Path) -> list[tuple[str, Path]]:
-    """Every tensor of a checkpoint, and the file that it is in."""
-    if (folder / INDEX).is_file():
-        places = json.loads((folder / INDEX).read_text(encoding="utf-8"))["weight_map"]
-        return [(name, folder / file) for name, file in sorted(places.items())]
-    with safe_open(folder / WHOLE, framework="pt") as tensors:
-        return [(name, folder / WHOLE) for name in sorted(tensors.keys())]
 
 
 def _dtype(name: str) -> torch.dtype:

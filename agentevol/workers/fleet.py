@@ -160,7 +160,7 @@ class Fleet:
         given_up: Event | None = None,
         priority: int = 0,
     ) -> Generator[Trajectory]:
-        """See `agentevol.cluster.Cluster.play`."""
+        """See `agentevol.cluster.cluster.Cluster.play`."""
 
         def ask(process: Any, request: EpisodeRequest) -> Any:
             return process.play.remote(request, sampling)

@@ -10,14 +10,8 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from agentevol.engines.testing import GUESS
 from agentevol.starter.tokenizer import END, PAD, word_tokenizer
-
-WORDS = (
-    "Find the number between 1 and 8. Answer with a number. Make a guess. That is not a number.",
-    "Go higher than 4. Go lower than 4. Right.",
-    *(f" {n} {n}." for n in range(1, 9)),
-    *(str(n) for n in range(1, 9)),
-)
 
 RAY = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -30,7 +24,7 @@ RAY = {
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random model of a few thousand weights that can say the words of the guess world."""
     folder = tmp_path_factory.mktemp("models") / "tiny"
-    tokenizer = word_tokenizer(WORDS)
+    tokenizer = word_tokenizer(GUESS)
     torch.manual_seed(0)
     config = LlamaConfig(
         vocab_size=len(tokenizer),

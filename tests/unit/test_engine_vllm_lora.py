@@ -13,13 +13,12 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
-from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast, Qwen2Config
 
 from agentevol.causal_lm import load_model
 from agentevol.engines import probe, vllm_lora
 from agentevol.engines.adapters import write_peft
 from agentevol.engines.embedded import EmbeddedEngine
+from agentevol.engines.testing import words, write_checkpoint
 from agentevol.engines.vllm_capability import check_installed
 from agentevol.engines.vllm_lora import VllmLoraEngine
 from agentevol.errors import ConfigError, PolicyFault, RunStopped
@@ -38,31 +37,9 @@ except ConfigError as reason:
 pytestmark = [pytest.mark.vllm, pytest.mark.slow, pytest.mark.skipif(bool(MISSING), reason=MISSING)]
 
 LORA = LoraConfig(rank=4, alpha=8, keep=True)
-END = 59
-TEMPLATE = (
-    "{% for message in messages %}{{ message.content }}"
-    "{% if message.role == 'assistant' %}<|end|>{% else %}<|agent|>{% endif %}{% endfor %}"
-)
 GREEDY = Sampling(temperature=0.0, max_new_tokens=5)
 SAMPLED = Sampling(temperature=1.0, max_new_tokens=8)
 ROUNDING = 2e-4
-
-
-def write_base(folder: Path, *, seed: int = 0) -> Path:
-    """A random tied model with one token for each word w0 to w58; its heads are 32 wide."""
-    core = Tokenizer(models.WordLevel({f"w{index}": index for index in range(END)}, unk_token="w0"))
-    core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    core.add_special_tokens([AddedToken("<|end|>", special=True), AddedToken("<|agent|>", special=True)])
-    PreTrainedTokenizerFast(
-        tokenizer_object=core, unk_token="w0", eos_token="<|end|>", chat_template=TEMPLATE
-    ).save_pretrained(folder)
-    torch.manual_seed(seed)
-    shape = {"vocab_size": 61, "hidden_size": 64, "num_hidden_layers": 2, "intermediate_size": 48}
-    heads = {"num_attention_heads": 2, "num_key_value_heads": 1, "max_position_embeddings": 512}
-    ends = {"bos_token_id": None, "eos_token_id": END, "pad_token_id": None}
-    config = Qwen2Config(**shape, **heads, **ends, initializer_range=0.3, tie_word_embeddings=True)
-    AutoModelForCausalLM.from_config(config).save_pretrained(folder)
-    return folder
 
 
 def learnt(start: Path, folder: Path, seed: int) -> Path:
@@ -84,7 +61,7 @@ def learnt(start: Path, folder: Path, seed: int) -> Path:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Checkpoints 0 to 2 of a run; the first has no adapters."""
-    base = write_base(tmp_path_factory.mktemp("run") / "0")
+    base = write_checkpoint(tmp_path_factory.mktemp("run") / "0", tied=True, window=512)
     first = learnt(base, base.parent / "1", seed=1)
     return [base, first, learnt(first, base.parent / "2", seed=2)]
 
@@ -102,10 +79,6 @@ def engine(shared: VllmLoraEngine, run: list[Path]) -> VllmLoraEngine:
     if shared.serve(GREEDY).name != run[1].name:
         shared.update(Checkpoint(run[1], 1))
     return shared
-
-
-def words(seed: int, count: int) -> str:
-    return " ".join(f"w{(seed * 31 + place * (seed + 7)) % END}" for place in range(count))
 
 
 def begin(name: str, length: int = 12) -> Conversation:
@@ -198,7 +171,9 @@ async def test_acts_wait_for_no_update_and_end_with_the_adapters_that_they_began
 
 
 async def test_a_checkpoint_on_other_weights_or_with_scaled_adapters_is_refused(engine, run, tmp_path):
-    elsewhere = learnt(write_base(tmp_path / "base", seed=7), tmp_path / "elsewhere", seed=1)
+    elsewhere = learnt(
+        write_checkpoint(tmp_path / "base", seed=7, tied=True, window=512), tmp_path / "elsewhere", seed=1
+    )
     with pytest.raises(ConfigError, match="they lie on other weights than those that vLLM holds"):
         engine.update(Checkpoint(elsewhere, 2))
     scaled = learnt(run[1], tmp_path / "scaled", seed=2)

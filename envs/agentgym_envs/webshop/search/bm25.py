@@ -66,19 +66,20 @@ class Index:
     def best(self, terms: Sequence[str], most: int = MOST) -> list[tuple[str, float]]:
         """As `search`, of terms that have been analyzed."""
         sums = np.zeros(len(self.ids), np.float64)
+        whole = int((self.saturation > 0).sum())
         for term, count in Counter(terms).items():
             if term in self.terms:
                 place = self.terms[term]
-                self._add(sums, slice(self.begins[place], self.begins[place + 1]), count)
+                postings = slice(self.begins[place], self.begins[place + 1])
+                weight = _idf(whole, postings.stop - postings.start) * np.float32(count)
+                self._add(sums, postings, weight)
         scores = sums.astype(np.float32)
         hits = np.flatnonzero(scores > 0)
         order = hits[np.argsort(-scores[hits], kind="stable")][:most]
         return [(self.ids[document], float(scores[document])) for document in order]
 
-    def _add(self, sums: NDArray[np.float64], postings: slice, count: int) -> None:
+    def _add(self, sums: NDArray[np.float64], postings: slice, weight: np.float32) -> None:
         documents = self.documents[postings]
-        there = int((self.saturation > 0).sum())
-        weight = _idf(there, len(documents)) * np.float32(count)
         one = np.float32(1)
         sums[documents] += weight - weight / (one + self.counts[postings] * self.saturation[documents])
 
