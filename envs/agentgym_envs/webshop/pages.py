@@ -5,7 +5,7 @@ line, with marks around what can be clicked.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
 from agentgym_envs.webshop.products import Product
@@ -80,8 +80,8 @@ def _pieces(shop: Shop, state: State, instruction: str, reward: float) -> Iterat
         yield from _results(shop, state)
         return
     yield Piece("< Prev", "button")
-    product = shop.products[state.asin]
-    yield from _item(product) if state.page == "item" else map(Piece, _part(product, state.part))
+    product = shop.catalogue.products[state.asin]
+    yield from _item(shop, state, product) if state.page == "item" else map(Piece, _part(product, state.part))
 
 
 def _results(shop: Shop, state: State) -> Iterator[Piece]:
@@ -93,17 +93,21 @@ def _results(shop: Shop, state: State) -> Iterator[Piece]:
         yield from (Piece(product.asin, "asin"), Piece(product.title), Piece(product.price_tag))
 
 
-def _item(product: Product) -> Iterator[Piece]:
+def _item(shop: Shop, state: State, product: Product) -> Iterator[Piece]:
+    chosen: Mapping[str, str] = state.options if shop.rules.echo_options else {}
     for group, values in product.options.items():
-        yield Piece(group)
+        yield Piece(f"{group} ({chosen[group]} chosen)" if group in chosen else group)
         yield from (Piece(value, "value") for value in values)
     yield from (Piece(product.title), Piece(f"Price: {product.price_tag}"), Piece("Rating: N.A."))
-    yield from (Piece(name, "button") for name in ("Description", "Features", "Reviews", "Buy Now"))
+    yield from (Piece(name.capitalize(), "button") for name in shop.parts)
+    yield Piece("Buy Now", "button")
 
 
 def _part(product: Product, part: str) -> tuple[str, ...]:
     if part == "description":
         return (product.description,)
+    if part == "attributes":
+        return (*product.attributes, product.query, product.category, product.product_category)
     return tuple(f" {bullet}" for bullet in product.bullets) if part == "features" else ()
 
 

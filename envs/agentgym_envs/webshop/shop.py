@@ -1,51 +1,41 @@
 """What an action does, and what may be clicked: the original's rules, without its pages of HTML."""
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from agentgym_envs.webshop.actions import parsed
+from agentgym_envs.webshop.catalogue import Catalogue
 from agentgym_envs.webshop.products import Product
-from agentgym_envs.webshop.search.bm25 import Index
+from agentgym_envs.webshop.rules import COMPAT, Rules
 from agentgym_envs.webshop.state import State
 
 HITS = 10
 """On a page of results."""
 PARTS = ("description", "features", "reviews")
+ATTRIBUTES = "attributes"
 BACK, PREVIOUS, NEXT, BUY, SEARCH = "back to search", "< prev", "next >", "buy now", "search"
-_ACTION = re.compile(r"(.+)\[(.+)\]")
-
-
-def parsed(action: str) -> tuple[str, str] | None:
-    """`search` or `click`, and its argument in lower case; None for anything else.
-
-    As in the original, the expression is anchored at its beginning alone, and greedy.
-
-    >>> parsed("click[Buy Now] please"), parsed("search[a] and click[b]"), parsed("Search[x]")
-    (('click', 'buy now'), None, None)
-    """
-    found = _ACTION.match(action)
-    if found is None or found[1] not in ("search", "click"):
-        return None
-    return found[1], found[2].lower()
+REMEMBERED = 4096
+"""Searches whose hits are kept: turning a page, or another agent's first idea, costs none."""
 
 
 class Shop:
-    """A catalogue and its search engine. Nothing in it changes."""
+    """A catalogue and the rules that it is sold by. Nothing in it changes."""
 
-    def __init__(self, products: Iterable[Product]) -> None:
-        self.products = {product.asin: product for product in products}
-        self._asins = {asin.lower(): asin for asin in self.products}
-        self._index = Index.of({asin: product.index_text for asin, product in self.products.items()})
-        self._found = lru_cache(maxsize=4096)(self._search)
+    def __init__(self, catalogue: Catalogue, rules: Rules = COMPAT) -> None:
+        self.catalogue = catalogue
+        self.rules = rules
+        self.parts = (*PARTS, ATTRIBUTES) if rules.show_attributes else PARTS
+        self._found = lru_cache(maxsize=REMEMBERED)(self._search)
 
-    def hits(self, state: State) -> list[Product]:
-        """All that the state's keywords find, best first."""
-        return [self.products[asin] for asin in self._found(" ".join(state.keywords))]
+    def hits(self, state: State) -> Sequence[str]:
+        """Ids of all that the state's keywords find, best first."""
+        return self._found(state.keywords)
 
     def shown(self, state: State) -> list[Product]:
         """Those on the state's page of results."""
-        return self.hits(state)[HITS * (state.number - 1) : HITS * state.number]
+        page = self.hits(state)[HITS * (state.number - 1) : HITS * state.number]
+        return [self.catalogue.products[asin] for asin in page]
 
     def clickables(self, state: State) -> dict[str, str]:
         """What may be clicked, in order; a value of an option with the group that it is of, else ''."""
@@ -59,23 +49,38 @@ class Shop:
             return dict.fromkeys([BACK, PREVIOUS], "")
         if state.page == "done":
             return {}
-        found = dict.fromkeys([BACK, PREVIOUS, *PARTS, BUY], "")
-        for group, values in self.products[state.asin].options.items():
-            found |= dict.fromkeys(values, group)  # of two groups with a value, the last
+        found = dict.fromkeys([BACK, PREVIOUS, *self.parts, BUY], "")
+        return found | self._values(state)
+
+    def step(self, state: State, message: str) -> State | None:
+        """The state after an agent's message; None where it does nothing."""
+        action = parsed(message, self.rules.parser)
+        if action is None or (state.page == "done" and self.rules.after_done == "fixed"):
+            return None
+        if action.name == "search":
+            return State("results", tuple(action.argument.split(" ")), visited=state.visited)
+        clickables = self.clickables(state)
+        if self.rules.duplicate_value == "fixed" and state.page == "item":
+            clickables |= self._named_values(state, clickables)
+        if action.argument not in clickables or action.argument == SEARCH:
+            return None
+        return self._clicked(state, action.argument, clickables)
+
+    def _values(self, state: State) -> dict[str, str]:
+        """Value -> its group: of several, the last, or (fixed) the first that has no choice yet."""
+        found: dict[str, str] = {}
+        for group, values in self.catalogue.products[state.asin].options.items():
+            for value in values:
+                open_before = value in found and found[value] not in state.options
+                if self.rules.duplicate_value == "upstream" or not open_before:
+                    found[value] = group
         return found
 
-    def step(self, state: State, action: str) -> State | None:
-        """The state after an action; None where it does nothing."""
-        told = parsed(action)
-        if told is None:
-            return None
-        name, argument = told
-        if name == "search":
-            return State("results", tuple(argument.split(" ")), visited=state.visited)
-        clickables = self.clickables(state)
-        if argument not in clickables or argument == SEARCH:
-            return None
-        return self._clicked(state, argument, clickables)
+    def _named_values(self, state: State, known: Mapping[str, str]) -> dict[str, str]:
+        """`group: value` -> group, where that is no name of something else."""
+        options = self.catalogue.products[state.asin].options
+        pairs = {f"{group}: {value}": group for group, values in options.items() for value in values}
+        return {name: group for name, group in pairs.items() if name not in known}
 
     def _clicked(self, state: State, argument: str, clickables: Mapping[str, str]) -> State:
         if argument == BUY:
@@ -88,13 +93,19 @@ class Shop:
             if state.page == "part":
                 return replace(state, page="item", part="")
             return replace(state, page="results", asin="", chosen=())
-        if state.page == "item" and argument in PARTS:  # also where an option has that value
+        if state.page == "item" and argument in self.parts:  # also where an option has that value
             return replace(state, page="part", part=argument)
         if state.page == "item":
-            options = {**state.options, clickables[argument]: argument}
-            return replace(state, chosen=tuple(options.items()))
-        asin = self._asins[argument]
+            group = clickables[argument]
+            named = argument not in self.catalogue.products[state.asin].options[group]
+            value = argument.removeprefix(f"{group}: ") if named else argument
+            return replace(state, chosen=tuple({**state.options, group: value}.items()))
+        asin = next(product.asin for product in self.shown(state) if product.asin.lower() == argument)
         return replace(state, page="item", asin=asin, visited=state.visited | {asin})
 
-    def _search(self, text: str) -> tuple[str, ...]:
-        return tuple(asin for asin, _ in self._index.search(text))
+    def _search(self, keywords: Sequence[str]) -> Sequence[str]:
+        if self.rules.hidden_queries and keywords[0] == "<q>":
+            return self.catalogue.labelled("query", " ".join(keywords[1:]).strip())
+        if self.rules.hidden_queries and keywords[0] == "<c>":
+            return self.catalogue.labelled("category", "".join(keywords[1:2]).strip())
+        return self.catalogue.search(" ".join(keywords))

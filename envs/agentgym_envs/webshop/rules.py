@@ -1,0 +1,38 @@
+"""Which of two ways the shop has where the original has a defect, each a switch of its own.
+
+`COMPAT` is the original to the letter, for scores that are compared with published ones; `FIXED` is what it
+should have been. No switch brings back what only breaks a server: pages taken from the text of an address,
+errors for a bare `<c>` or `<a>`, sessions that nobody frees.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Way = Literal["upstream", "fixed"]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """All switches. Two sets of them differ in what an agent sees or earns: scores name theirs."""
+
+    reward: Way
+    """`upstream` compares an option that has a name as the text of a pair, which some can never match."""
+    parser: Way
+    """`upstream` takes the first line's greedy `(.+)\\[(.+)\\]`, names in lower case only, nothing before it;
+    `fixed` takes a message's first line from its first `[` to its last `]`, without regard to case and to
+    white space around the name."""
+    after_done: Way
+    """`upstream` searches and sells again after a purchase; `fixed` does nothing any more."""
+    duplicate_value: Way
+    """Of a value of several groups: `upstream` chooses in the last; `fixed` in the first without a choice,
+    and where `group: value` says."""
+    hidden_queries: bool
+    """`<q> type` and `<c> category` list all products of a type or category."""
+    echo_options: bool = False
+    """Values that are chosen say so on the item's page; the original shows no difference in plain text."""
+    show_attributes: bool = False
+    """A fourth page of an item: what it was annotated with, which is what rewards look at."""
+
+
+COMPAT = Rules("upstream", "upstream", "upstream", "upstream", hidden_queries=True)
+FIXED = Rules("fixed", "fixed", "fixed", "fixed", hidden_queries=False)
