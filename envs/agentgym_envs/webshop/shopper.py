@@ -1,0 +1,174 @@
+"""A customer who reads: searches, opens what looks right, compares its features with the wish, and buys.
+
+It sees pages and nothing else, knows what other words some facts go by, and forgets: with `care` below 1 it
+leaves words out of its search, does not look at prices and features, chooses less than it could, or buys
+what it should have put back. What it does is worth imitating, and leaves something to learn.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from random import Random
+
+from agentgym_envs.webshop.baselines import wanted
+from agentgym_envs.webshop.generator.vocabulary import CATEGORIES
+from agentgym_envs.webshop.search.analyzer import analyzed
+from agentgym_envs.webshop.shop import Shop
+from agentgym_envs.webshop.visit import Offer, Visit
+
+_LOOK = 4
+"""Turns: to an item, to its features, and back."""
+
+
+@dataclass(frozen=True)
+class _Demand:
+    """An instruction as a customer takes it apart."""
+
+    facts: tuple[str, ...]
+    """What has to hold, in sellers' words."""
+    head: str
+    """What it is about, up to the first comma and without facts: they stand where no search looks."""
+    pieces: tuple[str, ...]
+    """Other things, as they are asked for between commas: mostly options."""
+    bound: float
+    """In dollars."""
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """An item that was looked at, and how much of the demand it meets."""
+
+    asin: str
+    number: int
+    """Of the page of results on which it is."""
+    options: Mapping[str, str]
+    facts: int
+    alike: int
+    """Words of the demand that its features have."""
+
+    @property
+    def fit(self) -> tuple[int, int]:
+        """To compare it by."""
+        return self.facts + len(self.options), self.alike
+
+
+def shop_around(shop: Shop, instruction: str, draw: Random, max_turns: int, care: float = 1.0) -> list[str]:
+    """Messages of an episode, at most `max_turns`, of which looking at an item takes seven with its purchase.
+
+    Each thing that can be forgotten is, each time, with chance 1 - `care`.
+    """
+    customer = _Customer(Visit(shop), _demand(instruction), draw, max_turns, care)
+    customer.shop()
+    return customer.visit.messages
+
+
+class _Customer:
+    def __init__(self, visit: Visit, demand: _Demand, draw: Random, max_turns: int, care: float) -> None:
+        self.visit = visit
+        self.demand = demand
+        self._draw = draw
+        self._max_turns = max_turns
+        self._care = care
+        self._seen: list[_Seen] = []
+
+    def shop(self) -> None:
+        """From the search to the purchase."""
+        more = [word for piece in self.demand.pieces for word in piece.split() if self._careful()]
+        self.visit.search(" ".join([*self.demand.head.split(), *more]))
+        for offer in self._offers():
+            seen = self._look(offer)
+            if self._is_met(seen) or not self._careful():
+                self._buy(seen)
+                return
+            self._seen.append(seen)
+            self.visit.back()
+        if self._seen:
+            best = max(self._seen, key=lambda seen: seen.fit)
+            while self.visit.state.number != best.number:
+                self.visit.back() if self.visit.state.number > best.number else self.visit.turn()
+            self.visit.open(best.asin)
+            self._buy(best)
+
+    def _careful(self) -> bool:
+        return self._draw.random() < self._care
+
+    def _offers(self) -> Iterator[Offer]:
+        """To look at, on this page and those after it, while there are turns for it."""
+        while True:
+            for offer in self._affordable():
+                if not self._has_turns(_LOOK):
+                    return
+                yield offer
+            if not self._has_turns(2 + _LOOK) or not self.visit.turn():
+                return
+
+    def _affordable(self) -> list[Offer]:
+        offers, bound = self.visit.offers(), self.demand.bound
+        return [offer for offer in offers if offer.highest <= bound or not self._careful()]
+
+    def _has_turns(self, turns: int) -> bool:
+        """For something, and then for a purchase: the way back to an item, options and the button."""
+        way = max((self.visit.state.number - seen.number for seen in self._seen), default=0)
+        return len(self.visit.messages) + turns + way + 2 + len(self.demand.pieces) <= self._max_turns
+
+    def _look(self, offer: Offer) -> _Seen:
+        self.visit.open(offer.asin)
+        options = _options(self.visit.groups(), self.demand.pieces)
+        number = self.visit.state.number
+        if len(options) < max((len(seen.options) for seen in self._seen), default=0):
+            return _Seen(offer.asin, number, options, 0, 0)
+        if not self._careful():  # and takes the title's word for it
+            return _Seen(offer.asin, number, options, len(self.demand.facts), 0)
+        text = f"{offer.title}\n{self.visit.read('features')}".lower()
+        stated = sum(fact in text for fact in self.demand.facts)
+        alike = len(_terms(" ".join(self.demand.pieces)) & _terms(text))
+        return _Seen(offer.asin, number, options, stated, alike)
+
+    def _is_met(self, seen: _Seen) -> bool:
+        demand = self.demand
+        return seen.facts == len(demand.facts) and len(seen.options) >= len(demand.pieces)
+
+    def _buy(self, seen: _Seen) -> None:
+        for group, value in seen.options.items():
+            if self._careful():
+                self.visit.choose(group, value)
+        self.visit.buy()
+
+
+def _demand(instruction: str) -> _Demand:
+    text, bound = wanted(instruction)
+    found = {phrase: fact for phrase, fact in _phrases().items() if phrase in text}
+    rest = text
+    for phrase in found:
+        rest = rest.replace(phrase, "")
+    head, *pieces = rest.split(", ")
+    asked = tuple(piece for piece in pieces if re.sub(r"\band\b|\W", "", piece))
+    return _Demand(tuple(dict.fromkeys(found.values())), head, asked, bound)
+
+
+@cache
+def _phrases() -> Mapping[str, str]:
+    """Words that instructions have for facts, the longest first; those held out for tests are not known."""
+    facts = [fact for category in CATEGORIES for axis in category.facts.values() for fact in axis]
+    known = {phrase: fact.attribute for fact in facts for phrase in (fact.attribute, *fact.paraphrases)}
+    return {phrase: known[phrase] for phrase in sorted(known, key=len, reverse=True)}
+
+
+def _options(groups: Mapping[str, Sequence[str]], pieces: Sequence[str]) -> dict[str, str]:
+    """Of each piece the longest value that it names, in the group that offers it."""
+    found: dict[str, str] = {}
+    for piece in pieces:
+        named = [
+            (value, group)
+            for group, values in groups.items()
+            for value in values
+            if group not in found and re.search(rf"(?<!\w){re.escape(value)}(?!\w)", piece)
+        ]
+        value, group = max(named, key=lambda one: len(one[0]), default=("", ""))
+        found |= {group: value} if value else {}
+    return found
+
+
+def _terms(text: str) -> frozenset[str]:
+    return frozenset(analyzed(text))
