@@ -156,7 +156,7 @@ def test_a_text_without_an_end_is_refused_before_it_is_read(
     monkeypatch.setattr(jsonstream, "LONGEST", 1000)
     file.write_text('["' + "a" * 100_000)
     with pytest.raises(
-        CatalogueError, match="Unterminated string.*or a piece has more than 1,000 characters"
+        CatalogueError, match=r"Unterminated string.*or a piece has more than 1,000 characters"
     ):
         list(items(file, 100))
     file.write_text('["' + "a" * 900 + '"]')

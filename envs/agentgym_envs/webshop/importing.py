@@ -10,14 +10,14 @@ from pathlib import Path
 from random import Random
 
 from agentgym_envs.imports import ImportReport
-from agentgym_envs.webshop import goals, nouns, sources
+from agentgym_envs.webshop import goals, nouns, rows, sources
 from agentgym_envs.webshop.library import Entry, counts, folder_of, verify
 from agentgym_envs.webshop.publishing import drafted, published
 from agentgym_envs.webshop.rewards import Goal
 from agentgym_envs.webshop.sources import Files
 from agentgym_envs.webshop.splits import official
 from agentgym_envs.webshop.stored import About, CatalogueError, StoredCatalogue, write
-from agentgym_envs.webshop.survey import MOST_SYNTHETIC, Survey, surveyed
+from agentgym_envs.webshop.survey import Survey, surveyed
 from agentgym_envs.webshop.wishes import Wish
 
 __all__ = ["counts", "import_official", "verify"]
@@ -54,7 +54,7 @@ def import_official(source: Path, home: Path, progress: Progress | None = None) 
         stored = write(
             folder,
             About(name=name, nouns=nouns.NAME, settings=settings),
-            sources.products(files.products, survey.annotations),
+            rows.products(files.products, survey.annotations),
             lambda product: prices.get(product.asin, product.prices[0]),
             wishes,
             progress=progress,
@@ -78,7 +78,7 @@ def _prices(survey: Survey, files: Files, mode: str) -> tuple[Mapping[str, float
     drawn = {asin: draw.uniform(*ends) for asin, ends in survey.ranges.items()}
     if files.prices is None:
         return drawn, f"seeded draw: Random({goals.ORDER_SEED})"
-    tables = sources.prices(files.prices)
+    tables = rows.prices(files.prices)
     mode = mode if mode in tables else next(iter(tables), "")
     given = {asin: price for asin, price in tables.get(mode, {}).items() if asin in drawn}
     for asin, price in given.items():
@@ -128,9 +128,9 @@ def _provenance(files: Files) -> tuple[dict[str, str], list[str]]:
 def _left_out(survey: Survey, files: Files) -> list[str]:
     """Warnings of what a catalogue does not have of its source."""
     warnings: list[str] = []
-    if survey.synthetic >= MOST_SYNTHETIC:
+    if survey.synthetic >= survey.most:
         warnings.append(
-            f"{survey.synthetic:,} synthetic goals are too many: {MOST_SYNTHETIC:,} are left out from"
+            f"{survey.synthetic:,} synthetic goals are left out: there are none from {survey.most:,} on"
         )
     for path, missing in ((files.annotations, survey.unknown_annotated), (files.human, survey.unknown_asked)):
         if path is not None and missing:

@@ -75,7 +75,10 @@ def _sweep(root: Path) -> None:
 
 def _left(draft: Path) -> bool:
     """Whether the process that was writing it is gone."""
-    held = os.open(draft, os.O_RDONLY)
+    try:
+        held = os.open(draft, os.O_RDONLY)
+    except FileNotFoundError:  # it has just removed it itself
+        return False
     try:
         flock(held, LOCK_EX | LOCK_NB)
     except BlockingIOError:

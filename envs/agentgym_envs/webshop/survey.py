@@ -6,13 +6,14 @@ from math import prod
 from typing import Any
 
 from agentgym_envs.imports import Refused
-from agentgym_envs.webshop import sources
+from agentgym_envs.webshop import rows
 from agentgym_envs.webshop.products import Product
-from agentgym_envs.webshop.sources import Annotations, Files, Instructions
+from agentgym_envs.webshop.rows import Annotations, Instructions
+from agentgym_envs.webshop.sources import Files
 from agentgym_envs.webshop.stored import CatalogueError
 
 MOST_SYNTHETIC = 200_000
-"""Synthetic goals from which on none are made: those of all products are millions."""
+"""Those of all products are millions."""
 
 
 @dataclass
@@ -34,6 +35,8 @@ class Survey:
     synthetic: int = 0
     """Goals of these."""
     annotated: int = 0
+    most: int = field(default_factory=lambda: MOST_SYNTHETIC)
+    """Synthetic goals from which on there are none."""
 
     @property
     def unknown_annotated(self) -> int:
@@ -57,17 +60,17 @@ class Survey:
         if annotated is not None and "instruction" in annotated:
             self.synthetic += prod(map(len, product.options.values()))
             self.described.append(product)
-        if self.synthetic >= MOST_SYNTHETIC:
+        if self.synthetic >= self.most:
             self.described.clear()
 
 
 def surveyed(files: Files, progress: Callable[[int], None] | None = None) -> Survey:
     """Of the files' sound parts; raises `CatalogueError` where there is no product."""
     refused: list[Refused] = []
-    annotations = sources.annotations(files.annotations, refused.append)
-    instructions = sources.instructions(files.human, refused.append) if files.human else {}
+    annotations = rows.annotations(files.annotations, refused.append)
+    instructions = rows.instructions(files.human, refused.append) if files.human else {}
     survey, before = Survey(annotations, instructions, refused), len(refused)
-    for product in sources.products(files.products, annotations, refused.append):
+    for product in rows.products(files.products, annotations, refused.append):
         survey.add(product)
         if progress is not None:
             progress(survey.products)
