@@ -1,6 +1,9 @@
 """The shop's pages and moves, on products made for the cases that catalogues have."""
 
+import re
 from dataclasses import replace
+from itertools import product as combinations
+from time import perf_counter
 
 import pytest
 
@@ -57,6 +60,23 @@ def after(*actions: str, shop: Shop = SHOP) -> State:
 )
 def test_actions_are_read_as_the_original_reads_them(action, told):
     assert parsed(action) == told
+
+
+def test_all_short_messages_are_read_as_the_original_expression_reads_them():
+    original = re.compile(r"(.+)\[(.+)\]")
+    for tail in combinations(" []\n", repeat=7):
+        message = f"click{''.join(tail)}"
+        found = original.match(message)
+        wanted = ("click", found[2]) if found and found[1] == "click" else None
+        assert parsed(message) == wanted, message
+
+
+@pytest.mark.parametrize("parser", ["upstream", "fixed"])
+@pytest.mark.parametrize("message", ["[" * 200_000, "a[" * 100_000, "search[" + "]" * 200_000])
+def test_reading_takes_no_time(parser, message):
+    begin = perf_counter()
+    parsed(message, parser)
+    assert perf_counter() - begin < 1
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from typing import Literal, NamedTuple
 
 from agentgym_envs.webshop.rules import Way
 
-_UPSTREAM = re.compile(r"(.+)\[(.+)\]")
 _FIXED = re.compile(r"([^\[]*)\[(.+)\]")
 
 
@@ -26,11 +25,23 @@ def parsed(message: str, parser: Way = "upstream") -> Action | None:
     >>> parsed(" Search [x [y]]", "fixed")
     Action(name='search', argument='x [y]')
     """
-    found = _UPSTREAM.match(message) if parser == "upstream" else _FIXED.match(message.strip())
+    found = _upstream(message) if parser == "upstream" else _fixed(message)
     if found is None:
         return None
-    name = found[1] if parser == "upstream" else found[1].strip().lower()
-    argument = found[2].lower()
+    name, argument = found
     if name == "search":
-        return Action("search", argument)
-    return Action("click", argument) if name == "click" else None
+        return Action("search", argument.lower())
+    return Action("click", argument.lower()) if name == "click" else None
+
+
+def _upstream(message: str) -> tuple[str, str] | None:
+    """As `(.+)\\[(.+)\\]` matches, which takes the square of a message's length where no bracket closes."""
+    line, _, _ = message.partition("\n")
+    end = line.rfind("]")
+    begin = line.rfind("[", 1, max(0, end - 1))
+    return (line[:begin], line[begin + 1 : end]) if begin > 0 else None
+
+
+def _fixed(message: str) -> tuple[str, str] | None:
+    found = _FIXED.match(message.strip())
+    return (found[1].strip().lower(), found[2]) if found else None

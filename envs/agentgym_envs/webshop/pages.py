@@ -27,7 +27,7 @@ class Piece(NamedTuple):
 def plain(shop: Shop, state: State, instruction: str, reward: float = 0.0) -> str:
     """As AgentGym, AgentBench and verl-agent show a page; `reward` is what a purchase earned."""
     kept: list[str] = []
-    for piece in _pieces(shop, state, instruction, reward):
+    for piece in pieces(shop, state, instruction, reward):
         if piece.text.strip(SPACE):
             kept.append(piece.text.strip())
         elif piece.text and "\n" not in piece.text:
@@ -38,7 +38,7 @@ def plain(shop: Shop, state: State, instruction: str, reward: float = 0.0) -> st
 def rich(shop: Shop, state: State, instruction: str, session: str, reward: float = 0.0) -> str:
     """As the original's `text_rich`, with marks on what was clicked before."""
     address, told, clicked = url(state, session), "", ""
-    for text, kind in _pieces(shop, state, instruction, reward):
+    for text, kind in pieces(shop, state, instruction, reward):
         if kind == "text":
             told += f"{text}\n" if text.strip(SPACE) or (text and "\n" not in text) else ""
         elif kind == "button":
@@ -68,7 +68,8 @@ def url(state: State, session: str) -> str:
     return f"/done/{session}/{state.asin}/{state.options!r}"
 
 
-def _pieces(shop: Shop, state: State, instruction: str, reward: float) -> Iterator[Piece]:
+def pieces(shop: Shop, state: State, instruction: str, reward: float) -> Iterator[Piece]:
+    """What stands on a state's page, from its top."""
     if state.page == "index":
         yield from (Piece("WebShop"), Piece("Instruction: "), Piece(instruction), Piece("Search", "button"))
         return

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from agentgym_envs.webshop.actions import parsed
+from agentgym_envs.webshop.actions import Action, parsed
 from agentgym_envs.webshop.catalogue import Catalogue
 from agentgym_envs.webshop.products import Product
 from agentgym_envs.webshop.rules import COMPAT, Rules
@@ -55,7 +55,11 @@ class Shop:
     def step(self, state: State, message: str) -> State | None:
         """The state after an agent's message; None where it does nothing."""
         action = parsed(message, self.rules.parser)
-        if action is None or (state.page == "done" and self.rules.after_done == "fixed"):
+        return None if action is None else self.act(state, action)
+
+    def act(self, state: State, action: Action) -> State | None:
+        """As `step`, of an action that has been read."""
+        if state.page == "done" and self.rules.after_done == "fixed":
             return None
         if action.name == "search":
             return State("results", tuple(action.argument.split(" ")), visited=state.visited)

@@ -1,0 +1,57 @@
+"""AgentGym's replies (arXiv:2406.04151) that are function calls or code; its ReAct is a format of its own."""
+
+import ast
+import json
+import re
+from typing import Any
+
+REFUSED = "Invalid Action.\n\n"
+"""What its client puts before the page again where a reply cannot be read; the shop is not asked then."""
+_ARGUMENTS = {"search": "keywords", "click": "item"}
+_FENCE = re.compile(r"```(?:python)?[ \t]*\n(.*?)```", re.DOTALL)
+
+
+def from_function_call(reply: str) -> str | None:
+    """The action of a reply whose outermost braces hold a thought, a function's name and its arguments.
+
+    >>> from_function_call('{"thought": "", "function_name": "click", "arguments": {"item": "< prev"}}')
+    'click[< prev]'
+    """
+    begin, end = reply.find("{"), reply.rfind("}")
+    try:
+        call = json.loads(reply[begin : end + 1], strict=False) if begin >= 0 else None
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(call, dict) or not {"thought", "function_name", "arguments"} <= set(call):
+        return None
+    name, arguments = call["function_name"], call["arguments"]
+    return _action(name, arguments) if isinstance(name, str) and isinstance(arguments, dict) else None
+
+
+def from_code(reply: str) -> str | None:
+    """The action of a reply whose one block of Python is one call with literal arguments; it is never run.
+
+    >>> from_code('```python\\n# The cheapest\\nsearch("red shoes")\\n```')
+    'search[red shoes]'
+    """
+    blocks = _FENCE.findall(reply)
+    try:
+        statements = ast.parse(blocks[0]).body if len(blocks) == 1 else []
+        call = statements[0].value if len(statements) == 1 and isinstance(statements[0], ast.Expr) else None
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+            return None
+        arguments = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
+        placed = [ast.literal_eval(one) for one in call.args]
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return None
+    if len(placed) > 1 or (placed and arguments):
+        return None
+    name = call.func.id
+    return _action(name, {_ARGUMENTS.get(name): placed[0]} if placed else arguments)
+
+
+def _action(name: str, arguments: dict[Any, Any]) -> str | None:
+    if name not in _ARGUMENTS or len(arguments) != 1:
+        return None
+    value = arguments.get(_ARGUMENTS[name])
+    return f"{name}[{value}]" if isinstance(value, str) else None
