@@ -16,7 +16,7 @@ IMPORTERS: dict[str, str] = {
     "alfworld": "agentgym_envs.alfworld.catalogue",
     "webshop": "agentgym_envs.webshop.importing",
 }
-"""Environment to the module with the functions of `agentgym_envs.imports`, which loads when there are data."""
+"""Environment to the module with the functions of `agentgym_envs.imports`; it loads when there are data."""
 
 Importable = Literal["alfworld", "webshop"]
 MANIFEST = "manifest.json"

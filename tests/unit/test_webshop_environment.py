@@ -1,17 +1,11 @@
-"""The shop as an environment: tasks, episodes, what a step tells, forks, and imported goals beside generated."""
+"""The shop as an environment: tasks, episodes, what a step tells, and forks."""
 
 from pathlib import Path
 
 import pytest
 
 from agentgym_envs.core import StepResult, TaskNotFound
-from agentgym_envs.webshop import synth
 from agentgym_envs.webshop.environment import SEARCHING, WebShop
-from agentgym_envs.webshop.goal_sets import open_all
-from agentgym_envs.webshop.goals import synthetic, weighted
-from agentgym_envs.webshop.products import cleaned
-from agentgym_envs.webshop.rewards import Goal
-from agentgym_envs.webshop.wishes import Wish
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""WebShop: find what an instruction asks for, choose its options and buy it, exactly as the original answers."""
+"""WebShop: find what an instruction asks for, choose its options and buy it, as the original answers."""
 
 from agentgym_envs.webshop.environment import WebShop
 

@@ -10,11 +10,11 @@
 A purchase ends the episode and earns from 0 to 1: how much of the instruction it meets.
 """
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from hashlib import blake2b
-import json
 from pathlib import Path
 from random import Random
 from typing import Any, Literal, get_args
@@ -27,8 +27,7 @@ from agentgym_envs.webshop.baselines import oracle
 from agentgym_envs.webshop.goal_sets import GoalSet, Splits, open_all
 from agentgym_envs.webshop.rewards import Earned, Goal, earned, parts
 from agentgym_envs.webshop.rules import Rules, changed
-from agentgym_envs.webshop.shop import BUY, SEARCH, Shop
-from agentgym_envs.webshop.shopper import shop_around
+from agentgym_envs.webshop.shop import SEARCH, Shop
 from agentgym_envs.webshop.state import State
 from agentgym_envs.webshop.stored import StoredCatalogue
 
@@ -36,6 +35,7 @@ OFFICIAL = "official"
 """The difficulty of imported tasks."""
 SEARCHING = "search[<your query>]"
 """Stands among admissible actions for every search, as in verl-agent's prompts."""
+START = State()
 Text = Literal["text", "text_rich"]
 
 
@@ -54,7 +54,7 @@ class _Episode:
     shop: Shop = field(repr=False)
     catalogue: StoredCatalogue = field(repr=False)
     goal: Goal
-    state: State = State()
+    state: State = START
     reward: float = 0.0
     """What the last purchase earned."""
 
@@ -113,7 +113,7 @@ class WebShop(Environment[WebShopTask]):
         goals, place = self._found(task_id)
         return _task(goals, goals.split_of(place), place)
 
-    def reset(self, task: WebShopTask, seed: int) -> Observation:  # noqa: ARG002 - nothing is drawn
+    def reset(self, task: WebShopTask, seed: int) -> Observation:
         goals, place = self._found(task.id)
         self._episode = _Episode(task.id, self._shop(goals), goals.catalogue, goals.wishes[place].goal)
         return self._observation(self._episode)
@@ -139,11 +139,6 @@ class WebShop(Environment[WebShopTask]):
         goals, place = self._found(task.id)
         return oracle(self._shop(goals), goals.wishes[place].goal, Random(0))
 
-    def demonstrate(self, task: WebShopTask, seed: int, care: float = 1.0) -> list[str]:
-        """Actions of the hand-written customer of `agentgym_envs.webshop.shopper`."""
-        goals, _ = self._found(task.id)
-        return shop_around(self._shop(goals), task.instruction, Random(seed), self.max_turns, care)
-
     def snapshot(self) -> object:
         return self._now()
 
@@ -165,12 +160,16 @@ class WebShop(Environment[WebShopTask]):
         name, _, wish_id = task_id.partition("/")
         goals = self._sets.get(name)
         if goals is None:
-            raise TaskNotFound(f"webshop has no task {task_id[:80]!r}; ids begin with: {', '.join(self._sets)}")
+            raise TaskNotFound(
+                f"webshop has no task {task_id[:80]!r}; ids begin with: {', '.join(self._sets)}"
+            )
         try:
             return goals, goals.wishes.find(wish_id)
         except LookupError:
             last = len(goals.wishes) - 1
-            ids = f"{goals.wishes[0].id} to {goals.wishes[last].id}" if goals.imported else f"{last + 1} hashes"
+            ids = (
+                f"{goals.wishes[0].id} to {goals.wishes[last].id}" if goals.imported else f"{last + 1} hashes"
+            )
             raise TaskNotFound(f"webshop has no task {task_id[:80]!r}; ids of {name} are {ids}") from None
 
     def _shop(self, goals: GoalSet) -> Shop:

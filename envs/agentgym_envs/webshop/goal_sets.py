@@ -21,6 +21,7 @@ from agentgym_envs.webshop.stored import StoredCatalogue, Wishes
 Splits = Literal["official", "disjoint"]
 """By number, as published (products recur in all of them), or by product."""
 GENERATED = "synth"
+PARTS = ("train", "valid", "test")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +55,15 @@ def open_all(home: Path, split: Splits) -> Mapping[str, GoalSet]:
     """By name. What is imported later is seen by processes that start later."""
     generated = synth.catalogue(home)
     wishes = generated.wishes(GENERATED)
-    found = {GENERATED: GoalSet(GENERATED, generated, wishes, FIXED, wishes.splits)}
-    for label, catalogue in library.imported(home).items():
+    places = {part: wishes.splits[part] for part in PARTS}
+    found = {GENERATED: GoalSet(GENERATED, generated, wishes, FIXED, places)}
+    for label in library.imported(home):
+        catalogue = library.opened(home, label)
         for kind in catalogue.goal_sets:
             name = f"{label}-{kind}"
             wishes = catalogue.wishes(kind)
             places = wishes.splits if split == "official" else _by_product(wishes)
-            named = {f"{name}-{part}": numbers for part, numbers in places.items()}
+            named = {f"{name}-{part}": places[part] for part in PARTS if len(places.get(part, ()))}
             found[name] = GoalSet(name, catalogue, wishes, COMPAT, named)
     return found
 
@@ -76,7 +79,7 @@ def _split_of(goals: GoalSet) -> dict[int, str]:
 
 
 def _by_product(wishes: Wishes) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {"train": [], "valid": [], "test": []}
-    for place, part in enumerate(disjoint(wishes)):
+    found: dict[str, list[int]] = {part: [] for part in PARTS}
+    for place, part in enumerate(disjoint(wishes, seed=0)):
         found[part].append(place)
     return found

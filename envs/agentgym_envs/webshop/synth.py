@@ -1,4 +1,4 @@
-"""The generated catalogue on disk: made once for each version of the generator, then opened by all processes."""
+"""The generated catalogue on disk: made once, then opened by all processes."""
 
 import fcntl
 import os
@@ -28,7 +28,9 @@ def catalogue(home: Path) -> StoredCatalogue:
 
     Where `home` cannot be written it is kept in the system's folder for temporary files.
     """
-    root = home / "webshop" if _is_writable(home / "webshop") else Path(tempfile.gettempdir()) / "agentevol-webshop"
+    root = home / "webshop"
+    if not _is_writable(root):
+        root = Path(tempfile.gettempdir()) / "agentevol-webshop"
     folder = root / f"{NAME}-{generator.VERSION}"
     try:
         return StoredCatalogue.open(folder)
