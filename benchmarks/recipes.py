@@ -1,14 +1,16 @@
 """How long an episode is, and the GPU-hours of the recipes in docs/recipes.md that follow from it.
 
-    python benchmarks/recipes.py
+    python benchmarks/recipes.py --sotopia real_episodes_20.jsonl
 
-Measured: turns and characters of ALFWorld's episodes. Assumed, as constants below: characters to a token,
+Measured: turns and characters of episodes. Assumed, as constants below: characters to a token,
 words of thought, how much of a GPU's arithmetic sampling and learning get, how long a token takes at least.
 Nothing here ran on a GPU.
 """
 
 import argparse
+import json
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import mean
 from typing import Any
 
@@ -32,6 +34,8 @@ LEARNING_UTILISATION = 0.35
 """Of the peak: bf16, layers computed again."""
 GPU, SAMPLING_GPUS, LEARNING_GPUS = "H100", 4, 4
 """The preset `eight-gpus`: while one side computes the other waits."""
+LIMITS = {"alfworld": 30, "webshop": 15}
+"""Turns of an episode, at most."""
 PARAMETERS = {"1.5B": 1.54e9, "7B": 7.62e9}
 
 
@@ -50,6 +54,7 @@ class Recipe:
     """What a run does in all."""
 
     name: str
+    environment: str
     iterations: int
     episodes: int
     """In each of them."""
@@ -57,29 +62,48 @@ class Recipe:
     """Readings of a token while learning, in forward passes: 3 for a gradient, 1 for what is only read."""
 
 
+CLONED, CHOSEN = 2 * 3, 3 + 2
+"""Two epochs of gradients; one, with old and reference log-probabilities."""
 RECIPES = (
-    Recipe("AgentEvol, 4 iterations of 500 tasks x 4, 2 epochs", 4, 2000, 2 * 3),
-    Recipe("GiGPO, 150 iterations of 16 tasks x 8", 150, 128, 3 + 2),  # old and reference log-probabilities
+    Recipe("AgentEvol, 4 iterations of 500 tasks x 4, 2 epochs", "alfworld", 4, 2000, CLONED),
+    Recipe("GiGPO, 150 iterations of 16 tasks x 8", "alfworld", 150, 128, CHOSEN),
+    Recipe("AgentEvol, 4 iterations of 500 tasks x 4, 2 epochs", "webshop", 4, 2000, CLONED),
+    Recipe("GiGPO, 150 iterations of 16 tasks x 8", "webshop", 150, 128, CHOSEN),
+    Recipe("AMPO, 800 iterations of 16 turns x 16", "sotopia", 800, 256, CHOSEN),
 )
+AMPO_TOKENS = 647.0
+"""That a turn says, published for Qwen2.5-7B under AMPO (arXiv:2505.02156)."""
 
 
-def measured(episodes: int, limit: int) -> Length:
-    """ALFWorld under `react`, from episodes of its expert."""
-    world: Any = make("alfworld")  # it waits on no endpoint
+def measured(environment: str, episodes: int, limit: int) -> Length:
+    """An environment under `react`, from episodes of its expert."""
+    world: Any = make(environment)  # it waits on no endpoint
     form = FORMATS["react"]
     turns, read, said = list[float](), list[float](), list[float]()
     tasks = world.tasks("train")
     for task in [tasks[number * len(tasks) // episodes] for number in range(episodes)]:
-        heard = [form.instruction("alfworld") or "", world.reset(task, 0).text]
+        heard = [form.instruction(environment) or "", world.reset(task, 0).text]
         actions = world.expert(task) or []
         heard += [world.step(action).observation.text for action in actions]
-        stretch = min(FAILED_TURNS, limit / len(actions))
+        stretch = max(1.0, min(FAILED_TURNS, limit / len(actions)))
         spoken = [_tokens(render_react(THOUGHT, action)) for action in actions]
         turns.append(len(actions) * stretch)
         said.append(sum(spoken) * stretch)
         read.append(_tokens(heard[0]) + _tokens(heard[1]) + sum(map(_tokens, heard[2:])) * stretch)
     world.close()
     return Length(mean(turns), mean(read), mean(said))
+
+
+def recorded(path: Path) -> Length:
+    """A turn of Sotopia, from recorded episodes: what its speaker has read by then, on the average."""
+    read = list[float]()
+    for line in path.read_text(encoding="utf-8").splitlines():
+        first, *later = json.loads(line)["raw_messages"]
+        openings = [text for sender, _, text in first if sender == "Environment"]
+        said = [text for turn in (first, *later) for sender, _, text in turn if sender != "Environment"]
+        spoken = [_tokens(text) for text in said if text != "did nothing"]
+        read.append(mean(map(_tokens, openings)) + sum(spoken) / 2)
+    return Length(1, mean(read), AMPO_TOKENS)
 
 
 def hours(recipe: Recipe, length: Length, parameters: float) -> tuple[float, float]:
@@ -98,17 +122,20 @@ def main() -> None:
     """Print lengths and hours."""
     parser = argparse.ArgumentParser(description="Lengths of episodes and GPU-hours.")
     parser.add_argument("--episodes", type=int, default=100)
-    parser.add_argument("--limit", type=int, default=30, help="turns of an episode, at most")
+    parser.add_argument("--sotopia", type=Path, help="episodes as Sotopia publishes them, JSON lines")
     given = parser.parse_args()
-    length = measured(given.episodes, given.limit)
-    print(f"an episode: {length.turns:.0f} turns, {length.read:.0f} tokens read, {length.said:.0f} said")
-    for recipe in RECIPES:
+    lengths = {name: measured(name, given.episodes, limit) for name, limit in LIMITS.items()}
+    if given.sotopia:
+        lengths["sotopia"] = recorded(given.sotopia)
+    for name, length in lengths.items():
+        print(f"{name}: {length.turns:.0f} turns, {length.read:.0f} tokens read, {length.said:.0f} said")
+    for recipe in [recipe for recipe in RECIPES if recipe.environment in lengths]:
         for size, parameters in PARAMETERS.items():
-            sampling, learning = hours(recipe, length, parameters)
+            sampling, learning = hours(recipe, lengths[recipe.environment], parameters)
             used = (sampling + learning) * (SAMPLING_GPUS + LEARNING_GPUS)
             print(
-                f"{recipe.name}, {size}: {sampling:.2f} h sampling, {learning:.2f} h learning, {used:.1f}"
-                f" GPU-hours ({GPU})"
+                f"{recipe.environment}, {recipe.name}, {size}: {sampling:.2f} h sampling,"
+                f" {learning:.2f} h learning, {used:.1f} GPU-hours ({GPU})"
             )
 
 

@@ -1,11 +1,10 @@
 """`agentevol data`: benchmark data imported from its own source."""
 
-import json as json_module
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -13,13 +12,16 @@ from agentevol.cli.output import AsJson, print_json, print_table
 
 app = typer.Typer(no_args_is_help=True, help="Import real benchmark data, list and verify it.")
 
-IMPORTERS: dict[str, str] = {"alfworld": "agentgym_envs.alfworld.catalogue"}
-"""Environment to the module with `import_official(source, home)` and `verify(home)`."""
+IMPORTERS: dict[str, str] = {
+    "alfworld": "agentgym_envs.alfworld.catalogue",
+    "webshop": "agentgym_envs.webshop.importing",
+}
+"""Environment to the module with the functions of `agentgym_envs.imports`; it loads when there are data."""
 
-Importable = Literal["alfworld"]
+Importable = Literal["alfworld", "webshop"]
 MANIFEST = "manifest.json"
 SHOWN = 20
-"""Refused tasks that an import names."""
+"""Refused parts that an import names."""
 
 
 def register(parent: typer.Typer) -> None:
@@ -36,22 +38,25 @@ def list_data(json: AsJson = False) -> None:
     from agentgym_envs.home import data_home
 
     home = data_home()
-    games = {name: counts(home, name) for name in IMPORTERS}
+    tasks = {name: _counts(home, name) for name in IMPORTERS}
     if json:
-        print_json({"home": str(home), "data": games})
+        print_json({"home": str(home), "data": tasks})
         return
-    rows = [(name, _told(name, found), str(home / name)) for name, found in games.items()]
+    rows = [(name, _told(name, found), str(home / name)) for name, found in tasks.items()]
     print_table(("environment", "imported", "folder"), rows)
 
 
 @app.command("import")
 def import_data(
     env: Annotated[Importable, typer.Argument(help="The environment whose data it is.")],
-    path: Annotated[Path, typer.Argument(help="The source: a folder as its publisher ships it.")],
+    path: Annotated[
+        Path,
+        typer.Argument(help="A folder as its publisher ships it; of several catalogues, a file of products."),
+    ],
 ) -> None:
     """Check the data of a benchmark and copy it to AGENTEVOL_HOME, all or nothing.
 
-    Example: agentevol data import alfworld ~/alfworld_data
+    Example: agentevol data import webshop ~/WebShop/data
     """
     from agentgym_envs.home import data_home
 
@@ -63,9 +68,11 @@ def import_data(
     for refused in report.refused[:SHOWN]:
         print(f"refused {refused.name}: {refused.reason}")
     if len(report.refused) > SHOWN:
-        print(f"... and {len(report.refused) - SHOWN} more")
+        print(f"... and {len(report.refused) - SHOWN:,} more")
+    for warning in report.warnings:
+        print(f"warning: {warning}")
     print_table(("split", "tasks"), sorted(report.counts.items()))
-    print(f"imported into {home / env}; {len(report.refused)} refused")
+    print(f"imported into {home / env}; {len(report.refused):,} refused")
 
 
 @app.command()
@@ -92,25 +99,17 @@ def problems() -> dict[str, list[str]]:
     from agentgym_envs.home import data_home
 
     home = data_home()
-    imported = [name for name in IMPORTERS if (home / name / MANIFEST).is_file()]
+    imported = [name for name in IMPORTERS if _is_imported(home, name)]
     return {name: list(map(str, import_module(IMPORTERS[name]).verify(home))) for name in imported}
 
 
-def counts(home: Path, name: str) -> dict[str, int] | None:
-    """Tasks of each split of an imported data set; None where nothing was imported.
+def _counts(home: Path, name: str) -> dict[str, int] | None:
+    """Tasks of each split of an imported data set; None where nothing was imported."""
+    return import_module(IMPORTERS[name]).counts(home) if _is_imported(home, name) else None
 
-    Raises `ConfigError` when its manifest cannot be read.
-    """
-    from agentevol.errors import ConfigError
 
-    file = home / name / MANIFEST
-    if not file.is_file():
-        return None
-    try:
-        splits: dict[str, dict[str, Any]] = json_module.loads(file.read_text(encoding="utf-8"))["splits"]
-        return {split: int(entry["games"]) for split, entry in splits.items()}
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise ConfigError(f"{file} is broken; import the data of {name} again") from None
+def _is_imported(home: Path, name: str) -> bool:
+    return (home / name / MANIFEST).is_file()
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 > make("guess").name
 guess
 > make("gues")
-UnknownEnvironment: no environment named 'gues'; there are: alfworld, deliberate, guess
+UnknownEnvironment: no environment named 'gues'; there are: alfworld, deliberate, guess, webshop
 
 Listing imports no environment. A distribution adds its own by an entry point in its `pyproject.toml`:
 
@@ -29,10 +29,11 @@ REGISTRY: dict[str, str] = {
     "alfworld": "agentgym_envs.alfworld:ALFWorld",
     "deliberate": "agentgym_envs.deliberate:Deliberate",
     "guess": "agentgym_envs.guess:Guess",
+    "webshop": "agentgym_envs.webshop:WebShop",
 }
 """Name to "module:Class"."""
 
-EXTRAS: dict[str, str] = {}
+EXTRAS: dict[str, str] = {"webshop": "server,webshop"}
 """Name to the extras of this distribution by which its image is installed, where `server` is not enough."""
 
 

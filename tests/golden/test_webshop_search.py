@@ -3,26 +3,45 @@
 import json
 import lzma
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from agentgym_envs.webshop import nouns
 from agentgym_envs.webshop.products import cleaned
+from agentgym_envs.webshop.search import ranking
 from agentgym_envs.webshop.search.analyzer import analyzed
 from agentgym_envs.webshop.search.bm25 import Index
+from agentgym_envs.webshop.stored import About, write
 
 pytestmark = pytest.mark.golden
 
+Search = Callable[[str], list[tuple[str, float]]]
 PAGE = 10
 FIRST_PAGES, WHOLE = 0.995, 0.99
 """Shares that are to be the same in their order: near-ties are decided by the last bit of a sum."""
 
 
-def test_searches_find_what_lucene_finds(
-    shared: Path, shared_data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture(params=["in memory", "stored", "stored, leaving out"])
+def search(
+    request: pytest.FixtureRequest, shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Search:
     rows = json.loads((shared_data / "webshop" / "items_shuffle_1000.reconstructed.json").read_text())
-    index = Index.of({product.asin: product.index_text for product in cleaned(rows)})
+    products = cleaned(rows)
+    if request.param == "in memory":
+        return Index.of({product.asin: product.index_text for product in products}).search
+    if request.param != "stored":
+        monkeypatch.setattr(ranking, "PLAIN", 0)
+    about = About(name="1k", nouns=nouns.NAME, settings={})
+    stored = write(tmp_path / "1k", about, products, lambda product: product.prices[0], {})
+    asins = sorted(stored.products)
+    return lambda text: [(asins[place], score) for place, score in stored.index.search(text)]
+
+
+def test_searches_find_what_lucene_finds(
+    search: Search, shared: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     paths = sorted((shared / "golden" / "webshop").glob("search_*.jsonl.xz"))
     assert paths, "there is no file of searches"
     for path in paths:
@@ -32,7 +51,7 @@ def test_searches_find_what_lucene_finds(
         first = whole = 0
         for record in records:
             assert analyzed(record["query"]) == record["tokens"], record["query"]
-            hits = index.search(record["query"])
+            hits = search(record["query"])
             assert len(hits) == record["total"], record["query"]
             names, expected = [name for name, _ in hits], [name for name, _ in record["hits"]]
             first += names[:PAGE] == expected[:PAGE]

@@ -1,9 +1,14 @@
 """WebShop's search engine: words, stems and scores whose values were worked out elsewhere."""
 
+import sys
+import time
+
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from agentgym_envs.webshop.products import cleaned, product
-from agentgym_envs.webshop.search.analyzer import analyzed
+from agentgym_envs.webshop.search.analyzer import STOP_WORDS, analyzed
 from agentgym_envs.webshop.search.bm25 import Index, decoded_length
 from agentgym_envs.webshop.search.tokenizer import words
 
@@ -46,6 +51,40 @@ def test_a_full_width_colon_joins_letters_and_parts_numbers():
 
 def test_a_long_word_is_cut_and_nothing_of_it_is_lost():
     assert [len(word) for word in words(f"{'x' * 600} {'y' * 255}")] == [255, 255, 90, 255]
+
+
+@given(
+    st.lists(st.sampled_from([*"aZ5_y日かカ'’.:, \u3000\u2028\u0301\u200d😀🇩", "men's", "the"])).map("".join)
+)
+@example("😀\u200d \u200d😀 \u0301a")
+def test_no_word_reaches_over_white_space(text: str):
+    apart = [term for piece in text.split() for term in analyzed(piece)]
+    whole = [term for word in words(text) for term in analyzed(word)]
+    assert analyzed(text) == apart == whole
+
+
+def test_no_white_space_is_part_of_a_word():
+    spaces = [chr(code) for code in range(sys.maxunicode + 1) if chr(code).isspace()]
+    assert [
+        space for space in spaces if words(f"a{space}b") != ["a", "b"] or words(f"a{space}\u0301")[1:]
+    ] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" + "\u0301" * 300_000,
+        " ".join(f"{number}{'y' * 240}ement" for number in range(1200)),
+        "\U0001f469\u200d" * 150_000,
+        "a." * 150_000,
+        " ".join(sorted(STOP_WORDS) * 2000),
+    ],
+    ids=["marks", "y", "joiners", "dots", "stop words"],
+)
+def test_a_hostile_text_takes_no_longer_than_its_length(text: str):
+    began = time.process_time()
+    analyzed(text)
+    assert time.process_time() - began < 2  # seconds; a tenth is what it takes
 
 
 @pytest.mark.parametrize(

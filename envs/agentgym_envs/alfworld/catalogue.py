@@ -19,6 +19,7 @@ from agentgym_envs.alfworld.library import (
     Manifest,
     Row,
     SplitFiles,
+    counts,
     digest_of,
     digest_of_lines,
     load_split,
@@ -28,27 +29,11 @@ from agentgym_envs.alfworld.library import (
 from agentgym_envs.alfworld.scene import parse
 from agentgym_envs.alfworld.sources import find_games
 from agentgym_envs.alfworld.world import World
+from agentgym_envs.imports import ImportReport, Refused
 
-__all__ = ["ImportReport", "Refused", "import_official", "load_split", "validate", "verify"]
+__all__ = ["ImportReport", "Refused", "counts", "import_official", "load_split", "validate", "verify"]
 
 _LIKE_GENERATED = re.compile(r"[a-z_]+/[a-z]+/[0-9]+")
-
-
-@dataclass(frozen=True)
-class Refused:
-    """A game that was not imported."""
-
-    name: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class ImportReport:
-    """What an import did."""
-
-    counts: dict[str, int]
-    """Games by split."""
-    refused: tuple[Refused, ...]
 
 
 def import_official(source: Path, home: Path, progress: Callable[[int], None] | None = None) -> ImportReport:
@@ -70,8 +55,7 @@ def import_official(source: Path, home: Path, progress: Callable[[int], None] | 
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    counts = {split: files.games for split, files in splits.items()}
-    return ImportReport(counts=counts, refused=refused)
+    return ImportReport({split: files.games for split, files in splits.items()}, refused)
 
 
 def validate(game: Game) -> str:

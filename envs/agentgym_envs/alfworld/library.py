@@ -10,13 +10,14 @@ import lzma
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from agentgym_envs.alfworld.game import MAX_CHARACTERS, Game, GameError, read_compact_line
 from agentgym_envs.alfworld.sources import LOOSE, SPLITS
 from agentgym_envs.core import Record
+from agentgym_envs.imports import FileName
 from agentgym_envs.lazy import LazySequence
 
 MANIFEST = "manifest.json"
@@ -31,10 +32,6 @@ class Row(Record):
     digest: str
     offset: int
     length: int
-
-
-FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")]
-"""A name that cannot lead out of its folder."""
 
 
 class SplitFiles(Record):
@@ -150,6 +147,14 @@ def load_split(home: Path, split: str) -> Sequence[Game]:
     if catalogue is None:
         raise GameError(f"no games are imported under {home}: agentevol data import alfworld DIR")
     return LazySequence(len(catalogue.rows(split)), lambda number: catalogue.game(split, number))
+
+
+def counts(home: Path) -> dict[str, int] | None:
+    """Games by split; None where nothing was imported. Raises `GameError` for a broken manifest."""
+    catalogue = Catalogue.open(home)
+    if catalogue is None:
+        return None
+    return {split: files.games for split, files in catalogue.manifest.splits.items()}
 
 
 def verify(home: Path) -> list[str]:

@@ -1,5 +1,5 @@
-"""WebShop (arXiv:2207.01206) as a text state machine, without Java or HTML.
+"""WebShop: find what an instruction asks for, choose its options and buy it, as the original answers."""
 
-So far its products, its search engine, which ranks as Lucene does, its pages, goals and rewards: the
-environment that is made of them is not there yet.
-"""
+from agentgym_envs.webshop.environment import WebShop
+
+__all__ = ["WebShop"]

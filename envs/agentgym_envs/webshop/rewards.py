@@ -91,6 +91,27 @@ def earned(
     )
 
 
+def parts(earnings: Earned, goal: Goal, product: Product, chosen: Sequence[str]) -> dict[str, float | bool]:
+    """What a trainer may look at: the original's names, and whether the purchase was right without the
+    laxness of comparing words (`asin_match`, `options_exact`, `attributes_all`, `price_ok`).
+    """
+    wanted = goal.options.values() if isinstance(goal.options, Mapping) else goal.options
+    known: dict[str, float | bool] = {
+        "r_type": earnings.r_type,
+        "query_match": earnings.query_match,
+        "category_match": earnings.category_match,
+        "title_score": earnings.title_score,
+        "r_att": earnings.attributes / len(goal.attributes),
+        "r_price": float(earnings.price),
+        **earnings.weights,
+        "asin_match": goal.asin == product.asin,
+        "options_exact": set(wanted) <= set(chosen),
+        "attributes_all": earnings.attributes == len(goal.attributes),
+        "price_ok": earnings.price,
+    }
+    return known | ({"r_option": earnings.options / len(wanted)} if wanted else {})
+
+
 def ratio(one: str, other: str) -> int:
     """thefuzz's `token_set_ratio`, from 0 to 100: how much of their words two texts share.
 

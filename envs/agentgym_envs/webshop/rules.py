@@ -5,8 +5,9 @@ should have been. No switch brings back what only breaks a server: pages taken f
 errors for a bare `<c>` or `<a>`, sessions that nobody frees.
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, get_args
 
 Way = Literal["upstream", "fixed"]
 
@@ -33,6 +34,31 @@ class Rules:
     show_attributes: bool = False
     """A fourth page of an item: what it was annotated with, which is what rewards look at."""
 
+    def __str__(self) -> str:
+        """`compat` or `fixed`, whichever is nearer, with the switches that differ from it.
+
+        >>> str(changed(FIXED, {"echo_options": True}))
+        'fixed,echo_options=True'
+        """
+        return min((_told(self, "compat", COMPAT), _told(self, "fixed", FIXED)), key=len)
+
 
 COMPAT = Rules("upstream", "upstream", "upstream", "upstream", hidden_queries=True)
 FIXED = Rules("fixed", "fixed", "fixed", "fixed", hidden_queries=False)
+
+
+def changed(rules: Rules, switches: Mapping[str, Any]) -> Rules:
+    """With these switches set. Raises `ValueError` for one that is not there, or cannot be that."""
+    known = {switch.name: (True, False) if switch.type is bool else get_args(Way) for switch in fields(Rules)}
+    for name, value in switches.items():
+        if name not in known:
+            raise ValueError(f"no option {name!r}; switches of the shop are: {', '.join(known)}")
+        if value not in known[name] or type(value) is not type(known[name][0]):
+            raise ValueError(f"{name} is {value!r}; it may be: {', '.join(map(str, known[name]))}")
+    return replace(rules, **switches)
+
+
+def _told(rules: Rules, name: str, base: Rules) -> str:
+    switches = [switch.name for switch in fields(Rules)]
+    differing = [switch for switch in switches if getattr(rules, switch) != getattr(base, switch)]
+    return ",".join([name, *(f"{switch}={getattr(rules, switch)}" for switch in differing)])

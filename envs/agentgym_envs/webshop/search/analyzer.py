@@ -2,6 +2,9 @@
 without stop words, stemmed.
 """
 
+from functools import lru_cache
+from itertools import chain
+
 from agentgym_envs.webshop.search.porter import stem
 from agentgym_envs.webshop.search.tokenizer import words
 
@@ -11,13 +14,27 @@ this to was will with
 """
 STOP_WORDS = frozenset(_STOP.split())
 _POSSESSIVE = ("'s", "’s", "＇s", "'S", "’S", "＇S")
+_LONG = 64
+"""Longer pieces of text are rare, and must not fill the memory."""
 
 
 def analyzed(text: str) -> list[str]:
     """Terms in their order, as often as they occur.
 
+    No word reaches over white space, so that pieces between it are analyzed, and remembered, one by one.
+
     >>> analyzed("men’s women's dogs' wi-fi 802.11ac of the skies")
     ['men', 'women', 'dog', 'wi', 'fi', '802.11ac', 'ski']
     """
-    lower = [(word[:-2] if word.endswith(_POSSESSIVE) else word).lower() for word in words(text)]
-    return [stem(word) for word in lower if word not in STOP_WORDS]
+    pieces = text.split()
+    return list(
+        chain.from_iterable(_remembered(piece) if len(piece) <= _LONG else _terms(piece) for piece in pieces)
+    )
+
+
+def _terms(piece: str) -> tuple[str, ...]:
+    lower = [(word[:-2] if word.endswith(_POSSESSIVE) else word).lower() for word in words(piece)]
+    return tuple(stem(word) for word in lower if word not in STOP_WORDS)
+
+
+_remembered = lru_cache(maxsize=1 << 16)(_terms)

@@ -56,7 +56,7 @@ class Index:
             np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))),
             table[:, 0].astype(np.int32),
             table[:, 1].astype(np.float32),
-            _saturation(lengths),
+            saturation(lengths),
         )
 
     def search(self, text: str, most: int = MOST) -> list[tuple[str, float]]:
@@ -71,7 +71,7 @@ class Index:
             if term in self.terms:
                 place = self.terms[term]
                 postings = slice(self.begins[place], self.begins[place + 1])
-                weight = _idf(whole, postings.stop - postings.start) * np.float32(count)
+                weight = idf(whole, postings.stop - postings.start) * np.float32(count)
                 self._add(sums, postings, weight)
         scores = sums.astype(np.float32)
         hits = np.flatnonzero(scores > 0)
@@ -97,15 +97,17 @@ def decoded_length(length: int) -> int:
     return 24 + ((((rest >> shift) & 7) | 8) << shift)
 
 
-def _idf(documents: int, having: int) -> np.float32:
+def idf(documents: int, having: int) -> np.float32:
+    """Of a term that so many of all documents have."""
     return np.float32(np.log(1 + (documents - having + 0.5) / (having + 0.5)))
 
 
-def _saturation(lengths: NDArray[np.int64]) -> NDArray[np.float32]:
+def saturation(lengths: NDArray[np.int64]) -> NDArray[np.float32]:
     """c(d) of every document; 0 for those without terms, which do not count."""
     there = lengths > 0
     average = np.float32(lengths.sum() / max(1, there.sum()))
-    decoded = np.array([decoded_length(int(length)) for length in lengths], np.float32)
+    different, which = np.unique(lengths, return_inverse=True)
+    decoded = np.array([decoded_length(int(length)) for length in different], np.float32)[which]
     one = np.float32(1)
     found = one / (K1 * ((one - B) + B * decoded / (average or one)))
     return np.where(there, found, np.float32(0)).astype(np.float32)

@@ -5,9 +5,7 @@ Lucene stems English so; Snowball's "porter" and "english" do not.
 """
 
 from functools import lru_cache
-from itertools import pairwise
 
-_VOWELS = frozenset("aeiou")
 _STEP_2 = (
     ("ational", "ate"),
     ("tional", "tion"),
@@ -48,7 +46,7 @@ _STEP_4 = (
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
-    """The stem of a word in lower case.
+    """The stem of a word in lower case, in time that grows as its length.
 
     >>> [stem(word) for word in ("analogies", "psychologically", "possibly", "relational", "sky", "skies")]
     ['analog', 'psycholog', 'possibl', 'relat', 'sky', 'ski']
@@ -61,33 +59,42 @@ def stem(word: str) -> str:
     return _step_5(_step_4(word))
 
 
-def _is_consonant(word: str, place: int) -> bool:
-    letter = word[place]
-    if letter == "y":
-        return place == 0 or not _is_consonant(word, place - 1)
-    return letter not in _VOWELS
+class _Kinds(dict[int, str]):
+    def __missing__(self, _: int) -> str:
+        return "c"
+
+
+_KINDS = _Kinds({**{ord(vowel): "v" for vowel in "aeiou"}, ord("y"): "y"})
+
+
+def _kinds(word: str) -> str:
+    """c or v for each letter: a consonant or a vowel, which y is after a consonant."""
+    kinds = word.translate(_KINDS)
+    if "y" not in kinds:
+        return kinds
+    found: list[str] = []
+    for kind in kinds:
+        after_consonant = bool(found) and found[-1] == "c"
+        found.append(("v" if after_consonant else "c") if kind == "y" else kind)
+    return "".join(found)
 
 
 def _measure(stem: str) -> int:
     """How often a vowel is followed by a consonant: m of the paper."""
-    kinds = [_is_consonant(stem, place) for place in range(len(stem))]
-    return sum(1 for before, after in pairwise(kinds) if after and not before)
+    return _kinds(stem).count("vc")
 
 
 def _has_vowel(stem: str) -> bool:
-    return any(not _is_consonant(stem, place) for place in range(len(stem)))
+    return "v" in _kinds(stem)
 
 
 def _doubled(word: str) -> bool:
-    return len(word) >= 2 and word[-1] == word[-2] and _is_consonant(word, len(word) - 1)
+    return len(word) >= 2 and word[-1] == word[-2] and _kinds(word)[-1] == "c"
 
 
 def _ends_cvc(word: str) -> bool:
     """*o of the paper: consonant, vowel, consonant, and the last is not w, x or y."""
-    if len(word) < 3 or word[-1] in "wxy":
-        return False
-    last = len(word) - 1
-    return _is_consonant(word, last) and not _is_consonant(word, last - 1) and _is_consonant(word, last - 2)
+    return len(word) >= 3 and word[-1] not in "wxy" and _kinds(word)[-3:] == "cvc"
 
 
 def _step_1(word: str) -> str:

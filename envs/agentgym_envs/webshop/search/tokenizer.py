@@ -4,7 +4,7 @@
 
 import re
 import unicodedata
-from functools import cache
+from functools import lru_cache
 
 LONGEST = 255
 """Longer words are cut into pieces of this many characters."""
@@ -64,42 +64,43 @@ def _pieces(word: str) -> list[str]:
 
 def _unicode_words(text: str) -> list[str]:
     units = _units(text)
+    begins = [begin for begin, _ in units] + [len(text)]
+    kinds = [kind for _, kind in units]
     found: list[str] = []
     place = 0
-    while place < len(units):
-        end = _end(units, place)
+    while place < len(kinds):
+        end = _end(kinds, place)
         if end > place:
-            found.append("".join(part for part, _ in units[place:end]))
+            found.append(text[begins[place] : begins[end]])
         place = max(end, place + 1)
     return found
 
 
-def _units(text: str) -> list[tuple[str, str]]:
-    """Characters with what extends them, and the kind of each."""
-    units: list[tuple[str, str]] = []
-    for character in text:
+def _units(text: str) -> list[tuple[int, str]]:
+    """Where a character begins that is not part of the one before, and its kind."""
+    units: list[tuple[int, str]] = []
+    for place, character in enumerate(text):
         kind = _kind(character)
-        joined = units and units[-1][0].endswith(_ZWJ) and kind == units[-1][1] == _PICTURE
-        if units and (joined or (kind == _EXTEND and units[-1][1] != _OTHER)):
-            units[-1] = units[-1][0] + character, units[-1][1]
-        else:
-            units.append((character, kind))
+        before = units[-1][1] if units else _OTHER
+        joined = kind == before == _PICTURE and text[place - 1] == _ZWJ
+        if not (joined or (kind == _EXTEND and before != _OTHER)):
+            units.append((place, kind))
     return units
 
 
-def _end(units: list[tuple[str, str]], begin: int) -> int:
+def _end(kinds: list[str], begin: int) -> int:
     """Where the word ends that begins here; `begin` for none."""
-    kind = units[begin][1]
+    kind = kinds[begin]
     if kind in (_ALONE, _PICTURE):
         return begin + 1
     if kind == _FLAG:
-        return begin + 1 + (begin + 1 < len(units) and units[begin + 1][1] == _FLAG)
+        return begin + 1 + (begin + 1 < len(kinds) and kinds[begin + 1] == _FLAG)
     if kind not in (*_RUNS, _KATAKANA):
         return begin
     place = begin + 1
-    while place < len(units):
-        before, now = units[place - 1][1], units[place][1]
-        after = units[place + 1][1] if place + 1 < len(units) else _OTHER
+    while place < len(kinds):
+        before, now = kinds[place - 1], kinds[place]
+        after = kinds[place + 1] if place + 1 < len(kinds) else _OTHER
         if _joined(before, now):
             place += 1
         elif (before == after == _LETTER and now in (_MID_LETTER, _MID_BOTH)) or (
@@ -117,7 +118,7 @@ def _joined(before: str, now: str) -> bool:
     return before in _RUNS and now in _RUNS
 
 
-@cache
+@lru_cache(maxsize=1 << 14)
 def _kind(character: str) -> str:
     if character in _KINDS:
         return _KINDS[character]

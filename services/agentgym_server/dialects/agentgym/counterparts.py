@@ -72,6 +72,8 @@ STATE: dict[str, m.Member] = {"state": m.observation, "reward": m.reward, **DONE
 NOTHING: dict[str, m.Member] = {"info": m.always(None)}
 ROOM: dict[str, m.Member] = {"observation": m.household}
 MOVES = ["move left", "move right", "move up", "move down"]
+SMALL_SHOP = ("1k-synthetic-test", "1k-synthetic-train")
+"""Its goals in their order: an index is the goal of AgentGym's that has this number."""
 OFFICIAL_GAMES = ("official_train", "valid_train", "valid_seen", "valid_unseen")
 
 
@@ -174,6 +176,7 @@ COUNTERPARTS: dict[str, Counterpart] = {
         dialect="B",
         argument=("session_id",),
         argument_default=0,
+        splits=SMALL_SHOP,
         ends=False,
         created=m.number,
         begun=m.with_nothing,

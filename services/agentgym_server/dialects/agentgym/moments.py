@@ -180,10 +180,11 @@ def buttons(moment: Moment) -> dict[str, object]:
     if "clickables" in info:
         return {"has_search_bar": info.get("has_search_bar", False), "clickables": info["clickables"]}
     clicks = [action for action in actions(moment) if not action.startswith("search[")]
-    return {
-        "has_search_bar": len(clicks) < len(actions(moment)),
-        "clickables": [click.removeprefix("click[").removesuffix("]") for click in clicks],
-    }
+    searches = len(clicks) < len(actions(moment))
+    buttons = [click.removeprefix("click[").removesuffix("]") for click in clicks]
+    if searches and not buttons:  # the page with the search bar has its button, which cannot be clicked
+        buttons = ["search"]
+    return {"has_search_bar": searches, "clickables": buttons}
 
 
 def wish(moment: Moment) -> str:

@@ -1,0 +1,236 @@
+"""WebShop as an `Environment`: a generated shop, and the benchmark's own once imported.
+
+> world = WebShop()
+> task = world.tasks("test", "small")[0]
+> world.reset(task, seed=0).text
+'WebShop [SEP] Instruction: [SEP] i need ... [SEP] Search'
+> world.step("search[ice cream scoop]").observation.text
+'Instruction: [SEP] i need ... [SEP] Back to Search [SEP] Page 1 (Total results: 50) [SEP] Next > [SEP] ...'
+
+A purchase ends the episode and earns from 0 to 1: how much of the instruction it meets.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
+from random import Random
+from typing import Any, Literal, get_args
+
+from agentgym_envs.core import Environment, Observation, StepResult, Task, TaskNotFound
+from agentgym_envs.home import data_home
+from agentgym_envs.lazy import LazySequence
+from agentgym_envs.webshop import pages
+from agentgym_envs.webshop.baselines import oracle
+from agentgym_envs.webshop.goal_sets import GoalSet, Splits, open_all
+from agentgym_envs.webshop.rewards import Earned, Goal, earned, parts
+from agentgym_envs.webshop.rules import Rules, changed
+from agentgym_envs.webshop.shop import SEARCH, Shop
+from agentgym_envs.webshop.state import State
+from agentgym_envs.webshop.stored import StoredCatalogue
+
+OFFICIAL = "official"
+"""The difficulty of imported tasks."""
+SEARCHING = "search[<your query>]"
+"""Stands among admissible actions for every search, as in verl-agent's prompts."""
+START = State()
+Text = Literal["text", "text_rich"]
+
+
+class WebShopTask(Task):
+    """`digest` stays on the server: it tells goals of equal instructions apart."""
+
+    digest: str
+    """16 hexadecimal digits over what a reward compares with."""
+
+
+@dataclass(frozen=True)
+class _Episode:
+    """Where an episode stands. Each step makes a new one, so that keeping one is a snapshot."""
+
+    task_id: str
+    shop: Shop = field(repr=False)
+    catalogue: StoredCatalogue = field(repr=False)
+    goal: Goal
+    state: State = START
+    reward: float = 0.0
+    """What the last purchase earned."""
+
+
+class WebShop(Environment[WebShopTask]):
+    """Find what an instruction asks for among thousands of products, choose its options, and buy it.
+
+    Options: `text` is `text` (pages in one line, as AgentGym, AgentBench and verl-agent show them) or
+    `text_rich` (with marks around what can be clicked); `split` is `official`, or `disjoint`: imported goals
+    are divided by product, not by number; `home` is where catalogues are (None: `home.data_home`); any other
+    is a switch of `agentgym_envs.webshop.rules.Rules`, whose defaults are `COMPAT` for imported catalogues
+    and `FIXED` for the generated one.
+    """
+
+    name = "webshop"
+    max_turns = 15
+    forkable = True
+    difficulties = ("small", "medium", "large")
+
+    def __init__(
+        self, text: Text = "text", *, split: Splits = "official", home: Path | None = None, **switches: Any
+    ) -> None:
+        for chosen, known in ((text, get_args(Text)), (split, get_args(Splits))):
+            if chosen not in known:
+                raise ValueError(f"{chosen!r} is none of: {', '.join(known)}")
+        self.text: Text = text
+        self._sets = open_all(home or data_home(), split)
+        self._rules = {name: changed(goals.rules, switches) for name, goals in self._sets.items()}
+        self._episode: _Episode | None = None
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        return tuple(split for goals in self._sets.values() for split in goals.places)
+
+    @property
+    def data_version(self) -> str:
+        return "+".join(
+            f"{name}:{goals.catalogue.digest[:16]}:{self._rules[name]}" for name, goals in self._sets.items()
+        )
+
+    def tasks(self, split: str, difficulty: str | None = None) -> Sequence[WebShopTask]:
+        """As in `Environment`. Imported tasks are all `official`."""
+        levels = (*self.difficulties, OFFICIAL)
+        goals = next((goals for goals in self._sets.values() if split in goals.places), None)
+        if goals is None:
+            raise TaskNotFound(f"webshop has no split {split[:80]!r}; there are: {', '.join(self.splits)}")
+        if difficulty is not None and difficulty not in levels:
+            raise ValueError(f"no difficulty {difficulty[:80]!r}; there are: {', '.join(levels)}")
+        if difficulty is None or (goals.imported and difficulty == OFFICIAL):
+            places = goals.places[split]
+        else:
+            places = goals.of_difficulty(split, difficulty)
+        return LazySequence(len(places), lambda number: _task(goals, split, int(places[number])))
+
+    def task(self, task_id: str) -> WebShopTask:
+        goals, place = self._found(task_id)
+        return _task(goals, goals.split_of(place), place)
+
+    def reset(self, task: WebShopTask, seed: int) -> Observation:
+        goals, place = self._found(task.id)
+        self._episode = _Episode(task.id, self._shop(goals), goals.catalogue, goals.wishes[place].goal)
+        return self._observation(self._episode)
+
+    def step(self, action: str) -> StepResult:
+        before = self._now()
+        state = before.shop.step(before.state, action)
+        episode = before if state is None else replace(before, state=state)
+        bought = episode is not before and episode.state.page == "done"
+        earnings = _earned(episode) if bought else None
+        if earnings is not None:
+            episode = replace(episode, reward=earnings.total)
+        self._episode = episode
+        return StepResult(
+            observation=self._observation(episode),
+            reward=earnings.total if earnings else 0.0,
+            terminated=episode.state.page == "done",
+            info=_info(episode, earnings, is_invalid=state is None),
+        )
+
+    def expert(self, task: WebShopTask) -> list[str]:
+        """What somebody does who knows which product is meant."""
+        goals, place = self._found(task.id)
+        return oracle(self._shop(goals), goals.wishes[place].goal, Random(0))
+
+    def snapshot(self) -> object:
+        return self._now()
+
+    def restore(self, snapshot: object) -> None:
+        if not isinstance(snapshot, _Episode):
+            raise TypeError(f"not a snapshot of webshop: {type(snapshot).__name__}")
+        self._episode = snapshot
+
+    def close(self) -> None:
+        self._episode = None
+
+    def _now(self) -> _Episode:
+        if self._episode is None:
+            raise RuntimeError("there is no episode before reset")
+        return self._episode
+
+    def _found(self, task_id: str) -> tuple[GoalSet, int]:
+        """A task's goals, and its number among them."""
+        name, _, wish_id = task_id.partition("/")
+        goals = self._sets.get(name)
+        if goals is None:
+            raise TaskNotFound(
+                f"webshop has no task {task_id[:80]!r}; ids begin with: {', '.join(self._sets)}"
+            )
+        try:
+            return goals, goals.wishes.find(wish_id)
+        except LookupError:
+            last = len(goals.wishes) - 1
+            ids = (
+                f"{goals.wishes[0].id} to {goals.wishes[last].id}" if goals.imported else f"{last + 1} hashes"
+            )
+            raise TaskNotFound(f"webshop has no task {task_id[:80]!r}; ids of {name} are {ids}") from None
+
+    def _shop(self, goals: GoalSet) -> Shop:
+        return _shop(goals.catalogue, self._rules[goals.name])
+
+    def _observation(self, episode: _Episode) -> Observation:
+        shop, state, wish = episode.shop, episode.state, episode.goal.instruction
+        if self.text == "text":
+            told = pages.plain(shop, state, wish, episode.reward)
+        else:
+            told = pages.rich(shop, state, wish, _session(episode), episode.reward)
+        clicks = [f"click[{name}]" for name in shop.clickables(state) if name not in (SEARCH, "")]
+        searches = [] if state.page == "done" and shop.rules.after_done == "fixed" else [SEARCHING]
+        return Observation(text=told, actions=tuple(sorted([*clicks, *searches])))
+
+
+@lru_cache(maxsize=32)
+def _shop(catalogue: StoredCatalogue, rules: Rules) -> Shop:
+    """Shared by all instances, with the searches that it remembers."""
+    return Shop(catalogue, rules)
+
+
+def _task(goals: GoalSet, split: str, place: int) -> WebShopTask:
+    wish = goals.wishes[place]
+    wanted = json.dumps(asdict(wish.goal) | {"weight": None}, sort_keys=True)
+    return WebShopTask(
+        env=WebShop.name,
+        id=f"{goals.name}/{wish.id}",
+        split=split,
+        instruction=wish.goal.instruction,
+        kind=goals.catalogue.products[wish.goal.asin].category,
+        difficulty=OFFICIAL if goals.imported else wish.difficulty,
+        digest=blake2b(wanted.encode(), digest_size=8).hexdigest(),
+    )
+
+
+def _earned(episode: _Episode) -> Earned:
+    goal, catalogue, asin = episode.goal, episode.catalogue, episode.state.asin
+    product = catalogue.products[asin]
+    nouns = {goal.name: catalogue.nouns_of(goal.asin), product.title: catalogue.nouns_of(asin)}
+    chosen = list(episode.state.options.values())
+    price = catalogue.price(asin)
+    return earned(goal, product, chosen, price, nouns.__getitem__, episode.shop.rules.reward)
+
+
+def _info(episode: _Episode, earnings: Earned | None, *, is_invalid: bool) -> dict[str, Any]:
+    state, wish = episode.state, episode.goal.instruction
+    gap = "" if state.page not in ("index", "done") else " "  # as the original's two pages have it
+    known = {
+        "has_search_bar": state.page == "index",
+        "clickables": list(episode.shop.clickables(state)),
+        "instruction_text": f"Instruction:{gap}{wish}",
+        "url": pages.url(state, _session(episode)),
+    }
+    if is_invalid:
+        known["invalid_action"] = True
+    if earnings is not None:
+        product = episode.catalogue.products[state.asin]
+        known["reward_parts"] = parts(earnings, episode.goal, product, list(state.options.values()))
+    return known
+
+
+def _session(episode: _Episode) -> str:
+    return episode.task_id.partition("/")[2]

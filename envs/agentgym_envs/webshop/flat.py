@@ -1,0 +1,93 @@
+"""Arrays in files without a header: appended to while a catalogue is written, memory-mapped ever after."""
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agentgym_envs.webshop.manifest import Flat, hashed
+
+
+def mapped(path: Path, flat: Flat) -> NDArray[Any]:
+    """One array, read-only; its pages are shared with all processes that have the file mapped."""
+    if not flat.length:  # nothing cannot be mapped
+        return np.zeros(0, flat.dtype)
+    return np.asarray(np.memmap(path, flat.dtype, "r", shape=(flat.length,)))
+
+
+class Files:
+    """Arrays of a folder that are being written."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._open: dict[str, _Appended] = {}
+        self._placed: dict[str, NDArray[Any]] = {}
+
+    def add(self, name: str, array: NDArray[Any]) -> None:
+        """To the end of a file, which has one type from its first array on."""
+        if name not in self._open:
+            self._open[name] = _Appended(self._folder / name, array.dtype)
+        self._open[name].add(array)
+
+    def placed(self, name: str, dtype: Any, length: int) -> NDArray[Any]:
+        """A file to be filled in any order."""
+        path, kind = self._folder / name, np.dtype(dtype).newbyteorder("<")
+        array = np.memmap(path, kind, "w+", shape=(length,)) if length else np.zeros(0, kind)
+        path.touch()
+        self._placed[name] = array
+        return array
+
+    def finish(self) -> dict[str, Flat]:
+        """Everything on disk, by name."""
+        found = {name: file.finish() for name, file in self._open.items()}
+        for name, array in self._placed.items():
+            if isinstance(array, np.memmap):
+                array.flush()
+            synced(self._folder / name)
+            sha256 = hashed(self._folder / name)
+            found[name] = Flat(
+                dtype=array.dtype.str, length=len(array), itemsize=array.itemsize, sha256=sha256
+            )
+        return dict(sorted(found.items()))
+
+    def close(self) -> None:
+        """Of files that were given up."""
+        for file in self._open.values():
+            file.file.close()
+
+
+class _Appended:
+    def __init__(self, path: Path, dtype: np.dtype[Any]) -> None:
+        self.file: BinaryIO = path.open("wb")
+        self._dtype = dtype.newbyteorder("<")
+        self._length = 0
+        self._hash = hashlib.sha256()
+
+    def add(self, array: NDArray[Any]) -> None:
+        data = np.ascontiguousarray(array, self._dtype).tobytes()
+        self.file.write(data)
+        self._hash.update(data)
+        self._length += len(array)
+
+    def finish(self) -> Flat:
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        self.file.close()
+        return Flat(
+            dtype=self._dtype.str,
+            length=self._length,
+            itemsize=self._dtype.itemsize,
+            sha256=self._hash.hexdigest(),
+        )
+
+
+def synced(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

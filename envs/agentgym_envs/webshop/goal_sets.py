@@ -1,0 +1,85 @@
+"""Sets of goals that an environment offers: the generated one, and those of imported catalogues.
+
+    synth           train, valid, test
+    1k-synthetic    1k-synthetic-train, 1k-synthetic-test
+    full-human      full-human-train, full-human-valid, full-human-test
+
+Scores of different sets do not compare: the small synthetic one is far easier than the full human one.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+from agentgym_envs.webshop import library, synth
+from agentgym_envs.webshop.rules import COMPAT, FIXED, Rules
+from agentgym_envs.webshop.splits import disjoint
+from agentgym_envs.webshop.stored import StoredCatalogue, Wishes
+
+Splits = Literal["official", "disjoint"]
+"""By number, as published (products recur in all of them), or by product."""
+GENERATED = "synth"
+PARTS = ("train", "valid", "test")
+
+
+@dataclass(frozen=True, eq=False)
+class GoalSet:
+    """Goals over one catalogue."""
+
+    name: str
+    catalogue: StoredCatalogue
+    wishes: Wishes
+    rules: Rules
+    """Those that it is played by where nobody says otherwise."""
+    places: Mapping[str, Sequence[int]]
+    """Split -> numbers of wishes, in order."""
+
+    @property
+    def imported(self) -> bool:
+        """Whether it is a benchmark's."""
+        return self.name != GENERATED
+
+    def split_of(self, place: int) -> str:
+        """The split of the wish with this number."""
+        return _split_of(self)[place]
+
+    def of_difficulty(self, split: str, difficulty: str) -> Sequence[int]:
+        """As `places`, of one difficulty."""
+        return _of_difficulty(self, split, difficulty)
+
+
+@lru_cache(maxsize=8)
+def open_all(home: Path, split: Splits) -> Mapping[str, GoalSet]:
+    """By name. What is imported later is seen by processes that start later."""
+    generated = synth.catalogue(home)
+    wishes = generated.wishes(GENERATED)
+    places = {part: wishes.splits[part] for part in PARTS}
+    found = {GENERATED: GoalSet(GENERATED, generated, wishes, FIXED, places)}
+    for label in library.imported(home):
+        catalogue = library.opened(home, label)
+        for kind in catalogue.goal_sets:
+            name = f"{label}-{kind}"
+            wishes = catalogue.wishes(kind)
+            places = wishes.splits if split == "official" else _by_product(wishes)
+            named = {f"{name}-{part}": places[part] for part in PARTS if len(places.get(part, ()))}
+            found[name] = GoalSet(name, catalogue, wishes, COMPAT, named)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _of_difficulty(goals: GoalSet, split: str, difficulty: str) -> Sequence[int]:
+    return [place for place in goals.places[split] if goals.wishes[place].difficulty == difficulty]
+
+
+@lru_cache(maxsize=64)
+def _split_of(goals: GoalSet) -> dict[int, str]:
+    return {place: split for split, places in goals.places.items() for place in places}
+
+
+def _by_product(wishes: Wishes) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {part: [] for part in PARTS}
+    for place, part in enumerate(disjoint(wishes, seed=0)):
+        found[part].append(place)
+    return found

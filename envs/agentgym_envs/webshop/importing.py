@@ -1,0 +1,159 @@
+"""Importing the benchmark's own files as a catalogue: `import_official`. `library` has what comes after.
+
+The file of products is gone through twice, once for prices and goals and once to store it: never is all of it
+in memory. A catalogue counts when it is complete, so an import that breaks off changes nothing.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from random import Random
+
+from agentgym_envs.imports import ImportReport
+from agentgym_envs.webshop import goals, nouns, rows, sources
+from agentgym_envs.webshop.library import Entry, counts, folder_of, verify
+from agentgym_envs.webshop.publishing import drafted, published
+from agentgym_envs.webshop.rewards import Goal
+from agentgym_envs.webshop.sources import Files
+from agentgym_envs.webshop.splits import official
+from agentgym_envs.webshop.stored import About, CatalogueError, StoredCatalogue, write
+from agentgym_envs.webshop.survey import Survey, surveyed
+from agentgym_envs.webshop.wishes import Wish
+
+__all__ = ["counts", "import_official", "verify"]
+
+SMALL = 1000
+"""Products up to which a catalogue is called `1k`; a larger one is `full`."""
+
+MANY = 50_000
+"""Products from which on several processes analyze their texts."""
+MOST_PROCESSES = 8
+
+Progress = Callable[[int], None]
+
+
+def import_official(source: Path, home: Path, progress: Progress | None = None) -> ImportReport:
+    """Import the catalogue of a folder (or of a file of products, with those beside it) as `1k` or `full`,
+    replacing the one of that name.
+
+    Products and instructions that are not sound are refused. `progress` is told the number of products so
+    far, in each of two rounds. Raises `CatalogueError` for what cannot be a catalogue, `OSError` if something
+    cannot be read or written.
+    """
+    files = sources.find(source)
+    before = _stamps(files)
+    survey = surveyed(files, progress)
+    name = "1k" if survey.products <= SMALL else "full"
+    prices, told_of_prices = _prices(survey, files, "synthetic" if name == "1k" else "human")
+    wishes = _wishes(survey, prices)
+    kept, told_of_files = _provenance(files)
+    settings = {"prices": told_of_prices, "bounds": _SEEDED, "order": _SEEDED, "sampling": "upstream", **kept}
+    root = folder_of(home)
+    with drafted(root) as draft:
+        folder = draft / draft.name.replace("draft", name, 1)
+        stored = write(
+            folder,
+            About(name=name, nouns=nouns.NAME, settings=settings),
+            rows.products(files.products, survey.annotations),
+            lambda product: prices.get(product.asin, product.prices[0]),
+            wishes,
+            progress=progress,
+            processes=_processes(survey.products),
+        )
+        if _stamps(files) != before:
+            raise CatalogueError(f"{source} was changed while it was read: import it again")
+        entry = _entry(stored, name, wishes)
+        published(root, draft, name, entry)
+    return ImportReport(entry.tasks, tuple(survey.refused), (*told_of_files, *_left_out(survey, files)))
+
+
+_SEEDED = f"Random({goals.ORDER_SEED}), as AgentGym"
+
+
+def _prices(survey: Survey, files: Files, mode: str) -> tuple[Mapping[str, float], str]:
+    """What products cost whose price is a range, and how that is known: from the table (of `mode` where it
+    has that), else drawn in the order of the catalogue.
+    """
+    draw = Random(goals.ORDER_SEED)
+    drawn = {asin: draw.uniform(*ends) for asin, ends in survey.ranges.items()}
+    if files.prices is None:
+        return drawn, f"seeded draw: Random({goals.ORDER_SEED})"
+    tables = rows.prices(files.prices)
+    mode = mode if mode in tables else next(iter(tables), "")
+    given = {asin: price for asin, price in tables.get(mode, {}).items() if asin in drawn}
+    for asin, price in given.items():
+        low, high = sorted(survey.ranges[asin])
+        if not low <= price <= high:
+            raise CatalogueError(f"{files.prices}: {mode}: {asin}: {price} is not from {low} to {high}")
+    rest = len(drawn) - len(given)
+    return drawn | given, f"table: {mode}" + (f"; seeded draw for {rest:,} that it has not" if rest else "")
+
+
+def _wishes(survey: Survey, prices: Mapping[str, float]) -> dict[str, list[Wish]]:
+    """The sets of goals that are not empty; raises `CatalogueError` if there is none."""
+    wanted = {product.asin: product.prices[0] for product in (*survey.described, *survey.asked)}
+    cost = wanted | {asin: prices[asin] for asin in wanted if asin in prices}
+    human = goals.human(survey.asked, survey.instructions, cost, Random(goals.ORDER_SEED))
+    synthetic = goals.synthetic(survey.described, survey.annotations, cost, Random(goals.ORDER_SEED))
+    found = {
+        name: _numbered(name, made) for name, made in (("synthetic", synthetic), ("human", human)) if made
+    }
+    if not found:
+        raise CatalogueError("no product has an instruction, and so the catalogue no goal")
+    return found
+
+
+def _numbered(goal_set: str, made: list[Goal]) -> list[Wish]:
+    ordered = goals.shuffled(made)
+    return [
+        Wish(goal, str(number), split)
+        for number, (goal, split) in enumerate(zip(ordered, official(goal_set, len(ordered)), strict=True))
+    ]
+
+
+def _provenance(files: Files) -> tuple[dict[str, str], list[str]]:
+    """For the settings: of each file its name, the id of its blob, and whether it is what was published; and
+    warnings of those that are not.
+    """
+    settings, warnings = {}, list[str]()
+    for role, path in files.all():
+        blob, known = sources.blob_id(path), sources.PUBLISHED.get(path.name)
+        said = "" if known is None else "as published" if blob.startswith(known) else "not as published"
+        settings[f"file of {role}"] = f"{path.name} {blob} {said}".rstrip()
+        if said == "not as published":
+            warnings.append(f"{path.name} is not the published file: its git blob is {blob[:8]}, not {known}")
+    return settings, warnings
+
+
+def _left_out(survey: Survey, files: Files) -> list[str]:
+    """Warnings of what a catalogue does not have of its source."""
+    warnings: list[str] = []
+    if survey.synthetic >= survey.most:
+        warnings.append(
+            f"{survey.synthetic:,} synthetic goals are left out: there are none from {survey.most:,} on"
+        )
+    for path, missing in ((files.annotations, survey.unknown_annotated), (files.human, survey.unknown_asked)):
+        if path is not None and missing:
+            warnings.append(f"{path.name}: {missing:,} of its products are not in the catalogue")
+    return warnings
+
+
+def _entry(stored: StoredCatalogue, name: str, wishes: Mapping[str, list[Wish]]) -> Entry:
+    tasks: dict[str, int] = {}
+    for goal_set, listed in wishes.items():
+        for wish in listed:
+            split = f"{name}-{goal_set}-{wish.split}"
+            tasks[split] = tasks.get(split, 0) + 1
+    products = len(stored.products)
+    return Entry(folder=stored.folder.name, digest=stored.digest, products=products, tasks=tasks)
+
+
+def _processes(products: int) -> int:
+    """Starting others takes seconds, which a small catalogue does not."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    return min(cores, MOST_PROCESSES) if products >= MANY else 1
+
+
+def _stamps(files: Files) -> list[tuple[int, int]]:
+    return [(path.stat().st_size, path.stat().st_mtime_ns) for _, path in files.all()]

@@ -1,0 +1,190 @@
+"""What of the benchmark's own files is sound: `products`, `annotations`, `instructions`, `prices`.
+
+What is not is refused, with its place and a reason; where the original has a rule, that rule holds.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import isfinite
+from pathlib import Path
+from sys import intern
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+
+from agentgym_envs.imports import Refused
+from agentgym_envs.webshop.jsonstream import items, members
+from agentgym_envs.webshop.products import LONGEST_ASIN, NO_ATTRIBUTES, Product, product
+from agentgym_envs.webshop.stored import CatalogueError
+
+MOST_TOLD = 150
+"""Characters of a file that a message quotes."""
+_NO_OBJECT = ("model_type", "dict_type")
+
+Annotations = Mapping[str, Mapping[str, Any]]
+Instructions = Mapping[str, Sequence[Mapping[str, Any]]]
+Refuse = Callable[[Refused], None]
+"""To be told what is left out."""
+
+
+class _Lenient(BaseModel):
+    """A part of a file: what is not named here is not looked at."""
+
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+
+class _Value(_Lenient):
+    value: str
+
+
+def _as_list(given: Any) -> Any:
+    return [given] if isinstance(given, str) else given
+
+
+class _Row(_Lenient):
+    asin: str
+    name: str
+    full_description: str
+    small_description: Annotated[list[str], BeforeValidator(_as_list)]
+    pricing: str | None = None
+    product_category: str
+    category: str
+    query: str
+    customization_options: Annotated[
+        dict[str, list[_Value] | None], BeforeValidator(lambda given: given or {})
+    ] = {}
+
+
+class _Annotation(_Lenient):
+    attributes: list[str]
+    instruction: str | None = None
+    instruction_attributes: list[str] | None = None
+
+
+class _Instruction(_Lenient):
+    instruction: str
+    instruction_attributes: list[str]
+    instruction_options: list[str]
+
+
+def products(path: Path, annotations: Annotations, refuse: Refuse = lambda _: None) -> Iterator[Product]:
+    """Of a file, in order: as the benchmark, without rows that have no id of their own or a longer one."""
+    seen: set[str] = set()
+    for number, row in enumerate(items(path), start=1):
+        asin: Any = row.get("asin") if isinstance(row, dict) else None  # pyright: ignore[reportUnknown]
+        if isinstance(asin, str) and (asin == "nan" or len(asin) > LONGEST_ASIN or asin in seen):
+            continue
+        try:
+            found = _product(row, annotations)
+        except ValueError as error:
+            named = f" ({asin})" if isinstance(asin, str) else ""
+            refuse(_refused(f"{path.name}: product {number:,}{named}", error))
+        else:
+            seen.add(found.asin)
+            yield found
+
+
+def annotations(path: Path, refuse: Refuse) -> Annotations:
+    """By product: `attributes`, and `instruction` with `instruction_attributes` where there is one."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for asin, value in members(path):
+        try:
+            annotation = _Annotation.model_validate(value)
+            _encodable(*annotation.attributes, annotation.instruction or "")
+            if annotation.instruction and not annotation.instruction_attributes:
+                refuse(_refused(f"{path.name}: {asin}", ValueError("its instruction has no attributes")))
+            found[asin] = _kept(annotation)
+        except ValueError as error:
+            refuse(_refused(f"{path.name}: {asin}", error))
+    return found
+
+
+def instructions(path: Path, refuse: Refuse) -> Instructions:
+    """By product: what people wrote."""
+    found: dict[str, Sequence[Mapping[str, Any]]] = {}
+    for asin, listed in members(path):
+        if isinstance(listed, list):
+            rows: list[Any] = listed
+            found[asin] = list(_sound_instructions(rows, f"{path.name}: {asin}", refuse))
+        else:
+            refuse(_refused(f"{path.name}: {asin}", ValueError("it is no list")))
+    return found
+
+
+def prices(path: Path) -> dict[str, dict[str, float]]:
+    """Mode -> product -> what it costs, in dollars; raises `CatalogueError` for what is no price."""
+    found: dict[str, dict[str, float]] = {}
+    for mode, table in members(path):
+        if not isinstance(table, dict):
+            raise CatalogueError(f"{path}: {_line(mode)}: no table of prices")
+        rows: dict[str, Any] = table
+        for asin, price in rows.items():
+            if isinstance(price, bool) or not isinstance(price, int | float) or not 0 <= price < float("inf"):
+                raise CatalogueError(f"{path}: {_line(f'{mode}: {asin}')}: no price in dollars")
+        found[mode] = {asin: float(price) for asin, price in rows.items()}
+    return found
+
+
+def _refused(name: str, error: ValueError) -> Refused:
+    """With the first thing that is wrong."""
+    if not isinstance(error, ValidationError):
+        return Refused(_line(name), _line(str(error)))
+    first = error.errors(include_url=False, include_input=False)[0]
+    reason = "it is no object" if first["type"] in _NO_OBJECT else first["msg"]
+    place = ".".join(map(str, first["loc"]))
+    return Refused(_line(name), _line(f"{place}: {reason}" if place else reason))
+
+
+def _line(text: str) -> str:
+    """For a terminal, of what a file says."""
+    cut = text if len(text) <= MOST_TOLD else f"{text[: MOST_TOLD - 3]}..."
+    return "".join(sign if sign.isprintable() else "?" for sign in cut)
+
+
+def _product(row: Any, annotated: Annotations) -> Product:
+    checked = _Row.model_validate(row)
+    if not checked.asin:
+        raise ValueError("asin: is empty")
+    try:
+        known = annotated.get(checked.asin)
+        attributes = known["attributes"] if known else NO_ATTRIBUTES
+        found = product({"pricing": None} | row, attributes)
+    except ValueError:
+        raise _no_price(checked.pricing) from None
+    if not found.prices or not all(map(isfinite, found.prices)):
+        raise _no_price(checked.pricing)
+    options = (part for group, values in found.options.items() for part in (group, *values))
+    paths = found.query, found.category, found.product_category
+    _encodable(found.asin, found.title, found.description, *found.bullets, *paths, *options)
+    return found
+
+
+def _no_price(pricing: str | None) -> ValueError:
+    return ValueError(f"pricing: {(pricing or '')[:40]!r} is no price")
+
+
+def _kept(annotation: _Annotation) -> Mapping[str, Any]:
+    """As little as can be: there are a million, whose attributes are few thousand texts."""
+    kept: dict[str, Any] = {"attributes": tuple(map(intern, annotation.attributes))}
+    if annotation.instruction and annotation.instruction_attributes:
+        kept["instruction"] = annotation.instruction
+        kept["instruction_attributes"] = tuple(map(intern, annotation.instruction_attributes))
+    return kept
+
+
+def _sound_instructions(rows: Sequence[Any], name: str, refuse: Refuse) -> Iterator[Mapping[str, Any]]:
+    for number, row in enumerate(rows, start=1):
+        try:
+            found = _Instruction.model_validate(row)
+            _encodable(found.instruction, *found.instruction_attributes, *found.instruction_options)
+        except ValueError as error:
+            refuse(_refused(f"{name}, instruction {number}", error))
+        else:
+            yield found.model_dump()
+
+
+def _encodable(*texts: str) -> None:
+    """JSON may say half of a character (`\\ud83d`), which no file can hold."""
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        raise ValueError("it has half of a character, a lone surrogate") from None

@@ -1,0 +1,81 @@
+"""Many texts in ascending order, as one piece of bytes: a dictionary that costs a process nothing."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Keys:
+    """K texts, all different."""
+
+    blob: NDArray[np.uint8]
+    begins: NDArray[np.int64]
+    """(K + 1,) text k is [begins[k], begins[k + 1]) of the blob, in UTF-8."""
+
+    def __len__(self) -> int:
+        return len(self.begins) - 1
+
+    def text(self, place: int) -> str:
+        """The one at a place."""
+        return decoded(self._bytes(place))
+
+    def find(self, text: str) -> int | None:
+        """Its place, or None."""
+        wanted = encoded(text)
+        place = bisect_left(range(len(self)), wanted, key=self._bytes)
+        return place if place < len(self) and self._bytes(place) == wanted else None
+
+    def _bytes(self, place: int) -> bytes:
+        return self.blob[self.begins[place] : self.begins[place + 1]].tobytes()
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Places of what has the same text, in ascending order, by that text."""
+
+    keys: Keys
+    begins: NDArray[np.int64]
+    """(K + 1,) text k has the members [begins[k], begins[k + 1])."""
+    members: NDArray[np.int32]
+
+    def of(self, text: str) -> NDArray[np.int32]:
+        """Empty for a text that nothing has."""
+        place = self.keys.find(text)
+        return self.members[:0] if place is None else self.at(place)
+
+    def at(self, place: int) -> NDArray[np.int32]:
+        """As `of`, by the place of its key."""
+        return self.members[self.begins[place] : self.begins[place + 1]]
+
+
+def encoded(text: str) -> bytes:
+    """In UTF-8, whose order is that of characters; half a surrogate pair, which JSON can name, is kept."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def decoded(data: bytes) -> str:
+    """The text that was encoded."""
+    return data.decode("utf-8", "surrogatepass")
+
+
+def bounds(sizes: Iterable[int]) -> NDArray[np.int64]:
+    """Where each of several pieces begins, and the last ends."""
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(np.fromiter(sizes, np.int64))))
+
+
+def grouped(
+    names: Sequence[bytes], codes: NDArray[Any]
+) -> tuple[list[bytes], NDArray[np.int64], NDArray[np.int32]]:
+    """Keys, begins and members of groups; `codes` are places in `names`, each of which occurs."""
+    ascending = sorted(range(len(names)), key=names.__getitem__)
+    rank = np.empty(len(names), np.int64)
+    rank[ascending] = np.arange(len(names))
+    ranks = rank[codes] if len(codes) else np.zeros(0, np.int64)
+    sizes = np.bincount(ranks, minlength=len(names))
+    members = np.argsort(ranks, kind="stable").astype(np.int32)
+    return [names[place] for place in ascending], bounds(sizes), members

@@ -1,0 +1,81 @@
+"""A first look at all products of a source, of which only what goals need is kept: `surveyed`."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from agentgym_envs.imports import Refused
+from agentgym_envs.webshop import rows
+from agentgym_envs.webshop.products import Product
+from agentgym_envs.webshop.rows import Annotations, Instructions
+from agentgym_envs.webshop.sources import Files
+from agentgym_envs.webshop.stored import CatalogueError
+
+MOST_SYNTHETIC = 200_000
+"""Those of all products are millions."""
+
+
+@dataclass
+class Survey:
+    """What a source has."""
+
+    annotations: Annotations
+    instructions: Instructions
+    refused: list[Refused]
+    """What is not sound."""
+    products: int = 0
+    """How many."""
+    ranges: dict[str, tuple[float, ...]] = field(default_factory=dict[str, "tuple[float, ...]"])
+    """Prices of products that have two, in order."""
+    asked: list[Product] = field(default_factory=list["Product"])
+    """With an instruction that somebody wrote, in order."""
+    described: list[Product] = field(default_factory=list["Product"])
+    """With a synthetic instruction, in order; none if their goals are too many."""
+    synthetic: int = 0
+    """Goals of these."""
+    annotated: int = 0
+    most: int = field(default_factory=lambda: MOST_SYNTHETIC)
+    """Synthetic goals from which on there are none."""
+
+    @property
+    def unknown_annotated(self) -> int:
+        """Products that are annotated and not there."""
+        return len(self.annotations) - self.annotated
+
+    @property
+    def unknown_asked(self) -> int:
+        """Products that somebody wrote an instruction for, and that are not there."""
+        return len(self.instructions) - len(self.asked)
+
+    def add(self, product: Product) -> None:
+        """The next one."""
+        self.products += 1
+        if len(product.prices) > 1:
+            self.ranges[product.asin] = product.prices
+        if product.asin in self.instructions:
+            self.asked.append(product)
+        annotated: Mapping[str, Any] | None = self.annotations.get(product.asin)
+        self.annotated += annotated is not None
+        if annotated is not None and "instruction" in annotated:
+            self.synthetic += prod(map(len, product.options.values()))
+            self.described.append(product)
+        if self.synthetic >= self.most:
+            self.described.clear()
+
+
+def surveyed(files: Files, progress: Callable[[int], None] | None = None) -> Survey:
+    """Of the files' sound parts; raises `CatalogueError` where there is no product."""
+    refused: list[Refused] = []
+    annotations = rows.annotations(files.annotations, refused.append)
+    instructions = rows.instructions(files.human, refused.append) if files.human else {}
+    survey, before = Survey(annotations, instructions, refused), len(refused)
+    for product in rows.products(files.products, annotations, refused.append):
+        survey.add(product)
+        if progress is not None:
+            progress(survey.products)
+    if not survey.products:
+        bad = refused[before:]
+        first = f"; the first of {len(bad):,}: {bad[0].name}: {bad[0].reason}" if bad else ""
+        raise CatalogueError(f"{files.products} has no product that can be imported{first}")
+    return survey
