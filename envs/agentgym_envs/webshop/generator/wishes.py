@@ -5,7 +5,6 @@ fact of their own, by which they can be told from all others.
 from collections.abc import Iterator, Sequence
 from itertools import cycle, islice
 
-from agentgym_envs.webshop.generator import prices
 from agentgym_envs.webshop.generator.draw import Draw, digest
 from agentgym_envs.webshop.generator.families import Family, Member
 from agentgym_envs.webshop.generator.instructions import Asked, clause, written
@@ -74,7 +73,7 @@ def _wish(family: Family, asked: Asked, split: str, product: Product, seed: int,
     attributes = tuple(fact.attribute for fact in asked.facts)
     options = tuple(asked.options.values())
     name = identity(product.asin, attributes, options, template)
-    upper = family.bound + prices.STEP * (digest(seed, name, "bound") % 2)
+    upper = family.bounds[digest(seed, name, "bound") % len(family.bounds)]
     goal = Goal(
         asin=product.asin,
         name=product.title,
