@@ -2,16 +2,19 @@
 solved but not without reading.
 """
 
+import hashlib
 import json
 import os
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from itertools import combinations, islice, pairwise
 from pathlib import Path
 from random import Random
 from statistics import mean, median
+from typing import Any
 
 import pytest
 
@@ -65,6 +68,13 @@ def test_the_same_bytes_in_every_process(tmp_path: Path):
         return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
 
     assert made("1") == made("2")
+
+
+def test_what_is_made_changes_with_the_version_alone():
+    """A new figure here means a new `generator.VERSION`: catalogues on disk are kept by it."""
+    made = generator.generate(300, checks=False)
+    text = json.dumps([made.rows, made.annotations, made.prices, [asdict(one) for one in made.wishes]])
+    assert (generator.VERSION, hashlib.sha256(text.encode()).hexdigest()[:16]) == ("synth-1", "95361b7a21ef11de")
 
 
 def test_rows_one_by_one_are_those_of_the_whole():
@@ -251,6 +261,40 @@ def test_a_goal_can_be_reached_with_words_of_its_instruction_and_by_its_target_a
                     other.asin == goal.asin
                     or earned(asked, other, values, price, nouns, matching).total <= 0.9
                 )
+
+
+PLACES = {row["asin"]: place for place, row in enumerate(MADE.rows)}
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        lambda one: one.asin,
+        lambda one: PLACES[one.asin],
+        lambda one: len(one.title),
+        lambda one: one.title,
+        lambda one: len(one.description),
+        lambda one: len(" ".join(one.bullets)),
+        lambda one: len(one.bullets),
+        lambda one: sum(map(len, one.options.values())),
+        lambda one: min(one.prices),
+        lambda one: min(one.prices) % 1,
+    ],
+)
+def test_nothing_but_its_facts_tells_a_target_from_those_who_look_right(measure: Callable[[Product], Any]):
+    """0 if a target comes first of all that the goal's bound and options leave, 1 if it comes last."""
+    places: list[float] = []
+    for one in WISHES:
+        able = [
+            member
+            for member in MEMBERS[one.family]
+            if max(member.prices) <= one.goal.price_upper
+            and all(any(value in group for group in member.options.values()) for value in one.goal.options)
+        ]
+        own = measure(PRODUCTS[one.goal.asin])
+        others = [measure(member) for member in able if member.asin != one.goal.asin]
+        places += [mean((other < own) + (other == own) / 2 for other in others)]
+    assert mean(places) == pytest.approx(0.5, abs=0.07)
 
 
 def test_price_tags_decide():
