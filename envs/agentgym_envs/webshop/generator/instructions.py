@@ -39,13 +39,7 @@ _PHRASES = {
     "shape": "in {} shape; with {} shape",
     "bed": "in {} size; size {}",
 }
-_TYPOS = {
-    "looking": "lookng",
-    "would": "woud",
-    "please": "plese",
-    "with": "wiht",
-    "that": "taht",
-}
+_TYPOS = {"looking": "lookng", "would": "woud", "please": "plese", "with": "wiht", "that": "taht"}
 _TYPO = 0.04
 _WITHOUT_USE = {"small": 0.4, "medium": 0.6, "large": 0.8}
 _WITHOUT_ADJECTIVE = {"small": 0.0, "medium": 0.4, "large": 0.4}
