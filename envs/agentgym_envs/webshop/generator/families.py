@@ -113,12 +113,12 @@ def _broken(axes: list[str], groups: list[str], size: int) -> list[tuple[str, st
     """
     if groups:
         first, second, third = axes[:3]
-        facts = [first, first, second, third, second][: 3 + (size >= 10) + (size >= 14)]
+        facts = [first, second, first, third, second][: 2 + (size >= 10) + (size >= 13) + (size >= 18)]
     else:
-        facts = [axes[0]] * 3
+        facts = [axes[0]] * (3 if size > 9 else 2)
     rest = size - 1 - len(facts)
     expensive = max(2, rest * 2 // 5) if groups else rest
-    missing = islice(cycle(groups), rest - expensive) if groups else ()
+    missing = islice(cycle([groups[0], *groups]), rest - expensive) if groups else ()
     return [
         ("", ""),
         *(("fact", axis) for axis in facts),

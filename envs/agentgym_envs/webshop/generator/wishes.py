@@ -48,10 +48,10 @@ def _asked(family: Family, member: Member, difficulty: str, draw: Draw) -> Asked
     """What tells a member from the others, and more up to a number that the difficulty allows."""
     centre = not member.breaks
     axes = list(family.axes) if centre else [member.breaks.removeprefix("fact ")]
-    groups = _missed(family) if centre else []
+    groups = _missed(family)[: None if centre else 1]
     facts = {fact.axis: fact for fact in member.facts}
     attributes = _count(ATTRIBUTES[difficulty], _MORE, draw)
-    options = _count(OPTIONS[difficulty], 1 - _MORE if difficulty == "small" else _MORE, draw)
+    options = _count(OPTIONS[difficulty], _MORE, draw)
     axes += draw.some([axis for axis in facts if axis not in axes], attributes - len(axes))
     groups += draw.some([group for group in family.wanted if group not in groups], options - len(groups))
     asked = {group: family.wanted[group] for group in groups}
@@ -63,7 +63,7 @@ def _count(ends: tuple[int, int], more: float, draw: Draw) -> int:
 
 
 def _missed(family: Family) -> list[str]:
-    """Groups whose wanted value some member does not offer."""
+    """Groups whose wanted value some member does not offer, the one that most of them lack first."""
     found = [one.breaks.removeprefix("option ") for one in family.members if one.breaks.startswith("option")]
     return list(dict.fromkeys(found))
 
