@@ -117,9 +117,9 @@ def _read(folder: Path, searches: int) -> tuple[dict[str, Any], list[Any]]:
         readers: list[subprocess.Popen[str]] = []
         told: list[dict[str, Any]] = []
         for _ in range(READERS):
-            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-            readers.append(stack.enter_context(subprocess.Popen(command, text=True, **pipes)))
-            stack.callback(readers[-1].kill)
+            reader = subprocess.Popen(command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            readers.append(stack.enter_context(reader))
+            stack.callback(reader.kill)
             told.append(_line(readers[-1]))
         memories: list[Any] = []
         for reader in readers:

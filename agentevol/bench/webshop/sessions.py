@@ -60,19 +60,23 @@ def session_bytes(catalogue: Any, titles: Sequence[str]) -> float:
     """What is free again with each of many sessions that were on the page of an item, all in one shop."""
     tracemalloc.start()
     try:
-        shop, states = _shop(catalogue), list[Any]()
-        for number in range(SESSIONS):
-            walk = Walk(shop)
-            walk.to_item(titles[number % len(titles)])
-            states.append(walk.state)
-        del shop, walk  # what a shop remembers is of all sessions
-        gc.collect()
+        states = _on_items(catalogue, titles)
+        gc.collect()  # the shop: what it remembers is of all sessions
         held = tracemalloc.get_traced_memory()[0]
         states.clear()
         gc.collect()
         return (held - tracemalloc.get_traced_memory()[0]) / SESSIONS
     finally:
         tracemalloc.stop()
+
+
+def _on_items(catalogue: Any, titles: Sequence[str]) -> list[Any]:
+    shop, states = _shop(catalogue), list[Any]()
+    for number in range(SESSIONS):
+        walk = Walk(shop)
+        walk.to_item(titles[number % len(titles)])
+        states.append(walk.state)
+    return states
 
 
 def _shop(catalogue: Any) -> Any:
