@@ -115,7 +115,7 @@ def _provenance(files: Files) -> tuple[dict[str, str], list[str]]:
     """For the settings: of each file its name, the id of its blob, and whether it is what was published; and
     warnings of those that are not.
     """
-    settings, warnings = {}, list[str]()
+    settings, warnings = dict[str, str](), list[str]()
     for role, path in files.all():
         blob, known = sources.blob_id(path), sources.PUBLISHED.get(path.name)
         said = "" if known is None else "as published" if blob.startswith(known) else "not as published"
