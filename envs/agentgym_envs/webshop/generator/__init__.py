@@ -1,0 +1,121 @@
+"""The catalogue `synth`: products and goals of our own, the same on every machine.
+
+Made so that neither a search nor the words of a title decide: a goal's target has near-duplicates that each
+miss one thing, what they miss mostly stands on the page of features alone, and instructions use other words
+than sellers do. All goals are checked with the reward itself.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agentgym_envs.webshop.generator import prices as pricing
+from agentgym_envs.webshop.generator.checks import problem
+from agentgym_envs.webshop.generator.instructions import plain
+from agentgym_envs.webshop.generator.measures import demand
+from agentgym_envs.webshop.generator.units import Unit, units
+from agentgym_envs.webshop.generator.wish import Wish
+from agentgym_envs.webshop.generator.wishes import wishes
+from agentgym_envs.webshop.products import Product, product
+from agentgym_envs.webshop.search.bm25 import Index
+
+__all__ = ["VERSION", "Generated", "Wish", "generate", "rows", "write"]
+
+VERSION = "synth-1"
+"""Of what is made: changes with any byte of it."""
+FILES = ("items_shuffle.json", "items_ins_v2.json", "items_human_ins.json")
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A catalogue with its goals, in the schema of the benchmark's files."""
+
+    rows: list[dict[str, Any]]
+    """As `items_shuffle.json`: what `products.cleaned` reads."""
+    annotations: dict[str, dict[str, Any]]
+    """As `items_ins_v2.json`: the attributes of every product."""
+    human: dict[str, list[dict[str, Any]]]
+    """As `items_human_ins.json`."""
+    prices: dict[str, float]
+    """What buying a product costs, in dollars."""
+    wishes: list[Wish]
+    dropped: dict[str, int]
+    """Reason -> goals that failed a check."""
+
+
+def generate(products: int = 5_000, seed: int = 0, checks: bool = True) -> Generated:
+    """All in memory; `ValueError` where, with `checks`, the goals turn out to be too easy."""
+    made = list(units(products, seed))
+    written = [unit.rows[place] for unit in made for place in unit.order]
+    annotations = {row["asin"]: annotation for row, annotation in written}
+    known = {row["asin"]: product(row, tuple(annotations[row["asin"]]["attributes"])) for row, _ in written}
+    prices = {asin: pricing.purchase(one.prices, seed, asin) for asin, one in known.items()}
+    index = Index.of({asin: one.index_text for asin, one in known.items()}) if checks else None
+    kept: list[Wish] = []
+    dropped: Counter[str] = Counter()
+    for unit in made:
+        for wish, reason in _judged(unit, known, prices, index, seed):
+            if reason and checks:
+                dropped[reason] += 1
+            else:
+                kept.append(wish)
+    if index is not None:
+        demand(kept, index, known, prices)
+    return Generated(
+        [row for row, _ in written],
+        annotations,
+        _human(kept, known),
+        prices,
+        kept,
+        dict(sorted(dropped.items())),
+    )
+
+
+def rows(products: int, seed: int = 0) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Rows with their annotations, one after the other, for catalogues of any size: those of `generate`."""
+    for unit in units(products, seed):
+        for place in unit.order:
+            yield unit.rows[place]
+
+
+def write(generated: Generated, folder: Path) -> None:
+    """The three files of the benchmark."""
+    folder.mkdir(parents=True, exist_ok=True)
+    contents = generated.rows, generated.annotations, generated.human
+    for name, content in zip(FILES, contents, strict=True):
+        (folder / name).write_text(json.dumps(content, ensure_ascii=True), encoding="utf-8", newline="\n")
+
+
+def _judged(
+    unit: Unit, known: dict[str, Product], prices: dict[str, float], index: Index | None, seed: int
+) -> Iterator[tuple[Wish, str]]:
+    """The goals of a family with what is wrong with them."""
+    if unit.family is None:
+        return
+    members = [known[row["asin"]] for row, _ in unit.rows]
+    for wish in wishes(unit.family, unit.split, members, seed):
+        strict = wish.goal.asin == members[0].asin
+        yield wish, problem(wish, members, prices, index, strict) if index is not None else ""
+
+
+def _human(kept: list[Wish], known: dict[str, Product]) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for wish in kept:
+        goal, target = wish.goal, known[wish.goal.asin]
+        values, groups = list(goal.options), target.options.items()
+        named = [f"{group}: {value}" for group, own in groups for value in values if value in own]
+        annotated = {
+            "asin": goal.asin,
+            "instruction": plain(goal.instruction) + ".",
+            "attributes": list(target.attributes),
+            "options": named,
+            "instruction_attributes": list(goal.attributes),
+            "instruction_options": values,
+            "assignment_id": wish.id,
+            "worker_id": "synth",
+        }
+        found.setdefault(goal.asin, []).append(annotated)
+    return found

@@ -1,0 +1,34 @@
+"""Ids of products: of each number another one, with nothing of the number to be seen in it."""
+
+from agentgym_envs.webshop.generator.draw import digest
+
+_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_LENGTH = 8
+_COUNT = len(_DIGITS) ** _LENGTH
+_HALF = 21
+"""Bits: two halves hold the first power of four above `_COUNT`."""
+_MASK = (1 << _HALF) - 1
+
+
+def asin(seed: int, number: int) -> str:
+    """Of the product with this number: a permutation of all ids (a Feistel network of four rounds), so that
+    no two are equal whatever the size of a catalogue.
+
+    >>> asin(0, 0) != asin(0, 1), len(asin(0, 7))
+    (True, 10)
+    """
+    value = _permuted(seed, number)
+    while value >= _COUNT:  # outside of the ids: on along the cycle, which comes back into them
+        value = _permuted(seed, value)
+    found = ""
+    for _ in range(_LENGTH):
+        value, digit = divmod(value, len(_DIGITS))
+        found += _DIGITS[digit]
+    return f"B0{found}"
+
+
+def _permuted(seed: int, value: int) -> int:
+    left, right = value >> _HALF, value & _MASK
+    for turn in range(4):
+        left, right = right, left ^ (digest(seed, "asin", turn, right) & _MASK)
+    return left << _HALF | right

@@ -1,0 +1,43 @@
+"""How hard the goals are for rules that do not read, and how many facts are hidden from a search."""
+
+from collections.abc import Mapping, Sequence
+
+from agentgym_envs.webshop.generator.checks import hidden
+from agentgym_envs.webshop.generator.rules import outcomes
+from agentgym_envs.webshop.generator.wish import DIFFICULTIES, Wish
+from agentgym_envs.webshop.products import Product
+from agentgym_envs.webshop.search.bm25 import Index
+
+MOST = {"rule": 0.25, "rule_page1": 0.45}
+"""Share of goals that a rule may solve, of each difficulty."""
+HIDDEN = 0.6
+"""Share of goals with a fact that only the page of features states."""
+ENOUGH = 60
+"""Goals of the test split for a figure of their own; with fewer, those of all splits are measured."""
+
+
+def demand(
+    wishes: Sequence[Wish], index: Index, products: Mapping[str, Product], prices: Mapping[str, float]
+) -> None:
+    """`ValueError` where goals are too easy."""
+    there = [hidden(wish.goal, products[wish.goal.asin]) for wish in wishes]
+    if sum(there) < HIDDEN * len(there):
+        raise ValueError(f"only {sum(there)} of {len(there)} goals need the page of features")
+    for difficulty in DIFFICULTIES:
+        asked = [wish for wish in wishes if wish.difficulty == difficulty]
+        held_out = [wish for wish in asked if wish.split == "test"]
+        measured = held_out if len(held_out) >= ENOUGH else asked
+        found = success(measured, index, products, prices)
+        for name, most in MOST.items():
+            if found.get(name, 0.0) >= most:
+                told = f"{name} solves {found[name]:.0%} of {len(measured)} {difficulty} goals"
+                raise ValueError(f"{told}: {most:.0%} is too much")
+
+
+def success(
+    wishes: Sequence[Wish], index: Index, products: Mapping[str, Product], prices: Mapping[str, float]
+) -> dict[str, float]:
+    """Rule -> share of the goals for which it earns 1."""
+    found = [outcomes(wish.goal, index, products, prices) for wish in wishes]
+    names = found[0] if found else ()
+    return {name: sum(one[name] == 1.0 for one in found) / len(found) for name in names}

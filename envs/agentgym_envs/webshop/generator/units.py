@@ -1,0 +1,76 @@
+"""The parts of a catalogue in their order: families with their splits, and single products between them.
+
+Shares are kept by always giving way to what is furthest behind, so that every beginning of a catalogue has
+them, and a smaller catalogue is the beginning of a larger one but for its last products.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agentgym_envs.webshop.generator import listing
+from agentgym_envs.webshop.generator.asins import asin
+from agentgym_envs.webshop.generator.draw import Draw
+from agentgym_envs.webshop.generator.families import Family, family
+from agentgym_envs.webshop.generator.vocabulary import CATEGORIES, Category
+
+SINGLE = 0.14
+"""Share of products without a family."""
+_SPLITS = ("train",) * 4 + ("valid",) + ("train",) * 4 + ("test",)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A family, or one product without."""
+
+    family: Family | None
+    split: str
+    rows: tuple[tuple[listing.Row, listing.Row], ...]
+    """With annotations; of a family in the order of its members."""
+    order: tuple[int, ...]
+    """In which the rows stand in the file."""
+
+
+def units(products: int, seed: int) -> Iterator[Unit]:
+    """Until there are so many products."""
+    made: Counter[str] = Counter()
+    families: Counter[tuple[str, bool]] = Counter()
+    number = 0
+    while made["all"] < products:
+        category = max(CATEGORIES, key=lambda one: one.share * made["all"] - made[one.name])
+        optional = category.optional * (made[category.name] + 1) > made[f"{category.name} optional"]
+        draw = Draw("webshop", seed, "unit", number)
+        size = _size(optional, draw)
+        alone = SINGLE * (made["all"] + 1) > made["single"] or size > products - made["all"]
+        if alone:
+            size = 1
+            rows = (listing.single(category, optional, asin(seed, made["all"]), draw),)
+            yield Unit(None, "", rows, (0,))
+        else:
+            stratum = category.name, optional
+            split = _SPLITS[(families[stratum] + 7 * CATEGORIES.index(category) + 3 * optional) % 10]
+            families[stratum] += 1
+            yield _family(f"{seed}-{number}", split, category, size, optional, made["all"], seed, draw)
+        number += 1
+        made.update({"all": size, "single": int(alone), category.name: size})
+        made[f"{category.name} optional"] += size * optional
+
+
+def _family(
+    name: str, split: str, category: Category, size: int, optional: bool, begin: int, seed: int, draw: Draw
+) -> Unit:
+    made = family(name, category, size, optional, draw)
+    places = draw.shuffled(range(size))
+    rows = tuple(
+        listing.of_member(made, member, asin(seed, begin + place), draw)
+        for place, member in zip(places, made.members, strict=True)
+    )
+    order = tuple(sorted(range(size), key=places.__getitem__))
+    return Unit(made, split, rows, order)
+
+
+def _size(optional: bool, draw: Draw) -> int:
+    """8 to 30 members; of those without options fewer, since all but three break the price."""
+    if not optional:
+        return 8 + draw.below(3)
+    return int(draw.quantile((8, 11, 15, 31), (0, 0.65, 0.92, 1)))

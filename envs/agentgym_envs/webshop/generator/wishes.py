@@ -1,0 +1,87 @@
+"""The goals of a family: for its centre, which all others miss in one thing, and for the members that have a
+fact of their own, by which they can be told from all others.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import cycle, islice
+
+from agentgym_envs.webshop.generator.draw import Draw, digest
+from agentgym_envs.webshop.generator.families import Family, Member
+from agentgym_envs.webshop.generator.instructions import Asked, clause, written
+from agentgym_envs.webshop.generator.wish import Wish, identity
+from agentgym_envs.webshop.products import Product
+from agentgym_envs.webshop.rewards import Goal
+
+PLAIN = {"small": 5}
+"""How many goals a family without options has of each difficulty."""
+WITH_OPTIONS = {"small": 7, "medium": 7, "large": 7}
+
+ATTRIBUTES = {"small": (1, 1), "medium": (1, 2), "large": (2, 3)}
+OPTIONS = {"small": (0, 1), "medium": (1, 2), "large": (2, 3)}
+"""The least and the most that a goal asks for."""
+_MORE = 0.3
+"""Share of goals that ask for the most of what they may, where they need not."""
+
+
+def wishes(family: Family, split: str, products: Sequence[Product], seed: int) -> Iterator[Wish]:
+    """Goals for members, whose `products` are given in the same order; of no two the same id."""
+    draw = Draw("webshop", seed, "wishes", family.name)
+    made: set[str] = set()
+    for difficulty, count in (WITH_OPTIONS if family.wanted else PLAIN).items():
+        targets = draw.shuffled(_targets(family, difficulty))
+        for place in islice(cycle(targets), count):
+            asked = _asked(family, family.members[place], difficulty, draw)
+            wish = _wish(family, asked, split, products[place], seed, draw)
+            if wish.id not in made:
+                made.add(wish.id)
+                yield wish
+
+
+def _targets(family: Family, difficulty: str) -> list[int]:
+    """Members that can be told from all others by no more than such a goal asks for."""
+    most, highest = ATTRIBUTES[difficulty][1], OPTIONS[difficulty][1]
+    own = [place for place, member in enumerate(family.members) if member.breaks.startswith("fact")]
+    return [0] * (len(family.axes) <= most and len(_missed(family)) <= highest) + own
+
+
+def _asked(family: Family, member: Member, difficulty: str, draw: Draw) -> Asked:
+    """What tells a member from the others, and more up to a number that the difficulty allows."""
+    centre = not member.breaks
+    axes = list(family.axes) if centre else [member.breaks.removeprefix("fact ")]
+    groups = _missed(family)[: None if centre else 1]
+    facts = {fact.axis: fact for fact in member.facts}
+    attributes = _count(ATTRIBUTES[difficulty], _MORE, draw)
+    options = _count(OPTIONS[difficulty], _MORE, draw)
+    axes += draw.some([axis for axis in facts if axis not in axes], attributes - len(axes))
+    groups += draw.some([group for group in family.wanted if group not in groups], options - len(groups))
+    asked = {group: family.wanted[group] for group in groups}
+    return Asked(difficulty, tuple(facts[axis] for axis in axes), asked)
+
+
+def _count(ends: tuple[int, int], more: float, draw: Draw) -> int:
+    return ends[1] if draw.chance(more) else ends[0]
+
+
+def _missed(family: Family) -> list[str]:
+    """Groups whose wanted value some member does not offer, the one that most of them lack first."""
+    found = [one.breaks.removeprefix("option ") for one in family.members if one.breaks.startswith("option")]
+    return list(dict.fromkeys(found))
+
+
+def _wish(family: Family, asked: Asked, split: str, product: Product, seed: int, draw: Draw) -> Wish:
+    text, template = written(family, asked, split, draw)
+    attributes = tuple(fact.attribute for fact in asked.facts)
+    options = tuple(asked.options.values())
+    name = identity(product.asin, attributes, options, template)
+    upper = family.bounds[digest(seed, name, "bound") % len(family.bounds)]
+    goal = Goal(
+        asin=product.asin,
+        name=product.title,
+        query=product.query,
+        product_category=product.product_category,
+        instruction=text + clause(upper),
+        attributes=attributes,
+        options=options,
+        price_upper=float(upper),
+    )
+    return Wish(goal, name, split, asked.difficulty, family.name)
