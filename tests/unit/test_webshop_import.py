@@ -378,7 +378,9 @@ def test_a_second_import_replaces_the_first_which_stays_readable_to_who_has_it(t
     assert len(list((tmp_path / "home" / "webshop").glob("*-*"))) == 1
 
 
-@pytest.mark.parametrize("where", ["fsync", "write_text", "rename"])
+@pytest.mark.parametrize(
+    "where", ["os.posix_fallocate", "os.fsync", "pathlib.Path.write_text", "pathlib.Path.rename"]
+)
 def test_a_full_disk_leaves_the_previous_import(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
@@ -390,7 +392,7 @@ def test_a_full_disk_leaves_the_previous_import(
     def full(*_: object, **__: object) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("os.fsync" if where == "fsync" else f"pathlib.Path.{where}", full)
+    monkeypatch.setattr(where, full)
     with pytest.raises(OSError, match="No space left on device"):
         import_official(data, tmp_path / "home")
     monkeypatch.undo()
