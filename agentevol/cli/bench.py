@@ -8,7 +8,19 @@ import typer
 
 from agentevol.cli.output import AsJson
 
-Name = Literal["env", "serve", "rollout", "scale", "learn", "learning", "credit", "modes", "store", "startup"]
+Name = Literal[
+    "env",
+    "serve",
+    "rollout",
+    "scale",
+    "learn",
+    "learning",
+    "credit",
+    "modes",
+    "baselines",
+    "store",
+    "startup",
+]
 LONG = {
     "learning": "success before and after, for every algorithm, three seeds: about three quarters of an hour",
     "credit": "GiGPO beside GRPO in ALFWorld with three seeds: about half an hour on two idle cores",
