@@ -1,5 +1,5 @@
-"""Names of models as users write them: `starter`, a Hugging Face folder, a run's folder (its best
-checkpoint), or a model of the Hugging Face hub.
+"""Names of models as users write them: `starter` or `starter:ENVIRONMENT`, a Hugging Face folder, a run's
+folder (its best checkpoint), or a model of the Hugging Face hub.
 """
 
 import json
@@ -10,14 +10,17 @@ from agentevol.errors import ConfigError
 from agentevol.hub import HubName, hub_name, snapshot
 from agentevol.protocols import Checkpoint
 
+STARTER = "starter:"
+"""Before the environment whose starter is meant; `starter` alone is ALFWorld's."""
+
 
 def resolve(name: str, *, weights: bool = True) -> Checkpoint:
     """The checkpoint that `name` stands for. Raises `ConfigError` saying what was looked for.
 
     One of the hub is fetched; without `weights`, only its configuration and tokenizer are.
     """
-    if name == "starter":
-        return Checkpoint(starter_folder(), 0)
+    if name == "starter" or name.startswith(STARTER):
+        return Checkpoint(starter_folder(name.removeprefix(STARTER) if name != "starter" else "alfworld"), 0)
     path = Path(name).expanduser()
     if (path / "best.json").is_file():
         place = _read(path / "best.json")
@@ -39,7 +42,8 @@ def resolve(name: str, *, weights: bool = True) -> Checkpoint:
 
 def pinned(name: str) -> str:
     """The same model by a name that never stands for another: of one of the hub, with its commit."""
-    wanted = None if name == "starter" or Path(name).expanduser().exists() else hub_name(name)
+    ours = name == "starter" or name.startswith(STARTER)
+    wanted = None if ours or Path(name).expanduser().exists() else hub_name(name)
     if wanted is None or wanted.is_pinned:
         return name
     return str(HubName(wanted.repository, resolve(name, weights=False).path.name))
@@ -70,11 +74,13 @@ def _whole(number: object) -> int:
     return number if isinstance(number, int) else 0
 
 
-def starter_folder() -> Path:
-    """The starter policy that comes with the package."""
-    folder = Path(__file__).parent / "starter" / "alfworld"
-    if not (folder / "model.safetensors").is_file():
+def starter_folder(environment: str = "alfworld") -> Path:
+    """The starter policy of an environment that comes with the package."""
+    root = Path(__file__).parent / "starter"
+    known = sorted(file.parent.name for file in root.glob("*/model.safetensors"))
+    if environment not in known:
         raise ConfigError(
-            f"the starter policy is missing from {folder}; make it with `agentevol starter build`"
+            f"no starter policy comes with agentevol for {environment!r}; there are those of:"
+            f" {', '.join(known) or 'none'}"
         )
-    return folder
+    return root / environment

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from agentevol.config.presets import BY_ENVIRONMENT
 from agentevol.config.sections import EnvironmentConfig
 from agentevol.engines.choice import start_engine
 from agentevol.engines.openai import MAX_NEW_TOKENS as ENDPOINT_TOKENS
@@ -32,6 +33,8 @@ from agentgym_store.records import Trajectory
 
 SLOTS = 64
 MAX_NEW_TOKENS = 16
+STARTER = "starter"
+"""The environment's own, where it has one."""
 VLLM = "vllm:"
 """Before a folder: short for `engine=vllm`."""
 
@@ -108,11 +111,13 @@ def _policy(
             raise ConfigError(f"--max-new-tokens has no effect: {model} samples no tokens")
         world = make(environment.name, **environment.options)
         return scripted_policy(model, lambda task_id: world.expert(world.task(task_id))), world.close
-    default = ENDPOINT_TOKENS if without_weights else MAX_NEW_TOKENS
+    usual = BY_ENVIRONMENT.get(environment.name, {})
+    said = usual.get("explore", {}).get("max_new_tokens", MAX_NEW_TOKENS)
+    default = ENDPOINT_TOKENS if without_weights else said
     sampling = Sampling(temperature=temperature, max_new_tokens=max_new_tokens or default)
     if without_weights:
         return openai_policy(model.removeprefix(PREFIX), sampling, SLOTS), lambda: None
-    engine = _engine(model, overrides)
+    engine = _engine(usual.get("base", model) if model == STARTER else model, overrides)
     return engine.serve(sampling), engine.close
 
 

@@ -55,8 +55,8 @@ BASE = StarterRecipe(
     environment=WORLD,
     demonstrations={"shallow": 6000, "medium": 6000, "deep": 6000, "deepest": 6000},
     care=0.9,
+    first_task=100_000,
     vocabulary_episodes=200,
-    vocabulary_texts=(),
     shape=Shape(hidden=64, layers=3, heads=4, intermediate=192, context=128),
     learn=LearnConfig(
         optimiser="muon",

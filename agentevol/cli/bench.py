@@ -20,6 +20,7 @@ Name = Literal[
     "baselines",
     "store",
     "startup",
+    "webshop",
 ]
 LONG = {
     "learning": "success before and after, for every algorithm, three seeds: about three quarters of an hour",
@@ -30,6 +31,7 @@ OPTIONS = {
     "openenv_python": ("--openenv", "serve"),
     "engine": ("--engine", "rollout"),
     "costs": ("--costs", "scale"),
+    "products": ("--products", "webshop"),
 }
 """Arguments of a benchmark: the option that gives it, and the benchmark that has it."""
 
@@ -54,12 +56,17 @@ def bench(
         Path | None,
         typer.Option(exists=True, dir_okay=False, help="scale: costs that `--json` printed before."),
     ] = None,
+    products: Annotated[
+        int | None,
+        typer.Option(min=100, help="webshop: generated products; 1,000 and 100,000 by default."),
+    ] = None,
 ) -> None:
     """Measure a part of agentevol beside an alternative, and print both and the ratio.
 
     Example: agentevol bench startup --json
     """
     given = {"openenv_python": openenv and str(openenv), "engine": engine, "costs": costs}
+    given |= {"products": products}
     options = {option: value for option, value in given.items() if value is not None}
     for option, owner in map(OPTIONS.__getitem__, options):
         if owner != name:

@@ -1,7 +1,7 @@
 """`agentevol starter`: rebuild the policy that runs begin with."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -13,8 +13,12 @@ def register(parent: typer.Typer) -> None:
     parent.add_typer(app, name="starter")
 
 
+Environment = Literal["alfworld", "webshop"]
+
+
 @app.command()
 def build(
+    env: Annotated[Environment, typer.Option(help="The world that it is for.")] = "alfworld",
     out: Annotated[Path, typer.Option(help="A new folder for the model.")] = Path("starter"),
     scale: Annotated[
         float, typer.Option(min=0.0001, help="Share of the recipe's demonstrations to use.")
@@ -26,15 +30,19 @@ def build(
     two cores.
 
     Example: agentevol starter build --out starters/tiny --scale 0.01
+
+    Example: agentevol starter build --env webshop --out starters/shop
     """
     from dataclasses import replace
 
     from agentevol.progress import Progress
-    from agentevol.starter.recipe import StarterRecipe, build
+    from agentevol.starter.recipe import build
+    from agentevol.starter.recipes import RECIPES
 
-    recipe = StarterRecipe(seed=seed)
+    recipe = RECIPES[env]
     recipe = replace(
         recipe,
+        seed=seed,
         demonstrations={
             level: max(1, round(count * scale)) for level, count in recipe.demonstrations.items()
         },
@@ -48,4 +56,4 @@ def build(
         f"{out}: {figures['rows']:.0f} demonstrations, {figures['tokens_read']:.0f} tokens,"
         f" loss {figures['loss_last']:.3f}, {figures['seconds']:.0f} s"
     )
-    progress.say(f"try it: agentevol eval --model {out} --difficulty small --episodes 100")
+    progress.say(f"try it: agentevol eval --env {env} --model {out} --difficulty small --episodes 100")

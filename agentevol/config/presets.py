@@ -41,6 +41,18 @@ STEPS: Preset = {
 WEIGHTED: Preset = {"select": {"rule": "all", "per_task": None, "distinct": False}}
 """Whole groups: a weight says something beside that of an episode that earned less."""
 
+BY_ENVIRONMENT: Mapping[str, Mapping[str, Any]] = {
+    "webshop": {
+        "base": "starter:webshop",
+        "environment": {"max_turns": 20},
+        "explore": {"difficulty": "small", "max_new_tokens": 48},
+        "evaluate": {"difficulty": "small"},
+    },
+}
+"""By the world that is played, under what the algorithm says: in a shop a search says many words, and looking
+at a few items takes more than the benchmark's 15 turns.
+"""
+
 BY_DATA: Mapping[str, Preset] = {
     "episodes": IMITATION,
     "groups": ONLINE,

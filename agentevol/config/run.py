@@ -23,6 +23,7 @@ from agentevol.config.forgetting import (
 from agentevol.config.placements import preset_file
 from agentevol.config.presets import (
     BY_DATA,
+    BY_ENVIRONMENT,
     BY_NAME,
     BY_REWARD,
     IMITATION,
@@ -61,7 +62,7 @@ _SMALL: dict[str, Any] = {
 }
 """How a policy of a few million weights learns on two cores."""
 
-SHORT = {"engine": "engine.name"}
+SHORT = {"engine": "engine.name", "env": "environment.name"}
 """Keys of overrides that stand for longer ones."""
 
 NULL = "null"
@@ -263,7 +264,14 @@ def validated(values: dict[str, Any], kind: type[ConfigT] = RunConfig) -> Config
 
 
 def _preset(values: Mapping[str, Any], kind: type[Section]) -> dict[str, Any]:
-    """The defaults that go with the chosen algorithm."""
+    """The defaults that go with the chosen environment and, over them, algorithm."""
+    environment = values.get("environment")
+    name = environment.get("name") if isinstance(environment, dict) else None
+    world = BY_ENVIRONMENT.get(name, {}) if kind is RunConfig and isinstance(name, str) else {}
+    return _merged(dict(world), _of_algorithm(values, kind))
+
+
+def _of_algorithm(values: Mapping[str, Any], kind: type[Section]) -> dict[str, Any]:
     learn = values.get("learn")
     if not isinstance(learn, dict):
         return {}

@@ -8,7 +8,7 @@ Equal recipes give equal weights on the same machine with the same number of thr
 import json
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,6 @@ from agentgym_envs.core import Environment, Task
 from agentgym_envs.episodes import Episode, Player, follow
 from agentgym_envs.registry import make
 
-DEMONSTRATIONS = {"small": 11_000, "medium": 6_000, "large": 4_500}
 LEARN = LearnConfig(
     optimiser="muon",
     learning_rate=2e-3,
@@ -49,31 +48,27 @@ class Shape:
     context: int = 4096
 
 
-RARE_WORDS = (
-    " floorlamp teddybear papertowelroll scrubbrush towel safe cart ottoman laundryhamper dresser",
-    "Nothing happens. You are not carrying anything. You are carrying: a x. Next to it, you see nothing.",
-    "This is a normal cold hot clean sliced x. There's nothing special about x. You are facing the x.",
-    "look inventory help examine x close x slice x with x use x. You turn on the x. You close the x.",
-    "You sliced the x with the x.",
-    *(f" {number}" for number in range(1, 61)),
-)
-
-
 @dataclass(frozen=True)
 class StarterRecipe:
     """Everything that decides what the starter becomes."""
 
-    environment: str = "alfworld"
-    demonstrations: dict[str, int] = field(default_factory=lambda: dict(DEMONSTRATIONS))
+    environment: str
+    demonstrations: dict[str, int]
     """Difficulty -> episodes."""
-    care: float = 0.4
+    care: float
     """Probability with which the player thinks of each part of a task."""
-    first_task: int = 100_000
-    """Number of the first task of each difficulty; runs draw from the whole split and meet few of them."""
+    first_task: int = 0
+    """Number of the first task of each difficulty. Where the split is short its tasks come again, played
+    otherwise.
+    """
+    max_turns: int | None = None
+    """Actions of the player, at most; None is the environment's own limit."""
     vocabulary_episodes: int = 1_500
     """Episodes of each difficulty whose words make the vocabulary."""
-    vocabulary_texts: tuple[str, ...] = RARE_WORDS
+    vocabulary_texts: tuple[str, ...] = ()
     """Texts whose words are tokens whether or not they occur there."""
+    folded: bool = False
+    """Whether the tokenizer reads all text in lower case."""
     shape: Shape = Shape()
     learn: LearnConfig = LEARN
     seed: int = 0
@@ -82,7 +77,7 @@ class StarterRecipe:
 def build(recipe: StarterRecipe, out: Path, progress: Progress | None = None) -> LearnReport:
     """Make the starter in the new folder `out`. Raises `ConfigError` where it exists."""
     play = Demonstrator(recipe)
-    tokenizer = word_tokenizer(_vocabulary(play, recipe))
+    tokenizer = word_tokenizer(_vocabulary(play, recipe), folded=recipe.folded)
     start = out.with_name(f".{out.name}.start")
     _fresh_model(recipe, tokenizer, start)
     rows = list(demonstrations(play, recipe, ChatRenderer(tokenizer)))
@@ -102,12 +97,15 @@ class Demonstrator:
 
     def __init__(self, recipe: StarterRecipe) -> None:
         self._world: Environment[Any] = make(recipe.environment)
+        if recipe.max_turns is not None:
+            self._world.max_turns = recipe.max_turns  # pyright: ignore[reportAttributeAccessIssue]
         self._player = Player()
         self._recipe = recipe
 
     def __call__(self, difficulty: str, number: int) -> tuple[str, Episode]:
         """Task id and episode, won or lost."""
-        task: Task = self._world.tasks("train", difficulty)[number]
+        tasks = self._world.tasks("train", difficulty)
+        task: Task = tasks[number % len(tasks)]
         actions = self._world.demonstrate(task, self._recipe.seed + number, self._recipe.care)
         return task.id, self._player.play(self._world, task, follow(actions), seed=self._recipe.seed)
 
@@ -120,7 +118,7 @@ class Demonstrator:
 def demonstrations(
     play: Demonstrator, recipe: StarterRecipe, renderer: ChatRenderer
 ) -> Iterator[TrainingSequence]:
-    """A row for every demonstration; only the player's actions are learnt. No task is shown twice."""
+    """A row for every demonstration; only the player's actions are learnt."""
     encode = _remembering(renderer)
     for difficulty, count in recipe.demonstrations.items():
         for number in range(recipe.first_task, recipe.first_task + count):

@@ -28,6 +28,7 @@ from agentgym_envs.webshop.goal_sets import GoalSet, Splits, open_all
 from agentgym_envs.webshop.rewards import Earned, Goal, earned, parts
 from agentgym_envs.webshop.rules import Rules, changed
 from agentgym_envs.webshop.shop import SEARCH, Shop
+from agentgym_envs.webshop.shopper import shop_around
 from agentgym_envs.webshop.state import State
 from agentgym_envs.webshop.stored import StoredCatalogue
 
@@ -138,6 +139,11 @@ class WebShop(Environment[WebShopTask]):
         """What somebody does who knows which product is meant."""
         goals, place = self._found(task.id)
         return oracle(self._shop(goals), goals.wishes[place].goal, Random(0))
+
+    def demonstrate(self, task: WebShopTask, seed: int, care: float = 1.0) -> list[str]:
+        """Actions of the hand-written customer of `agentgym_envs.webshop.shopper`."""
+        goals, _ = self._found(task.id)
+        return shop_around(self._shop(goals), task.instruction, Random(seed), self.max_turns, care)
 
     def snapshot(self) -> object:
         return self._now()

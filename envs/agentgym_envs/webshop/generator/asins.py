@@ -1,11 +1,13 @@
-"""Ids of products: of each number another one, with nothing of the number to be seen in it."""
+"""Ids of products: of each number another one, with nothing of the number to be seen in it.
+
+Of digits alone, which are few tokens of a small model's vocabulary: it has to copy them.
+"""
 
 from agentgym_envs.webshop.generator.draw import digest
 
-_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LENGTH = 8
-_COUNT = len(_DIGITS) ** _LENGTH
-_HALF = 21
+_COUNT = 10**_LENGTH
+_HALF = 14
 """Bits: two halves hold the first power of four above `_COUNT`."""
 _MASK = (1 << _HALF) - 1
 
@@ -20,11 +22,7 @@ def asin(seed: int, number: int) -> str:
     value = _permuted(seed, number)
     while value >= _COUNT:  # outside of the ids: on along the cycle, which comes back into them
         value = _permuted(seed, value)
-    found = ""
-    for _ in range(_LENGTH):
-        value, digit = divmod(value, len(_DIGITS))
-        found += _DIGITS[digit]
-    return f"B0{found}"
+    return f"B0{value:0{_LENGTH}}"
 
 
 def _permuted(seed: int, value: int) -> int:

@@ -15,10 +15,10 @@ from agentgym_envs.webshop.generator.options import GROUPS
 from agentgym_envs.webshop.generator.vocabulary import BRANDS, Category, Fact, Kind
 
 SHOWN = 0.05
-"""Share of families of which one fact is where the search finds it."""
-RANGED = {"fashion": 0.45}
+"""Share of families with options of which one fact is where the search finds it."""
+RANGED = {"fashion": 0.5}
 _RARELY_RANGED = 0.015
-_MISSING = 0.2
+_MISSING = 0.15
 _THREE_GROUPS = 0.5
 
 
@@ -53,8 +53,8 @@ class Family:
     """That some member breaks."""
     wanted: Mapping[str, str]
     """Kind of a group -> the value that goals ask for."""
-    bound: int
-    """In dollars: all but the expensive members are below it."""
+    bounds: tuple[int, ...]
+    """In dollars: all but the expensive members are below each of them."""
     members: tuple[Member, ...]
 
 
@@ -66,8 +66,9 @@ def family(name: str, category: Category, size: int, optional: bool, draw: Draw)
     axes = draw.shuffled(kind.axes)
     facts = {axis: draw.shuffled(category.facts[axis]) for axis in axes}
     level = prices.level(category.prices, draw)
+    bounds = prices.bounds(level, draw)
     broken = _broken(axes, list(wanted), size)
-    common = axes[: 3 + draw.below(2)] if optional else axes[: 1 + draw.below(3)]
+    common = axes[: 3 + draw.below(2)] if optional else axes[: 2 + draw.below(2)]
     ranged = RANGED.get(category.name, _RARELY_RANGED)
     members: list[Member] = []
     for place, (what, of) in enumerate(broken):
@@ -78,7 +79,7 @@ def family(name: str, category: Category, size: int, optional: bool, draw: Draw)
             for group, value in wanted.items()
         }
         pricing = (
-            prices.expensive(level, ranged, _MISSING, draw)
+            prices.expensive(bounds[-1], ranged, _MISSING, draw)
             if what == "price"
             else prices.affordable(level, ranged, draw)
         )
@@ -92,10 +93,10 @@ def family(name: str, category: Category, size: int, optional: bool, draw: Draw)
         use=draw.pick(category.uses),
         extras=tuple(draw.shuffled(category.extras)),
         words=title_words(category, draw),
-        shown=draw.pick(("title", "first", "description")) if draw.chance(SHOWN) else "",
+        shown=draw.pick(("title", "first", "description")) if optional and draw.chance(SHOWN) else "",
         axes=tuple(dict.fromkeys(of for what, of in broken if what == "fact")),
         wanted=wanted,
-        bound=prices.bound(level),
+        bounds=bounds,
         members=tuple(members),
     )
 
@@ -103,7 +104,7 @@ def family(name: str, category: Category, size: int, optional: bool, draw: Draw)
 def title_words(category: Category, draw: Draw) -> int:
     """Of a title: 7 to 31, about the category's number."""
     middle = category.title
-    return int(draw.quantile((7, middle - 4, middle, middle + 3, 31), (0, 0.2, 0.55, 0.9, 1)))
+    return int(draw.quantile((7, middle - 3, middle + 1, middle + 4, 30), (0, 0.2, 0.55, 0.9, 1)))
 
 
 def _broken(axes: list[str], groups: list[str], size: int) -> list[tuple[str, str]]:
@@ -112,12 +113,12 @@ def _broken(axes: list[str], groups: list[str], size: int) -> list[tuple[str, st
     """
     if groups:
         first, second, third = axes[:3]
-        facts = [first, first, second, third, second][: 3 + (size >= 10) + (size >= 14)]
+        facts = [first, second, first, third, second][: 2 + (size >= 10) + (size >= 13) + (size >= 18)]
     else:
-        facts = [axes[0]] * 3
+        facts = [axes[0]] * (3 if size > 9 else 2)
     rest = size - 1 - len(facts)
     expensive = max(2, rest * 2 // 5) if groups else rest
-    missing = islice(cycle(groups), rest - expensive) if groups else ()
+    missing = islice(cycle([groups[0], *groups]), rest - expensive) if groups else ()
     return [
         ("", ""),
         *(("fact", axis) for axis in facts),

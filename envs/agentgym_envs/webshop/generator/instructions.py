@@ -12,7 +12,7 @@ from agentgym_envs.webshop.generator.vocabulary import Fact, listed
 
 OPENERS = listed(
     """i am looking for; i need; i would like; i want to buy; please find me; can you find; show me;
-    i'm searching for; i would like to order; could you get me; i am interested in; find""",
+    i'm searching for; i want; get me; i am interested in; find me""",
     ";",
 )
 HELD_OUT_OPENERS = listed(
@@ -21,7 +21,7 @@ HELD_OUT_OPENERS = listed(
     ";",
 )
 _PHRASES = {
-    "color": "in {}; the color should be {}",
+    "color": "in {}; {} color",
     "wear": "size {}; in size {}",
     "shoe": "size {}; in size {}",
     "fit": "with a {} fit; in {} fit",
@@ -39,19 +39,15 @@ _PHRASES = {
     "shape": "in {} shape; with {} shape",
     "bed": "in {} size; size {}",
 }
-_TYPOS = {
-    "looking": "lookng",
-    "would": "woud",
-    "please": "plese",
-    "with": "wiht",
-    "that": "taht",
-}
+_TYPOS = {"looking": "lookng", "would": "woud", "please": "plese", "with": "wiht", "that": "taht"}
 _TYPO = 0.04
-_WITHOUT_USE = {"small": 0.0, "medium": 0.5, "large": 0.75}
+_WITHOUT_USE = {"small": 0.4, "medium": 0.6, "large": 0.8}
+_WITHOUT_ADJECTIVE = {"small": 0.0, "medium": 0.4, "large": 0.4}
+"""Where the use is told: one of both leads a search to the family."""
 _LABELED = 0.3
 """Share of the facts of medium goals that are asked for in the catalogue's words."""
 _VOWELS = (*"aeiou", "hdmi", "hour")
-_NAMED = ("{attribute} {noun}", "{noun} labeled {attribute}", "{noun} described as {attribute}")
+_NAMED = ("{attribute} {noun}", "{noun} labeled {attribute}", "{noun} with label {attribute}")
 """Nearly the catalogue's own words."""
 
 
@@ -78,6 +74,8 @@ def written(family: Family, asked: Asked, split: str, draw: Draw) -> Written:
     opener = draw.pick(openers)
     noun, facts, words = _wording(family, asked, held_out, draw)
     use = "" if draw.chance(_WITHOUT_USE[asked.difficulty]) else f" for {family.use}"
+    adjective = "" if use and draw.chance(_WITHOUT_ADJECTIVE[asked.difficulty]) else f"{family.adjective} "
+    noun = _with_article(family.kind.article, adjective + noun)
     phrases = [(_PHRASES[kind], value) for kind, value in draw.shuffled(list(asked.options.items()))]
     options = [draw.pick(listed(phrase, ";")).format(value) for phrase, value in phrases]
     turned = bool(facts and options) and draw.chance(0.4)
@@ -85,14 +83,7 @@ def written(family: Family, asked: Asked, split: str, draw: Draw) -> Written:
     parts = [*options, clauses] if turned else [clauses, *options]
     text = _joined(f"{opener} {noun}{use}", parts, turned)
     typo = draw.chance(_TYPO)
-    names = (
-        opener,
-        *words,
-        *options,
-        "turned" if turned else "",
-        "use" if use else "",
-        "typo" if typo else "",
-    )
+    names = (opener, *words, *options, f"{turned:d}{bool(use):d}{bool(adjective):d}{typo:d}")
     return Written(_misspelt(text) if typo else text, "|".join(names))
 
 
@@ -113,19 +104,17 @@ def plain(instruction: str) -> str:
 def _wording(
     family: Family, asked: Asked, held_out: bool, draw: Draw
 ) -> tuple[str, list[str], Sequence[str]]:
-    """The noun with its article, clauses for facts, and the names of both wordings."""
-    label, article = family.kind.label, family.kind.article
+    """The noun, clauses for facts, and the names of both wordings."""
     if asked.difficulty == "small":
         form = draw.pick(_NAMED)
-        noun = form.format(attribute=asked.facts[0].attribute, noun=label)
-        return _with_article(article, noun), [], [form]
+        return form.format(attribute=asked.facts[0].attribute, noun=family.kind.label), [], [form]
     clauses = [_clause(fact, asked.difficulty, held_out, draw) for fact in draw.shuffled(asked.facts)]
-    return _with_article(article, label), clauses, clauses
+    return family.kind.label, clauses, clauses
 
 
 def _with_article(article: str, noun: str) -> str:
     if article in {"a", "an"}:
-        article = "an" if noun.startswith(_VOWELS) and not noun.startswith("us") else "a"
+        article = "an" if noun.startswith(_VOWELS) and not noun.startswith(("us", "uni")) else "a"
     return f"{article} {noun}".strip()
 
 

@@ -26,7 +26,7 @@ def of_member(family: Family, member: Member, asin: str, draw: Draw) -> tuple[Ro
     title = _title(family, draw)
     description = _description(family.category, family.kind, family.brand, family.use, draw)
     bullets = _generic(family.category, family.kind, family.brand, family.use, 3, draw)
-    first, others = bullets[0], bullets[1 : 1 + (0, 1, 1, 2)[draw.below(4)]]
+    first, others = bullets[0], bullets[1 : 1 + (0, 0, 1, 1, 2)[draw.below(5)]]
     stated = [draw.pick(fact.features) for fact in member.facts]
     if family.shown == "title":
         title += f", {_capitals(member.facts[0].attribute)}"
@@ -47,7 +47,7 @@ def of_member(family: Family, member: Member, asin: str, draw: Draw) -> tuple[Ro
 def single(category: Category, optional: bool, asin: str, draw: Draw) -> tuple[Row, Row]:
     """A product without a family: no goal is made of it."""
     kind, brand, use = draw.pick(category.kinds), draw.pick(BRANDS), draw.pick(category.uses)
-    known = [draw.pick(category.facts[axis]) for axis in draw.some(kind.axes, draw.below(4))]
+    known = [draw.pick(category.facts[axis]) for axis in draw.some(kind.axes, draw.below(5))]
     extras = draw.shuffled(category.extras)
     title = _worded(brand, draw.pick(category.adjectives), kind, use, extras, title_words(category, draw))
     level = prices.level(category.prices, draw)
@@ -113,7 +113,8 @@ def _title(family: Family, draw: Draw) -> str:
 def _worded(brand: str, adjective: str, kind: Kind, use: str, extras: Sequence[str], words: int) -> str:
     found = f"{brand} {adjective} {kind.label} for {use}"
     for extra in dict.fromkeys(extras):
-        if len(found.split()) + len(extra.split()) > max(words, 7):
+        so_far = len(found.split())
+        if so_far >= 7 and so_far + len(extra.split()) // 2 >= words:
             break
         found += f", {extra}"
     return _capitals(found)

@@ -11,13 +11,16 @@ from agentgym_envs.webshop.products import UNKNOWN_PRICE
 
 _AT = (0, 0.05, 0.25, 0.5, 0.75, 0.95, 1)
 _ENDINGS = (0.99, 0.99, 0.95, 0.49, 0.50, 0.00)
-STEP = 10
+_STEP = 10
 """Between bounds, in dollars."""
+_TWO = 0.4
+"""Share of families with two bounds."""
 
 
-def bound(dollars: float) -> int:
-    """The lowest bound above a price."""
-    return STEP * (int(dollars) // STEP + 1)
+def bounds(dollars: float, draw: Draw) -> tuple[int, ...]:
+    """One or two above a price, for goals to choose from."""
+    lowest = _STEP * (int(dollars) // _STEP + 1)
+    return (lowest, lowest + _STEP) if draw.chance(_TWO) else (lowest,)
 
 
 def level(points: Sequence[float], draw: Draw) -> float:
@@ -26,18 +29,15 @@ def level(points: Sequence[float], draw: Draw) -> float:
 
 
 def affordable(dollars: float, ranged: float, draw: Draw) -> str:
-    """The tag of a member below `bound(dollars)`, in the file's form; a range as often as `ranged`."""
+    """The tag of a member that all bounds allow, in the file's form; a range as often as `ranged`."""
     return _tag(max(0.7 * dollars, dollars - 25), dollars, ranged, draw)
 
 
-def expensive(dollars: float, ranged: float, missing: float, draw: Draw) -> str:
-    """The tag of a member above the bound after `bound(dollars)`; no tag, which is $100, as often as
-    `missing` where that is above it.
-    """
-    least = bound(dollars) + STEP
-    if least < UNKNOWN_PRICE and draw.chance(missing):
+def expensive(bound: int, ranged: float, missing: float, draw: Draw) -> str:
+    """The tag of a member above a bound; no tag, which is $100, as often as `missing` where that is above."""
+    if bound < UNKNOWN_PRICE and draw.chance(missing):
         return ""
-    return _tag(least + 1, least + 1 + max(8, 0.3 * dollars), ranged, draw)
+    return _tag(bound + 1, bound + 1 + max(8, 0.3 * bound), ranged, draw)
 
 
 def purchase(prices: Sequence[float], seed: int, asin: str) -> float:

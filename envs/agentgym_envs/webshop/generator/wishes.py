@@ -5,7 +5,6 @@ fact of their own, by which they can be told from all others.
 from collections.abc import Iterator, Sequence
 from itertools import cycle, islice
 
-from agentgym_envs.webshop.generator import prices
 from agentgym_envs.webshop.generator.draw import Draw, digest
 from agentgym_envs.webshop.generator.families import Family, Member
 from agentgym_envs.webshop.generator.instructions import Asked, clause, written
@@ -49,10 +48,10 @@ def _asked(family: Family, member: Member, difficulty: str, draw: Draw) -> Asked
     """What tells a member from the others, and more up to a number that the difficulty allows."""
     centre = not member.breaks
     axes = list(family.axes) if centre else [member.breaks.removeprefix("fact ")]
-    groups = _missed(family) if centre else []
+    groups = _missed(family)[: None if centre else 1]
     facts = {fact.axis: fact for fact in member.facts}
     attributes = _count(ATTRIBUTES[difficulty], _MORE, draw)
-    options = _count(OPTIONS[difficulty], 1 - _MORE if difficulty == "small" else _MORE, draw)
+    options = _count(OPTIONS[difficulty], _MORE, draw)
     axes += draw.some([axis for axis in facts if axis not in axes], attributes - len(axes))
     groups += draw.some([group for group in family.wanted if group not in groups], options - len(groups))
     asked = {group: family.wanted[group] for group in groups}
@@ -64,7 +63,7 @@ def _count(ends: tuple[int, int], more: float, draw: Draw) -> int:
 
 
 def _missed(family: Family) -> list[str]:
-    """Groups whose wanted value some member does not offer."""
+    """Groups whose wanted value some member does not offer, the one that most of them lack first."""
     found = [one.breaks.removeprefix("option ") for one in family.members if one.breaks.startswith("option")]
     return list(dict.fromkeys(found))
 
@@ -74,7 +73,7 @@ def _wish(family: Family, asked: Asked, split: str, product: Product, seed: int,
     attributes = tuple(fact.attribute for fact in asked.facts)
     options = tuple(asked.options.values())
     name = identity(product.asin, attributes, options, template)
-    upper = family.bound + prices.STEP * (digest(seed, name, "bound") % 2)
+    upper = family.bounds[digest(seed, name, "bound") % len(family.bounds)]
     goal = Goal(
         asin=product.asin,
         name=product.title,

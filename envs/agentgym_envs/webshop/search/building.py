@@ -73,6 +73,7 @@ class Builder:
         ascending = sorted(range(len(names)), key=names.__getitem__)
         rank = np.empty(len(names), np.int32)
         rank[ascending] = np.arange(len(names), dtype=np.int32)
+        files.add("terms.blob", np.zeros(0, np.uint8))
         for begin in range(0, len(ascending), 1 << 16):
             piece = b"".join(names[place] for place in ascending[begin : begin + (1 << 16)])
             files.add("terms.blob", np.frombuffer(piece, np.uint8))

@@ -1,7 +1,7 @@
 """Beauty: types, facts and sentences. `vocabulary` says how the tables are read."""
 
 SHARE, OPTIONS, TITLE = 24, 0.34, 20
-PRICES = 3, 5, 10, 15, 24, 80, 120
+PRICES = 3, 5, 9, 13, 21, 80, 110
 
 TYPES = """
 face cream | a | Beauty & Personal Care › Skin Care › Face › Creams

@@ -1,7 +1,7 @@
 """Electronics: types, facts and sentences. `vocabulary` says how the tables are read."""
 
 SHARE, OPTIONS, TITLE = 23, 0.22, 20
-PRICES = 4, 8, 14, 25, 65, 500, 700
+PRICES = 4, 7, 12, 22, 60, 520, 700
 
 TYPES = """
 over ear headphones | a pair of | Electronics › Headphones › Over Ear

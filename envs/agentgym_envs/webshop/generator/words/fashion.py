@@ -1,7 +1,7 @@
 """Fashion: types, facts and sentences. `vocabulary` says how the tables are read."""
 
 SHARE, OPTIONS, TITLE = 20, 0.79, 13
-PRICES = 4, 5, 14, 18, 28, 75, 110
+PRICES = 3, 4, 13, 18, 29, 75, 110
 
 TYPES = """
 women's blouse | a | Clothing, Shoes & Jewelry › Women › Clothing › Tops › Blouses

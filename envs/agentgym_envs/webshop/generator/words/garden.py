@@ -1,7 +1,7 @@
 """Home and garden: types, facts and sentences. `vocabulary` says how the tables are read."""
 
 SHARE, OPTIONS, TITLE = 22, 0.49, 20
-PRICES = 8, 14, 50, 90, 190, 600, 700
+PRICES = 7, 12, 45, 88, 185, 620, 700
 
 TYPES = """
 console table | a | Home & Kitchen › Furniture › Living Room Furniture › Tables

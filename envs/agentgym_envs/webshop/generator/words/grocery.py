@@ -1,7 +1,7 @@
 """Grocery: types, facts and sentences. `vocabulary` says how the tables are read."""
 
 SHARE, OPTIONS, TITLE = 12, 0.25, 20
-PRICES = 4, 6, 18, 27, 42, 85, 110
+PRICES = 3, 5, 14, 22, 37, 78, 105
 
 TYPES = """
 green tea | some | Grocery & Gourmet Food › Beverages › Coffee, Tea & Cocoa › Tea

@@ -1,0 +1,11 @@
+"""What a WebShop catalogue costs: to write, to open, to search, to share, and a step in it.
+
+`reader` is a process that searches a catalogue, `sessions` walks through a shop; `main` writes catalogues of
+generated products and starts readers on them.
+
+    agentevol bench webshop --products 1000000 --json
+"""
+
+from agentevol.bench.webshop.main import main
+
+__all__ = ["main"]

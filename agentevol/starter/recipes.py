@@ -1,0 +1,34 @@
+"""The recipes of the starter policies that come with the package, by environment."""
+
+from agentevol.starter.recipe import LEARN, Shape, StarterRecipe
+
+_ALFWORLD_WORDS = (
+    " floorlamp teddybear papertowelroll scrubbrush towel safe cart ottoman laundryhamper dresser",
+    "Nothing happens. You are not carrying anything. You are carrying: a x. Next to it, you see nothing.",
+    "This is a normal cold hot clean sliced x. There's nothing special about x. You are facing the x.",
+    "look inventory help examine x close x slice x with x use x. You turn on the x. You close the x.",
+    "You sliced the x with the x.",
+    *(f" {number}" for number in range(1, 61)),
+)
+_NUMBERS = tuple(f"{number:03}" for number in range(1000))
+"""Which ids of products and prices are made of."""
+
+RECIPES: dict[str, StarterRecipe] = {
+    "alfworld": StarterRecipe(
+        environment="alfworld",
+        demonstrations={"small": 11_000, "medium": 6_000, "large": 4_500},
+        care=0.4,
+        first_task=100_000,  # runs draw from the whole split and meet few of these
+        vocabulary_texts=_ALFWORLD_WORDS,
+    ),
+    "webshop": StarterRecipe(
+        environment="webshop",
+        demonstrations={"small": 4_500, "medium": 600, "large": 400},
+        care=0.5,
+        max_turns=20,
+        vocabulary_texts=_NUMBERS,
+        folded=True,
+        shape=Shape(hidden=160, heads=5, intermediate=448),
+        learn=LEARN.model_copy(update={"batch_tokens": 4096, "micro_batch_tokens": 8192}),
+    ),
+}
