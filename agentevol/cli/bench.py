@@ -9,7 +9,18 @@ import typer
 from agentevol.cli.output import AsJson
 
 Name = Literal[
-    "env", "serve", "rollout", "scale", "learn", "learning", "credit", "modes", "store", "startup", "webshop"
+    "env",
+    "serve",
+    "rollout",
+    "scale",
+    "learn",
+    "learning",
+    "credit",
+    "modes",
+    "baselines",
+    "store",
+    "startup",
+    "webshop",
 ]
 LONG = {
     "learning": "success before and after, for every algorithm, three seeds: about three quarters of an hour",

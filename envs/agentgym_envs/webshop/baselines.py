@@ -85,7 +85,10 @@ def rule_page1(shop: Shop, goal: Goal, _draw: Random) -> list[str]:
     for offer in visit.offers():
         visit.open(offer.asin)
         named = named_options(visit.groups(), query)
-        texts = offer.title, visit.read("features"), visit.read("description"), *named.values()
+        texts = [offer.title, *named.values()]
+        for part in ("features", "description"):
+            texts.append(visit.read(part))
+            visit.back()
         said = set(_WORD.findall(" ".join(texts).lower()))
         fits = len(words & said) / max(1, len(words)) + len(named) + (offer.highest <= bound)
         found.append((fits, offer.asin))

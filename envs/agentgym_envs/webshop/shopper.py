@@ -18,7 +18,7 @@ from agentgym_envs.webshop.shop import Shop
 from agentgym_envs.webshop.visit import Offer, Visit
 
 _LOOK = 4
-"""Turns: to an item, to its features, and back."""
+"""Turns: to an item, to its features, and back; one less on the first page, where a search leads back."""
 
 
 @dataclass(frozen=True)
@@ -70,25 +70,34 @@ class _Customer:
         self._draw = draw
         self._max_turns = max_turns
         self._care = care
+        self._query = ""
         self._seen: list[_Seen] = []
 
     def shop(self) -> None:
         """From the search to the purchase."""
         more = [word for piece in self.demand.pieces for word in piece.split() if self._careful()]
-        self.visit.search(" ".join([*self.demand.head.split(), *more]))
+        self._query = " ".join([*self.demand.head.split(), *more])
+        self.visit.search(self._query)
         for offer in self._offers():
             seen = self._look(offer)
             if self._is_met(seen) or not self._careful():
                 self._buy(seen)
                 return
             self._seen.append(seen)
-            self.visit.back()
+            self._leave()
         if self._seen:
             best = max(self._seen, key=lambda seen: seen.fit)
             while self.visit.state.number != best.number:
                 self.visit.back() if self.visit.state.number > best.number else self.visit.turn()
             self.visit.open(best.asin)
             self._buy(best)
+
+    def _leave(self) -> None:
+        """To the results."""
+        if self.visit.state.page == "part" and self.visit.state.number == 1:
+            self.visit.search(self._query)
+        while self.visit.state.page != "results":
+            self.visit.back()
 
     def _careful(self) -> bool:
         return self._draw.random() < self._care
@@ -97,7 +106,7 @@ class _Customer:
         """To look at, on this page and those after it, while there are turns for it."""
         while True:
             for offer in self._affordable():
-                if not self._has_turns(_LOOK):
+                if not self._has_turns(_LOOK - (self.visit.state.number == 1)):
                     return
                 yield offer
             if not self._has_turns(2 + _LOOK) or not self.visit.turn():
@@ -130,6 +139,8 @@ class _Customer:
         return seen.facts == len(demand.facts) and len(seen.options) >= len(demand.pieces)
 
     def _buy(self, seen: _Seen) -> None:
+        if self.visit.state.page == "part":
+            self.visit.back()
         for group, value in seen.options.items():
             if self._careful():
                 self.visit.choose(group, value)

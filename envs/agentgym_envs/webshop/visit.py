@@ -81,10 +81,9 @@ class Visit:
         return self.shop.catalogue.products[self.state.asin].options
 
     def read(self, part: str) -> str:
-        """The text of this item's `description` or `features`; one gets there and back."""
+        """The text of this item's `description` or `features`, on the page of it."""
         self.say(f"click[{part}]")
         product = self.shop.catalogue.products[self.state.asin]
-        self.back()
         return product.description if part == "description" else "\n".join(product.bullets)
 
     def choose(self, group: str, value: str) -> bool:
