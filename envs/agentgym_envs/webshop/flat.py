@@ -49,9 +49,7 @@ class Files:
                 array.flush()
             synced(self._folder / name)
             sha256 = hashed(self._folder / name)
-            found[name] = Flat(
-                dtype=array.dtype.str, length=len(array), itemsize=array.itemsize, sha256=sha256
-            )
+            found[name] = Flat(dtype=array.dtype.str, length=len(array), sha256=sha256)
         return dict(sorted(found.items()))
 
     def close(self) -> None:
@@ -77,12 +75,7 @@ class _Appended:
         self.file.flush()
         os.fsync(self.file.fileno())
         self.file.close()
-        return Flat(
-            dtype=self._dtype.str,
-            length=self._length,
-            itemsize=self._dtype.itemsize,
-            sha256=self._hash.hexdigest(),
-        )
+        return Flat(dtype=self._dtype.str, length=self._length, sha256=self._hash.hexdigest())
 
 
 def _reserve(file: BinaryIO, size: int) -> None:
