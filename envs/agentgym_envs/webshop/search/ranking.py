@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 PLAIN = 1 << 14
 """Up to so many documents, adding everything up is as fast."""
-_NEARLY = 1 - 1e-6
-"""Sums that are closer may be equal in float32, where ids decide."""
-_TINY = np.finfo(np.float64).tiny
-_FEW = 8
+_NEARLY = 1e-6
+"""Closer sums may be equal in float32, where ids decide; and what is added up in float32 may be off by so
+much for each term."""
+_TINY = float(np.finfo(np.float32).tiny)
+_FEW = 16
 """Looking a document up in a list takes as long as passing so many of the list's."""
 _ONE = np.float32(1)
 
@@ -44,7 +45,7 @@ class Term:
         """What it adds at most: rounding keeps the order of what it rounds."""
         return float(self.weight - self.weight / (_ONE + self.peak))
 
-    def add(self, sums: NDArray[np.float64], saturation: NDArray[np.float32]) -> NDArray[np.float64]:
+    def add(self, sums: NDArray[Any], saturation: NDArray[np.float32]) -> NDArray[Any]:
         """To the sums of all documents; gives those of its own."""
         places = self.documents.astype(np.intp)
         mine = sums.take(places)
@@ -55,19 +56,16 @@ class Term:
     def added_to(self, documents: NDArray[np.intp], saturation: NDArray[np.float32]) -> NDArray[np.float32]:
         """To the score of each of some documents, in ascending order."""
         if len(self.documents) < _FEW * len(documents):
-            mine = np.zeros(len(saturation), np.float32)
-            places = self.documents.astype(np.intp)
-            mine[places] = self._added(self.counts, saturation.take(places))
-            return mine.take(documents)
+            counts = np.zeros(len(saturation), self.counts.dtype)
+            counts[self.documents.astype(np.intp)] = self.counts
+            return self._added(counts.take(documents), saturation.take(documents))
         places = np.searchsorted(self.documents, documents.astype(np.int32))
         places[places == len(self.documents)] = 0
-        having = self.documents[places] == documents
-        found = np.zeros(len(documents), np.float32)
-        found[having] = self._added(self.counts[places[having]], saturation[documents[having]])
-        return found
+        having = self.documents.take(places) == documents
+        return self._added(self.counts.take(places) * having, saturation.take(documents))
 
     def _added(self, counts: NDArray[Any], saturation: NDArray[np.float32]) -> NDArray[np.float32]:
-        """w - w / (1 + tf * c(d))."""
+        """w - w / (1 + tf * c(d)): 0 for a count of 0."""
         found = counts.astype(np.float32)
         found *= saturation
         found += _ONE
@@ -102,21 +100,22 @@ def _candidates(terms: Sequence[Term], saturation: NDArray[np.float32], most: in
     """All documents that may be among the best, ascending."""
     order = sorted(terms, key=lambda term: -term.bound)
     rests = [0.0, *accumulate(term.bound for term in reversed(order))][-2::-1]
-    sums = np.zeros(len(saturation), np.float64)
+    nearly = 1 - _NEARLY * (1 + len(order))
+    sums = np.zeros(len(saturation), np.float32)
     worst, done = 0.0, 0
     for term, rest in zip(order, rests, strict=True):  # rest: what all later ones add at most
         mine = term.add(sums, saturation)
         done += 1
         worst = _worst(mine[mine > rest], most)
-        if rest < worst * _NEARLY:
+        if rest < worst * nearly:
             break
-    if done == len(order):
-        worst = _worst(sums[sums > worst], most) or worst
-    found = np.flatnonzero(sums >= max(worst * _NEARLY - (rests[done - 1] if order else 0), _TINY))
+    worst = _worst(sums[sums > worst], most) or worst
+    found = np.flatnonzero(sums >= max(worst * nearly - (rests[done - 1] if order else 0), _TINY))
     kept = sums.take(found)
     for term, rest in zip(order[done:], rests[done:], strict=True):
         kept += term.added_to(found, saturation)
-        there = kept >= _worst(kept, most) * _NEARLY - rest
+        worst = _worst(kept[kept > worst], most) or worst
+        there = kept >= worst * nearly - rest
         found, kept = found[there], kept[there]
     return found
 
