@@ -16,7 +16,8 @@ from agentgym_envs.webshop.generator.vocabulary import CATEGORIES, Category
 
 SINGLE = 0.14
 """Share of products without a family."""
-_SPLITS = ("train",) * 4 + ("valid",) + ("train",) * 4 + ("test",)
+_BLOCK = 10
+"""Of so many families one is for testing and one for validation."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Unit:
 def units(products: int, seed: int) -> Iterator[Unit]:
     """Until there are so many products."""
     made: Counter[str] = Counter()
-    families: Counter[tuple[str, bool]] = Counter()
+    families: Counter[bool] = Counter()
     number = 0
     while made["all"] < products:
         category = max(CATEGORIES, key=lambda one: one.share * made["all"] - made[one.name])
@@ -47,9 +48,8 @@ def units(products: int, seed: int) -> Iterator[Unit]:
             rows = (listing.single(category, optional, asin(seed, made["all"]), draw),)
             yield Unit(None, "", rows, (0,))
         else:
-            stratum = category.name, optional
-            split = _SPLITS[(families[stratum] + 7 * CATEGORIES.index(category) + 3 * optional) % 10]
-            families[stratum] += 1
+            split = _split(families[optional], optional, seed)
+            families[optional] += 1
             yield _family(f"{seed}-{number}", split, category, size, optional, made["all"], seed, draw)
         number += 1
         made.update({"all": size, "single": int(alone), category.name: size})
@@ -67,6 +67,15 @@ def _family(
     )
     order = tuple(sorted(range(size), key=places.__getitem__))
     return Unit(made, split, rows, order)
+
+
+def _split(number: int, optional: bool, seed: int) -> str:
+    """Of the family with this number among those with options, or without. The first three are in different
+    splits, so that small catalogues have them all.
+    """
+    block, place = divmod(number, _BLOCK)
+    drawn = Draw("webshop", seed, "split", optional, block).some(range(_BLOCK), 2) if block else [1, 2]
+    return {drawn[0]: "test", drawn[1]: "valid"}.get(place, "train")
 
 
 def _size(optional: bool, draw: Draw) -> int:
