@@ -255,7 +255,7 @@ def by_formula(documents: dict[str, str], query: str, most: int) -> list[tuple[s
     return sorted(scores, key=lambda hit: (-hit[1], hit[0]))[:most]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     count=st.integers(1, 300),
     seed=st.integers(0, 10**6),
