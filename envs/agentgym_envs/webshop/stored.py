@@ -6,10 +6,10 @@ Nothing is read before it is asked for, and little is kept: products are decoded
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache, partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,16 +19,14 @@ from agentgym_envs.webshop.catalogue import Label
 from agentgym_envs.webshop.flat import Files, mapped, synced
 from agentgym_envs.webshop.manifest import FILE, FORMAT, About, CatalogueError, Manifest, damage, read
 from agentgym_envs.webshop.products import Product
-from agentgym_envs.webshop.records import Records, product_of, wish_of
+from agentgym_envs.webshop.records import Records
 from agentgym_envs.webshop.search.keys import Groups, Keys, decoded
 from agentgym_envs.webshop.search.stored import StoredIndex
+from agentgym_envs.webshop.views import Ids, Products, Wishes
 from agentgym_envs.webshop.wishes import Wish
 from agentgym_envs.webshop.writing import LABELS, Prices, rank_of, write_products, write_wishes
 
 __all__ = ["About", "CatalogueError", "StoredCatalogue", "Wishes", "damage", "write"]
-
-KEPT = 1024
-"""Products that stay decoded: about 5 MB."""
 
 
 class StoredCatalogue:
@@ -53,9 +51,7 @@ class StoredCatalogue:
         self._records = self._records_of("products")
         self._labels = {kind: self._groups(kind) for kind in LABELS}
         self.index = StoredIndex.of(self._array)
-        self.products: Mapping[str, Product] = _Products(
-            self._records, self._place, self._asin, len(self._places)
-        )
+        self.products: Mapping[str, Product] = Products(self._records, self._place, self._asin)
 
     def search(self, text: str) -> Sequence[str]:
         """As in `Catalogue`."""
@@ -63,7 +59,7 @@ class StoredCatalogue:
 
     def labelled(self, kind: Label, label: str) -> Sequence[str]:
         """As in `Catalogue`."""
-        return [self._asin(place) for place in self._labels[kind].of(label)]
+        return Ids(self._labels[kind].of(label), self._asin)
 
     def price(self, asin: str) -> float:
         """What a product costs when it is bought, in dollars."""
@@ -73,7 +69,7 @@ class StoredCatalogue:
         """Nouns of a product's title, as `about.nouns` finds them."""
         return tuple(self._records.read(self._place(asin))[-1])
 
-    def wishes(self, goal_set: str) -> "Wishes":
+    def wishes(self, goal_set: str) -> Wishes:
         """Goals of a set; raises `LookupError` for one that is not there."""
         if goal_set not in self.goal_sets:
             there = ", ".join(self.goal_sets) or "none"
@@ -102,62 +98,6 @@ class StoredCatalogue:
     def _groups(self, name: str) -> Groups:
         keys = Keys(self._array(f"{name}.keys.blob"), self._array(f"{name}.keys.begins"))
         return Groups(keys, self._array(f"{name}.begins"), self._array(f"{name}.members"))
-
-
-class _Products(Mapping[str, Product]):
-    def __init__(
-        self, records: Records, place: Callable[[str], int], asin: Callable[[int], str], count: int
-    ) -> None:
-        self._place, self._asin, self._count = place, asin, count
-        self._read = lru_cache(maxsize=KEPT)(partial(_product, records))
-
-    def __getitem__(self, asin: str) -> Product:
-        return self._read(self._place(asin))
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __iter__(self) -> Iterator[str]:
-        return map(self._asin, range(self._count))
-
-
-def _product(records: Records, place: int) -> Product:
-    return product_of(records.read(place))
-
-
-class Wishes(Sequence[Wish]):
-    """Goals of a set in their order, each decoded when it is asked for."""
-
-    def __init__(self, records: Records, ids: Groups, splits: Groups) -> None:
-        self._records, self._ids, self._splits = records, ids, splits
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    @overload
-    def __getitem__(self, index: int) -> Wish: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Wish]: ...
-
-    def __getitem__(self, index: int | slice) -> Wish | Sequence[Wish]:
-        places = range(len(self))[index]
-        if isinstance(places, range):
-            return [wish_of(self._records.read(place)) for place in places]
-        return wish_of(self._records.read(places))
-
-    def find(self, name: str) -> int:
-        """The place of the goal with an id; raises `LookupError`."""
-        found = self._ids.of(name)
-        if not len(found):
-            raise LookupError(f"there is no goal {name!r}")
-        return int(found[0])
-
-    @cached_property
-    def splits(self) -> dict[str, NDArray[np.int32]]:
-        """The places of each split's goals, ascending."""
-        keys = self._splits.keys
-        return {keys.text(place): self._splits.at(place) for place in range(len(keys))}
 
 
 def write(
