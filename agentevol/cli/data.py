@@ -16,7 +16,7 @@ IMPORTERS: dict[str, str] = {
     "alfworld": "agentgym_envs.alfworld.catalogue",
     "webshop": "agentgym_envs.webshop.importing",
 }
-"""Environment to the module with the functions of `agentgym_envs.imports`; it loads when there are data."""
+"""Environment to the module with the functions of `agentgym_envs.imports`; it loads where there are data."""
 
 Importable = Literal["alfworld", "webshop"]
 MANIFEST = "manifest.json"
@@ -114,13 +114,14 @@ def _is_imported(home: Path, name: str) -> bool:
 
 @contextmanager
 def counting(what: str) -> Iterator[Callable[[int], None]]:
-    """A line on stderr with how many are done and the time taken; gives what to tell the number to."""
+    """A line on a terminal with how many are done and the time taken; gives what to tell the number to."""
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     text = TextColumn("{task.description}: {task.completed:.0f}")
     columns = (SpinnerColumn(), text, TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(what, total=None)
         yield lambda number: progress.update(task, completed=number)
 

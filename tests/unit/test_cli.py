@@ -70,7 +70,8 @@ def test_the_manifest_of_openenv_is_written_into_a_folder(
         (["envs", "chek"], 2, "error: usage: No such command 'chek'."),
         (["envs", "list", "--jsn"], 2, "error: usage: No such option: --jsn"),
         (["bench", "nothing"], 2, "error: usage: Invalid value"),
-        (["data", "import", "webshop", "."], 2, "error: usage: Invalid value"),
+        (["data", "import", "guess", "."], 2, "error: usage: Invalid value"),
+        (["data", "import", "webshop", "tests"], 1, "error: data: tests has no items_shuffle.json or items_"),
         (
             ["data", "import", "alfworld", "no/such"],
             1,
@@ -136,15 +137,40 @@ def test_debug_shows_the_traceback_before_the_line(capsys: pytest.CaptureFixture
 def test_nothing_imported_is_said_and_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "data", "verify", "--json") == (0, "{}\n", "")
     code, out, _ = run(capsys, "data", "list", "--json")
-    assert (code, json.loads(out)["data"]) == (0, {"alfworld": None})
+    assert (code, json.loads(out)["data"]) == (0, {"alfworld": None, "webshop": None})
 
 
-def test_a_broken_manifest_is_one_line(capsys: pytest.CaptureFixture[str], home: Path) -> None:
-    (home / "alfworld").mkdir(parents=True)
-    (home / "alfworld" / "manifest.json").write_text("{")
+@pytest.mark.parametrize(("name", "what"), [("alfworld", "games"), ("webshop", "catalogue")])
+def test_a_broken_manifest_is_one_line(
+    capsys: pytest.CaptureFixture[str], home: Path, name: str, what: str
+) -> None:
+    manifest = home / name / "manifest.json"
+    manifest.parent.mkdir(parents=True)
+    manifest.write_text("{")
     code, _, err = run(capsys, "data", "list")
-    assert code == 2
-    assert err.endswith("manifest.json is broken; import the data of alfworld again\n")
+    assert (code, err) == (1, f"error: data: {manifest} is broken: import the {what} again\n")
+
+
+def test_data_are_imported_listed_and_verified(
+    capsys: pytest.CaptureFixture[str], home: Path, tmp_path: Path
+) -> None:
+    product = {"asin": "B0", "name": "Shorts", "full_description": "", "small_description": [], "pricing": ""}
+    product |= {"query": "shorts", "category": "fashion", "product_category": "Men › Shorts"}
+    annotated = {"B0": {"attributes": [], "instruction": "Find shorts", "instruction_attributes": ["dry"]}}
+    for name, content in (("shuffle", [product, {"asin": "B1"}]), ("ins_v2", annotated)):
+        (tmp_path / f"items_{name}_1000.json").write_text(json.dumps(content))
+    code, out, _ = run(capsys, "data", "import", "webshop", str(tmp_path))
+    assert code == 0
+    assert out.startswith(
+        "refused items_shuffle_1000.json: product 2 (B1): name: Field required\nwarning: items_s"
+    )
+    assert out.endswith(f"imported into {home / 'webshop'}; 1 refused\n")
+    code, out, _ = run(capsys, "data", "list", "--json")
+    assert json.loads(out)["data"] == {"alfworld": None, "webshop": {"1k-synthetic-test": 1}}
+    assert run(capsys, "data", "verify") == (0, "webshop: ok\n", "")
+    (blob,) = home.rglob("products.blob")
+    blob.write_bytes(b"\0" + blob.read_bytes()[1:])
+    assert run(capsys, "data", "verify") == (1, f"webshop: DAMAGED\n  {blob} is damaged\n", "")
 
 
 @pytest.mark.parametrize(

@@ -185,6 +185,8 @@ def test_a_damaged_catalogue_is_refused_in_one_line(stored: StoredCatalogue):
     blob.write_bytes(data)
     manifest.write_text(text[:-20])
     assert "damaged" in refused()
+    manifest.write_text(text.replace("|u1", "|O1"))
+    assert "damaged" in refused()
     manifest.write_text(text.replace("webshop-catalogue-", "webshop-catalogue-0"))
     assert "build it again" in refused()
     shutil.rmtree(stored.folder)
@@ -282,9 +284,9 @@ def test_frequent_terms_are_left_out_where_they_cannot_matter(tmp_path: Path, mo
     made = write(tmp_path / "made", ABOUT, things, price, {})
     monkeypatch.setattr(ranking, "PLAIN", 0)
     added = []
-    whole = ranking.Term.added
+    whole = ranking.Term.add
     monkeypatch.setattr(
-        ranking.Term, "added", lambda self, c: added.append(len(self.documents)) or whole(self, c)
+        ranking.Term, "add", lambda self, *a: added.append(len(self.documents)) or whole(self, *a)
     )
     hits = [(sorted(documents)[place], score) for place, score in made.index.search("w0 rare w1", 1)]
     assert hits == Index.of(documents).search("w0 rare w1", 1)

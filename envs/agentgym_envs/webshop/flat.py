@@ -35,8 +35,9 @@ class Files:
     def placed(self, name: str, dtype: Any, length: int) -> NDArray[Any]:
         """A file to be filled in any order."""
         path, kind = self._folder / name, np.dtype(dtype).newbyteorder("<")
-        array = np.memmap(path, kind, "w+", shape=(length,)) if length else np.zeros(0, kind)
-        path.touch()
+        with path.open("wb") as file:
+            _reserve(file, length * kind.itemsize)
+        array = np.memmap(path, kind, "r+", shape=(length,)) if length else np.zeros(0, kind)
         self._placed[name] = array
         return array
 
@@ -48,9 +49,7 @@ class Files:
                 array.flush()
             synced(self._folder / name)
             sha256 = hashed(self._folder / name)
-            found[name] = Flat(
-                dtype=array.dtype.str, length=len(array), itemsize=array.itemsize, sha256=sha256
-            )
+            found[name] = Flat(dtype=array.dtype.str, length=len(array), sha256=sha256)
         return dict(sorted(found.items()))
 
     def close(self) -> None:
@@ -76,12 +75,15 @@ class _Appended:
         self.file.flush()
         os.fsync(self.file.fileno())
         self.file.close()
-        return Flat(
-            dtype=self._dtype.str,
-            length=self._length,
-            itemsize=self._dtype.itemsize,
-            sha256=self._hash.hexdigest(),
-        )
+        return Flat(dtype=self._dtype.str, length=self._length, sha256=self._hash.hexdigest())
+
+
+def _reserve(file: BinaryIO, size: int) -> None:
+    """On a full disk, an `OSError` now: writing to a page of a file without a block kills the process."""
+    if size and hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, size)
+    elif size:
+        file.truncate(size)
 
 
 def synced(path: Path) -> None:

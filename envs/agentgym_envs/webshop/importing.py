@@ -29,6 +29,8 @@ MANY = 50_000
 """Products from which on several processes analyze their texts."""
 MOST_PROCESSES = 8
 
+_SEEDED = f"Random({goals.ORDER_SEED})"
+
 Progress = Callable[[int], None]
 
 
@@ -67,9 +69,6 @@ def import_official(source: Path, home: Path, progress: Progress | None = None) 
     return ImportReport(entry.tasks, tuple(survey.refused), (*told_of_files, *_left_out(survey, files)))
 
 
-_SEEDED = f"Random({goals.ORDER_SEED}), as AgentGym"
-
-
 def _prices(survey: Survey, files: Files, mode: str) -> tuple[Mapping[str, float], str]:
     """What products cost whose price is a range, and how that is known: from the table (of `mode` where it
     has that), else drawn in the order of the catalogue.
@@ -77,7 +76,7 @@ def _prices(survey: Survey, files: Files, mode: str) -> tuple[Mapping[str, float
     draw = Random(goals.ORDER_SEED)
     drawn = {asin: draw.uniform(*ends) for asin, ends in survey.ranges.items()}
     if files.prices is None:
-        return drawn, f"seeded draw: Random({goals.ORDER_SEED})"
+        return drawn, f"seeded draw: {_SEEDED}"
     tables = rows.prices(files.prices)
     mode = mode if mode in tables else next(iter(tables), "")
     given = {asin: price for asin, price in tables.get(mode, {}).items() if asin in drawn}
@@ -115,7 +114,7 @@ def _provenance(files: Files) -> tuple[dict[str, str], list[str]]:
     """For the settings: of each file its name, the id of its blob, and whether it is what was published; and
     warnings of those that are not.
     """
-    settings, warnings = {}, list[str]()
+    settings, warnings = dict[str, str](), list[str]()
     for role, path in files.all():
         blob, known = sources.blob_id(path), sources.PUBLISHED.get(path.name)
         said = "" if known is None else "as published" if blob.startswith(known) else "not as published"

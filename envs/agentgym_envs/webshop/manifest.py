@@ -4,7 +4,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from agentgym_envs.core import Record
 
@@ -32,12 +32,15 @@ class About(Record):
 class Flat(Record):
     """One array."""
 
-    dtype: str
+    dtype: str = Field(pattern=r"^(\|[iu]1|<[iu][248]|<f[48]|\|S[1-9][0-9]{0,2})$")
     """As NumPy writes it, with the order of bytes."""
-    length: int
-    itemsize: int
-    """In bytes."""
+    length: int = Field(ge=0)
     sha256: str
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return self.length * int(self.dtype[2:])
 
 
 class Manifest(Record):
@@ -75,9 +78,9 @@ def read(folder: Path) -> Manifest:
     manifest = _parsed(path, text)
     for name, flat in manifest.files.items():
         size = _size(folder / name)
-        if size != flat.length * flat.itemsize:
+        if size != flat.size:
             told = "missing" if size is None else f"{size} bytes long"
-            raise CatalogueError(f"{folder / name} is {told}, not {flat.length * flat.itemsize} bytes")
+            raise CatalogueError(f"{folder / name} is {told}, not {flat.size} bytes")
     return manifest
 
 

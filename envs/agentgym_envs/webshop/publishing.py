@@ -6,7 +6,7 @@ A draft is its process's alone and goes with it; what an import that was killed 
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
@@ -18,7 +18,7 @@ _DRAFT = "draft-"
 
 
 @contextmanager
-def drafted(root: Path) -> Iterator[Path]:
+def drafted(root: Path) -> Generator[Path]:
     """A new folder below `root`, removed at the end if it has not been published."""
     root.mkdir(parents=True, exist_ok=True)
     with _alone(root):
@@ -47,7 +47,7 @@ def published(root: Path, draft: Path, name: str, entry: Entry) -> None:
 
 
 @contextmanager
-def _alone(root: Path) -> Iterator[None]:
+def _alone(root: Path) -> Generator[None]:
     """One at a time, of all processes."""
     with (root / ".lock").open("w") as file:
         flock(file, LOCK_EX)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from sys import intern
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
@@ -16,6 +16,7 @@ from agentgym_envs.webshop.jsonstream import items, members
 from agentgym_envs.webshop.products import LONGEST_ASIN, NO_ATTRIBUTES, Product, product
 from agentgym_envs.webshop.stored import CatalogueError
 
+MOST_DOLLARS = 1e9
 MOST_TOLD = 150
 """Characters of a file that a message quotes."""
 _NO_OBJECT = ("model_type", "dict_type")
@@ -70,7 +71,7 @@ def products(path: Path, annotations: Annotations, refuse: Refuse = lambda _: No
     """Of a file, in order: as the benchmark, without rows that have no id of their own or a longer one."""
     seen: set[str] = set()
     for number, row in enumerate(items(path), start=1):
-        asin: Any = row.get("asin") if isinstance(row, dict) else None  # pyright: ignore[reportUnknown]
+        asin = cast("dict[str, Any]", row).get("asin") if isinstance(row, dict) else None
         if isinstance(asin, str) and (asin == "nan" or len(asin) > LONGEST_ASIN or asin in seen):
             continue
         try:
@@ -89,8 +90,9 @@ def annotations(path: Path, refuse: Refuse) -> Annotations:
     for asin, value in members(path):
         try:
             annotation = _Annotation.model_validate(value)
-            _encodable(*annotation.attributes, annotation.instruction or "")
-            if annotation.instruction and not annotation.instruction_attributes:
+            wanted = annotation.instruction_attributes or []
+            _encodable(*annotation.attributes, *wanted, annotation.instruction or "")
+            if annotation.instruction and not wanted:
                 refuse(_refused(f"{path.name}: {asin}", ValueError("its instruction has no attributes")))
             found[asin] = _kept(annotation)
         except ValueError as error:
@@ -103,7 +105,7 @@ def instructions(path: Path, refuse: Refuse) -> Instructions:
     found: dict[str, Sequence[Mapping[str, Any]]] = {}
     for asin, listed in members(path):
         if isinstance(listed, list):
-            rows: list[Any] = listed
+            rows = cast("list[Any]", listed)
             found[asin] = list(_sound_instructions(rows, f"{path.name}: {asin}", refuse))
         else:
             refuse(_refused(f"{path.name}: {asin}", ValueError("it is no list")))
@@ -116,9 +118,10 @@ def prices(path: Path) -> dict[str, dict[str, float]]:
     for mode, table in members(path):
         if not isinstance(table, dict):
             raise CatalogueError(f"{path}: {_line(mode)}: no table of prices")
-        rows: dict[str, Any] = table
+        rows = cast("dict[str, Any]", table)
         for asin, price in rows.items():
-            if isinstance(price, bool) or not isinstance(price, int | float) or not 0 <= price < float("inf"):
+            number = isinstance(price, int | float) and not isinstance(price, bool)
+            if not number or not 0 <= price <= MOST_DOLLARS:
                 raise CatalogueError(f"{path}: {_line(f'{mode}: {asin}')}: no price in dollars")
         found[mode] = {asin: float(price) for asin, price in rows.items()}
     return found
@@ -130,7 +133,7 @@ def _refused(name: str, error: ValueError) -> Refused:
         return Refused(_line(name), _line(str(error)))
     first = error.errors(include_url=False, include_input=False)[0]
     reason = "it is no object" if first["type"] in _NO_OBJECT else first["msg"]
-    place = ".".join(map(str, first["loc"]))
+    place = ".".join(str(part)[:30] for part in first["loc"])
     return Refused(_line(name), _line(f"{place}: {reason}" if place else reason))
 
 

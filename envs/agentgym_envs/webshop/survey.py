@@ -68,7 +68,7 @@ def surveyed(files: Files, progress: Callable[[int], None] | None = None) -> Sur
     """Of the files' sound parts; raises `CatalogueError` where there is no product."""
     refused: list[Refused] = []
     annotations = rows.annotations(files.annotations, refused.append)
-    instructions = rows.instructions(files.human, refused.append) if files.human else {}
+    instructions: Instructions = rows.instructions(files.human, refused.append) if files.human else {}
     survey, before = Survey(annotations, instructions, refused), len(refused)
     for product in rows.products(files.products, annotations, refused.append):
         survey.add(product)

@@ -31,7 +31,7 @@ def catalogue(home: Path) -> StoredCatalogue:
     root = home / "webshop"
     if not _is_writable(root):
         root = Path(tempfile.gettempdir()) / "agentevol-webshop"
-    folder = root / f"{NAME}-{generator.VERSION}"
+    folder = root / generator.VERSION
     try:
         return StoredCatalogue.open(folder)
     except CatalogueError:

@@ -17,10 +17,10 @@ from agentgym_envs.webshop.generator.checks import problem
 from agentgym_envs.webshop.generator.instructions import plain
 from agentgym_envs.webshop.generator.measures import demand
 from agentgym_envs.webshop.generator.units import Unit, units
-from agentgym_envs.webshop.generator.wish import Wish
 from agentgym_envs.webshop.generator.wishes import wishes
 from agentgym_envs.webshop.products import Product, product
 from agentgym_envs.webshop.search.bm25 import Index
+from agentgym_envs.webshop.wishes import Wish
 
 __all__ = ["VERSION", "Generated", "Wish", "generate", "rows", "write"]
 

@@ -8,9 +8,10 @@ from itertools import cycle, islice
 from agentgym_envs.webshop.generator.draw import Draw, digest
 from agentgym_envs.webshop.generator.families import Family, Member
 from agentgym_envs.webshop.generator.instructions import Asked, clause, written
-from agentgym_envs.webshop.generator.wish import Wish, identity
+from agentgym_envs.webshop.generator.names import identity
 from agentgym_envs.webshop.products import Product
 from agentgym_envs.webshop.rewards import Goal
+from agentgym_envs.webshop.wishes import Wish
 
 PLAIN = {"small": 5}
 """How many goals a family without options has of each difficulty."""

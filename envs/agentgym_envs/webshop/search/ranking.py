@@ -18,9 +18,12 @@ PLAIN = 1 << 14
 """Up to so many documents, adding everything up is as fast."""
 _NEARLY = 1 - 1e-6
 """Sums that are closer may be equal in float32, where ids decide."""
+_TINY = np.finfo(np.float64).tiny
+_FEW = 8
+"""Looking a document up in a list takes as long as passing so many of the list's."""
 _ONE = np.float32(1)
 
-Hits = tuple[NDArray[np.int64], NDArray[np.float32]]
+Hits = tuple[NDArray[np.intp], NDArray[np.float32]]
 """Documents, best first, and their scores."""
 
 
@@ -41,19 +44,35 @@ class Term:
         """What it adds at most: rounding keeps the order of what it rounds."""
         return float(self.weight - self.weight / (_ONE + self.peak))
 
-    def added(self, saturation: NDArray[np.float32]) -> NDArray[np.float32]:
-        """(P,) to the score of each of its documents."""
-        return _added(self.weight, self.counts, saturation[self.documents])
+    def add(self, sums: NDArray[np.float64], saturation: NDArray[np.float32]) -> NDArray[np.float64]:
+        """To the sums of all documents; gives those of its own."""
+        places = self.documents.astype(np.intp)
+        mine = sums.take(places)
+        mine += self._added(self.counts, saturation.take(places))
+        sums[places] = mine
+        return mine
 
-    def added_to(self, documents: NDArray[Any], saturation: NDArray[np.float32]) -> NDArray[np.float32]:
-        """To the score of each of some other documents, in ascending order."""
+    def added_to(self, documents: NDArray[np.intp], saturation: NDArray[np.float32]) -> NDArray[np.float32]:
+        """To the score of each of some documents, in ascending order."""
+        if len(self.documents) < _FEW * len(documents):
+            mine = np.zeros(len(saturation), np.float32)
+            places = self.documents.astype(np.intp)
+            mine[places] = self._added(self.counts, saturation.take(places))
+            return mine.take(documents)
         places = np.searchsorted(self.documents, documents.astype(np.int32))
         places[places == len(self.documents)] = 0
         having = self.documents[places] == documents
         found = np.zeros(len(documents), np.float32)
-        there = places[having]
-        found[having] = _added(self.weight, self.counts[there], saturation[documents[having]])
+        found[having] = self._added(self.counts[places[having]], saturation[documents[having]])
         return found
+
+    def _added(self, counts: NDArray[Any], saturation: NDArray[np.float32]) -> NDArray[np.float32]:
+        """w - w / (1 + tf * c(d))."""
+        found = counts.astype(np.float32)
+        found *= saturation
+        found += _ONE
+        np.divide(self.weight, found, out=found)
+        return np.subtract(self.weight, found, out=found)
 
 
 def best(terms: Sequence[Term], saturation: NDArray[np.float32], most: int) -> Hits:
@@ -61,17 +80,16 @@ def best(terms: Sequence[Term], saturation: NDArray[np.float32], most: int) -> H
     if len(saturation) <= PLAIN:
         sums = np.zeros(len(saturation), np.float64)
         for term in terms:
-            sums[term.documents] += term.added(saturation)
-        return top(np.arange(len(sums)), sums, most)
+            term.add(sums, saturation)
+        return _top(np.arange(len(sums)), sums, most)
     documents = _candidates(terms, saturation, most)
     sums = np.zeros(len(documents), np.float64)
     for term in terms:
         sums += term.added_to(documents, saturation)
-    return top(documents, sums, most)
+    return _top(documents, sums, most)
 
 
-def top(documents: NDArray[Any], sums: NDArray[np.float64], most: int) -> Hits:
-    """Of documents in ascending order."""
+def _top(documents: NDArray[np.intp], sums: NDArray[np.float64], most: int) -> Hits:
     scores = sums.astype(np.float32)
     hits = np.flatnonzero(scores > 0)
     if len(hits) > most:
@@ -80,24 +98,24 @@ def top(documents: NDArray[Any], sums: NDArray[np.float64], most: int) -> Hits:
     return documents[order], scores[order]
 
 
-def _candidates(terms: Sequence[Term], saturation: NDArray[np.float32], most: int) -> NDArray[np.int64]:
+def _candidates(terms: Sequence[Term], saturation: NDArray[np.float32], most: int) -> NDArray[np.intp]:
     """All documents that may be among the best, ascending."""
     order = sorted(terms, key=lambda term: -term.bound)
-    bounds = [0.0, *accumulate(term.bound for term in reversed(order))]
-    rests = list(reversed(bounds))[1:]  # after each: what all later ones add at most
+    rests = [0.0, *accumulate(term.bound for term in reversed(order))][-2::-1]
     sums = np.zeros(len(saturation), np.float64)
     worst, done = 0.0, 0
-    for term, rest in zip(order, rests, strict=True):
-        sums[term.documents] += term.added(saturation)
+    for term, rest in zip(order, rests, strict=True):  # rest: what all later ones add at most
+        mine = term.add(sums, saturation)
         done += 1
-        worst = max(worst, _worst(sums[term.documents], most))
+        worst = _worst(mine[mine > rest], most)
         if rest < worst * _NEARLY:
             break
-    rest = rests[done - 1] if order else 0.0
-    found = np.flatnonzero(sums >= max(worst * _NEARLY - rest, np.finfo(float).tiny))
-    kept = sums[found]
+    if done == len(order):
+        worst = _worst(sums[sums > worst], most) or worst
+    found = np.flatnonzero(sums >= max(worst * _NEARLY - (rests[done - 1] if order else 0), _TINY))
+    kept = sums.take(found)
     for term, rest in zip(order[done:], rests[done:], strict=True):
-        kept = kept + term.added_to(found, saturation)
+        kept += term.added_to(found, saturation)
         there = kept >= _worst(kept, most) * _NEARLY - rest
         found, kept = found[there], kept[there]
     return found
@@ -106,7 +124,3 @@ def _candidates(terms: Sequence[Term], saturation: NDArray[np.float32], most: in
 def _worst(sums: NDArray[Any], most: int) -> float:
     """The last of the best so many; 0 where there are fewer."""
     return float(np.partition(sums, len(sums) - most)[len(sums) - most]) if len(sums) >= most else 0.0
-
-
-def _added(weight: np.float32, counts: NDArray[Any], saturation: NDArray[np.float32]) -> NDArray[np.float32]:
-    return weight - weight / (_ONE + counts.astype(np.float32) * saturation)

@@ -30,7 +30,7 @@ hair conditioner | a | Beauty & Personal Care › Hair Care › Conditioners
   | hair smell base pack | volume scent
 hair oil | a | Beauty & Personal Care › Hair Care › Oils
   | hair smell base pack daytime | volume scent
-hair brush | a | Beauty & Personal Care › Hair Care › Styling Tools › Brushes
+hair brush | a | Beauty & Personal Care › Hair Care › Styling › Tools › Brushes › Hair Brushes
   | bristle handle hair drying | color kit
 makeup brush set | a | Beauty & Personal Care › Tools & Accessories › Brushes
   | bristle handle finish | color kit

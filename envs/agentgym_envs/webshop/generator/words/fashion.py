@@ -20,7 +20,7 @@ men's t-shirt | a | Clothing, Shoes & Jewelry › Men › Clothing › Shirts �
   | care fabric neck sleeve | color wear fit
 men's jacket | a | Clothing, Shoes & Jewelry › Men › Clothing › Jackets & Coats
   | care lining front pocket | color wear fit
-men's boots | a pair of | Clothing, Shoes & Jewelry › Men › Shoes › Boots
+men's boots | a pair of | Clothing, Shoes & Jewelry › Men › Shoes › Boots › Outdoor › Hiking Boots
   | sole toe lining strap | color shoe
 men's swim trunks | a pair of | Clothing, Shoes & Jewelry › Men › Clothing › Swim
   | care lining waist pocket | color wear
