@@ -104,3 +104,13 @@ def test_what_is_forgotten_is_a_matter_of_the_draw_alone():
     found = [bought(messages) for messages in sets]
     assert {state.page for state in found} == {"done"}
     assert {state.asin == "B5" and len(state.chosen) == 2 for state in found} == {True, False}
+
+
+def test_an_option_may_be_named_before_the_first_comma():
+    sold = WRONG[0], RIGHT
+    wish = (
+        "find me a machine wash blouse with color: red, and size: 2x wide, and price lower than 20.00 dollars"
+    )
+    state = bought(shopped(*sold, wish=wish), *sold)
+    assert (state.asin, state.options) == ("B5", {"size": "2x wide", "color": "red"})
+    assert len(shopped(*sold, wish=wish, turns=7)) <= 7

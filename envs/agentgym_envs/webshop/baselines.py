@@ -173,11 +173,11 @@ def _bought(shop: Shop, asin: str, query: str, options: Sequence[str] | Mapping[
 
 def _found(visit: Visit, asin: str, query: str) -> bool:
     visit.search(query)
-    for _ in range(PAGES):
+    for number in range(PAGES):
+        if number and not visit.turn():
+            return False
         if any(offer.asin == asin for offer in visit.offers()):
             return visit.open(asin)
-        if not visit.turn():
-            break
     return False
 
 

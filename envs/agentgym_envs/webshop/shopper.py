@@ -141,21 +141,23 @@ class _Customer:
     def _buy(self, seen: _Seen) -> None:
         if self.visit.state.page == "part":
             self.visit.back()
-        for group, value in seen.options.items():
-            if self._careful():
+        others = {group: own for group, own in self.visit.groups().items() if group not in seen.options}
+        for group, value in {**seen.options, **_options(others, [self.demand.head])}.items():
+            if self._careful() and len(self.visit.messages) + 1 < self._max_turns:
                 self.visit.choose(group, value)
         self.visit.buy()
 
 
 def _demand(instruction: str) -> _Demand:
     text, bound = wanted(instruction)
-    found = {phrase: fact for phrase, fact in _phrases().items() if phrase in text}
-    rest = text
-    for phrase in found:
-        rest = rest.replace(phrase, "")
+    rest, facts = text, dict[str, None]()
+    for phrase, fact in _phrases().items():
+        if phrase in rest:
+            rest = rest.replace(phrase, "")
+            facts[fact] = None
     head, *pieces = rest.split(", ")
     asked = tuple(piece for piece in pieces if re.sub(r"\band\b|\W", "", piece))
-    return _Demand(tuple(dict.fromkeys(found.values())), head, asked, bound)
+    return _Demand(tuple(facts), head, asked, bound)
 
 
 @cache

@@ -5,10 +5,22 @@ import json
 import re
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict
+
 REFUSED = "Invalid Action.\n\n"
 """What its client puts before the page again where a reply cannot be read; the shop is not asked then."""
 _ARGUMENTS = {"search": "keywords", "click": "item"}
 _FENCE = re.compile(r"```(?:python)?[ \t]*\n(.*?)```", re.DOTALL)
+
+
+class _Call(BaseModel):
+    """What a reply has to hold, all of it."""
+
+    model_config = ConfigDict(strict=True)
+
+    thought: Any
+    function_name: str
+    arguments: dict[str, Any]
 
 
 def from_function_call(reply: str) -> str | None:
@@ -19,13 +31,10 @@ def from_function_call(reply: str) -> str | None:
     """
     begin, end = reply.find("{"), reply.rfind("}")
     try:
-        call = json.loads(reply[begin : end + 1], strict=False) if begin >= 0 else None
+        call = _Call.model_validate(json.loads(reply[begin : end + 1], strict=False)) if begin >= 0 else None
     except (ValueError, RecursionError):
         return None
-    if not isinstance(call, dict) or not {"thought", "function_name", "arguments"} <= set(call):
-        return None
-    name, arguments = call["function_name"], call["arguments"]
-    return _action(name, arguments) if isinstance(name, str) and isinstance(arguments, dict) else None
+    return _action(call.function_name, call.arguments) if call else None
 
 
 def from_code(reply: str) -> str | None:
@@ -36,9 +45,8 @@ def from_code(reply: str) -> str | None:
     """
     blocks = _FENCE.findall(reply)
     try:
-        statements = ast.parse(blocks[0]).body if len(blocks) == 1 else []
-        call = statements[0].value if len(statements) == 1 and isinstance(statements[0], ast.Expr) else None
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        call = _only_call(blocks[0]) if len(blocks) == 1 else None
+        if call is None or not isinstance(call.func, ast.Name):
             return None
         arguments = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
         placed = [ast.literal_eval(one) for one in call.args]
@@ -48,6 +56,14 @@ def from_code(reply: str) -> str | None:
         return None
     name = call.func.id
     return _action(name, {_ARGUMENTS.get(name): placed[0]} if placed else arguments)
+
+
+def _only_call(code: str) -> ast.Call | None:
+    match ast.parse(code).body:
+        case [ast.Expr(value=ast.Call() as call)]:
+            return call
+        case _:
+            return None
 
 
 def _action(name: str, arguments: dict[Any, Any]) -> str | None:
