@@ -51,5 +51,6 @@ CASES: dict[Size, Case] = {
     ),
 }
 """As many in flight as keep the slots busy while others wait for their worlds, and episodes enough that the
-last ones, which nothing follows, are few. The large model takes twelve times as long for a turn.
+last ones, which nothing follows, are few; of the large model, which takes some ten times as long for a turn,
+fewer episodes, so that they are not.
 """
