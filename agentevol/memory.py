@@ -16,6 +16,7 @@ import torch
 from huggingface_hub.errors import StrictDataclassError
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
+from agentevol.engines.limits import ADAPTERS_AT_ONCE, adapter_rank
 from agentevol.errors import ConfigError, one_line
 from agentevol.learn.config import LearnConfig, LoraConfig
 from agentevol.learn.models import adapted
@@ -26,6 +27,9 @@ Parts = dict[str, int]
 
 FULL, HALF = 4, 2
 """Bytes of a number."""
+
+Dtype = Literal["float32", "bfloat16", "float16"]
+"""What an engine computes in."""
 
 _NO_MODEL = (AttributeError, KeyError, OSError, RuntimeError, StrictDataclassError, TypeError, ValueError)
 """What transformers raises for a configuration that it can make no model of."""
@@ -177,7 +181,19 @@ def on_each_of(devices: int, shape: ModelShape) -> ModelShape:
     )
 
 
-def cache_bytes(shape: ModelShape, dtype: Literal["float32", "bfloat16", "float16"], context: int) -> int:
+def cache_bytes(shape: ModelShape, dtype: Dtype, context: int) -> int:
     """Keys and values of a conversation of `context` tokens: 2 * layers * kv heads * head size for each."""
-    number = FULL if dtype == "float32" else HALF
-    return 2 * shape.layers * shape.kv_heads * shape.head_dim * number * context
+    return 2 * shape.layers * shape.kv_heads * shape.head_dim * number_bytes(dtype) * context
+
+
+def adapter_bytes(shape: ModelShape, dtype: Dtype, rank: int) -> int:
+    """What vLLM sets aside for adapters of `rank`: room for as many as it samples with at a time, each of the
+    rank that it is started for. Of the two matrices of an adapter, devices that share the weights each have
+    one whole and split the other: both are counted whole.
+    """
+    return ADAPTERS_AT_ONCE * shape.adapters // rank * adapter_rank(rank) * number_bytes(dtype)
+
+
+def number_bytes(dtype: Dtype) -> int:
+    """Bytes of a number that an engine computes with."""
+    return FULL if dtype == "float32" else HALF

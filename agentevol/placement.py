@@ -12,11 +12,11 @@ from typing import Literal
 from agentevol.config.run import RunConfig
 from agentevol.engines.limits import check_split, context_of
 from agentevol.memory import (
-    FULL,
-    HALF,
     ModelShape,
     Parts,
+    adapter_bytes,
     cache_bytes,
+    number_bytes,
     on_each_of,
     shape_of,
     training_state,
@@ -85,7 +85,7 @@ def lines(config: RunConfig, base: Path) -> list[str]:
 
 def _rollouts(config: RunConfig, shape: ModelShape) -> Process:
     engine = config.engine
-    number = FULL if engine.dtype == "float32" else HALF
+    number = number_bytes(engine.dtype)
     context, parallel = context_of(engine.context, shape.window), engine.tensor_parallel
     check_split(shape.heads, shape.kv_heads, parallel)
     part = on_each_of(parallel, shape)
@@ -102,6 +102,8 @@ def _rollouts(config: RunConfig, shape: ModelShape) -> Process:
     if engine.urls:
         remark = "the servers have memory of their own; here the weights are compared with transformers"
         return Process("rollout worker", engine.workers, "cpu", {"weights": weights}, remark)
+    if engine.lora and config.learn.lora is not None:
+        parts["adapters"] = adapter_bytes(shape, engine.dtype, config.learn.lora.rank)
     device: Device = "gpu" if _has_gpus(config) else "gpu if any"
     whole = _gib(shape.parameters * number)
     host = f"; beside it, {whole} of the machine's memory to compare the weights with transformers"

@@ -30,6 +30,7 @@ LONG = {
 OPTIONS = {
     "openenv_python": ("--openenv", "serve"),
     "engine": ("--engine", "rollout"),
+    "size": ("--size", "rollout"),
     "costs": ("--costs", "scale"),
     "products": ("--products", "webshop"),
 }
@@ -52,6 +53,10 @@ def bench(
         Literal["embedded", "vllm"] | None,
         typer.Option(help="rollout: the engine, embedded by default; vllm has to be installed."),
     ] = None,
+    size: Annotated[
+        Literal["small", "large"] | None,
+        typer.Option(help="rollout, with vllm: a model of 2 million weights (by default) or of 54 million."),
+    ] = None,
     costs: Annotated[
         Path | None,
         typer.Option(exists=True, dir_okay=False, help="scale: costs that `--json` printed before."),
@@ -65,7 +70,7 @@ def bench(
 
     Example: agentevol bench startup --json
     """
-    given = {"openenv_python": openenv and str(openenv), "engine": engine, "costs": costs}
+    given = {"openenv_python": openenv and str(openenv), "engine": engine, "size": size, "costs": costs}
     given |= {"products": products}
     options = {option: value for option, value in given.items() if value is not None}
     for option, owner in map(OPTIONS.__getitem__, options):

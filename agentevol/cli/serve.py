@@ -51,6 +51,9 @@ def serve(
     cache_gib: Annotated[
         float | None, typer.Option(min=0.001, help="For vllm: memory for keys and values.")
     ] = None,
+    tensor_parallel: Annotated[
+        int, typer.Option(min=1, help="For vllm: GPUs that hold the weights together.")
+    ] = 1,
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Tokens of a reply, at most.")] = 512,
     temperature: Annotated[
         float, typer.Option(min=0.01, max=2, help="Of all recorded replies, whatever clients ask.")
@@ -75,7 +78,7 @@ def serve(
     Example: agentevol serve starter --out served --port 8000
     """
     recording = {"name": name, "temperature": temperature, "max-sessions": max_sessions}
-    _check_engine(engine, threads, cache_gib)
+    _check_engine(engine, threads, cache_gib, tensor_parallel)
     _check_recording(out, recording | {"lease-ttl-s": lease_ttl_s})
     _check_token(token, token_file)
     server = settings_of(
@@ -102,16 +105,24 @@ def serve(
         temperature=temperature,
     )
     chosen = EngineConfig(
-        name=engine, slots=slots, context=context, threads=threads or 1, dtype=dtype, cache_gib=cache_gib
+        name=engine,
+        slots=slots,
+        context=context,
+        threads=threads or 1,
+        dtype=dtype,
+        cache_gib=cache_gib,
+        tensor_parallel=tensor_parallel,
     )
     raise typer.Exit(run(model, chosen, out, port, settings))
 
 
-def _check_engine(engine: str, threads: int | None, cache_gib: float | None) -> None:
+def _check_engine(engine: str, threads: int | None, cache_gib: float | None, tensor_parallel: int) -> None:
     if engine == "vllm" and threads is not None:
         raise typer.BadParameter("--threads has no effect with --engine vllm: set OMP_NUM_THREADS")
     if engine != "vllm" and cache_gib is not None:
         raise typer.BadParameter("--cache-gib has no effect without --engine vllm")
+    if engine != "vllm" and tensor_parallel > 1:
+        raise typer.BadParameter("--tensor-parallel has no effect without --engine vllm")
 
 
 def _check_recording(out: Path | None, options: Mapping[str, str | float]) -> None:

@@ -6,6 +6,11 @@ from agentevol.protocols import ContextFull, Sampling
 DEFAULT_CONTEXT = 4096
 """Most tokens of a conversation unless `context` says otherwise; less where the model was made for less."""
 
+ADAPTER_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
+"""For adapters of what rank vLLM can be started."""
+ADAPTERS_AT_ONCE = 2
+"""That it samples with at a time: the new ones, and those that acts under way began with."""
+
 
 def context_of(wanted: int | None, window: int | None) -> int:
     """Most tokens of a conversation, for a model that was made for `window`. Raises `ConfigError`."""
@@ -31,6 +36,15 @@ def check_split(heads: int, kv_heads: int, parallel: int) -> None:
             f"engine.tensor_parallel = {parallel}: the model's {kv_heads} heads of keys and values can"
             " neither be divided by it nor be copied evenly"
         )
+
+
+def adapter_rank(rank: int) -> int:
+    """What vLLM has to be started for to serve adapters of this rank. Raises `ConfigError` where there is no
+    such.
+    """
+    if rank > ADAPTER_RANKS[-1]:
+        raise ConfigError(f"vLLM serves adapters of rank {ADAPTER_RANKS[-1]} at most, not {rank}")
+    return next(highest for highest in ADAPTER_RANKS if highest >= rank)
 
 
 def check_sampling(sampling: Sampling) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 from transformers import PreTrainedModel
 
 from agentevol.engines.adapters import adapters_of, check_base, kinds, under, write_peft
+from agentevol.engines.limits import ADAPTERS_AT_ONCE, adapter_rank
 from agentevol.engines.scheduler import Sampled
 from agentevol.engines.untied import untied
 from agentevol.engines.vllm import KEEP, VllmEngine
@@ -24,10 +25,6 @@ from agentevol.errors import AgentEvolError, ConfigError, PolicyFault, RunStoppe
 from agentevol.learn.config import LoraConfig
 from agentevol.protocols import Checkpoint
 
-RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
-"""What vLLM takes for the highest rank of its adapters."""
-AT_ONCE = 2
-"""Adapters that vLLM samples with at a time: the new ones, and those that acts under way began with."""
 FIRST = 1001
 """The id of the first adapters: vLLM warms up with ones of its own, from 1 on."""
 
@@ -133,12 +130,10 @@ def lora_arguments(rank: int, modules: Sequence[str]) -> dict[str, Any]:
     """How vLLM is started to serve adapters of this rank, of modules with these names. Raises `ConfigError`
     for too high a one.
     """
-    if rank > RANKS[-1]:
-        raise ConfigError(f"vLLM serves adapters of rank {RANKS[-1]} at most, not {rank}")
     return {
         "enable_lora": True,
-        "max_loras": AT_ONCE,
-        "max_lora_rank": next(highest for highest in RANKS if highest >= rank),
+        "max_loras": ADAPTERS_AT_ONCE,
+        "max_lora_rank": adapter_rank(rank),
         "lora_dtype": "auto",  # the engine's own
         "lora_target_modules": list(modules),  # it would also multiply what embeddings have none of
     }

@@ -223,7 +223,8 @@ async def _act(policy: Policy, conversation: Conversation, seed: int) -> Sample:
     """The policy's next words; every turn draws from numbers of its own."""
     try:
         turn_seed = seed * 10_007 + len(conversation.samples)
-        return await asyncio.wait_for(policy.act(conversation, turn_seed), ACT_TIMEOUT_S)
+        async with asyncio.timeout(ACT_TIMEOUT_S):
+            return await policy.act(conversation, turn_seed)
     except TimeoutError as cause:
         raise PolicyFault(f"no answer within {ACT_TIMEOUT_S:.0f} s") from cause
 

@@ -68,6 +68,18 @@ def test_weights_and_keys_that_gpus_share_are_told_for_each(seven_billion: Path)
         lines(four, seven_billion)
 
 
+def test_vllm_sets_room_aside_for_two_sets_of_adapters(seven_billion: Path):
+    lora = ["engine.lora=true", "learn.lora.rank=12", "learn.lora.keep=true"]
+    config = load(None, ["engine=vllm", "engine.dtype=bfloat16", "engine.context=8192", *lora])
+    rollouts, _ = processes(config, shape_of(seven_billion, config.learn.lora))
+    # what the matrices of a layer read and make: queries, keys and values, output; gate, up and down
+    sides = 2 * 3584 + 2 * (3584 + 512) + 2 * 3584 + 3 * (3584 + 18944)
+    assert rollouts.parts["adapters"] == 2 * 28 * sides * 16 * 2  # of rank 16, the next that vLLM knows
+    assert rollouts.parts["weights"] == 2 * 7_615_616_512  # those under the adapters
+    whole = load(None, ["engine=vllm", "learn.lora.rank=12", "learn.lora.keep=true"])
+    assert "adapters" not in processes(whole, shape_of(seven_billion, whole.learn.lora))[0].parts
+
+
 def test_gpus_that_are_used_in_turns_are_told_once_with_what_each_side_holds(seven_billion: Path):
     settings = ["engine.context=8192", "engine.colocated=true", "learn.shards=3"]
     config = load(None, settings, preset="eight-gpus")

@@ -29,7 +29,8 @@ def test_a_recipe_loads(command: str):
     assert (config.engine.name, config.engine.workers, config.learn.shards) == ("vllm", 4, 4)
     assert config.base.startswith("Qwen/Qwen2.5-")
     # far below the rates of small policies, which are the defaults
-    assert config.learn.learning_rate == {"agentevol": 1e-5, "gigpo": 1e-6, "ampo": 3e-7}[config.learn.algorithm]
+    rates = {"agentevol": 1e-5, "gigpo": 1e-6, "ampo": 3e-7}
+    assert config.learn.learning_rate == rates[config.learn.algorithm]
 
 
 def test_there_are_recipes():

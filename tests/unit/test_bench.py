@@ -76,6 +76,7 @@ def test_every_name_of_the_command_is_a_module() -> None:
     ("words", "reason"),
     [
         (["store", "--engine", "vllm"], "--engine is an option of bench rollout"),
+        (["learn", "--size", "large"], "--size is an option of bench rollout"),
         (["rollout", "--costs", __file__], "--costs is an option of bench scale"),
         (["scale", "--openenv", __file__], "--openenv is an option of bench serve"),
     ],

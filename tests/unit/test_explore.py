@@ -130,6 +130,24 @@ async def test_a_broken_policy_fails_only_its_own_episode():
     assert Counter(t.ending.kind for t in found) == {"terminated": 2, "failed": 1}
 
 
+async def test_a_policy_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch):
+    given_up: list[str] = []
+
+    class Silent(Counting):
+        async def act(self, conversation: Conversation, seed: int) -> Sample:
+            try:
+                return await asyncio.get_running_loop().create_future()
+            finally:
+                given_up.append(conversation.id)
+
+    monkeypatch.setattr("agentevol.loop.explore.ACT_TIMEOUT_S", 0.02)
+    policy = Silent()
+    async with client() as world:
+        played = await play(world, policy, request(2), PLAIN)
+    assert played.ending == Failed(failure="policy", detail="no answer within 0 s")
+    assert given_up == policy.released == ["e2"]
+
+
 async def test_every_request_is_answered_once_and_never_more_than_so_many_play_at_a_time():
     at_once = most = 0
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from agentevol.cli import main
+from agentevol.config.sections import EngineConfig
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
@@ -39,6 +40,7 @@ def taken() -> Generator[str]:
         ([], "Missing argument 'MODEL'"),
         (["starter", "--engine", "vllm", "--threads", "2"], "--threads has no effect with --engine vllm"),
         (["starter", "--cache-gib", "2"], "--cache-gib has no effect without --engine vllm"),
+        (["starter", "--tensor-parallel", "2"], "--tensor-parallel has no effect without --engine vllm"),
         (["starter", "--temperature", "0.5"], "--temperature has no effect without --out"),
         (["starter", "--lease-ttl-s", "60"], "--lease-ttl-s has no effect without --out"),
         (["starter", "--name", "x"], "--name has no effect without --out"),
@@ -51,6 +53,19 @@ def test_options_without_effect_are_refused(capsys, arguments, words):
     code, line = run(capsys, *arguments)
     assert (code, line.count("\n")) == (2, 1)
     assert words.lower() in line.lower()
+
+
+def test_the_weights_of_vllm_may_be_split(monkeypatch: pytest.MonkeyPatch):
+    given = list[EngineConfig]()
+
+    def served(_: str, engine: EngineConfig, *_more: object) -> int:
+        given.append(engine)
+        return 0
+
+    monkeypatch.setattr("agentevol.service.serve.serve", served)
+    with pytest.raises(SystemExit):
+        main(["serve", "starter", "--engine", "vllm", "--tensor-parallel", "2", "--cache-gib", "3"])
+    assert given == [EngineConfig(name="vllm", tensor_parallel=2, cache_gib=3.0)]
 
 
 def test_a_model_that_is_not_there_is_named(capsys, tmp_path: Path):

@@ -2,8 +2,10 @@
 
 Episodes are played by `play_all` through `VllmEngine`, in worlds whose step takes no time, 50 ms or 2 s.
 What each turn read and how many tokens it sampled is then given to `vllm.LLM.generate` (`offline`), with the
-same settings, prefix caching included. Sides take turns within a run, so that a machine shared with others
-slows both; each run has episodes of its own, so that no cache knows them. The model is that of `embedded`.
+same settings, prefix caching included: once an episode's turns one after another, which is its best order,
+and once in the order in which they were begun, which is all that a scheduler of episodes can have. Sides take
+turns within a run, so that a machine shared with others slows all; each run has episodes of its own, so that
+no cache knows them. Models and episodes are those of `loads`.
 """
 
 import asyncio
@@ -15,13 +17,14 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from agentevol.bench.figures import Figure, ratio
 from agentevol.bench.rollout import tails
-from agentevol.bench.rollout.embedded import ACTION_TOKENS, make_checkpoint
+from agentevol.bench.rollout.embedded import ACTION_TOKENS, SHAPE, Shape, make_checkpoint
+from agentevol.bench.rollout.loads import CASES, Case, Load, Size
 from agentevol.bench.rollout.offline import Offline, offline
-from agentevol.bench.rollout.work import asks, sampled
+from agentevol.bench.rollout.work import Listed, as_begun, asks, sampled
 from agentevol.bench.rollout.world import PatientWorld, requests
 from agentevol.bench.serve.measure import tree_cpu_s
 from agentevol.causal_lm import load_model
@@ -33,60 +36,39 @@ from agentevol.protocols import Checkpoint, Sampling
 from agentgym_envs.formats import FORMATS
 from agentgym_store.records import Trajectory
 
-SLOTS, CONTEXT, CACHE_GIB, RUNS = 32, 768, 4.0, 2
+SLOTS, CONTEXT, CACHE_GIB = 32, 768, 4.0
 BUDGET = 0.85
 """At least this share of the tokens per second of all turns at once."""
-SIDES = ("scheduler", "offline")
+SIDES = ("scheduler", "offline", "offline as begun")
+Each = tuple[float, float, float]
+"""Of the sides."""
 ResultT = TypeVar("ResultT")
 
 
 @dataclass(frozen=True)
-class Load:
-    """Episodes of one world."""
-
-    world: str
-    latency_s: float
-    """Of a step."""
-    turns: tuple[int, int]
-    episodes: int
-    in_flight: int
-    """At a time: `engine.episodes` of a run."""
-
-
-LOADS = (
-    Load("instant", 0.0, (8, 12), 768, 128),
-    Load("50 ms", 0.05, (8, 12), 768, 160),
-    Load("2 s", 2.0, (4, 6), 4096, 1024),
-)
-"""As many in flight as keep the slots busy while others wait for their worlds, and episodes enough that the
-last ones, which nothing follows, are few.
-"""
-
-
-@dataclass(frozen=True)
 class Run:
-    """Both sides, once."""
+    """All sides, once."""
 
     episodes: int
     read: int
     """Tokens of prompts, whole histories."""
     sampled: int
-    cached: tuple[int, int]
-    """Of those read, found in the prefix cache; ours, offline."""
-    wall_s: tuple[float, float]
-    cpu_s: tuple[float, float]
-    """Of all processes: the other side waits meanwhile."""
+    cached: tuple[int, int, int]
+    """Of those read, found in the prefix cache."""
+    wall_s: Each
+    cpu_s: Each
+    """Of all processes: the other sides wait meanwhile."""
 
 
 Engine = tuple[VllmEngine, Offline]
 
 
 @contextmanager
-def engines(slots: int = SLOTS) -> Generator[Engine]:
-    """Both engines, started."""
+def engines(shape: Shape = SHAPE, slots: int = SLOTS) -> Generator[Engine]:
+    """Both engines, started with the same random model."""
     os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")  # standard output is for figures
     with tempfile.TemporaryDirectory() as folder:
-        checkpoint = Checkpoint(make_checkpoint(Path(folder)), 0)
+        checkpoint = Checkpoint(make_checkpoint(Path(folder), shape), 0)
         ours = VllmEngine(checkpoint, slots=slots, context=CONTEXT, cache_gib=CACHE_GIB)
         try:
             model = load_model(checkpoint.path, "eager")
@@ -106,74 +88,84 @@ def timed(doing: Callable[[], ResultT]) -> tuple[float, float, ResultT]:
     return perf_counter() - began, tree_cpu_s(os.getpid()) - cpu_began, result
 
 
-async def played(engine: VllmEngine, load: Load, first: int) -> list[Trajectory]:
-    """The episodes from number `first` on, all to their ends."""
+async def played(engine: VllmEngine, load: Load, first: int) -> tuple[list[Trajectory], list[str]]:
+    """The episodes from number `first` on, all to their ends, and whose turns were begun, in that order."""
     world = cast(Any, PatientWorld(load.latency_s, *load.turns))
-    policy = engine.serve(Sampling(max_new_tokens=ACTION_TOKENS))
+    policy = Listed(engine.serve(Sampling(max_new_tokens=ACTION_TOKENS)))
     asked = requests(first, load.episodes)
     playing = play_all(world, policy, asked, FORMATS["plain"], concurrency=load.in_flight)
-    return [episode async for episode in playing]
+    return [episode async for episode in playing], policy.begun
 
 
 def run(sides: Engine, load: Load, first: int) -> Run:
-    """Play, then give the same work to the other side."""
+    """Play, then give the same work to vLLM alone, in both orders."""
     ours, theirs = sides
     known = ours.counts.cached
-    ours_s, ours_cpu_s, episodes = timed(lambda: asyncio.run(played(ours, load, first)))
-    work = asks(episodes)
+    ours_s, ours_cpu_s, (episodes, begun) = timed(lambda: asyncio.run(played(ours, load, first)))
+    work, in_order = asks(episodes), as_begun(episodes, begun)
     theirs_s, theirs_cpu_s, cached = timed(lambda: theirs.generate(work))
+    theirs.forget()
+    order_s, order_cpu_s, order_cached = timed(lambda: theirs.generate(in_order))
     theirs.forget()
     return Run(
         len(episodes),
         sum(len(ask.prompt_ids) for ask in work),
         sampled(work),
-        (ours.counts.cached - known, cached),
-        (ours_s, theirs_s),
-        (ours_cpu_s, theirs_cpu_s),
+        (ours.counts.cached - known, cached, order_cached),
+        (ours_s, theirs_s, order_s),
+        (ours_cpu_s, theirs_cpu_s, order_cpu_s),
     )
 
 
-def measure(loads: tuple[Load, ...] = LOADS, runs: int = RUNS) -> dict[Load, list[Run]]:
-    """Every load `runs` times, in turns, after a warm-up."""
-    with engines() as sides:
+def measure(case: Case) -> dict[Load, list[Run]]:
+    """Every load, in turns, after a warm-up."""
+    with engines(case.shape) as sides:
         run(sides, Load("warm-up", 0.0, (2, 3), 2 * SLOTS, SLOTS), 1_000_000)
-        found: dict[Load, list[Run]] = {load: [] for load in loads}
-        for number in range(runs):
-            for place, load in enumerate(loads):
+        found: dict[Load, list[Run]] = {load: [] for load in case.loads}
+        for number in range(case.runs):
+            for place, load in enumerate(case.loads):
                 found[load].append(run(sides, load, 10_000 * (place + 10 * number)))
     return found
 
 
 def figures(load: Load, runs: list[Run]) -> list[Figure]:
-    """Both sides in episodes and tokens a second, and in tokens per processor second, which other work on the
-    machine changes less; of both kinds of tokens the ratio of each run.
+    """Episodes and tokens a second, and tokens per processor second, which other work on the machine changes
+    less; of both kinds of tokens the ratio to either order, run by run. The last one is that of the budget.
     """
-    tokens = _compared(
-        load, "tokens/s", [[one.sampled / one.wall_s[side] for one in runs] for side in (0, 1)]
-    )
-    cost = _compared(
-        load, "tokens per CPU second", [[one.sampled / one.cpu_s[side] for one in runs] for side in (0, 1)]
-    )
-    episodes = [
-        Figure(f"{load.world}, {name}", "episodes/s", tuple(one.episodes / one.wall_s[side] for one in runs))
-        for side, name in enumerate(SIDES)
+    return [
+        *_each(load, "episodes/s", [[one.episodes / one.wall_s[side] for one in runs] for side in range(3)]),
+        *_compared(load, "tokens per CPU second", [_speeds(runs, side, "cpu_s") for side in range(3)]),
+        *_compared(load, "tokens/s", [_speeds(runs, side, "wall_s") for side in range(3)]),
     ]
-    return [*episodes, *cost, *tokens]
+
+
+def _speeds(runs: list[Run], side: int, seconds: Literal["wall_s", "cpu_s"]) -> list[float]:
+    return [one.sampled / getattr(one, seconds)[side] for one in runs]
 
 
 def _compared(load: Load, unit: str, sides: list[list[float]]) -> list[Figure]:
-    """Both sides and, last, their ratio."""
+    """All sides and, last, ours beside offline."""
+    ours, offline, as_begun = sides
+    return [
+        *_each(load, unit, sides),
+        ratio(f"{load.world}, scheduler / offline as begun, {unit}", ours, as_begun),
+        ratio(f"{load.world}, scheduler / offline, {unit}", ours, offline),
+    ]
+
+
+def _each(load: Load, unit: str, sides: list[list[float]]) -> list[Figure]:
     pairs = zip(SIDES, sides, strict=True)
-    found = [Figure(f"{load.world}, {name}", unit, tuple(side)) for name, side in pairs]
-    return [*found, ratio(f"{load.world}, scheduler / offline, {unit}", *sides)]
+    return [Figure(f"{load.world}, {name}", unit, tuple(side)) for name, side in pairs]
 
 
-def main(json: bool = False) -> None:
+def main(json: bool = False, size: Size = "small") -> None:
     """Measure and print. Raises `ConfigError` where vLLM is missing."""
     version, before = check_installed(), os.getloadavg()[0]
-    found = measure()
+    case = CASES[size]
+    found = measure(case)
     settings = {
         "vllm": version,
+        "model": asdict(case.shape),
         "slots": SLOTS,
         "context": CONTEXT,
         "cache_gib": CACHE_GIB,
@@ -200,15 +192,23 @@ def main(json: bool = False) -> None:
 def lines(found: dict[Load, list[Run]], settings: dict[str, Any]) -> Generator[str]:
     """The measured part as text."""
     before, after = settings["load_average"]
+    shape = settings["model"]
     yield (
         f"vLLM {settings['vllm']}, CPU, float32, {SLOTS} sequences at a time, prefix caching,"
         f" {CACHE_GIB} GiB of cache, OMP_NUM_THREADS={settings['threads']};"
         f" load average {before:.1f} before, {after:.1f} after"
     )
-    yield "scheduler: episodes turn by turn; offline: all of their turns in one call of vllm.LLM.generate"
+    yield (
+        f"a random Qwen2: hidden {shape['hidden']}, {shape['layers']} layers, {shape['heads']} heads,"
+        f" {shape['kv_heads']} of keys and values"
+    )
+    yield (
+        "scheduler: episodes turn by turn; offline: all of their turns in one call of vllm.LLM.generate,"
+        " an episode's one after another; as begun: the same in the order in which they were played"
+    )
     for load, runs in found.items():
         one, last = runs[0], figures(load, runs)[-1]
-        shares = " and ".join(f"{cached / one.read:.0%}" for cached in one.cached)
+        shares = ", ".join(f"{cached / one.read:.0%}" for cached in one.cached)
         yield (
             f"{load.world}: {one.episodes} episodes of {load.turns[0]} to {load.turns[1]} turns,"
             f" {load.in_flight} in flight; {one.read:,} tokens read, {shares} of them from the cache;"

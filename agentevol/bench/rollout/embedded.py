@@ -1,7 +1,7 @@
 """Rollout speed: the embedded engine against transformers `generate`, on 64 concurrent multi-turn episodes.
 
 A toy world of realistic length (a first observation of 150 tokens, then 30 for each turn) and a random
-model in the shape of a small Qwen2 (vocabulary 1024, hidden 192, 4 layers, 6 heads, untied embeddings). An
+model in the shape of a small Qwen2 (vocabulary 1024, `SHAPE`, untied embeddings). An
 action has 6 tokens; at most one in a hundred ends earlier, since the end token is no likelier than the
 other 1,023. Sides:
 
@@ -18,6 +18,7 @@ import asyncio
 import json as json_module
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
@@ -44,7 +45,21 @@ TEMPLATE = (
 )
 
 
-def make_checkpoint(folder: Path) -> Path:
+@dataclass(frozen=True)
+class Shape:
+    """Of a Qwen2."""
+
+    hidden: int
+    layers: int
+    heads: int
+    kv_heads: int
+    intermediate: int
+
+
+SHAPE = Shape(hidden=192, layers=4, heads=6, kv_heads=6, intermediate=512)
+
+
+def make_checkpoint(folder: Path, shape: Shape = SHAPE) -> Path:
     """A random model with a word-level tokenizer, as a Hugging Face folder."""
     words = {f"w{index}": index for index in range(VOCABULARY - 3)}
     words |= {"<unk>": VOCABULARY - 3, "<|end|>": VOCABULARY - 2, "<|agent|>": VOCABULARY - 1}
@@ -61,11 +76,11 @@ def make_checkpoint(folder: Path) -> Path:
     torch.manual_seed(0)
     config = Qwen2Config(
         vocab_size=VOCABULARY,
-        hidden_size=192,
-        num_hidden_layers=4,
-        num_attention_heads=6,
-        num_key_value_heads=6,
-        intermediate_size=512,
+        hidden_size=shape.hidden,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        num_key_value_heads=shape.kv_heads,
+        intermediate_size=shape.intermediate,
         max_position_embeddings=1024,
         tie_word_embeddings=False,
         bos_token_id=None,

@@ -2,14 +2,24 @@
 
 from typing import Literal
 
+from agentevol.errors import ConfigError
 
-def main(json: bool = False, engine: Literal["embedded", "vllm"] = "embedded") -> None:
-    """Measure and print. Raises `ConfigError` for `vllm` where it is not installed."""
+
+def main(
+    json: bool = False,
+    engine: Literal["embedded", "vllm"] = "embedded",
+    size: Literal["small", "large"] | None = None,
+) -> None:
+    """Measure and print. Raises `ConfigError` for `vllm` where it is not installed, and for a size of another
+    engine's.
+    """
     if engine == "vllm":
         from agentevol.bench.rollout import beside_vllm
 
-        beside_vllm.main(json)
+        beside_vllm.main(json, size or "small")
         return
+    if size is not None:
+        raise ConfigError("--size is an option of bench rollout --engine vllm")
     from agentevol.bench.rollout import embedded
 
     embedded.main(json)

@@ -1,9 +1,10 @@
 """The work that episodes gave an engine, turn by turn, so that it can be given to another one."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from agentgym_store.records import Trajectory
+from agentevol.protocols import Conversation, Policy
+from agentgym_store.records import Sample, Trajectory
 
 
 @dataclass(frozen=True)
@@ -12,6 +13,24 @@ class Ask:
 
     prompt_ids: tuple[int, ...]
     sampled: int
+
+
+class Listed:
+    """A policy, and the episodes whose turns it began, one after another."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self.name, self.version = policy.name, policy.version
+        self.begun: list[str] = []
+
+    async def act(self, conversation: Conversation, seed: int) -> Sample:
+        """What the policy says."""
+        self.begun.append(conversation.id)
+        return await self._policy.act(conversation, seed)
+
+    def release(self, conversation_id: str) -> None:
+        """Forget a conversation."""
+        self._policy.release(conversation_id)
 
 
 def asks(episodes: Iterable[Trajectory]) -> list[Ask]:
@@ -25,6 +44,18 @@ def asks(episodes: Iterable[Trajectory]) -> list[Ask]:
             raise ValueError(f"episode {episode.id} ended otherwise: {episode.ending}")
         samples = [turn.sample for turn in episode.turns if turn.sample is not None]
         found += [Ask(tuple(sample.prompt_ids), len(sample.token_ids)) for sample in samples]
+    return found
+
+
+def as_begun(episodes: Collection[Trajectory], begun: Sequence[str]) -> list[Ask]:
+    """The same turns in the order in which they were begun: `begun` has the id of the episode of each.
+
+    Raises `ValueError` where these are not the episodes' turns.
+    """
+    turns = {episode.id: iter(asks([episode])) for episode in episodes}
+    found = [ask for episode_id in begun if (ask := next(turns[episode_id], None)) is not None]
+    if not len(found) == len(begun) == sum(len(episode.turns) for episode in episodes):
+        raise ValueError(f"{len(begun)} turns were begun, and {len(found)} of them recorded")
     return found
 
 

@@ -1,0 +1,56 @@
+"""What is played beside vLLM: models of two sizes, and episodes for each."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from agentevol.bench.rollout.embedded import SHAPE, Shape
+
+Size = Literal["small", "large"]
+
+
+@dataclass(frozen=True)
+class Load:
+    """Episodes of one world."""
+
+    world: str
+    latency_s: float
+    """Of a step."""
+    turns: tuple[int, int]
+    episodes: int
+    in_flight: int
+    """At a time: `engine.episodes` of a run."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model, and what is played with it."""
+
+    shape: Shape
+    loads: tuple[Load, ...]
+    runs: int
+
+
+CASES: dict[Size, Case] = {
+    "small": Case(
+        SHAPE,
+        (
+            Load("instant", 0.0, (8, 12), 768, 128),
+            Load("50 ms", 0.05, (8, 12), 768, 160),
+            Load("2 s", 2.0, (4, 6), 4096, 1024),
+        ),
+        2,
+    ),
+    "large": Case(
+        Shape(hidden=640, layers=12, heads=10, kv_heads=2, intermediate=1792),
+        (
+            Load("instant", 0.0, (8, 12), 128, 64),
+            Load("50 ms", 0.05, (8, 12), 128, 64),
+            Load("2 s", 2.0, (4, 6), 256, 128),
+        ),
+        1,
+    ),
+}
+"""As many in flight as keep the slots busy while others wait for their worlds, and episodes enough that the
+last ones, which nothing follows, are few; of the large model, which takes some ten times as long for a turn,
+fewer episodes, so that they are not.
+"""
