@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,11 @@ class Keys:
         return place if place < len(self) and self._bytes(place) == wanted else None
 
     def _bytes(self, place: int) -> bytes:
-        return self.blob[self.begins[place] : self.begins[place + 1]].tobytes()
+        return bytes(self._view[self.begins.item(place) : self.begins.item(place + 1)])
+
+    @cached_property
+    def _view(self) -> memoryview:
+        return memoryview(self.blob)
 
 
 @dataclass(frozen=True, eq=False)
