@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 
 from agentgym_envs.webshop import generator
-from agentgym_envs.webshop.generator import checks, instructions, measures, wish
+from agentgym_envs.webshop.catalogue import MemoryCatalogue
+from agentgym_envs.webshop.generator import checks, instructions, measures, names
 from agentgym_envs.webshop.generator.asins import asin
 from agentgym_envs.webshop.generator.options import shown
 from agentgym_envs.webshop.generator.rules import RULES, rule
@@ -32,11 +33,12 @@ from agentgym_envs.webshop.rewards import ENOUGH, Goal, earned, ratio
 from agentgym_envs.webshop.search.bm25 import Index
 from agentgym_envs.webshop.shop import Shop
 from agentgym_envs.webshop.state import State
+from agentgym_envs.webshop.wishes import Wish
 
 SIZE = 1200
 MADE = generator.generate(SIZE)
 PRODUCTS = {product.asin: product for product in cleaned(MADE.rows, MADE.annotations)}
-SHOP = Shop(PRODUCTS.values())
+SHOP = Shop(MemoryCatalogue(PRODUCTS.values()))
 WISHES = MADE.wishes
 SAMPLE = WISHES[::25]
 MEMBERS = {
@@ -89,7 +91,7 @@ def test_a_larger_catalogue_begins_with_the_smaller_one():
 @pytest.mark.parametrize("seed", range(3))
 def test_a_small_catalogue_has_goals_of_every_difficulty_in_every_split(seed: int):
     found = {(one.split, one.difficulty) for one in generator.generate(60, seed).wishes}
-    assert found == {(split, difficulty) for split in wish.SPLITS for difficulty in wish.DIFFICULTIES}
+    assert found == {(split, difficulty) for split in names.SPLITS for difficulty in names.DIFFICULTIES}
 
 
 def test_another_seed_makes_another_catalogue():
@@ -160,7 +162,7 @@ def test_instructions_are_as_long_as_peoples():
             for wish in WISHES
             if wish.difficulty == difficulty
         )
-        for difficulty in wish.DIFFICULTIES
+        for difficulty in names.DIFFICULTIES
     }
     assert lengths["small"] <= 14 < lengths["medium"] < lengths["large"] <= 30
     assert all(wish.goal.instruction == wish.goal.instruction.lower() for wish in WISHES)
@@ -177,9 +179,9 @@ def test_the_vocabulary_is_small():
 
 def test_splits_share_no_family_and_no_product():
     assert {(one.split, one.difficulty) for one in WISHES} == {
-        (split, difficulty) for split in wish.SPLITS for difficulty in wish.DIFFICULTIES
+        (split, difficulty) for split in names.SPLITS for difficulty in names.DIFFICULTIES
     }
-    for one, other in combinations(wish.SPLITS, 2):
+    for one, other in combinations(names.SPLITS, 2):
         left, right = ([wish for wish in WISHES if wish.split == split] for split in (one, other))
         assert {wish.family for wish in left}.isdisjoint(wish.family for wish in right)
         products = {product.asin for wish in left for product in MEMBERS[wish.family]}
@@ -248,7 +250,7 @@ def bought(goal: Goal, texts: list[str]) -> State:
 
 
 @pytest.mark.parametrize("one", SAMPLE, ids=lambda one: one.id)
-def test_a_goal_can_be_reached_with_words_of_its_instruction_and_by_its_target_alone(one: wish.Wish):
+def test_a_goal_can_be_reached_with_words_of_its_instruction_and_by_its_target_alone(one: Wish):
     goal, text = one.goal, instructions.plain(one.goal.instruction)
     chosen = list(bought(goal, [text, *text.split(", ")]).options.values())
     named = {next(g for g, v in PRODUCTS[goal.asin].options.items() if o in v): o for o in goal.options}
@@ -311,7 +313,7 @@ def test_price_tags_decide():
 
 
 def test_most_goals_need_the_page_of_features():
-    def needed(one: wish.Wish) -> bool:
+    def needed(one: Wish) -> bool:
         target = PRODUCTS[one.goal.asin]
         seen = f"{target.index_text} {target.title}".lower()
         return any(attribute not in seen for attribute in one.goal.attributes)
@@ -321,7 +323,7 @@ def test_most_goals_need_the_page_of_features():
 
 def test_rules_that_do_not_read_fail():
     index = Index.of({name: product.index_text for name, product in PRODUCTS.items()})
-    for difficulty in wish.DIFFICULTIES:
+    for difficulty in names.DIFFICULTIES:
         asked = [one for one in WISHES if one.difficulty == difficulty]
         found = measures.success(asked, index, PRODUCTS, MADE.prices)
         assert found.keys() == RULES.keys()
@@ -329,7 +331,7 @@ def test_rules_that_do_not_read_fail():
         assert found["rule_page1"] < 0.45
 
 
-def corrupted(one: wish.Wish, **changes: object) -> tuple[list[Product], dict[str, float]]:
+def corrupted(one: Wish, **changes: object) -> tuple[list[Product], dict[str, float]]:
     """The family with its last member made like the target, but for some changes."""
     members = [member for member in MEMBERS[one.family] if member.asin != one.goal.asin]
     target = PRODUCTS[one.goal.asin]
