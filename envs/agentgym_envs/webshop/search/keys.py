@@ -36,7 +36,7 @@ class Keys:
 
     @cached_property
     def _view(self) -> memoryview:
-        return memoryview(self.blob)
+        return self.blob.data
 
 
 @dataclass(frozen=True, eq=False)
