@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from agentgym_envs.webshop.catalogue import MemoryCatalogue
 from agentgym_envs.webshop import pages
 from agentgym_envs.webshop.products import NO_ATTRIBUTES, cleaned
 from agentgym_envs.webshop.shop import HITS, Shop
@@ -15,7 +16,7 @@ PLAIN = {"full_description": "", "small_description": [], "pricing": "$1", "cust
 PLAIN |= {"product_category": "Toys › Blocks", "category": "garden", "query": "blocks"}
 BLOCKS = [{"asin": f"B0BLOCK{number:03d}", "name": f"Wooden Block {number}"} | PLAIN for number in range(60)]
 PRODUCTS = {product.asin: product for product in cleaned(DIRTY["items"] + BLOCKS, DIRTY["annotations"])}
-SHOP = Shop(PRODUCTS.values())
+SHOP = Shop(MemoryCatalogue(PRODUCTS.values()))
 SCARF = ("search[tindal scarf]", "click[b0values01]")
 
 
