@@ -74,10 +74,10 @@ def spaced(places: Sequence[int], most: int = GOALS) -> list[int]:
 
 def players(*turns: int) -> Mapping[str, Callable[..., list[str]]]:
     """The baselines by name, and the customer with each of these numbers of turns."""
-    from agentgym_envs.webshop.baselines import BASELINES
+    from agentgym_envs.webshop.players.baselines import BASELINES
+    from agentgym_envs.webshop.players.shopper import shop_around
     from agentgym_envs.webshop.rewards import Goal
     from agentgym_envs.webshop.shop import Shop
-    from agentgym_envs.webshop.shopper import shop_around
 
     def reader(max_turns: int, shop: Shop, goal: Goal, draw: Random) -> list[str]:
         return shop_around(shop, goal.instruction, draw, max_turns)
@@ -103,8 +103,8 @@ def measured() -> Iterator[Standing]:
 def _standings(
     goal_set: "GoalSet", split: str, way: "Way", acts: Mapping[str, Callable[..., list[str]]]
 ) -> Iterator[Standing]:
-    from agentgym_envs.webshop.baselines import scores
     from agentgym_envs.webshop.nouns import nouns
+    from agentgym_envs.webshop.players.baselines import scores
     from agentgym_envs.webshop.shop import Shop
 
     catalogue, known = goal_set.catalogue, cache(nouns)

@@ -14,7 +14,7 @@ app = typer.Typer(no_args_is_help=True, help="Import real benchmark data, list a
 
 IMPORTERS: dict[str, str] = {
     "alfworld": "agentgym_envs.alfworld.catalogue",
-    "webshop": "agentgym_envs.webshop.importing",
+    "webshop": "agentgym_envs.webshop.official.importing",
 }
 """Environment to the module with the functions of `agentgym_envs.imports`; it loads where there are data."""
 

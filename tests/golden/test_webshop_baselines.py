@@ -9,10 +9,10 @@ from random import Random
 
 import pytest
 
-from agentgym_envs.webshop.baselines import BASELINES, scores
-from agentgym_envs.webshop.catalogue import MemoryCatalogue
-from agentgym_envs.webshop.goals import ORDER_SEED, shuffled, synthetic
+from agentgym_envs.webshop.catalogues.catalogue import MemoryCatalogue
 from agentgym_envs.webshop.nouns import nouns
+from agentgym_envs.webshop.official.goals import ORDER_SEED, shuffled, synthetic
+from agentgym_envs.webshop.players.baselines import BASELINES, scores
 from agentgym_envs.webshop.products import Product, cleaned
 from agentgym_envs.webshop.rewards import Goal
 from agentgym_envs.webshop.rules import COMPAT, Rules

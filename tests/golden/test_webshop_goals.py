@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from agentgym_envs.webshop.goals import ORDER_SEED, human, shuffled, synthetic
+from agentgym_envs.webshop.official.goals import ORDER_SEED, human, shuffled, synthetic
 from agentgym_envs.webshop.products import cleaned
 from agentgym_envs.webshop.rewards import Goal
 

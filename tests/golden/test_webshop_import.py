@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from agentgym_envs.webshop.importing import counts, import_official, verify
-from agentgym_envs.webshop.jsonstream import items, members
-from agentgym_envs.webshop.library import opened
+from agentgym_envs.webshop.catalogues.stored import StoredCatalogue
+from agentgym_envs.webshop.official.importing import counts, import_official, verify
+from agentgym_envs.webshop.official.jsonstream import items, members
+from agentgym_envs.webshop.official.library import opened
 from agentgym_envs.webshop.products import cleaned
-from agentgym_envs.webshop.stored import StoredCatalogue
 
 pytestmark = pytest.mark.golden
 

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from agentgym_envs.webshop.catalogue import Label
+from agentgym_envs.webshop.catalogues.catalogue import Label
 from agentgym_envs.webshop.products import Product
 from agentgym_envs.webshop.rewards import Goal, earned
 from agentgym_envs.webshop.shop import HITS, Shop

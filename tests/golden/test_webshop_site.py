@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-from agentgym_envs.webshop import site
-from agentgym_envs.webshop.catalogue import Label
+from agentgym_envs.webshop.catalogues.catalogue import Label
+from agentgym_envs.webshop.dialects import site
+from agentgym_envs.webshop.dialects.site import LATS, REACT, Wording
 from agentgym_envs.webshop.products import Product, cleaned
 from agentgym_envs.webshop.rules import COMPAT
 from agentgym_envs.webshop.shop import Shop
-from agentgym_envs.webshop.site import LATS, REACT, Wording
 from agentgym_envs.webshop.state import State
 
 pytestmark = pytest.mark.golden

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from agentevol.bench import baselines
-from agentgym_envs.webshop.catalogue import MemoryCatalogue
+from agentgym_envs.webshop.catalogues.catalogue import MemoryCatalogue
 from agentgym_envs.webshop.products import Product
 from agentgym_envs.webshop.rewards import Goal
 from agentgym_envs.webshop.rules import COMPAT

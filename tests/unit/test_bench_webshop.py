@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from agentevol.bench.webshop.main import READERS, SIZES, Costs, described, measure
 from agentevol.bench.webshop.reader import LONGEST, SHORTEST, queries
 from agentevol.cli import app
-from agentgym_envs.webshop.stored import StoredCatalogue
+from agentgym_envs.webshop.catalogues.stored import StoredCatalogue
 
 
 @pytest.fixture(scope="module")

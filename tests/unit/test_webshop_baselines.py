@@ -5,7 +5,9 @@ from random import Random
 
 import pytest
 
-from agentgym_envs.webshop.baselines import (
+from agentgym_envs.webshop.catalogues.catalogue import MemoryCatalogue
+from agentgym_envs.webshop.nouns import nouns
+from agentgym_envs.webshop.players.baselines import (
     BASELINES,
     first_hit,
     named_options,
@@ -16,13 +18,11 @@ from agentgym_envs.webshop.baselines import (
     rule_page1,
     wanted,
 )
-from agentgym_envs.webshop.catalogue import MemoryCatalogue
-from agentgym_envs.webshop.nouns import nouns
+from agentgym_envs.webshop.players.visit import Offer, Visit
 from agentgym_envs.webshop.products import Product
 from agentgym_envs.webshop.rewards import Goal
 from agentgym_envs.webshop.rules import COMPAT, FIXED
 from agentgym_envs.webshop.shop import Shop
-from agentgym_envs.webshop.visit import Offer, Visit
 
 
 def product(asin: str, title: str, **changes: object) -> Product:

@@ -3,7 +3,7 @@
 import pytest
 
 from agentgym_envs.webshop import pages
-from agentgym_envs.webshop.catalogue import MemoryCatalogue
+from agentgym_envs.webshop.catalogues.catalogue import MemoryCatalogue
 from agentgym_envs.webshop.nouns import nouns
 from agentgym_envs.webshop.products import Product, cleaned
 from agentgym_envs.webshop.rewards import Goal, earned

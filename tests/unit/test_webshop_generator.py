@@ -19,15 +19,15 @@ from typing import Any
 import pytest
 
 from agentgym_envs.webshop import generator
-from agentgym_envs.webshop.catalogue import MemoryCatalogue
+from agentgym_envs.webshop.catalogues.catalogue import MemoryCatalogue
 from agentgym_envs.webshop.generator import checks, instructions, measures, names
 from agentgym_envs.webshop.generator.asins import asin
 from agentgym_envs.webshop.generator.options import shown
 from agentgym_envs.webshop.generator.rules import RULES, rule
 from agentgym_envs.webshop.generator.units import units
 from agentgym_envs.webshop.generator.vocabulary import CATEGORIES, Fact
-from agentgym_envs.webshop.goals import human
 from agentgym_envs.webshop.nouns import nouns
+from agentgym_envs.webshop.official.goals import human
 from agentgym_envs.webshop.products import Product, cleaned
 from agentgym_envs.webshop.rewards import ENOUGH, Goal, earned, ratio
 from agentgym_envs.webshop.search.bm25 import Index

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from agentgym_envs.imports import Refused
-from agentgym_envs.webshop import importing, survey
-from agentgym_envs.webshop.importing import counts, import_official, verify
-from agentgym_envs.webshop.library import opened
+from agentgym_envs.webshop.catalogues.stored import CatalogueError
+from agentgym_envs.webshop.official import importing, survey
+from agentgym_envs.webshop.official.importing import counts, import_official, verify
+from agentgym_envs.webshop.official.library import opened
 from agentgym_envs.webshop.products import cleaned
-from agentgym_envs.webshop.stored import CatalogueError
 
 
 def row(number: int, **changes: Any) -> dict[str, Any]:

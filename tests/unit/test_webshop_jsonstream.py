@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentgym_envs.webshop import jsonstream
-from agentgym_envs.webshop.jsonstream import items, members
-from agentgym_envs.webshop.stored import CatalogueError
+from agentgym_envs.webshop.catalogues.stored import CatalogueError
+from agentgym_envs.webshop.official import jsonstream
+from agentgym_envs.webshop.official.jsonstream import items, members
 
 TRICKY = [
     {"name": 'a "quoted" \\ back\\\\slash', "path": "Home › Garden", "emoji": "👩‍🔧", "escaped": "\u2028]},"},

@@ -4,12 +4,12 @@ from random import Random
 
 import pytest
 
-from agentgym_envs.webshop.catalogue import MemoryCatalogue
+from agentgym_envs.webshop.catalogues.catalogue import MemoryCatalogue
+from agentgym_envs.webshop.players.shopper import shop_around
+from agentgym_envs.webshop.players.visit import Visit
 from agentgym_envs.webshop.products import Product
 from agentgym_envs.webshop.rules import COMPAT, FIXED
 from agentgym_envs.webshop.shop import Shop
-from agentgym_envs.webshop.shopper import shop_around
-from agentgym_envs.webshop.visit import Visit
 
 CARE, FACT = "that can go in the washing machine", "machine wash"
 """A paraphrase of the generator's, and what it stands for."""

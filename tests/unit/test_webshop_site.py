@@ -2,12 +2,12 @@
 
 import pytest
 
-from agentgym_envs.webshop import site
-from agentgym_envs.webshop.catalogue import MemoryCatalogue
+from agentgym_envs.webshop.catalogues.catalogue import MemoryCatalogue
+from agentgym_envs.webshop.dialects import site
+from agentgym_envs.webshop.dialects.site import LATS, REACT, Reply
 from agentgym_envs.webshop.products import Product
 from agentgym_envs.webshop.rules import FIXED
 from agentgym_envs.webshop.shop import Shop
-from agentgym_envs.webshop.site import LATS, REACT, Reply
 from agentgym_envs.webshop.state import State
 
 

@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
+from agentgym_envs.webshop.official.sampling import RandomGoals
+from agentgym_envs.webshop.official.splits import disjoint, official
 from agentgym_envs.webshop.rewards import Goal
-from agentgym_envs.webshop.sampling import RandomGoals
-from agentgym_envs.webshop.splits import disjoint, official
 from agentgym_envs.webshop.wishes import Wish
 
 

@@ -15,14 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentgym_envs.webshop import nouns
-from agentgym_envs.webshop.catalogue import MemoryCatalogue
-from agentgym_envs.webshop.manifest import FILE
+from agentgym_envs.webshop.catalogues.catalogue import MemoryCatalogue
+from agentgym_envs.webshop.catalogues.manifest import FILE
+from agentgym_envs.webshop.catalogues.stored import About, CatalogueError, StoredCatalogue, damage, write
 from agentgym_envs.webshop.products import Product
 from agentgym_envs.webshop.rewards import Goal
 from agentgym_envs.webshop.search import building, ranking
 from agentgym_envs.webshop.search.analyzer import analyzed
 from agentgym_envs.webshop.search.bm25 import Index, decoded_length
-from agentgym_envs.webshop.stored import About, CatalogueError, StoredCatalogue, damage, write
 from agentgym_envs.webshop.wishes import Wish
 
 ABOUT = About(name="test", nouns=nouns.NAME, settings={"prices": "first"})
@@ -215,7 +215,8 @@ def test_a_manifest_that_names_too_little_is_refused(stored: StoredCatalogue):
 
 def test_several_processes_read_one_folder(stored: StoredCatalogue):
     program = (
-        "import sys; from pathlib import Path; from agentgym_envs.webshop.stored import StoredCatalogue;"
+        "import sys; from pathlib import Path;"
+        "from agentgym_envs.webshop.catalogues.stored import StoredCatalogue;"
         "made = StoredCatalogue.open(Path(sys.argv[1])); print(made.digest, *made.search('acme'))"
     )
     command = [sys.executable, "-c", program, str(stored.folder)]

@@ -57,7 +57,7 @@ class Costs:
 
 def measure(count: int, folder: Path, processes: int = PROCESSES, searches: int = SEARCHES) -> Costs:
     """Everything, for so many products; the catalogue is left in `folder`."""
-    from agentgym_envs.webshop.stored import StoredCatalogue
+    from agentgym_envs.webshop.catalogues.stored import StoredCatalogue
 
     generated_s, written_s = _write(count, folder, processes)
     told, memories = _read(folder, searches)
@@ -87,8 +87,8 @@ def measure(count: int, folder: Path, processes: int = PROCESSES, searches: int 
 def _write(count: int, folder: Path, processes: int) -> tuple[float, float]:
     """Seconds that making the products took, and all."""
     from agentgym_envs.webshop import generator, nouns
+    from agentgym_envs.webshop.catalogues.stored import About, write
     from agentgym_envs.webshop.products import product
-    from agentgym_envs.webshop.stored import About, write
 
     generated_s = 0.0
 

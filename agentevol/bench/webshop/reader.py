@@ -54,7 +54,7 @@ def queries(catalogue: Any, count: int, seed: int = 0) -> Iterator[str]:
 
 def main(folder: Path, searches: int) -> None:
     """See above. Queries are made, and each is asked once, before times count."""
-    from agentgym_envs.webshop.stored import StoredCatalogue
+    from agentgym_envs.webshop.catalogues.stored import StoredCatalogue
 
     before = memory_mb()
     began = time.perf_counter()

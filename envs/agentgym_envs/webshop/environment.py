@@ -23,14 +23,14 @@ from agentgym_envs.core import Environment, Observation, StepResult, Task, TaskN
 from agentgym_envs.home import data_home
 from agentgym_envs.lazy import LazySequence
 from agentgym_envs.webshop import pages
-from agentgym_envs.webshop.baselines import oracle
+from agentgym_envs.webshop.catalogues.stored import StoredCatalogue
 from agentgym_envs.webshop.goal_sets import GoalSet, Splits, open_all
+from agentgym_envs.webshop.players.baselines import oracle
+from agentgym_envs.webshop.players.shopper import shop_around
 from agentgym_envs.webshop.rewards import Earned, Goal, earned, parts
 from agentgym_envs.webshop.rules import Rules, changed
 from agentgym_envs.webshop.shop import SEARCH, Shop
-from agentgym_envs.webshop.shopper import shop_around
 from agentgym_envs.webshop.state import State
-from agentgym_envs.webshop.stored import StoredCatalogue
 
 OFFICIAL = "official"
 """The difficulty of imported tasks."""
@@ -141,7 +141,7 @@ class WebShop(Environment[WebShopTask]):
         return oracle(self._shop(goals), goals.wishes[place].goal, Random(0))
 
     def demonstrate(self, task: WebShopTask, seed: int, care: float = 1.0) -> list[str]:
-        """Actions of the hand-written customer of `agentgym_envs.webshop.shopper`."""
+        """Actions of the hand-written customer of `agentgym_envs.webshop.players.shopper`."""
         goals, _ = self._found(task.id)
         return shop_around(self._shop(goals), task.instruction, Random(seed), self.max_turns, care)
 
@@ -224,7 +224,7 @@ def _earned(episode: _Episode) -> Earned:
 def _info(episode: _Episode, earnings: Earned | None, *, is_invalid: bool) -> dict[str, Any]:
     state, wish = episode.state, episode.goal.instruction
     gap = "" if state.page not in ("index", "done") else " "  # as the original's two pages have it
-    known = {
+    known: dict[str, Any] = {
         "has_search_bar": state.page == "index",
         "clickables": list(episode.shop.clickables(state)),
         "instruction_text": f"Instruction:{gap}{wish}",

@@ -13,10 +13,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from agentgym_envs.webshop import library, synth
+from agentgym_envs.webshop import synth
+from agentgym_envs.webshop.catalogues.stored import StoredCatalogue, Wishes
+from agentgym_envs.webshop.official import library
+from agentgym_envs.webshop.official.splits import disjoint
 from agentgym_envs.webshop.rules import COMPAT, FIXED, Rules
-from agentgym_envs.webshop.splits import disjoint
-from agentgym_envs.webshop.stored import StoredCatalogue, Wishes
 
 Splits = Literal["official", "disjoint"]
 """By number, as published (products recur in all of them), or by product."""
@@ -55,14 +56,14 @@ def open_all(home: Path, split: Splits) -> Mapping[str, GoalSet]:
     """By name. What is imported later is seen by processes that start later."""
     generated = synth.catalogue(home)
     wishes = generated.wishes(GENERATED)
-    places = {part: wishes.splits[part] for part in PARTS}
+    places = {part: wishes.splits[part].tolist() for part in PARTS}
     found = {GENERATED: GoalSet(GENERATED, generated, wishes, FIXED, places)}
     for label in library.imported(home):
         catalogue = library.opened(home, label)
         for kind in catalogue.goal_sets:
             name = f"{label}-{kind}"
             wishes = catalogue.wishes(kind)
-            places = wishes.splits if split == "official" else _by_product(wishes)
+            places = _by_number(wishes) if split == "official" else _by_product(wishes)
             named = {f"{name}-{part}": places[part] for part in PARTS if len(places.get(part, ()))}
             found[name] = GoalSet(name, catalogue, wishes, COMPAT, named)
     return found
@@ -74,8 +75,16 @@ def _of_difficulty(goals: GoalSet, split: str, difficulty: str) -> Sequence[int]
 
 
 @lru_cache(maxsize=64)
-def _split_of(goals: GoalSet) -> dict[int, str]:
-    return {place: split for split, places in goals.places.items() for place in places}
+def _split_of(goals: GoalSet) -> list[str]:
+    found = [""] * len(goals.wishes)
+    for split, places in goals.places.items():
+        for place in places:
+            found[place] = split
+    return found
+
+
+def _by_number(wishes: Wishes) -> dict[str, list[int]]:
+    return {part: places.tolist() for part, places in wishes.splits.items()}
 
 
 def _by_product(wishes: Wishes) -> dict[str, list[int]]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from agentgym_envs.webshop.actions import Action, parsed
-from agentgym_envs.webshop.catalogue import Catalogue
+from agentgym_envs.webshop.catalogues.catalogue import Catalogue
 from agentgym_envs.webshop.products import Product
 from agentgym_envs.webshop.rules import COMPAT, Rules
 from agentgym_envs.webshop.state import State
@@ -15,8 +15,10 @@ HITS = 10
 PARTS = ("description", "features", "reviews")
 ATTRIBUTES = "attributes"
 BACK, PREVIOUS, NEXT, BUY, SEARCH = "back to search", "< prev", "next >", "buy now", "search"
-REMEMBERED = 4096
-"""Searches whose hits are kept: turning a page, or another agent's first idea, costs none."""
+REMEMBERED, LONGEST = 4096, 500
+"""Searches whose hits are kept, of at most so many characters: turning a page, or another agent's first idea,
+costs none.
+"""
 
 
 class Shop:
@@ -30,7 +32,8 @@ class Shop:
 
     def hits(self, state: State) -> Sequence[str]:
         """Ids of all that the state's keywords find, best first."""
-        return self._found(state.keywords)
+        is_short = sum(map(len, state.keywords)) <= LONGEST
+        return self._found(state.keywords) if is_short else self._search(state.keywords)
 
     def shown(self, state: State) -> list[Product]:
         """Those on the state's page of results."""

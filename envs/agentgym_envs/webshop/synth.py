@@ -6,8 +6,8 @@ import tempfile
 from pathlib import Path
 
 from agentgym_envs.webshop import generator, nouns
+from agentgym_envs.webshop.catalogues.stored import About, CatalogueError, StoredCatalogue, write
 from agentgym_envs.webshop.products import cleaned
-from agentgym_envs.webshop.stored import About, CatalogueError, StoredCatalogue, write
 
 NAME = "synth"
 ABOUT = About(

@@ -1,7 +1,7 @@
 """What others show their models of this shop, and how they read the replies: pure functions over its pages.
 
 Prompts are not here: they belong to who trains or tests. The language of those who play the web site is that
-of `agentgym_envs.webshop.site`.
+of `agentgym_envs.webshop.dialects.site`.
 """
 
 from collections.abc import Sequence

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from agentgym_envs.webshop.flat import Files
+from agentgym_envs.webshop.catalogues.flat import Files
 from agentgym_envs.webshop.search.analyzer import analyzed
 from agentgym_envs.webshop.search.bm25 import saturation
 from agentgym_envs.webshop.search.keys import bounds, encoded

@@ -11,11 +11,11 @@ from itertools import islice
 from random import Random
 
 from agentgym_envs.webshop.colors import normalized
+from agentgym_envs.webshop.players.visit import Visit
 from agentgym_envs.webshop.products import Product
 from agentgym_envs.webshop.rewards import ENOUGH, Earned, Goal, Nouns, earned, ratio
 from agentgym_envs.webshop.shop import Shop
 from agentgym_envs.webshop.state import State
-from agentgym_envs.webshop.visit import Visit
 
 Player = Callable[[Shop, Goal, Random], list[str]]
 """The messages of an episode. All but `oracle` read nothing of a goal but its instruction."""

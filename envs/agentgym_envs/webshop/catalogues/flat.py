@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from agentgym_envs.webshop.manifest import Flat, hashed
+from agentgym_envs.webshop.catalogues.manifest import Flat, hashed
 
 
 def mapped(path: Path, flat: Flat) -> NDArray[Any]:

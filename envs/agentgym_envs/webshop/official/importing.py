@@ -10,14 +10,15 @@ from pathlib import Path
 from random import Random
 
 from agentgym_envs.imports import ImportReport
-from agentgym_envs.webshop import goals, nouns, rows, sources
-from agentgym_envs.webshop.library import Entry, counts, folder_of, verify
-from agentgym_envs.webshop.publishing import drafted, published
+from agentgym_envs.webshop import nouns
+from agentgym_envs.webshop.catalogues.stored import About, CatalogueError, StoredCatalogue, write
+from agentgym_envs.webshop.official import goals, rows, sources
+from agentgym_envs.webshop.official.library import Entry, counts, folder_of, verify
+from agentgym_envs.webshop.official.publishing import drafted, published
+from agentgym_envs.webshop.official.sources import Files
+from agentgym_envs.webshop.official.splits import official
+from agentgym_envs.webshop.official.survey import Survey, surveyed
 from agentgym_envs.webshop.rewards import Goal
-from agentgym_envs.webshop.sources import Files
-from agentgym_envs.webshop.splits import official
-from agentgym_envs.webshop.stored import About, CatalogueError, StoredCatalogue, write
-from agentgym_envs.webshop.survey import Survey, surveyed
 from agentgym_envs.webshop.wishes import Wish
 
 __all__ = ["counts", "import_official", "verify"]

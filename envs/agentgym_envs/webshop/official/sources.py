@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from agentgym_envs.webshop.stored import CatalogueError
+from agentgym_envs.webshop.catalogues.stored import CatalogueError
 
 PUBLISHED = {
     "items_shuffle_1000.json": "08dfda9a",

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import cache
 from random import Random
 
-from agentgym_envs.webshop.baselines import wanted
 from agentgym_envs.webshop.generator.vocabulary import CATEGORIES
+from agentgym_envs.webshop.players.baselines import wanted
+from agentgym_envs.webshop.players.visit import Offer, Visit
 from agentgym_envs.webshop.search.analyzer import analyzed
 from agentgym_envs.webshop.shop import Shop
-from agentgym_envs.webshop.visit import Offer, Visit
 
 _LOOK = 4
 """Turns: to an item, to its features, and back; one less on the first page, where a search leads back."""

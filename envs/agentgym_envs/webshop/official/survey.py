@@ -6,11 +6,11 @@ from math import prod
 from typing import Any
 
 from agentgym_envs.imports import Refused
-from agentgym_envs.webshop import rows
+from agentgym_envs.webshop.catalogues.stored import CatalogueError
+from agentgym_envs.webshop.official import rows
+from agentgym_envs.webshop.official.rows import Annotations, Instructions
+from agentgym_envs.webshop.official.sources import Files
 from agentgym_envs.webshop.products import Product
-from agentgym_envs.webshop.rows import Annotations, Instructions
-from agentgym_envs.webshop.sources import Files
-from agentgym_envs.webshop.stored import CatalogueError
 
 MOST_SYNTHETIC = 200_000
 """Those of all products are millions."""

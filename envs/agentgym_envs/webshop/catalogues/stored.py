@@ -15,16 +15,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agentgym_envs.webshop import nouns
-from agentgym_envs.webshop.catalogue import Label
-from agentgym_envs.webshop.flat import Files, mapped, synced
-from agentgym_envs.webshop.manifest import FILE, FORMAT, About, CatalogueError, Manifest, damage, read
+from agentgym_envs.webshop.catalogues.catalogue import Label
+from agentgym_envs.webshop.catalogues.flat import Files, mapped, synced
+from agentgym_envs.webshop.catalogues.manifest import (
+    FILE,
+    FORMAT,
+    About,
+    CatalogueError,
+    Manifest,
+    damage,
+    read,
+)
+from agentgym_envs.webshop.catalogues.records import Records
+from agentgym_envs.webshop.catalogues.views import Ids, Products, Wishes
+from agentgym_envs.webshop.catalogues.writing import LABELS, Prices, rank_of, write_products, write_wishes
 from agentgym_envs.webshop.products import Product
-from agentgym_envs.webshop.records import Records
 from agentgym_envs.webshop.search.keys import Groups, Keys, decoded
 from agentgym_envs.webshop.search.stored import StoredIndex
-from agentgym_envs.webshop.views import Ids, Products, Wishes
 from agentgym_envs.webshop.wishes import Wish
-from agentgym_envs.webshop.writing import LABELS, Prices, rank_of, write_products, write_wishes
 
 __all__ = ["About", "CatalogueError", "StoredCatalogue", "Wishes", "damage", "write"]
 

@@ -13,7 +13,7 @@ from json import JSONDecodeError, JSONDecoder
 from pathlib import Path
 from typing import Any
 
-from agentgym_envs.webshop.stored import CatalogueError
+from agentgym_envs.webshop.catalogues.stored import CatalogueError
 
 CHUNK = 1 << 20
 """Characters that are read at once."""

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 
-from agentgym_envs.webshop.library import MANIFEST, NAMES, Entry, Manifest, imported
-from agentgym_envs.webshop.stored import CatalogueError
+from agentgym_envs.webshop.catalogues.stored import CatalogueError
+from agentgym_envs.webshop.official.library import MANIFEST, NAMES, Entry, Manifest, imported
 
 _DRAFT = "draft-"
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from agentgym_envs.core import Record
 from agentgym_envs.imports import FileName
-from agentgym_envs.webshop.stored import CatalogueError, StoredCatalogue, damage
+from agentgym_envs.webshop.catalogues.stored import CatalogueError, StoredCatalogue, damage
 
 MANIFEST = "manifest.json"
 NAMES = ("1k", "full")

@@ -1,0 +1,1 @@
+"""The benchmark's own files: read, checked, numbered as published, and imported."""
