@@ -80,7 +80,7 @@ def starter_folder(environment: str = "alfworld") -> Path:
     known = sorted(file.parent.name for file in root.glob("*/model.safetensors"))
     if environment not in known:
         raise ConfigError(
-            f"no starter policy comes with agentevol for {environment!r}; there are those of:"
-            f" {', '.join(known) or 'none'}"
+            f"no starter policy comes with agentevol for {environment!r}, only for {', '.join(known)}: give"
+            f" base=MODEL, or make one with `agentevol starter build --env {environment} --out MODEL`"
         )
     return root / environment
