@@ -36,6 +36,9 @@ REGISTRY: dict[str, str] = {
 EXTRAS: dict[str, str] = {"webshop": "server,webshop"}
 """Name to the extras of this distribution by which its image is installed, where `server` is not enough."""
 
+NEEDS: dict[str, tuple[str, ...]] = {"webshop": ("numpy", "rapidfuzz")}
+"""Name to the modules that its extra, which has the same name, brings."""
+
 
 class UnknownEnvironment(LookupError):
     """No environment has this name; the text lists the names there are."""
@@ -68,6 +71,12 @@ def describe() -> list[EnvironmentEntry]:
     return [_foreign_entry(foreign[name]) if name not in REGISTRY else _own_entry(name) for name in names()]
 
 
+def lacking(name: str) -> str:
+    """What `name` needs and is not installed, with the command that installs it; '' where nothing is."""
+    missing = [module for module in NEEDS.get(name, ()) if find_spec(module) is None]
+    return f"{' and '.join(missing)}: pip install 'agentevol[{name}]'" if missing else ""
+
+
 def environment_class(name: str) -> type[Environment[Any]]:
     """The class behind `name`; imports its module.
 
@@ -77,7 +86,8 @@ def environment_class(name: str) -> type[Environment[Any]]:
     try:
         found: object = getattr(import_module(module_name), attribute)
     except (ImportError, AttributeError) as cause:
-        raise EnvironmentUnavailable(f"environment {name!r} cannot be imported: {cause}") from cause
+        reason = f"it needs {lacking(name)}" if lacking(name) else cause
+        raise EnvironmentUnavailable(f"environment {name!r} cannot be imported: {reason}") from cause
     if not (isinstance(found, type) and issubclass(found, Environment)):
         raise EnvironmentUnavailable(f"environment {name!r}: {module_name}:{attribute} is not an Environment")
     return cast("type[Environment[Any]]", found)

@@ -1,5 +1,6 @@
 """The registry lists without importing, makes by name, and takes in what other distributions offer."""
 
+import re
 import subprocess
 import sys
 from importlib.metadata import entry_points
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agentevol.cli.envs.options import chosen
 from agentgym_envs import registry
 from agentgym_envs.guess import Guess
 
@@ -96,3 +98,22 @@ def test_listing_imports_no_environment() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split(maxsplit=1) == [str(len(registry.names())), "[]\n"]
+
+
+def test_what_is_not_installed_is_said_with_the_extra_that_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.NEEDS, "absent", ("json", "nowhere_to_be_found"))
+    monkeypatch.setitem(registry.REGISTRY, "absent", "nowhere_to_be_found:World")
+    told = "nowhere_to_be_found: pip install 'agentevol[absent]'"
+    assert (registry.lacking("absent"), registry.lacking("guess")) == (told, "")
+    with pytest.raises(registry.EnvironmentUnavailable, match=f"it needs {re.escape(told)}"):
+        registry.environment_class("absent")
+
+
+def test_who_names_no_environments_gets_those_that_can_be_had(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(registry.NEEDS, "webshop", ("nowhere_to_be_found",))
+    assert chosen(None) == [name for name in registry.names() if name != "webshop"]
+    assert capsys.readouterr().err == (
+        "webshop is left out: it needs nowhere_to_be_found: pip install 'agentevol[webshop]'\n"
+    )

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 import time
 import tomllib
@@ -44,11 +45,16 @@ ExitWithStdin = Annotated[
 
 
 def chosen(names: list[str] | None) -> list[str]:
-    """The names given, each checked, or all there are."""
-    from agentgym_envs.registry import environment_class
+    """The names given, each checked, or all whose packages are installed; others are named on stderr."""
+    from agentgym_envs.registry import environment_class, lacking
     from agentgym_envs.registry import names as all_names
 
-    found = list(dict.fromkeys(names or all_names()))
+    if not names:
+        needs = {name: lacking(name) for name in all_names()}
+        for name in filter(needs.get, needs):
+            print(f"{name} is left out: it needs {needs[name]}", file=sys.stderr)
+        names = [name for name in needs if not needs[name]]
+    found = list(dict.fromkeys(names))
     for name in found:
         environment_class(name)
     return found
