@@ -39,6 +39,7 @@ DOCUMENTS = {
         ("the of", ""),
         ("日本 カタカナ ひら", "日 本 カタカナ ひ ら"),
         ("❤️ 👩‍👩‍👧 ☆", "❤️ 👩‍👩‍👧"),
+        ("ヽ(✿ﾟ▽ﾟ)ノ ﾊﾟﾝ", "ヽ ノ ﾊﾟﾝ"),  # half-width marks are no words, and extend letters
     ],
 )
 def test_terms_are_those_of_lucene(text: str, terms: str):

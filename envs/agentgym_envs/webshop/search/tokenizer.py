@@ -38,6 +38,8 @@ _PICTURES = (  # Extended_Pictographic of emoji-data.txt: first and last code po
     *((0x1F947, 0x1FAFF), (0x1FC00, 0x1FFFD)),
 )
 _KINDS = {character: kind for kind, characters in _MID.items() for character in characters}
+_VOICED = "\uff9e\uff9f"
+"""Half-width marks of katakana: letters by category, but they extend the letter before them."""
 _RUNS = (_LETTER, _NUMBER, _JOIN)
 _ZWJ = "\u200d"
 
@@ -127,7 +129,7 @@ def _kind(character: str) -> str:
         return _EXTEND
     if 0x1F1E6 <= code <= 0x1F1FF:
         return _FLAG
-    if category in ("Mn", "Mc", "Me") or (category == "Cf" and code != 0x200B):
+    if category in ("Mn", "Mc", "Me") or (category == "Cf" and code != 0x200B) or character in _VOICED:
         return _EXTEND
     if category == "Pc":
         return _JOIN
