@@ -2,7 +2,9 @@
 
 import fcntl
 import os
+import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from agentgym_envs.webshop import generator, nouns
@@ -28,19 +30,17 @@ def catalogue(home: Path) -> StoredCatalogue:
 
     Where `home` cannot be written it is kept in the system's folder for temporary files.
     """
-    root = home / "webshop"
-    if not _is_writable(root):
-        root = Path(tempfile.gettempdir()) / "agentevol-webshop"
-    folder = root / generator.VERSION
+    root = _root(home)
     try:
-        return StoredCatalogue.open(folder)
+        return StoredCatalogue.open(home / "webshop" / generator.VERSION)
     except CatalogueError:
-        root.mkdir(parents=True, exist_ok=True)
+        folder = root / generator.VERSION
     with (root / f".{folder.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
-            return StoredCatalogue.open(folder)  # by another process meanwhile
+            return StoredCatalogue.open(folder)  # made by another process meanwhile, or before
         except CatalogueError:
+            shutil.rmtree(folder, ignore_errors=True)  # whoever has it open keeps it
             return make(folder)
 
 
@@ -51,7 +51,13 @@ def make(folder: Path, products: int = 5_000, seed: int = 0) -> StoredCatalogue:
     return write(folder, ABOUT, cleaned(made.rows, made.annotations), made.prices, {NAME: wishes})
 
 
-def _is_writable(folder: Path) -> bool:
-    """Whether the folder is, or could be made."""
-    there = next(one for one in (folder, *folder.parents) if one.exists())
-    return os.access(there, os.W_OK)
+def _root(home: Path) -> Path:
+    """Where it is written."""
+    root = home / "webshop"
+    with suppress(OSError):
+        root.mkdir(parents=True, exist_ok=True)
+    if os.access(root, os.W_OK):
+        return root
+    instead = Path(tempfile.gettempdir()) / f"agentevol-webshop-{os.getuid()}"
+    instead.mkdir(mode=0o700, exist_ok=True)
+    return instead
