@@ -110,6 +110,10 @@ class Cluster:
         if self._config.ray.address is not None:
             self._members.check(folder, url)
 
+    def look(self) -> None:
+        """Which nodes there are now. Raises `RunStopped` where one that the run needs is lost."""
+        self._members.look(at_once=True)
+
     def start_rollouts(self, checkpoint: Checkpoint, url: str) -> None:
         """Start the rollout workers with these weights, against the environment server at `url`."""
         there = self._members.gpus

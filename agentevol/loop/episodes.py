@@ -9,7 +9,7 @@ from typing import Literal
 import polars as pl
 
 from agentevol.cluster.cluster import Cluster
-from agentevol.errors import RunStopped
+from agentevol.errors import RunStopped, TransportFault
 from agentevol.loop.evaluate import endings
 from agentevol.loop.explore import EpisodeRequest
 from agentevol.progress import Progress
@@ -21,6 +21,8 @@ from agentgym_store.records import Trajectory
 from agentgym_store.store import Where
 
 COMMIT_EVERY_S = 5.0
+AWAY_S = 30.0
+"""How long the run's own environment server may be away, while it is started again."""
 
 Purpose = Literal["explore", "evaluate", "demonstrate", "value", "retain", "protect"]
 
@@ -71,8 +73,20 @@ class Episodes:
     def tasks(
         self, split: str, difficulty: str | None, choose: Choice, env: str | None = None
     ) -> list[EnvTask]:
-        """The chosen tasks of a split, of the run's own environment or of `env`."""
-        return list_tasks(self._url, env or self._config.environment.name, split, difficulty, choose)
+        """The chosen tasks of a split, of the run's own environment or of `env`.
+
+        Raises `RunStopped` where the node of the environment server is lost, `TransportFault` where it does
+        not come back.
+        """
+        own = self._config.environment.url is None
+        away_until = time.monotonic() + (AWAY_S if own else 0.0)
+        while True:
+            try:
+                return list_tasks(self._url, env or self._config.environment.name, split, difficulty, choose)
+            except TransportFault:
+                self._cluster.look()
+                if time.monotonic() >= away_until or self._given_up.wait(1.0):
+                    raise
 
     def request(
         self,

@@ -1,0 +1,73 @@
+"""Tasks are asked of a server that may be away for a moment, or with its node for good."""
+
+from threading import Event
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from agentevol.config.run import load
+from agentevol.errors import RunStopped, TransportFault
+from agentevol.loop import episodes
+from agentevol.loop.episodes import Episodes
+from agentevol.tasks import EnvTask
+
+TASK = EnvTask("guess-1", "train", "", "", "Guess.")
+
+
+class Impatient(Event):
+    def wait(self, timeout: float | None = None) -> bool:
+        return self.is_set()
+
+
+class Nodes:
+    """Says that a node is lost when it has been asked so often."""
+
+    def __init__(self, lost_at: int | None = None) -> None:
+        self.lost_at, self.looks = lost_at, 0
+
+    def look(self) -> None:
+        self.looks += 1
+        if self.looks == self.lost_at:
+            raise RunStopped("node b was lost")
+
+
+def asked(
+    monkeypatch: pytest.MonkeyPatch, nodes: Nodes, failures: int, *settings: str, given_up: bool = False
+) -> list[EnvTask]:
+    answers = iter([*["fails"] * failures, "answers"])
+
+    def list_tasks(*_: Any) -> list[EnvTask]:
+        if next(answers) == "fails":
+            raise TransportFault("refused")
+        return [TASK]
+
+    monkeypatch.setattr(episodes, "list_tasks", list_tasks)
+    folder, stop = SimpleNamespace(config=load(None, ["env=guess", *settings])), Impatient()
+    if given_up:
+        stop.set()
+    whole = Episodes(cast(Any, folder), cast(Any, nodes), "http://a", cast(Any, None), cast(Any, None), stop)
+    return whole.tasks("train", None, lambda total: list(range(total)))
+
+
+def test_a_server_that_is_started_again_is_waited_for(monkeypatch: pytest.MonkeyPatch):
+    nodes = Nodes()
+    assert asked(monkeypatch, nodes, 3) == [TASK]
+    assert nodes.looks == 3
+
+
+def test_one_whose_node_is_lost_ends_the_run(monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(RunStopped, match="node b was lost"):
+        asked(monkeypatch, Nodes(lost_at=2), 5)
+
+
+def test_nobody_waits_for_ever_nor_for_what_is_given_up_nor_for_a_server_of_others(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    with pytest.raises(TransportFault):
+        asked(monkeypatch, Nodes(), 1, given_up=True)
+    with pytest.raises(TransportFault):
+        asked(monkeypatch, Nodes(), 1, "environment.url=http://127.0.0.1:9")
+    monkeypatch.setattr(episodes, "AWAY_S", 0.0)
+    with pytest.raises(TransportFault):
+        asked(monkeypatch, Nodes(), 1)
