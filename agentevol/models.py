@@ -3,6 +3,7 @@ folder (its best checkpoint), or a model of the Hugging Face hub.
 """
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,8 @@ from agentevol.errors import ConfigError
 from agentevol.hub import HubName, hub_name, snapshot
 from agentevol.protocols import Checkpoint
 
-STARTER = "starter:"
-"""Before the environment whose starter is meant; `starter` alone is ALFWorld's."""
+_STARTER = re.compile(r"starter(?::(.*))?", re.DOTALL)
+"""With the environment whose starter is meant; without, it is ALFWorld's."""
 
 
 def resolve(name: str, *, weights: bool = True) -> Checkpoint:
@@ -19,8 +20,8 @@ def resolve(name: str, *, weights: bool = True) -> Checkpoint:
 
     One of the hub is fetched; without `weights`, only its configuration and tokenizer are.
     """
-    if name == "starter" or name.startswith(STARTER):
-        return Checkpoint(starter_folder(name.removeprefix(STARTER) if name != "starter" else "alfworld"), 0)
+    if starter := _STARTER.fullmatch(name):
+        return Checkpoint(starter_folder("alfworld" if starter[1] is None else starter[1]), 0)
     path = Path(name).expanduser()
     if (path / "best.json").is_file():
         place = _read(path / "best.json")
@@ -42,8 +43,7 @@ def resolve(name: str, *, weights: bool = True) -> Checkpoint:
 
 def pinned(name: str) -> str:
     """The same model by a name that never stands for another: of one of the hub, with its commit."""
-    ours = name == "starter" or name.startswith(STARTER)
-    wanted = None if ours or Path(name).expanduser().exists() else hub_name(name)
+    wanted = None if _STARTER.fullmatch(name) or Path(name).expanduser().exists() else hub_name(name)
     if wanted is None or wanted.is_pinned:
         return name
     return str(HubName(wanted.repository, resolve(name, weights=False).path.name))

@@ -328,7 +328,7 @@ def test_rules_that_do_not_read_fail():
         found = measures.success(asked, index, PRODUCTS, MADE.prices)
         assert found.keys() == RULES.keys()
         assert found["rule"] < 0.25
-        assert found["rule_page1"] < 0.45
+        assert found["page1_titles"] < 0.45
 
 
 def corrupted(one: Wish, **changes: object) -> tuple[list[Product], dict[str, float]]:

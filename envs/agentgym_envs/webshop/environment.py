@@ -108,7 +108,7 @@ class WebShop(Environment[WebShopTask]):
             places = goals.places[split]
         else:
             places = goals.of_difficulty(split, difficulty)
-        return LazySequence(len(places), lambda number: _task(goals, split, int(places[number])))
+        return LazySequence(len(places), lambda number: _task(goals, split, places[number]))
 
     def task(self, task_id: str) -> WebShopTask:
         goals, place = self._found(task_id)

@@ -15,14 +15,13 @@ from typing import Literal
 
 from agentgym_envs.webshop import synth
 from agentgym_envs.webshop.catalogues.stored import StoredCatalogue, Wishes
+from agentgym_envs.webshop.generator.names import SPLITS
 from agentgym_envs.webshop.official import library
 from agentgym_envs.webshop.official.splits import disjoint
 from agentgym_envs.webshop.rules import COMPAT, FIXED, Rules
 
 Splits = Literal["official", "disjoint"]
 """By number, as published (products recur in all of them), or by product."""
-GENERATED = "synth"
-PARTS = ("train", "valid", "test")
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +39,7 @@ class GoalSet:
     @property
     def imported(self) -> bool:
         """Whether it is a benchmark's."""
-        return self.name != GENERATED
+        return self.name != synth.NAME
 
     def split_of(self, place: int) -> str:
         """The split of the wish with this number."""
@@ -55,16 +54,17 @@ class GoalSet:
 def open_all(home: Path, split: Splits) -> Mapping[str, GoalSet]:
     """By name. What is imported later is seen by processes that start later."""
     generated = synth.catalogue(home)
-    wishes = generated.wishes(GENERATED)
-    places = {part: wishes.splits[part].tolist() for part in PARTS}
-    found = {GENERATED: GoalSet(GENERATED, generated, wishes, FIXED, places)}
+    wishes = generated.wishes(synth.NAME)
+    numbered = _by_number(wishes)
+    places = {part: numbered[part] for part in SPLITS}
+    found = {synth.NAME: GoalSet(synth.NAME, generated, wishes, FIXED, places)}
     for label in library.imported(home):
         catalogue = library.opened(home, label)
         for kind in catalogue.goal_sets:
             name = f"{label}-{kind}"
             wishes = catalogue.wishes(kind)
             places = _by_number(wishes) if split == "official" else _by_product(wishes)
-            named = {f"{name}-{part}": places[part] for part in PARTS if len(places.get(part, ()))}
+            named = {f"{name}-{part}": places[part] for part in SPLITS if len(places.get(part, ()))}
             found[name] = GoalSet(name, catalogue, wishes, COMPAT, named)
     return found
 
@@ -88,7 +88,7 @@ def _by_number(wishes: Wishes) -> dict[str, list[int]]:
 
 
 def _by_product(wishes: Wishes) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {part: [] for part in PARTS}
+    found: dict[str, list[int]] = {part: [] for part in SPLITS}
     for place, part in enumerate(disjoint(wishes, seed=0)):
         found[part].append(place)
     return found

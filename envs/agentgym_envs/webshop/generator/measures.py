@@ -9,7 +9,7 @@ from agentgym_envs.webshop.products import Product
 from agentgym_envs.webshop.search.bm25 import Index
 from agentgym_envs.webshop.wishes import Wish
 
-MOST = {"rule": 0.25, "rule_page1": 0.45}
+MOST = {"rule": 0.25, "page1_titles": 0.45}
 """Share of goals that a rule may solve, of each difficulty."""
 HIDDEN = 0.6
 """Share of goals with a fact that only the page of features states."""

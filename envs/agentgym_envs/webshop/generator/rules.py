@@ -1,8 +1,8 @@
 """Rules that buy without reading: what the generated goals have to be too hard for.
 
 `rule` searches for the instruction, takes the first hit and chooses the options that the text names.
-`rule_page1` takes the best of the first ten by options, words and price. `reader` compares the words of all
-texts of the ten instead, as somebody who opens each of them but knows no other words for a thing.
+`page1_titles` takes the best of the first ten by options, title and price. `page1_texts` compares the words
+of all texts of the ten instead, as somebody who opens each of them but knows no other words for a thing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,19 +31,24 @@ def rule(goal: Goal, hits: Sequence[Product]) -> Purchase:
     return hits[0], named(hits[0], goal)
 
 
-def rule_page1(goal: Goal, hits: Sequence[Product]) -> Purchase:
+def page1_titles(goal: Goal, hits: Sequence[Product]) -> Purchase:
     """The best of the page by what the results and the items' own pages show."""
     best = max(hits, key=lambda hit: _fit(goal, hit, (hit.title,)))
     return best, named(best, goal)
 
 
-def reader(goal: Goal, hits: Sequence[Product]) -> Purchase:
+def page1_texts(goal: Goal, hits: Sequence[Product]) -> Purchase:
     """The best of the page by all of its texts."""
     best = max(hits, key=lambda hit: _fit(goal, hit, (hit.title, hit.description, *hit.bullets)))
     return best, named(best, goal)
 
 
-RULES: Mapping[str, Rule] = {"first_hit": first_hit, "rule": rule, "rule_page1": rule_page1, "reader": reader}
+RULES: Mapping[str, Rule] = {
+    "first_hit": first_hit,
+    "rule": rule,
+    "page1_titles": page1_titles,
+    "page1_texts": page1_texts,
+}
 
 
 def named(product: Product, goal: Goal) -> list[str]:

@@ -64,10 +64,6 @@ class Visit:
         """From a part to its item, from an item to the results."""
         return self.say(f"click[{PREVIOUS}]")
 
-    def restart(self) -> bool:
-        """At the page where searches begin."""
-        return self.say(f"click[{BACK}]")
-
     def buy(self) -> bool:
         """What is on the page."""
         return self.say(f"click[{BUY}]")
