@@ -20,7 +20,6 @@ Name = Literal[
     "baselines",
     "store",
     "startup",
-    "webshop",
 ]
 LONG = {
     "learning": "success before and after, for every algorithm, three seeds: about three quarters of an hour",
@@ -28,11 +27,12 @@ LONG = {
     "modes": "AMPO beside GRPO: success, tokens and modes of thinking, about a quarter of an hour",
 }
 OPTIONS = {
+    "env": ("--env", "env"),
+    "products": ("--products", "env"),
     "openenv_python": ("--openenv", "serve"),
     "engine": ("--engine", "rollout"),
     "size": ("--size", "rollout"),
     "costs": ("--costs", "scale"),
-    "products": ("--products", "webshop"),
 }
 """Arguments of a benchmark: the option that gives it, and the benchmark that has it."""
 
@@ -45,6 +45,14 @@ def register(parent: typer.Typer) -> None:
 def bench(
     name: Annotated[Name, typer.Argument(help="What to measure.")],
     json: AsJson = False,
+    env: Annotated[
+        Literal["alfworld", "webshop"] | None,
+        typer.Option(help="env: whose steps to measure, alfworld by default."),
+    ] = None,
+    products: Annotated[
+        int | None,
+        typer.Option(min=100, help="env, with webshop: generated products; 1,000 and 100,000 by default."),
+    ] = None,
     openenv: Annotated[
         Path | None,
         typer.Option(exists=True, dir_okay=False, help="serve: a Python that has openenv==0.10.0."),
@@ -61,21 +69,19 @@ def bench(
         Path | None,
         typer.Option(exists=True, dir_okay=False, help="scale: costs that `--json` printed before."),
     ] = None,
-    products: Annotated[
-        int | None,
-        typer.Option(min=100, help="webshop: generated products; 1,000 and 100,000 by default."),
-    ] = None,
 ) -> None:
     """Measure a part of agentevol beside an alternative, and print both and the ratio.
 
     Example: agentevol bench startup --json
     """
     given = {"openenv_python": openenv and str(openenv), "engine": engine, "size": size, "costs": costs}
-    given |= {"products": products}
+    given |= {"env": env, "products": products}
     options = {option: value for option, value in given.items() if value is not None}
     for option, owner in map(OPTIONS.__getitem__, options):
         if owner != name:
             raise typer.BadParameter(f"{option} is an option of bench {owner}")
+    if products is not None and env != "webshop":
+        raise typer.BadParameter("--products is an option of bench env --env webshop")
     if name in LONG and not json:
         print(LONG[name])
     import_module(f"agentevol.bench.{name}").main(json=json, **options)

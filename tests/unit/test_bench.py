@@ -8,7 +8,8 @@ from typing import get_args
 import pytest
 from typer.testing import CliRunner
 
-from agentevol.bench import env, startup, store
+from agentevol.bench import startup, store
+from agentevol.bench.env import alfworld
 from agentevol.bench.figures import Figure, ratio
 from agentevol.cli import app
 from agentevol.cli.bench import Name
@@ -25,29 +26,29 @@ def test_a_ratio_is_taken_run_by_run() -> None:
 
 
 def test_a_script_is_played_the_same_twice() -> None:
-    script = env.scripts()[0]
-    (_, first), (_, second) = env.native(script), env.native(script)
+    script = alfworld.scripts()[0]
+    (_, first), (_, second) = alfworld.native(script), alfworld.native(script)
     assert first == second
-    assert env.differences(first, second) == 0
+    assert alfworld.differences(first, second) == 0
     assert len(first.observations) == len(script.commands) + 1
 
 
 def test_one_word_or_one_command_that_differs_is_counted() -> None:
-    _, heard = env.native(env.scripts()[0])
+    _, heard = alfworld.native(alfworld.scripts()[0])
     other = dataclasses.replace(heard, observations=("You are lost.", *heard.observations[1:]))
-    assert env.differences(heard, other) == 1
+    assert alfworld.differences(heard, other) == 1
     fewer = dataclasses.replace(heard, admissible=(heard.admissible[0][:-1], *heard.admissible[1:]))
-    assert env.differences(heard, fewer) == 1
+    assert alfworld.differences(heard, fewer) == 1
 
 
 def test_a_problem_declares_each_name_by_its_place() -> None:
-    game = env.scripts()[0].game
+    game = alfworld.scripts()[0].game
     small = dataclasses.replace(
         game,
         facts=("receptacleType r1 DeskType", "inReceptacle o1 r1", "atLocation agent1 l1"),
         goal="(:goal))",
     )
-    assert env.problem(small) == (
+    assert alfworld.problem(small) == (
         "(define (problem p) (:domain alfred) (:objects ButterKnifeType - otype DeskType - rtype "
         "FridgeType - rtype KnifeType - otype MicrowaveType - rtype SinkBasinType - rtype agent1 - agent "
         "l1 - location o1 - object r1 - receptacle) "

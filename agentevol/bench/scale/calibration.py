@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from random import Random
 
-from agentevol.bench.env import scripts
+from agentevol.bench.env.alfworld import scripts
 from agentevol.bench.rollout.embedded import ACTION_TOKENS, make_checkpoint, play
 from agentevol.bench.scale.costs import Costs
 from agentevol.bench.scale.stand_in import driver_costs

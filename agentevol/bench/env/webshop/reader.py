@@ -1,6 +1,6 @@
 """A process that opens a catalogue and searches it, and tells what that took and how much memory it has.
 
-    python -m agentevol.bench.webshop.reader FOLDER SEARCHES
+    python -m agentevol.bench.env.webshop.reader FOLDER SEARCHES
 
 It prints a line of JSON, and its memory again for every line that it reads.
 """

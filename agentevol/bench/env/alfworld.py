@@ -195,7 +195,8 @@ def main(json: bool = False) -> None:
     differing = sum(count for _, _, count in runs)
     if json:
         rows = [figure.as_json() for figure in figures]
-        print(json_module.dumps({"benchmark": "env", "figures": rows, "differences": differing}, indent=2))
+        told = {"benchmark": "env alfworld", "figures": rows, "differences": differing}
+        print(json_module.dumps(told, indent=2))
         return
     print(f"ALFWorld: step with admissible list, {len(chosen)} generated games")
     for figure in figures:

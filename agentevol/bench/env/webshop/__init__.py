@@ -3,9 +3,9 @@
 `reader` is a process that searches a catalogue, `sessions` walks through a shop; `main` writes catalogues of
 generated products and starts readers on them.
 
-    agentevol bench webshop --products 1000000 --json
+    agentevol bench env --env webshop --products 1000000 --json
 """
 
-from agentevol.bench.webshop.main import main
+from agentevol.bench.env.webshop.main import main
 
 __all__ = ["main"]

@@ -13,8 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from agentevol.bench.env.webshop.sessions import SESSIONS, session_bytes, step_ms
 from agentevol.bench.figures import short
-from agentevol.bench.webshop.sessions import SESSIONS, session_bytes, step_ms
 
 SIZES = (1_000, 100_000)
 """Where no number is asked for."""
@@ -112,7 +112,7 @@ def _write(count: int, folder: Path, processes: int) -> tuple[float, float]:
 
 def _read(folder: Path, searches: int) -> tuple[dict[str, Any], list[Any]]:
     """What a process told while it was alone, and the memory of all when there were others beside it."""
-    command = [sys.executable, "-m", "agentevol.bench.webshop.reader", str(folder), str(searches)]
+    command = [sys.executable, "-m", "agentevol.bench.env.webshop.reader", str(folder), str(searches)]
     with ExitStack() as stack:
         readers: list[subprocess.Popen[str]] = []
         told: list[dict[str, Any]] = []
@@ -147,9 +147,8 @@ def main(json: bool = False, products: int | None = None) -> None:
         if not json:
             print(described(found[-1]), flush=True)
     if json:
-        print(
-            json_module.dumps({"benchmark": "webshop", "figures": [asdict(one) for one in found]}, indent=2)
-        )
+        told = {"benchmark": "env webshop", "figures": [asdict(one) for one in found]}
+        print(json_module.dumps(told, indent=2))
 
 
 def described(costs: Costs) -> str:
