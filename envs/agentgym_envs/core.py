@@ -108,6 +108,16 @@ class Environment(ABC, Generic[TaskT]):
     def task(self, task_id: str) -> TaskT:
         """The task of this id; raises `TaskNotFound`."""
 
+    def draw(self, splits: Sequence[str], seed: int) -> int:
+        """The task that is meant where none is named: its place among those of `splits`, one after the other.
+
+        Equal seeds draw equal tasks; by default all are as likely. Raises `TaskNotFound` where there is none.
+        """
+        total = sum(len(self.tasks(split)) for split in splits)
+        if not total:
+            raise TaskNotFound(f"{self.name} has no task in {', '.join(splits)[:80]!r}")
+        return seed % total
+
     @abstractmethod
     def reset(self, task: TaskT, seed: int) -> Observation | Awaitable[Observation]:
         """Begin an episode, dropping the previous one."""

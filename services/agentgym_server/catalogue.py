@@ -114,6 +114,15 @@ class Catalogue:
             "tasks": rows,
         }
 
+    async def drawn(self, env: str, splits: Sequence[str], seed: int) -> int:
+        """`Environment.draw`; raises the problem `task-not-found`."""
+        world = self.world(env)
+        async with world.lock:
+            try:
+                return await asyncio.to_thread(world.environment.draw, splits, seed)
+            except TaskNotFound as cause:
+                raise Problem("task-not-found", str(cause)) from None
+
     def close(self) -> None:
         """Free the instances."""
         for world in self.worlds.values():

@@ -1,11 +1,15 @@
 """The shop as an environment: tasks, episodes, what a step tells, and forks."""
 
+import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from agentgym_envs.core import StepResult, TaskNotFound
+from agentgym_envs.webshop import synth
 from agentgym_envs.webshop.environment import SEARCHING, WebShop
+from agentgym_envs.webshop.official.importing import import_official
 
 
 @pytest.fixture(scope="module")
@@ -112,3 +116,45 @@ def test_the_data_version_names_the_rules(shop: WebShop, home: Path):
     marked = WebShop(home=home, echo_options=True).data_version.partition("+")[0]
     assert marked == f"{generated},echo_options=True"
     assert WebShop(home=home, after_done="upstream").data_version != shop.data_version
+
+
+def test_a_reset_that_names_no_goal_draws_as_the_original_or_evenly(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    asins = [f"B00000000{number}" for number in range(4)]
+    row = {
+        "name": "Shorts",
+        "full_description": "Light shorts.",
+        "small_description": ["Imported"],
+        "pricing": "$5.00",
+        "images": [],
+        "product_category": "Clothing › Shorts",
+        "category": "fashion",
+        "query": "shorts",
+        "customization_options": {},
+    }
+    rows = [{**row, "asin": asin} for asin in asins]
+    told = {"instruction": "find me shorts", "attributes": ["soft", "warm"]}
+    # the rarer its attributes, the more a goal weighs: 1/3, 1/3, 1/3 and 1
+    kinds = dict(zip(asins, ["warm", "warm", "warm", "soft"], strict=True))
+    notes = {asin: {**told, "instruction_attributes": [kind]} for asin, kind in kinds.items()}
+    for name, content in (("items_shuffle_1000", rows), ("items_ins_v2_1000", notes)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
+    import_official(tmp_path, tmp_path / "home")
+    generated = synth.catalogue(home)
+    monkeypatch.setattr(synth, "catalogue", lambda _: generated)
+    splits = ("1k-synthetic-test",)
+
+    shop = WebShop(home=tmp_path / "home")
+    assert len(shop.tasks(*splits)) == 4
+    weights = [shop._sets["1k-synthetic"].wishes[place].goal.weight for place in range(4)]
+    assert sorted(weights) == pytest.approx([1 / 3, 1 / 3, 1 / 3, 1])
+    drawn = Counter(shop.draw(splits, seed) for seed in range(2_000))
+    whole = sum(weights)
+    due = [0.0, weights[0] / whole, weights[1] / whole, (weights[2] + weights[3]) / whole]
+    assert [drawn[number] / 2_000 for number in range(4)] == pytest.approx(due, abs=0.04)
+    evenly = WebShop(home=tmp_path / "home", sampling="fixed")
+    assert [evenly.draw(splits, seed) for seed in range(5)] == [0, 1, 2, 3, 0]
+    assert shop.draw(("train", "test"), 7) == 7  # generated ones, by their own rules
+    with pytest.raises(TaskNotFound):
+        shop.draw(("nowhere",), 0)

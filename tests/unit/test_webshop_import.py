@@ -111,7 +111,6 @@ def test_how_a_catalogue_was_made_is_kept_with_it(tmp_path: Path) -> None:
     settings = opened(tmp_path / "home", "1k").about.settings
     assert settings["prices"] == "seeded draw: Random(233)"
     assert settings["bounds"] == settings["order"] == "Random(233)"
-    assert settings["sampling"] == "upstream"
     name, blob, said = settings["file of products"].split(" ", 2)
     assert (name, len(blob), said) == ("items_shuffle_1000.json", 40, "not as published")
     assert report.warnings == (

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from agentgym_envs.webshop.official.sampling import RandomGoals
+from agentgym_envs.webshop.official.sampling import WeightedGoals
 from agentgym_envs.webshop.official.splits import disjoint, official
 from agentgym_envs.webshop.rewards import Goal
 from agentgym_envs.webshop.wishes import Wish
@@ -60,28 +60,18 @@ def test_the_disjoint_split_depends_on_seed_and_product_alone() -> None:
 
 PINNED = ["train", "test", "valid"]
 
+
 # Weights 1, 2, 3, 4 of 10 in all. The original finds a number u of them in the sums 0, 1, 3, 6, 10, where
 # goal k begins at the sum before its own: from 0 to 1 it draws goal 1, to 3 goal 2, and from 3 on goal 3.
-WEIGHTS = (1, 2, 3, 4)
-
-
-@pytest.mark.parametrize(
-    ("way", "shares"),
-    [
-        ("upstream", (0.0, 0.1, 0.2, 0.7)),
-        ("weighted", (0.1, 0.2, 0.3, 0.4)),
-        ("uniform", (0.25, 0.25, 0.25, 0.25)),
-    ],
-)
-def test_each_way_draws_goals_by_its_shares(way: str, shares: tuple[float, ...]) -> None:
-    goals = RandomGoals(WEIGHTS, way)  # type: ignore[arg-type]
+def test_goals_are_drawn_by_the_weights_of_those_before() -> None:
+    goals = WeightedGoals((1, 2, 3, 4))
     grid = Counter(goals.at((number + 0.5) / 10_000) for number in range(10_000))
-    assert [grid[goal] / 10_000 for goal in range(4)] == list(shares)
+    assert [grid[goal] / 10_000 for goal in range(4)] == [0.0, 0.1, 0.2, 0.7]
 
 
 def test_the_original_never_draws_goal_0_and_gives_each_the_weight_of_the_one_before() -> None:
     weights = [Random(1).random() + number for number in range(50)]
-    goals, total = RandomGoals(weights), sum(weights)
+    goals, total = WeightedGoals(weights), sum(weights)
     assert goals.at(0.0) == 1
     for goal in range(1, 49):
         begin = sum(weights[: goal - 1]) / total
@@ -90,10 +80,9 @@ def test_the_original_never_draws_goal_0_and_gives_each_the_weight_of_the_one_be
     assert {goals.at(sum(weights[:48]) / total + 1e-9), goals.at(1.0)} == {49}
 
 
-@pytest.mark.parametrize("way", ["upstream", "weighted", "uniform"])
-def test_one_goal_is_always_drawn_and_a_seed_draws_the_same(way: str) -> None:
-    assert RandomGoals([0.3], way).draw(Random(0)) == 0  # type: ignore[arg-type]
-    goals = RandomGoals(WEIGHTS, way)  # type: ignore[arg-type]
+def test_one_goal_is_always_drawn_and_a_seed_draws_the_same() -> None:
+    assert WeightedGoals([0.3]).draw(Random(0)) == 0
+    goals = WeightedGoals((1, 2, 3, 4))
     first, second = Random(5), Random(5)
     assert [goals.draw(first) for _ in range(50)] == [goals.draw(second) for _ in range(50)]
     assert 0 <= goals.at(0.0) <= goals.at(1.0) == 3
@@ -102,4 +91,4 @@ def test_one_goal_is_always_drawn_and_a_seed_draws_the_same(way: str) -> None:
 @pytest.mark.parametrize("weights", [[], [0.0, 0.0], [1.0, -1.0, 5.0], [float("nan")], [float("inf")]])
 def test_weights_that_nothing_can_be_drawn_by_are_refused(weights: list[float]) -> None:
     with pytest.raises(ValueError, match="no goal can be drawn"):
-        RandomGoals(weights)
+        WeightedGoals(weights)

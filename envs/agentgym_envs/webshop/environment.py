@@ -25,6 +25,7 @@ from agentgym_envs.lazy import LazySequence
 from agentgym_envs.webshop import pages
 from agentgym_envs.webshop.catalogues.stored import StoredCatalogue
 from agentgym_envs.webshop.goal_sets import GoalSet, Splits, open_all
+from agentgym_envs.webshop.official.sampling import WeightedGoals
 from agentgym_envs.webshop.players.baselines import oracle
 from agentgym_envs.webshop.players.shopper import shop_around
 from agentgym_envs.webshop.rewards import Earned, Goal, earned, parts
@@ -109,6 +110,13 @@ class WebShop(Environment[WebShopTask]):
         else:
             places = goals.of_difficulty(split, difficulty)
         return LazySequence(len(places), lambda number: _task(goals, split, places[number]))
+
+    def draw(self, splits: Sequence[str], seed: int) -> int:
+        """As in `Environment`; by the weights of goals where `sampling` is `upstream`."""
+        for name, goals in self._sets.items():
+            if self._rules[name].sampling == "upstream" and goals.places.keys() >= set(splits):
+                return _weighted(goals, tuple(splits)).draw(Random(seed))
+        return super().draw(splits, seed)
 
     def task(self, task_id: str) -> WebShopTask:
         goals, place = self._found(task_id)
@@ -196,6 +204,12 @@ class WebShop(Environment[WebShopTask]):
 def _shop(catalogue: StoredCatalogue, rules: Rules) -> Shop:
     """Shared by all instances, with the searches that it remembers."""
     return Shop(catalogue, rules)
+
+
+@lru_cache(maxsize=32)
+def _weighted(goals: GoalSet, splits: tuple[str, ...]) -> WeightedGoals:
+    places = (place for split in splits for place in goals.places[split])
+    return WeightedGoals(goals.wishes[place].goal.weight for place in places)
 
 
 def _task(goals: GoalSet, split: str, place: int) -> WebShopTask:

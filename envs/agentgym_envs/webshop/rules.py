@@ -27,6 +27,8 @@ class Rules:
     duplicate_value: Way
     """Of a value of several groups: `upstream` chooses in the last; `fixed` in the first without a choice,
     and where `group: value` says."""
+    sampling: Way
+    """Of goals, where a reset names none: `upstream` draws by weight and is off by one; `fixed` evenly."""
     hidden_queries: bool
     """`<q> type` and `<c> category` list all products of a type or category."""
     echo_options: bool = False
@@ -43,8 +45,8 @@ class Rules:
         return min((_told(self, "compat", COMPAT), _told(self, "fixed", FIXED)), key=len)
 
 
-COMPAT = Rules("upstream", "upstream", "upstream", "upstream", hidden_queries=True)
-FIXED = Rules("fixed", "fixed", "fixed", "fixed", hidden_queries=False)
+COMPAT = Rules("upstream", "upstream", "upstream", "upstream", "upstream", hidden_queries=True)
+FIXED = Rules("fixed", "fixed", "fixed", "fixed", "fixed", hidden_queries=False)
 
 
 def changed(rules: Rules, switches: Mapping[str, Any]) -> Rules:

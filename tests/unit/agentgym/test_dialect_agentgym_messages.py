@@ -272,10 +272,19 @@ async def test_a_tool_server_begins_where_create_says():
 
 
 @pytest.mark.parametrize("session_id", [{}, {"session_id": None}])
-async def test_an_index_that_may_be_left_out_is_0(session_id: dict[str, None]):
+async def test_a_goal_of_webshop_that_is_not_named_is_drawn(session_id: dict[str, None]):
     async with serving({"webshop": Echo}) as client:
         await client.post("webshop/create")
-        assert await client.post("webshop/reset", {"env_idx": 0, **session_id}) == (200, [FIRST, None])
+        told = [await client.post("webshop/reset", {"env_idx": 0, **session_id}) for _ in range(40)]
+    assert {status for status, _ in told} == {200}
+    assert len({first for _, (first, _) in told}) > 1
+
+
+async def test_an_index_of_textcraft_that_may_be_left_out_is_0():
+    async with serving({"textcraft": Echo}) as client:
+        await client.post("textcraft/create", {})
+        first = await client.post("textcraft/reset", {"id": 0})
+        assert await client.post("textcraft/reset", {"id": 0, "data_idx": 0}) == first
 
 
 class ThreeSplits(Echo):

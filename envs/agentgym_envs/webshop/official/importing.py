@@ -50,7 +50,7 @@ def import_official(source: Path, home: Path, progress: Progress | None = None) 
     prices, told_of_prices = _prices(survey, files, "synthetic" if name == "1k" else "human")
     wishes = _wishes(survey, prices)
     kept, told_of_files = _provenance(files)
-    settings = {"prices": told_of_prices, "bounds": _SEEDED, "order": _SEEDED, "sampling": "upstream", **kept}
+    settings = {"prices": told_of_prices, "bounds": _SEEDED, "order": _SEEDED, **kept}
     root = folder_of(home)
     with drafted(root) as draft:
         folder = draft / draft.name.replace("draft", name, 1)

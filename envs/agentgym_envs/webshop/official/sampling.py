@@ -1,27 +1,23 @@
-"""Which goal a reset draws that names none: as the original, which is off by one, by weight, or evenly."""
+"""Which goal the original draws where a reset names none: by weight, and off by one."""
 
 from bisect import bisect_right
 from collections.abc import Iterable
 from itertools import accumulate
 from random import Random
-from typing import Literal
-
-Sampling = Literal["upstream", "weighted", "uniform"]
 
 
-class RandomGoals:
-    """Numbers of goals, drawn by these weights. `upstream` never draws goal 0; goal k has the weight of
-    goal k - 1, and the last its own as well.
+class WeightedGoals:
+    """Numbers of goals. Goal 0 is never drawn, goal k has the weight of goal k - 1, and the last its own as
+    well: the original looks its number up in sums that begin with 0, and so finds the next one.
     """
 
-    def __init__(self, weights: Iterable[float], way: Sampling = "upstream") -> None:
+    def __init__(self, weights: Iterable[float]) -> None:
         """Raises `ValueError` for no weights, one below 0, or none above."""
-        given = [1.0 if way == "uniform" else float(weight) for weight in weights]
+        given = list(map(float, weights))
         if not given or min(given) < 0 or not 0 < sum(given) < float("inf"):
             raise ValueError(f"{len(given)} weights, from which no goal can be drawn")
         self._last = len(given) - 1
-        # The original looks its number up in sums that begin with 0, and so finds the next one.
-        self._sums = list(accumulate(given, initial=0.0 if way == "upstream" else None))
+        self._sums = list(accumulate(given, initial=0.0))
 
     def at(self, u: float) -> int:
         """The number that `u` draws: from 0 to 1, as a fraction of all weight."""

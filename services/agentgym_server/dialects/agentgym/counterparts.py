@@ -27,6 +27,8 @@ class Counterpart:
     """Names under which a reset takes the task's index."""
     argument_default: int | None = None
     """The index where a reset names none; None: it must."""
+    draws: bool = False
+    """Whether a reset that names no index is given a task at random."""
     creates_by_index: bool = False
     """Whether `/create` demands the first episode's index."""
     own_texts: tuple[str, ...] = ()
@@ -175,7 +177,7 @@ COUNTERPARTS: dict[str, Counterpart] = {
         title="WebShop",
         dialect="B",
         argument=("session_id",),
-        argument_default=0,
+        draws=True,
         splits=SMALL_SHOP,
         ends=False,
         created=m.number,

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -74,7 +75,10 @@ class Mount:
     async def _reset(self, body: bytes) -> object:
         fields, counterpart = body_fields(body), self._counterpart
         number = fields.integer(*counterpart.id_names)
-        index = fields.integer(*counterpart.argument, default=counterpart.argument_default)
+        if counterpart.draws and not fields.names(*counterpart.argument):
+            index = await self._service.catalogue.drawn(self._env, self._splits(), secrets.randbelow(2**53))
+        else:
+            index = fields.integer(*counterpart.argument, default=counterpart.argument_default)
         asked: dict[str, object] = {counterpart.argument[0]: index}
         if counterpart.worlds:
             asked["world_type"] = fields.text("world_type")

@@ -32,7 +32,9 @@ async def chosen_task(catalogue: Catalogue, env: str, options: ResetOptions) -> 
         return options.task_id, seed
     split = options.split or default_split(catalogue, env)
     total = await count(catalogue, env, split)
-    index = seed % max(1, total) if options.index is None else options.index
+    index = options.index
+    if index is None:
+        index = await catalogue.drawn(env, (split,), seed)
     if index >= total:
         raise Problem("task-not-found", f"split {clipped(split)!r} has {total} tasks, none at {index}")
     (row,) = await _rows(catalogue, env, split, range(index, index + 1))
