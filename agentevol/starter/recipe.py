@@ -21,6 +21,7 @@ from agentevol.learn.config import LearnConfig
 from agentevol.learn.learner import GradientLearner, Progress
 from agentevol.protocols import Checkpoint, LearnReport, Message, TrainingSequence
 from agentevol.rendering import ChatRenderer
+from agentevol.starter.copying import lay_out
 from agentevol.starter.tokenizer import END, PAD, word_tokenizer
 from agentgym_envs.core import Environment, Task
 from agentgym_envs.episodes import Episode, Player, follow
@@ -46,6 +47,10 @@ class Shape:
     heads: int = 6
     intermediate: int = 512
     context: int = 4096
+    rotary_base: float = 10_000.0
+    """The larger it is, the farther away a token is found by what it is."""
+    copies: bool = False
+    """Whether the first weights can copy (`agentevol.starter.copying`)."""
 
 
 @dataclass(frozen=True)
@@ -175,6 +180,7 @@ def _fresh_model(recipe: StarterRecipe, tokenizer: PreTrainedTokenizerFast, fold
         num_key_value_heads=shape.heads,
         intermediate_size=shape.intermediate,
         max_position_embeddings=shape.context,
+        rope_parameters={"rope_theta": shape.rotary_base, "rope_type": "default"},
         tie_word_embeddings=False,
         eos_token_id=tokenizer.get_vocab()[END],
         pad_token_id=tokenizer.get_vocab()[PAD],
@@ -182,5 +188,8 @@ def _fresh_model(recipe: StarterRecipe, tokenizer: PreTrainedTokenizerFast, fold
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(recipe.seed)
-        LlamaForCausalLM(config).save_pretrained(folder)
+        model = LlamaForCausalLM(config)
+        if shape.copies:
+            lay_out(model)
+        model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

@@ -10,6 +10,10 @@ _ALFWORLD_WORDS = (
     "You sliced the x with the x.",
     *(f" {number}" for number in range(1, 61)),
 )
+_SHOP_WORDS = (
+    " my sister asked today do you sell love choose shared drivers tuned state clasp app mm",
+    "WebShop [SEP] Total Thank Paste Min",
+)
 _NUMBERS = tuple(f"{number:03}" for number in range(1000))
 """Which ids of products and prices are made of."""
 
@@ -23,12 +27,12 @@ RECIPES: dict[str, StarterRecipe] = {
     ),
     "webshop": StarterRecipe(
         environment="webshop",
-        demonstrations={"small": 4_500, "medium": 600, "large": 400},
-        care=0.5,
+        demonstrations={"small": 9_000, "medium": 600, "large": 400},
+        care=0.75,
         max_turns=20,
-        vocabulary_texts=_NUMBERS,
+        vocabulary_texts=(*_SHOP_WORDS, *_NUMBERS),
         folded=True,
-        shape=Shape(hidden=160, heads=5, intermediate=448),
-        learn=LEARN.model_copy(update={"batch_tokens": 4096, "micro_batch_tokens": 8192}),
+        shape=Shape(rotary_base=1e6, copies=True),
+        learn=LEARN.model_copy(update={"batch_tokens": 4096, "micro_batch_tokens": 8192, "dtype": "bf16"}),
     ),
 }

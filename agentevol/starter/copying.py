@@ -1,0 +1,91 @@
+"""A start that can copy, before anything is learnt.
+
+What an agent does in a shop is mostly to say again what it has read: words of a wish, an item's id, an
+option. A transformer copies with two attention heads in a row (induction heads, arXiv:2209.11895), and a
+small one from nothing spends most of its tokens on finding them. So they are laid out in its first weights,
+as structure found in trained models is in arXiv:2305.09828; learning goes on from there and may undo it.
+
+    layer 0, first head      looks one token back and notes beside each token which one that was
+    layer 1, all but one     look for the token after the one that is read now, and say it
+"""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import LlamaForCausalLM
+
+EMBEDDING_STD = 0.08
+"""Of what a token has of its own, in each dimension; what all tokens share is as long."""
+PEAK = 3.0
+"""By how much the token before scores above those beside it, at least."""
+MATCH = 14.0
+"""What a noted token scores with itself; above the logarithm of a long context."""
+SAID = 4.0
+"""How much longer what is said is than a token's own part."""
+FAST, SLOW = 0.05, 0.02
+"""Radians for each position: rotary frequencies that tell neighbours apart, and those that tell them apart so
+little that a token is found hundreds of positions away.
+"""
+
+
+@torch.no_grad()
+def lay_out(model: LlamaForCausalLM) -> None:
+    """Set embeddings, output head, and the heads of the first two layers that copy.
+
+    Draws from torch's generator. The model has two layers and two heads at least, as many for keys as for
+    queries, and untied embeddings.
+    """
+    parts: Any = model.model  # its modules are attributes of no declared type
+    hidden, heads = model.config.hidden_size, model.config.num_attention_heads
+    width = hidden // heads
+    first, second = parts.layers[0].self_attn, parts.layers[1].self_attn
+    shared = torch.nn.functional.normalize(torch.randn(hidden), dim=0)
+    token = EMBEDDING_STD * math.sqrt(hidden)  # length of what it has of its own
+    parts.embed_tokens.weight.normal_(0, EMBEDDING_STD)
+    model.lm_head.weight.copy_(parts.embed_tokens.weight)
+    parts.embed_tokens.weight.add_(token * shared)
+
+    angles = _angles(width, model.config)
+    noted, written = _directions(width, shared), _directions(width, shared)
+    head = slice(0, width)
+    length = math.sqrt(hidden / 2)  # of the own and of the shared part, after the first norm
+    asked, offered = _one_back(angles)
+    first.q_proj.weight[head] = torch.outer(asked, shared) / length
+    first.k_proj.weight[head] = torch.outer(offered, shared) / length
+    first.v_proj.weight[head] = noted / 2
+    first.o_proj.weight[:, head] = 2 * written.T * token / (length * math.sqrt(width / hidden))
+
+    slow = (angles < SLOW).float().repeat(2)
+    length = math.sqrt(hidden / 3)  # of each of the three parts after the second norm: own, shared, noted
+    score = length**2 * float(slow.sum()) / math.sqrt(hidden * width)
+    scale = math.sqrt(MATCH * math.sqrt(width) / score)
+    for number in range(heads - 1):
+        head = slice(number * width, (number + 1) * width)
+        turned = torch.linalg.qr(torch.randn(width, width)).Q
+        said = _directions(width, shared)
+        second.q_proj.weight[head] = scale * slow[:, None] * (turned @ noted)
+        second.k_proj.weight[head] = scale * slow[:, None] * (turned @ written)
+        second.v_proj.weight[head] = said / 2
+        second.o_proj.weight[:, head] = 2 * said.T * SAID * token / length
+
+
+def _angles(width: int, config: Any) -> Tensor:
+    """(width / 2,) radians by which the rotary embedding turns each pair of dimensions for a position."""
+    return config.rope_parameters["rope_theta"] ** -(torch.arange(0, width, 2) / width)
+
+
+def _one_back(angles: Tensor) -> tuple[Tensor, Tensor]:
+    """Query and key, (width,) each, whose score is the highest where the key is one position before."""
+    fast = (angles > FAST).float()
+    fall = float((fast * (1 - angles.cos())).sum())
+    key = fast * math.sqrt(PEAK * math.sqrt(2 * len(angles)) / fall)
+    query = torch.cat([key * angles.cos(), -key * angles.sin()])
+    return query, torch.cat([key, torch.zeros_like(key)])
+
+
+def _directions(count: int, shared: Tensor) -> Tensor:
+    """(count, hidden): random directions, at right angles to each other and to what all tokens share."""
+    drawn = torch.randn(len(shared), count)
+    return torch.linalg.qr(drawn - torch.outer(shared, shared @ drawn)).Q.T
