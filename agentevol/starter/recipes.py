@@ -14,6 +14,7 @@ _SHOP_WORDS = (
     " my sister asked today do you sell love choose shared drivers tuned state clasp app mm",
     "WebShop [SEP] Total Thank Paste Min",
 )
+"""Of sentences that only the test split has, and of pages that few demonstrations see."""
 _NUMBERS = tuple(f"{number:03}" for number in range(1000))
 """Which ids of products and prices are made of."""
 

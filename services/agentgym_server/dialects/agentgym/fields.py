@@ -38,7 +38,7 @@ class Fields:
         """The integer under the first of these names that is there; required where there is no default."""
         return self._read(INTEGER, names, default, 0)
 
-    def names(self, *names: str) -> bool:
+    def given(self, *names: str) -> bool:
         """Whether one of these is there and is not null."""
         return any(self._has(name, null_counts=False) for name in names)
 

@@ -75,10 +75,9 @@ class Mount:
     async def _reset(self, body: bytes) -> object:
         fields, counterpart = body_fields(body), self._counterpart
         number = fields.integer(*counterpart.id_names)
-        if counterpart.draws and not fields.names(*counterpart.argument):
-            index = await self._service.catalogue.drawn(self._env, self._splits(), secrets.randbelow(2**53))
-        else:
-            index = fields.integer(*counterpart.argument, default=counterpart.argument_default)
+        is_drawn = counterpart.draws and not fields.given(*counterpart.argument)
+        default = 0 if is_drawn else counterpart.argument_default
+        index = fields.integer(*counterpart.argument, default=default)
         asked: dict[str, object] = {counterpart.argument[0]: index}
         if counterpart.worlds:
             asked["world_type"] = fields.text("world_type")
@@ -87,6 +86,9 @@ class Mount:
         if counterpart.worlds and asked["world_type"] not in counterpart.worlds:
             raise Refusal(f"world_type must be one of: {', '.join(counterpart.worlds)}")
         seat, _ = self._seats.find(self._env, number)
+        if is_drawn:
+            index = await self._service.catalogue.drawn(self._env, self._splits(), secrets.randbelow(2**53))
+            asked[counterpart.argument[0]] = index
         task = await self._task(index)
         async with seat.lock:
             return shown(counterpart.begun, await self._begin_again(seat, task, asked, seed))
