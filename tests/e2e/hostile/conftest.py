@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -80,13 +81,16 @@ class Server:
         """`kept`: connections that it may keep for itself."""
         self.pid, self.address, self.log, self.kept = process.pid, address, log, kept
         self.port = int(address.rpartition(":")[2])
-        headers = {"authorization": "Bearer top-secret"}
-        limits = httpx.Limits(max_keepalive_connections=1)
-        self.http = httpx.Client(base_url=address, headers=headers, timeout=DEADLINE_S, limits=limits)
+        self.http = self._client()
         self.opened: list[str] = []
         self.files_at_start = 0
         self.may_complain = False
         """An environment was made to raise: its trace belongs into the log."""
+
+    def _client(self) -> httpx.Client:
+        headers = {"authorization": "Bearer top-secret"}
+        limits = httpx.Limits(max_keepalive_connections=1)
+        return httpx.Client(base_url=self.address, headers=headers, timeout=DEADLINE_S, limits=limits)
 
     def raw(self, *pieces: bytes, pause_s: float = 0.0, read: bool = True) -> Answer:
         """Send bytes as they are, then read to the end of the answer or of the connection."""
@@ -103,6 +107,22 @@ class Server:
         """An ordinary request."""
         reply = self.http.request(method, path, **request)
         return Answer(reply.status_code, reply.headers, reply.content)
+
+    def call_at_once(self, method: str, path: str, bodies: Iterable[Any]) -> list[Answer]:
+        """A request with each of these JSON bodies, all at the same time, and their answers in this order.
+
+        Each has a connection of its own: a pool that threads share may close one that it has just given to
+        another of them (https://github.com/encode/httpcore/issues/1110).
+        """
+        asked = list(bodies)
+
+        def ask(body: Any) -> Answer:
+            with self._client() as http:
+                reply = http.request(method, path, json=body)
+            return Answer(reply.status_code, reply.headers, reply.content)
+
+        with ThreadPoolExecutor(len(asked)) as pool:
+            return list(pool.map(ask, asked))
 
     def call_as(self, headers: dict[str, Any], method: str, path: str) -> Answer:
         """A request with these headers only."""

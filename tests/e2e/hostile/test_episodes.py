@@ -3,7 +3,6 @@
 import itertools
 import json
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -98,18 +97,15 @@ def test_a_world_that_breaks_fails_its_episode_and_nothing_else(
 
 def test_one_turn_asked_for_fifty_times_at_once_is_played_once(server):
     session = server.open("mischief")
-    body = {"turn": 1, "action": "a"}
-    with ThreadPoolExecutor(50) as pool:
-        answers = list(pool.map(lambda _: server.call("POST", steps_of(session), json=body), range(50)))
+    answers = server.call_at_once("POST", steps_of(session), [{"turn": 1, "action": "a"}] * 50)
     assert {answer.body for answer in answers} == {answers[0].body}
     assert server.call("GET", f"/sessions/{session}").json()["steps_executed"] == 1
 
 
 def test_fifty_actions_for_one_turn_are_one_turn_and_conflicts(server):
     path = steps_of(server.open("mischief"))
-    with ThreadPoolExecutor(50) as pool:
-        bodies = [{"turn": 1, "action": f"a{n}"} for n in range(50)]
-        answers = list(pool.map(lambda body: server.call("POST", path, json=body), bodies))
+    bodies = [{"turn": 1, "action": f"a{n}"} for n in range(50)]
+    answers = server.call_at_once("POST", path, bodies)
     assert sorted(answer.status for answer in answers) == [200] + [409] * 49
 
 
