@@ -2,7 +2,9 @@
 
 import json
 from collections import Counter
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -142,7 +144,7 @@ def test_a_reset_that_names_no_goal_draws_as_the_original_or_evenly(
         (tmp_path / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
     import_official(tmp_path, tmp_path / "home")
     generated = synth.catalogue(home)
-    monkeypatch.setattr(synth, "catalogue", lambda _: generated)
+    monkeypatch.setattr(synth, "catalogue", lambda *_: generated)
     splits = ("1k-synthetic-test",)
 
     shop = WebShop(home=tmp_path / "home")
@@ -158,3 +160,23 @@ def test_a_reset_that_names_no_goal_draws_as_the_original_or_evenly(
     assert shop.draw(("train", "test"), 7) == 7  # generated ones, by their own rules
     with pytest.raises(TaskNotFound):
         shop.draw(("nowhere",), 0)
+
+
+def test_another_shop_has_products_and_goals_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(synth, "make", partial(synth.make, products=60))
+    first, third = WebShop(home=tmp_path), WebShop(home=tmp_path, shop=3)
+    assert first.data_version != third.data_version
+    for split in first.splits:
+        goals = {task.id for task in first.tasks(split)}
+        assert goals
+        assert goals.isdisjoint(task.id for task in third.tasks(split))
+    task = third.tasks("test")[0]
+    assert played(third, task.id, third.expert(task))[-1].reward == 1
+    with pytest.raises(TaskNotFound):
+        first.task(task.id)
+
+
+@pytest.mark.parametrize("seed", [-1, "3", 1.0, True, None])
+def test_the_number_of_a_shop_is_a_whole_one(home: Path, seed: Any):
+    with pytest.raises(ValueError, match=r"^shop is "):
+        WebShop(home=home, shop=seed)

@@ -15,30 +15,37 @@ ROW |= {"query": "lamps", "category": "garden", "product_category": "Home", "cus
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Folders in which one was made; it is a small one."""
-    folders: list[Path] = []
+def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, int]]:
+    """Folder and seed of each that was made; it is a small one."""
+    made: list[tuple[Path, int]] = []
 
-    def make(folder: Path) -> StoredCatalogue:
-        folders.append(folder)
+    def make(folder: Path, seed: int = 0) -> StoredCatalogue:
+        made.append((folder, seed))
         about = About(name="synth", nouns=nouns.NAME, settings={})
         return write(folder, about, [product(ROW)], lambda one: one.prices[0], {})
 
     monkeypatch.setattr(synth, "make", make)
-    return folders
+    return made
 
 
-def test_it_is_made_once_and_again_where_it_is_damaged(made: list[Path], tmp_path: Path):
+def test_it_is_made_once_and_again_where_it_is_damaged(made: list[tuple[Path, int]], tmp_path: Path):
     first = synth.catalogue(tmp_path)
     assert synth.catalogue(tmp_path).digest == first.digest
-    assert made == [tmp_path / "webshop" / VERSION]
-    (made[0] / "manifest.json").unlink()
+    assert made == [(tmp_path / "webshop" / VERSION, 0)]
+    (made[0][0] / "manifest.json").unlink()
     synth.catalogue(tmp_path)
     assert len(made) == 2
 
 
+def test_each_seed_has_a_shop_of_its_own_beside_the_others(made: list[tuple[Path, int]], tmp_path: Path):
+    for seed in (3, 0, 3, 4):
+        synth.catalogue(tmp_path, seed)
+    names = {f"{VERSION}-3": 3, VERSION: 0, f"{VERSION}-4": 4}
+    assert made == [(tmp_path / "webshop" / name, seed) for name, seed in names.items()]
+
+
 def test_where_the_home_cannot_be_written_it_is_kept_among_temporary_files(
-    made: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    made: list[tuple[Path, int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     home = tmp_path / "file"
@@ -46,4 +53,4 @@ def test_where_the_home_cannot_be_written_it_is_kept_among_temporary_files(
     for _ in range(2):
         assert list(synth.catalogue(home).products) == ["B000000001"]
     assert len(made) == 1
-    assert made[0].parent.parent == tmp_path
+    assert made[0][0].parent.parent == tmp_path

@@ -66,9 +66,10 @@ class WebShop(Environment[WebShopTask]):
 
     Options: `text` is `text` (pages in one line, as AgentGym, AgentBench and verl-agent show them) or
     `text_rich` (with marks around what can be clicked); `split` is `official`, or `disjoint`: imported goals
-    are divided by product, not by number; `home` is where catalogues are (None: `home.data_home`); any other
-    is a switch of `agentgym_envs.webshop.rules.Rules`, whose defaults are `COMPAT` for imported catalogues
-    and `FIXED` for the generated one.
+    are divided by product, not by number; `shop` is the seed of the generated shop: each has products of its
+    own, of the same words; `home` is where catalogues are (None: `home.data_home`); any other is a switch of
+    `agentgym_envs.webshop.rules.Rules`, whose defaults are `COMPAT` for imported catalogues and `FIXED` for
+    the generated one.
     """
 
     name = "webshop"
@@ -77,13 +78,21 @@ class WebShop(Environment[WebShopTask]):
     difficulties = ("small", "medium", "large")
 
     def __init__(
-        self, text: Text = "text", *, split: Splits = "official", home: Path | None = None, **switches: Any
+        self,
+        text: Text = "text",
+        *,
+        split: Splits = "official",
+        shop: int = 0,
+        home: Path | None = None,
+        **switches: Any,
     ) -> None:
         for chosen, known in ((text, get_args(Text)), (split, get_args(Splits))):
             if chosen not in known:
                 raise ValueError(f"{chosen!r} is none of: {', '.join(known)}")
+        if not (type(shop) is int and shop >= 0):
+            raise ValueError(f"shop is {shop!r}; it may be: 0, 1, 2, ...")
         self.text: Text = text
-        self._sets = open_all(home or data_home(), split)
+        self._sets = open_all(home or data_home(), split, shop)
         self._rules = {name: changed(goals.rules, switches) for name, goals in self._sets.items()}
         self._episode: _Episode | None = None
 

@@ -50,10 +50,12 @@ class GoalSet:
         return _of_difficulty(self, split, difficulty)
 
 
-@lru_cache(maxsize=8)
-def open_all(home: Path, split: Splits) -> Mapping[str, GoalSet]:
-    """By name. What is imported later is seen by processes that start later."""
-    generated = synth.catalogue(home)
+@lru_cache(maxsize=32)
+def open_all(home: Path, split: Splits, seed: int = 0) -> Mapping[str, GoalSet]:
+    """By name; `seed` is that of the generated shop. What is imported later is seen by processes that start
+    later.
+    """
+    generated = synth.catalogue(home, seed)
     wishes = generated.wishes(synth.NAME)
     numbered = _by_number(wishes)
     places = {part: numbered[part] for part in SPLITS}

@@ -25,23 +25,24 @@ ABOUT = About(
 )
 
 
-def catalogue(home: Path) -> StoredCatalogue:
+def catalogue(home: Path, seed: int = 0) -> StoredCatalogue:
     """Opened; made first where it is not there or is damaged, which takes seconds.
 
-    Where `home` cannot be written it is kept in the system's folder for temporary files.
+    Each seed has its own products, of the same words. Where `home` cannot be written it is kept in the
+    system's folder for temporary files.
     """
-    root = _root(home)
+    root, name = _root(home), f"{generator.VERSION}-{seed}" if seed else generator.VERSION
     try:
-        return StoredCatalogue.open(home / "webshop" / generator.VERSION)
+        return StoredCatalogue.open(home / "webshop" / name)
     except CatalogueError:
-        folder = root / generator.VERSION
+        folder = root / name
     with (root / f".{folder.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
             return StoredCatalogue.open(folder)  # made by another process meanwhile, or before
         except CatalogueError:
             shutil.rmtree(folder, ignore_errors=True)  # whoever has it open keeps it
-            return make(folder)
+            return make(folder, seed=seed)
 
 
 def make(folder: Path, products: int = 5_000, seed: int = 0) -> StoredCatalogue:
