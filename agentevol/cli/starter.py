@@ -27,7 +27,7 @@ def build(
     seed: Annotated[int, typer.Option(min=0, help="Seed of demonstrations and weights.")] = 0,
 ) -> None:
     """Train the starter policy from nothing on demonstrations; the full recipe takes about half an hour on
-    two cores.
+    two cores, that of WebShop three quarters.
 
     Example: agentevol starter build --out starters/tiny --scale 0.01
 

@@ -45,12 +45,12 @@ BY_ENVIRONMENT: Mapping[str, Mapping[str, Any]] = {
     "webshop": {
         "base": "starter:webshop",
         "environment": {"max_turns": 20},
-        "explore": {"difficulty": "small", "max_new_tokens": 48},
+        "explore": {"difficulty": "small", "tasks": 200, "max_new_tokens": 48},
         "evaluate": {"difficulty": "small"},
     },
 }
-"""By the world that is played, under what the algorithm says: in a shop a search says many words, and looking
-at a few items takes more than the benchmark's 15 turns.
+"""By the world that is played, under what the algorithm says: in a shop a search says many words, looking at
+a few items takes more than the benchmark's 15 turns, and few episodes are won.
 """
 
 BY_DATA: Mapping[str, Preset] = {

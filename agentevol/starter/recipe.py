@@ -7,7 +7,7 @@ Equal recipes give equal weights on the same machine with the same number of thr
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,8 @@ class StarterRecipe:
     """Difficulty -> episodes."""
     care: float
     """Probability with which the player thinks of each part of a task."""
+    worlds: tuple[Mapping[str, Any], ...] = ({},)
+    """The environment's options. Where there are several, demonstrations come from each in turn."""
     first_task: int = 0
     """Number of the first task of each difficulty. Where the split is short its tasks come again, played
     otherwise.
@@ -98,26 +100,32 @@ def build(recipe: StarterRecipe, out: Path, progress: Progress | None = None) ->
 
 
 class Demonstrator:
-    """The careless player in its world."""
+    """The careless player in its worlds."""
 
     def __init__(self, recipe: StarterRecipe) -> None:
-        self._world: Environment[Any] = make(recipe.environment)
+        self._worlds: list[Environment[Any]] = [
+            make(recipe.environment, **options) for options in recipe.worlds
+        ]
         if recipe.max_turns is not None:
-            self._world.max_turns = recipe.max_turns  # pyright: ignore[reportAttributeAccessIssue]
+            for world in self._worlds:
+                world.max_turns = recipe.max_turns  # pyright: ignore[reportAttributeAccessIssue]
         self._player = Player()
         self._recipe = recipe
 
     def __call__(self, difficulty: str, number: int) -> tuple[str, Episode]:
         """Task id and episode, won or lost."""
-        tasks = self._world.tasks("train", difficulty)
-        task: Task = tasks[number % len(tasks)]
-        actions = self._world.demonstrate(task, self._recipe.seed + number, self._recipe.care)
-        return task.id, self._player.play(self._world, task, follow(actions), seed=self._recipe.seed)
+        round_, which = divmod(number, len(self._worlds))
+        world = self._worlds[which]
+        tasks = world.tasks("train", difficulty)
+        task: Task = tasks[round_ % len(tasks)]
+        actions = world.demonstrate(task, self._recipe.seed + number, self._recipe.care)
+        return task.id, self._player.play(world, task, follow(actions), seed=self._recipe.seed)
 
     def close(self) -> None:
         """End the world."""
         self._player.close()
-        self._world.close()
+        for world in self._worlds:
+            world.close()
 
 
 def demonstrations(

@@ -15,7 +15,7 @@ _SHOP_WORDS = (
     "WebShop [SEP] Total Thank Paste Min",
 )
 """Of sentences that only the test split has, and of pages that few demonstrations see."""
-_NUMBERS = tuple(f"{number:03}" for number in range(1000))
+_NUMBERS = tuple(f"{number:0{digits}}" for digits in (2, 3) for number in range(10**digits))
 """Which ids of products and prices are made of."""
 
 RECIPES: dict[str, StarterRecipe] = {
@@ -28,12 +28,13 @@ RECIPES: dict[str, StarterRecipe] = {
     ),
     "webshop": StarterRecipe(
         environment="webshop",
-        demonstrations={"small": 9_000, "medium": 600, "large": 400},
-        care=0.75,
+        demonstrations={"small": 27_000, "medium": 2_000, "large": 1_000},
+        care=0.5,
+        worlds=tuple({"shop": number} for number in range(1, 17)),  # of which no run plays one
         max_turns=20,
         vocabulary_texts=(*_SHOP_WORDS, *_NUMBERS),
         folded=True,
-        shape=Shape(rotary_base=1e6, copies=True),
+        shape=Shape(intermediate=496, rotary_base=1e6, copies=True),
         learn=LEARN.model_copy(update={"batch_tokens": 4096, "micro_batch_tokens": 8192, "dtype": "bf16"}),
     ),
 }

@@ -8,9 +8,9 @@ is.
     "go to cabinet 12" -> ["go", " to", " cabinet", " 12"]
 
 Where case means nothing, as in a shop's titles and the wishes of its customers, `FOLDED` reads all text in
-lower case and long numbers by three digits:
+lower case and long numbers by three digits, after what ids of products have in common:
 
-    "B0471938 [SEP] $35.99" -> ["b", "047", "193", "8", " [sep]", " $", "35", ".", "99"]
+    "B047193862 [SEP] $35.99" -> ["b0", "471", "938", "62", " [sep]", " $", "35", ".", "99"]
 """
 
 from collections.abc import Iterable
@@ -34,7 +34,7 @@ turn.
 """
 
 
-FOLDED = r" ?\[sep\]| ?[a-z]+| ?[0-9]{1,3}| ?[^\sa-z0-9]|\s+"
+FOLDED = r" ?\[sep\]| ?b0(?=[0-9]{8})| ?[a-z]+| ?[0-9]{1,3}| ?[^\sa-z0-9]|\s+"
 """How a text is split after it was put into lower case."""
 
 
