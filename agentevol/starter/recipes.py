@@ -34,7 +34,7 @@ RECIPES: dict[str, StarterRecipe] = {
         max_turns=20,
         vocabulary_texts=(*_SHOP_WORDS, *_NUMBERS),
         folded=True,
-        shape=Shape(intermediate=496, rotary_base=1e6, copies=True),
+        shape=Shape(intermediate=496, rotary_base=1e6, copies=True),  # with its words, 6 MB in the wheel
         learn=LEARN.model_copy(update={"batch_tokens": 4096, "micro_batch_tokens": 8192, "dtype": "bf16"}),
     ),
 }

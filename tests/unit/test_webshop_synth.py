@@ -14,10 +14,13 @@ ROW = {"asin": "B000000001", "name": "Lamp", "full_description": "", "small_desc
 ROW |= {"query": "lamps", "category": "garden", "product_category": "Home", "customization_options": ""}
 
 
+Made = list[tuple[Path, int]]
+
+
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, int]]:
+def made(monkeypatch: pytest.MonkeyPatch) -> Made:
     """Folder and seed of each that was made; it is a small one."""
-    made: list[tuple[Path, int]] = []
+    made: Made = []
 
     def make(folder: Path, seed: int = 0) -> StoredCatalogue:
         made.append((folder, seed))
@@ -28,7 +31,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, int]]:
     return made
 
 
-def test_it_is_made_once_and_again_where_it_is_damaged(made: list[tuple[Path, int]], tmp_path: Path):
+def test_it_is_made_once_and_again_where_it_is_damaged(made: Made, tmp_path: Path):
     first = synth.catalogue(tmp_path)
     assert synth.catalogue(tmp_path).digest == first.digest
     assert made == [(tmp_path / "webshop" / VERSION, 0)]
@@ -37,7 +40,7 @@ def test_it_is_made_once_and_again_where_it_is_damaged(made: list[tuple[Path, in
     assert len(made) == 2
 
 
-def test_each_seed_has_a_shop_of_its_own_beside_the_others(made: list[tuple[Path, int]], tmp_path: Path):
+def test_each_seed_has_a_shop_of_its_own_beside_the_others(made: Made, tmp_path: Path):
     for seed in (3, 0, 3, 4):
         synth.catalogue(tmp_path, seed)
     names = {f"{VERSION}-3": 3, VERSION: 0, f"{VERSION}-4": 4}
@@ -45,7 +48,7 @@ def test_each_seed_has_a_shop_of_its_own_beside_the_others(made: list[tuple[Path
 
 
 def test_where_the_home_cannot_be_written_it_is_kept_among_temporary_files(
-    made: list[tuple[Path, int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     home = tmp_path / "file"

@@ -31,7 +31,8 @@ def catalogue(home: Path, seed: int = 0) -> StoredCatalogue:
     Each seed has its own products, of the same words. Where `home` cannot be written it is kept in the
     system's folder for temporary files.
     """
-    root, name = _root(home), f"{generator.VERSION}-{seed}" if seed else generator.VERSION
+    root = _root(home)
+    name = f"{generator.VERSION}-{seed}" if seed else generator.VERSION
     try:
         return StoredCatalogue.open(home / "webshop" / name)
     except CatalogueError:
