@@ -46,11 +46,17 @@ BY_ENVIRONMENT: Mapping[str, Mapping[str, Any]] = {
         "base": "starter:webshop",
         "environment": {"max_turns": 20},
         "explore": {"difficulty": "small", "tasks": 200, "max_new_tokens": 48},
-        "evaluate": {"difficulty": "small"},
+        "evaluate": {"difficulty": "small", "validation_episodes": 250},
     },
 }
 """By the world that is played, under what the algorithm says: in a shop a search says many words, looking at
-a few items takes more than the benchmark's 15 turns, and few episodes are won.
+a few items takes more than the benchmark's 15 turns, and few episodes are won, so that it takes many to tell
+one checkpoint from another.
+"""
+
+BY_ENVIRONMENT_IMITATED: Mapping[str, Mapping[str, Any]] = {"webshop": {"start": "base"}}
+"""What runs have besides that imitate whole episodes: where wins are few, a policy that reads the same ones
+in every iteration soon knows them by heart, and gets worse at all others.
 """
 
 BY_DATA: Mapping[str, Preset] = {

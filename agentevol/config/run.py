@@ -24,6 +24,7 @@ from agentevol.config.placements import preset_file
 from agentevol.config.presets import (
     BY_DATA,
     BY_ENVIRONMENT,
+    BY_ENVIRONMENT_IMITATED,
     BY_NAME,
     BY_REWARD,
     IMITATION,
@@ -265,19 +266,31 @@ def validated(values: dict[str, Any], kind: type[ConfigT] = RunConfig) -> Config
 
 def _preset(values: Mapping[str, Any], kind: type[Section]) -> dict[str, Any]:
     """The defaults that go with the chosen environment and, over them, algorithm."""
-    environment = values.get("environment")
-    name = environment.get("name") if isinstance(environment, dict) else None
-    world = BY_ENVIRONMENT.get(name, {}) if kind is RunConfig and isinstance(name, str) else {}
-    return _merged(dict(world), _of_algorithm(values, kind))
+    world = _of_world(values) if kind is RunConfig else {}
+    return _merged(world, _of_algorithm(values, kind))
+
+
+def _of_world(values: Mapping[str, Any]) -> dict[str, Any]:
+    name = _given(values, "environment", "name")
+    if name is None:
+        return {}
+    learnt_by = _given(values, "learn", "algorithm")
+    imitated = learnt_by is None or algorithm(learnt_by).data == "episodes"
+    return {**BY_ENVIRONMENT.get(name, {}), **(BY_ENVIRONMENT_IMITATED.get(name, {}) if imitated else {})}
+
+
+def _given(values: Mapping[str, Any], section: str, key: str) -> str | None:
+    """A name that was given, or None."""
+    within = values.get(section)
+    name = within.get(key) if isinstance(within, dict) else None
+    return name if isinstance(name, str) else None
 
 
 def _of_algorithm(values: Mapping[str, Any], kind: type[Section]) -> dict[str, Any]:
-    learn = values.get("learn")
-    if not isinstance(learn, dict):
+    name = _given(values, "learn", "algorithm")
+    if name is None:
         return {}
-    name = learn.get("algorithm")
-    if not isinstance(name, str):
-        return {}
+    learn = values["learn"]
     data = algorithm(name).data
     preset = {**BY_DATA.get(data, IMITATION), **BY_NAME.get(name, {})}
     if kind is TrainConfig:

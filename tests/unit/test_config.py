@@ -21,6 +21,22 @@ def test_a_section_given_in_part_keeps_the_runs_own_defaults_for_the_rest():
     assert load(None, ["learn.epochs=1"]).learn.epochs == 1
 
 
+def test_a_world_has_settings_of_its_own_below_the_algorithms_and_the_users():
+    shop = load(None, ["env=webshop"])
+    assert (shop.base, shop.start, shop.explore.tasks) == ("starter:webshop", "base", 200)
+    assert (shop.explore.difficulty, shop.evaluate.validation_episodes) == ("small", 250)
+    own = load(None, ["env=webshop", "start=latest", "explore.tasks=9", "base=starter"])
+    assert (own.base, own.start, own.explore.tasks) == ("starter", "latest", 9)
+    assert load(None, ["env=alfworld"]).start == RunConfig().start == "latest"
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "start"), [("softmax_bc", "base"), ("grpo", "latest"), ("dpo", "latest")]
+)
+def test_only_what_imitates_episodes_begins_anew_in_the_shop(algorithm: str, start: str):
+    assert load(None, ["env=webshop", f"algorithm={algorithm}"]).start == start
+
+
 @pytest.mark.parametrize(
     ("override", "complaint"),
     [
