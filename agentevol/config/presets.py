@@ -54,7 +54,7 @@ a few items takes more than the benchmark's 15 turns, and few episodes are won, 
 one checkpoint from another.
 """
 
-BY_ENVIRONMENT_IMITATED: Mapping[str, Mapping[str, Any]] = {"webshop": {"start": "base"}}
+IMITATION_BY_ENVIRONMENT: Mapping[str, Mapping[str, Any]] = {"webshop": {"start": "base"}}
 """What runs have besides that imitate whole episodes: where wins are few, a policy that reads the same ones
 in every iteration soon knows them by heart, and gets worse at all others.
 """

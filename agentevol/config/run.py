@@ -24,10 +24,10 @@ from agentevol.config.placements import preset_file
 from agentevol.config.presets import (
     BY_DATA,
     BY_ENVIRONMENT,
-    BY_ENVIRONMENT_IMITATED,
     BY_NAME,
     BY_REWARD,
     IMITATION,
+    IMITATION_BY_ENVIRONMENT,
     STALE,
     TRAIN_BY_DATA,
 )
@@ -276,7 +276,7 @@ def _of_world(values: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     learnt_by = _given(values, "learn", "algorithm")
     imitated = learnt_by is None or algorithm(learnt_by).data == "episodes"
-    return {**BY_ENVIRONMENT.get(name, {}), **(BY_ENVIRONMENT_IMITATED.get(name, {}) if imitated else {})}
+    return {**BY_ENVIRONMENT.get(name, {}), **(IMITATION_BY_ENVIRONMENT.get(name, {}) if imitated else {})}
 
 
 def _given(values: Mapping[str, Any], section: str, key: str) -> str | None:
@@ -295,9 +295,8 @@ def _of_algorithm(values: Mapping[str, Any], kind: type[Section]) -> dict[str, A
     preset = {**BY_DATA.get(data, IMITATION), **BY_NAME.get(name, {})}
     if kind is TrainConfig:
         preset = _merged(preset, dict(TRAIN_BY_DATA.get(data, {})))
-    rollout = values.get("rollout")
-    mode = rollout.get("mode") if isinstance(rollout, dict) else None
-    stale = mode in ("one_step_off", "asynchronous") and learn.get("old_logprobs") != "rollout"
+    ahead = _given(values, "rollout", "mode") in ("one_step_off", "asynchronous")
+    stale = ahead and learn.get("old_logprobs") != "rollout"
     if stale and "importance" in objective(name).options:
         preset = _merged(dict(preset), dict(STALE))
     return {section: dict(given) for section, given in preset.items() if section in kind.model_fields}
