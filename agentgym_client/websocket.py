@@ -98,7 +98,7 @@ class WebSocketLane:
 
     async def _connect(self, timeout_s: float) -> "ClientConnection":
         from websockets.asyncio.client import connect
-        from websockets.exceptions import InvalidHandshake, InvalidStatus
+        from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
         from websockets.typing import Subprotocol
 
         try:
@@ -115,7 +115,7 @@ class WebSocketLane:
             raise _refusal(refusal.response.status_code, refusal.response.body) from None
         except InvalidHandshake as cause:
             raise NoLane(repr(cause)) from cause
-        except (OSError, EOFError) as cause:
+        except (OSError, EOFError, ConnectionClosed) as cause:  # the last one: cut before the upgrade was sent
             host = urlsplit(self._url).netloc.rpartition("@")[2]  # a token stands before it
             raise TransportError(f"ws://{host}: {cause!r}") from cause
 

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
+from websockets.asyncio.client import ClientConnection
 
 from agentgym_client import EnvClient, ServerProblem, TransportError
 from agentgym_client import websocket as lane
@@ -196,6 +197,27 @@ async def test_an_episode_goes_on_over_a_new_connection_when_the_server_cut_the_
         await fast._line._connection.close()  # type: ignore[union-attr]
         assert (await session.step("b")).observation.text == "2: a b"
         await client.close()
+
+
+async def test_a_connection_cut_before_the_upgrade_was_sent_is_tried_again(monkeypatch: pytest.MonkeyPatch):
+    cuts = 2
+    handshake = ClientConnection.handshake
+
+    async def cut(self: ClientConnection, *arguments: Any) -> None:
+        nonlocal cuts
+        if cuts:
+            cuts -= 1
+            self.transport.abort()
+            await self.connection_lost_waiter
+        await handshake(self, *arguments)
+
+    monkeypatch.setattr(ClientConnection, "handshake", cut)
+    async with Listening(create_app({"echo": Echo})) as url, EnvClient(url, retries=1) as client:
+        with pytest.raises(TransportError, match="ConnectionClosedError"):
+            await client.open("echo", "train/0")
+        session = await client.open("echo", "train/0")
+        assert (await session.step("a")).observation.text == "1: a"
+        assert client._caller._fast is not None
 
 
 async def test_an_action_that_is_no_json_is_the_callers_error_alone():
