@@ -1,5 +1,6 @@
 """`agentevol starter`: rebuild the policy that runs begin with."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -40,12 +41,17 @@ def build(
     from agentevol.starter.recipes import RECIPES
 
     recipe = RECIPES[env]
+
+    def scaled(counts: Mapping[str, int]) -> dict[str, int]:
+        return {level: max(1, round(count * scale)) for level, count in counts.items()}
+
     recipe = replace(
         recipe,
         seed=seed,
-        demonstrations={
-            level: max(1, round(count * scale)) for level, count in recipe.demonstrations.items()
-        },
+        demonstrations=scaled(recipe.demonstrations),
+        studies=scaled(recipe.studies),
+        excerpts=scaled(recipe.excerpts),
+        drills=scaled(recipe.drills),
         learn=recipe.learn.model_copy(update={"threads": threads}),
     )
     progress = Progress()

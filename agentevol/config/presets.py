@@ -45,13 +45,13 @@ BY_ENVIRONMENT: Mapping[str, Mapping[str, Any]] = {
     "webshop": {
         "base": "starter:webshop",
         "environment": {"max_turns": 20},
-        "explore": {"difficulty": "small", "tasks": 200, "max_new_tokens": 48},
+        "explore": {"difficulty": "small", "tasks": 200, "max_new_tokens": 112},
         "evaluate": {"difficulty": "small", "validation_episodes": 250},
     },
 }
-"""By the world that is played, under what the algorithm says: in a shop a search says many words, looking at
-a few items takes more than the benchmark's 15 turns, and few episodes are won, so that it takes many to tell
-one checkpoint from another.
+"""By the world that is played, under what the algorithm says: in a shop a search or a thought says many
+words, looking at a few items takes more than the benchmark's 15 turns, and few episodes are won, so that it
+takes many to tell one checkpoint from another.
 """
 
 IMITATION_BY_ENVIRONMENT: Mapping[str, Mapping[str, Any]] = {"webshop": {"start": "base"}}

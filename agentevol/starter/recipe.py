@@ -1,30 +1,32 @@
 """How the starter policy is made: demonstrations of a careless player, then supervised learning from nothing.
 
 The player sees only texts and forgets most of what a task asks for (`Environment.demonstrate`), so that the
-starter knows how to act, and has still to find out what pays. Its tasks are of the `train` split alone.
+starter knows how to act, and has still to find out what pays. What it thinks where it is careful may be
+drilled besides (`agentevol.starter.rows`): what, not that it does. Its tasks are of the `train` split alone.
 Equal recipes give equal weights on the same machine with the same number of threads.
 """
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from random import Random
+from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from agentevol.learn.batches import UNKNOWN
 from agentevol.learn.config import LearnConfig
 from agentevol.learn.learner import GradientLearner, Progress
-from agentevol.protocols import Checkpoint, LearnReport, Message, TrainingSequence
+from agentevol.protocols import Checkpoint, LearnReport, TrainingSequence
 from agentevol.rendering import ChatRenderer
 from agentevol.starter.copying import lay_out
+from agentevol.starter.rows import RowMaker, Turn
 from agentevol.starter.tokenizer import END, PAD, word_tokenizer
 from agentgym_envs.core import Environment, Task
-from agentgym_envs.episodes import Episode, Player, follow
+from agentgym_envs.episodes import Player, follow
+from agentgym_envs.formats import after_thinking
 from agentgym_envs.registry import make
 
 LEARN = LearnConfig(
@@ -36,6 +38,14 @@ LEARN = LearnConfig(
     threads=2,
     save_dtype="bf16",
 )
+
+
+CAREFUL = 0.95
+"""Care of the demonstrations that `StarterRecipe.careful` is a share of."""
+OPENINGS = 3
+"""Times that the first turn of an excerpt is shown, each in other words."""
+SHORT = 256
+"""Tokens of a drill, at most."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +72,20 @@ class StarterRecipe:
     """Difficulty -> episodes."""
     care: float
     """Probability with which the player thinks of each part of a task."""
+    careful: float = 0.0
+    """Share of the demonstrations whose player has care `CAREFUL` in place of it."""
+    studies: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Difficulty -> further episodes, with care 1, of which, where they are won, thoughts are learnt and what
+    comes after the last one.
+    """
+    excerpts: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Difficulty -> further episodes, with care 1, of which only single turns are shown: the first one in
+    other words, and thoughts about what is read for the first time.
+    """
+    drills: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Difficulty -> further episodes, with care 1, of which only thoughts about short pages are shown, and
+    how they end where they are won.
+    """
     worlds: tuple[Mapping[str, Any], ...] = ({},)
     """The environment's options. Where there are several, demonstrations come from each in turn."""
     first_task: int = 0
@@ -79,6 +103,17 @@ class StarterRecipe:
     shape: Shape = Shape()
     learn: LearnConfig = LEARN
     seed: int = 0
+
+
+class Demonstration(NamedTuple):
+    """An episode that was shown."""
+
+    task_id: str
+    turns: Sequence[Turn]
+    last: str
+    """What was heard after the last message."""
+    is_won: bool
+    """Whether it earned all that can be earned."""
 
 
 def build(recipe: StarterRecipe, out: Path, progress: Progress | None = None) -> LearnReport:
@@ -100,7 +135,7 @@ def build(recipe: StarterRecipe, out: Path, progress: Progress | None = None) ->
 
 
 class Demonstrator:
-    """The careless player in its worlds."""
+    """The player in its worlds."""
 
     def __init__(self, recipe: StarterRecipe) -> None:
         self._worlds: list[Environment[Any]] = [
@@ -112,14 +147,23 @@ class Demonstrator:
         self._player = Player()
         self._recipe = recipe
 
-    def __call__(self, difficulty: str, number: int) -> tuple[str, Episode]:
-        """Task id and episode, won or lost."""
+    def __call__(self, difficulty: str, number: int, care: float | None = None) -> Demonstration:
+        """Won or lost; with the recipe's care, unless `care` says how much."""
+        recipe = self._recipe
         round_, which = divmod(number, len(self._worlds))
         world = self._worlds[which]
         tasks = world.tasks("train", difficulty)
         task: Task = tasks[round_ % len(tasks)]
-        actions = world.demonstrate(task, self._recipe.seed + number, self._recipe.care)
-        return task.id, self._player.play(world, task, follow(actions), seed=self._recipe.seed)
+        seed = recipe.seed + number
+        if care is None:
+            care = CAREFUL if Random(seed).random() < recipe.careful else recipe.care
+        messages = world.demonstrate(task, seed, care)
+        acts = follow([after_thinking(message) for message in messages])
+        episode = self._player.play(world, task, acts, seed=recipe.seed)
+        heard = [episode.first, *(result.observation for result in episode.results)]
+        turns = [Turn(one.text, said) for one, said in zip(heard, messages, strict=False)]
+        is_won = episode.total_reward >= world.reward_range[1]
+        return Demonstration(task.id, turns, heard[-1].text, is_won)
 
     def close(self) -> None:
         """End the world."""
@@ -131,51 +175,43 @@ class Demonstrator:
 def demonstrations(
     play: Demonstrator, recipe: StarterRecipe, renderer: ChatRenderer
 ) -> Iterator[TrainingSequence]:
-    """A row for every demonstration; only the player's actions are learnt."""
-    encode = _remembering(renderer)
-    for difficulty, count in recipe.demonstrations.items():
-        for number in range(recipe.first_task, recipe.first_task + count):
-            yield _row(*play(difficulty, number), renderer, encode)
+    """A row for every demonstration and study, and those of excerpts and drills."""
+    rows = RowMaker(renderer)
+    draw = Random(recipe.seed)
+    for one in _shown(play, recipe.demonstrations, recipe.first_task):
+        yield rows.whole(one.task_id, one.turns)
+    first = recipe.first_task + sum(recipe.demonstrations.values())
+    for one in _shown(play, recipe.studies, first, 1.0):
+        if one.is_won:
+            yield rows.studied(one.task_id, one.turns)
+    first += sum(recipe.studies.values())
+    for one in _shown(play, recipe.excerpts, first, 1.0):
+        yield from rows.openings(one.task_id, one.turns, OPENINGS, draw)
+        yield from rows.thoughts(one.task_id, one.turns)
+    first += sum(recipe.excerpts.values())
+    for one in _shown(play, recipe.drills, first, 1.0):
+        yield from rows.thoughts(one.task_id, one.turns, SHORT)
+        if one.is_won:
+            yield from rows.ending(one.task_id, one.turns)
 
 
-def _row(
-    name: str, episode: Episode, renderer: ChatRenderer, encode: Callable[[str, bool], list[int]]
-) -> TrainingSequence:
-    token_ids = renderer.prompt([Message("user", episode.first.text)])
-    mask = [False] * len(token_ids)
-    for number, action in enumerate(episode.actions):
-        if number > 0:
-            heard = encode(episode.results[number - 1].observation.text, False)
-            token_ids += heard
-            mask += [False] * len(heard)
-        said = encode(action, True)
-        token_ids += said
-        mask += [True] * len(said)
-    unknown = np.full(len(token_ids), UNKNOWN, np.float32)
-    return TrainingSequence(np.asarray(token_ids, np.int32), np.asarray(mask), unknown, 1.0, name)
-
-
-def _remembering(renderer: ChatRenderer) -> Callable[[str, bool], list[int]]:
-    """Encode actions (True) and observations after them (False); most texts recur, so they are kept."""
-    kept: dict[tuple[str, bool], list[int]] = {}
-
-    def encode(text: str, is_action: bool) -> list[int]:
-        key = (text, is_action)
-        if key not in kept:
-            kept[key] = renderer.action_ids(text) if is_action else renderer.extend([renderer.end_id], text)
-        return kept[key]
-
-    return encode
+def _shown(
+    play: Demonstrator, counts: Mapping[str, int], first: int, care: float | None = None
+) -> Iterator[Demonstration]:
+    """Of each difficulty as many as `counts` says, from the one that is number `first`."""
+    for difficulty, count in counts.items():
+        for number in range(first, first + count):
+            yield play(difficulty, number, care)
 
 
 def _vocabulary(play: Demonstrator, recipe: StarterRecipe) -> Iterator[str]:
     yield from recipe.vocabulary_texts
     for difficulty in recipe.demonstrations:
         for number in range(recipe.vocabulary_episodes):
-            _, episode = play(difficulty, number)
-            yield episode.first.text
-            yield from episode.actions
-            yield from (result.observation.text for result in episode.results)
+            shown = play(difficulty, number)
+            yield shown.last
+            for turn in shown.turns:
+                yield from turn
 
 
 def _fresh_model(recipe: StarterRecipe, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:

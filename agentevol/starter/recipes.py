@@ -28,8 +28,12 @@ RECIPES: dict[str, StarterRecipe] = {
     ),
     "webshop": StarterRecipe(
         environment="webshop",
-        demonstrations={"small": 27_000, "medium": 2_000, "large": 1_000},
-        care=0.5,
+        demonstrations={"small": 4_300, "medium": 200, "large": 100},
+        care=0.1,
+        careful=0.35,
+        studies={"small": 3_600},
+        excerpts={"small": 5_000},
+        drills={"small": 12_000},
         worlds=tuple({"shop": number} for number in range(1, 17)),  # of which no run plays one
         max_turns=20,
         vocabulary_texts=(*_SHOP_WORDS, *_NUMBERS),

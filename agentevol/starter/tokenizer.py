@@ -34,7 +34,7 @@ turn.
 """
 
 
-FOLDED = r" ?\[sep\]| ?b0(?=[0-9]{8})| ?[a-z]+| ?[0-9]{1,3}| ?[^\sa-z0-9]|\s+"
+FOLDED = r"</?think>| ?\[sep\]| ?b0(?=[0-9]{8})| ?[a-z]+| ?[0-9]{1,3}| ?[^\sa-z0-9]|\s+"
 """How a text is split after it was put into lower case."""
 
 

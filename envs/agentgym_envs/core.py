@@ -134,8 +134,9 @@ class Environment(ABC, Generic[TaskT]):
         return None
 
     def demonstrate(self, task: TaskT, seed: int, care: float = 1.0) -> list[str]:
-        """Actions, won or lost, of a player who sees only what any agent sees; `seed` draws its choices.
+        """Messages, won or lost, of a player who sees only what any agent sees; `seed` draws its choices.
 
+        Each is an action, which a thought may stand before as `agentgym_envs.formats.render_thinking` has it.
         With `care` 1 it wins most tasks; with less it forgets parts of them, each with probability
         1 - `care`. The expert knows the world's secrets, so that its episodes show nothing about looking for
         things. Raises `NotImplementedError` where the environment has no such player.

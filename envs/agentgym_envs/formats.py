@@ -78,6 +78,11 @@ def after_thinking(text: str) -> str:
     return text.rpartition(THOUGHT)[2].partition(THINKING)[0]
 
 
+def render_thinking(thought: str, action: str) -> str:
+    """A message that reasons, then acts; `after_thinking` gives the action back."""
+    return f"{THINKING}{thought}{THOUGHT}{action}"
+
+
 def split_react(text: str) -> tuple[str, str]:
     """Thought and action of a message; both may be empty.
 

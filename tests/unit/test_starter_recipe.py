@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from agentevol.rendering import ChatRenderer
 from agentevol.starter import recipe
-from agentevol.starter.recipe import Demonstrator, StarterRecipe
+from agentevol.starter.recipe import CAREFUL, Demonstrator, StarterRecipe, demonstrations
+from agentevol.starter.tokenizer import word_tokenizer
 from agentgym_envs.guess import Guess, GuessTask
 
 
@@ -20,7 +22,8 @@ class Hint(Guess):
         return super().tasks(split)
 
     def demonstrate(self, task: GuessTask, seed: int, care: float = 1.0) -> list[str]:
-        return [self.said, str(task.secret)]
+        thought = f"<think> care {100 * care:.0f}</think>"
+        return [self.said, f"{thought}{min(9, task.secret + 1)}", f"{thought}{task.secret}"]
 
 
 @pytest.fixture(autouse=True)
@@ -37,11 +40,11 @@ def worlds(monkeypatch: pytest.MonkeyPatch) -> list[Hint]:
 
 
 def shown(count: int, **settings: Any) -> list[tuple[str, str]]:
-    """Task and first action of each demonstration."""
+    """Task and first message of each demonstration."""
     play = Demonstrator(StarterRecipe("guess", {"small": count}, care=0.5, **settings))
-    found = [(name, episode.actions[0]) for name, episode in (play("small", n) for n in range(count))]
+    found = [play("small", number) for number in range(count)]
     play.close()
-    return found
+    return [(one.task_id, one.turns[0].said) for one in found]
 
 
 def test_one_world_shows_its_tasks_in_order_and_again():
@@ -58,3 +61,41 @@ def test_several_worlds_take_turns_and_each_shows_all_of_its_tasks():
 def test_every_world_gets_the_recipes_turns(worlds: list[Hint]):
     shown(1, worlds=({"name": "a"}, {"name": "b"}), max_turns=7)
     assert [(world.said, world.max_turns) for world in worlds] == [("a", 7), ("b", 7)]
+
+
+def test_a_thought_is_no_action_of_the_world_and_stays_in_the_message():
+    play = Demonstrator(StarterRecipe("guess", {"small": 1}, care=0.5))
+    demonstration = play("small", 0)
+    said = [turn.said for turn in demonstration.turns]
+    assert said == ["plain", "<think> care 50</think>2", "<think> care 50</think>1"]
+    assert demonstration.turns[2].heard == "Go lower than 2."
+    assert demonstration.last == "Right."
+
+
+def test_a_share_of_the_demonstrations_is_careful():
+    play = Demonstrator(StarterRecipe("guess", {"small": 1}, care=0.5, careful=0.25))
+    thoughts = [play("small", number).turns[1].said.partition("</think>")[0] for number in range(400)]
+    assert set(thoughts) == {"<think> care 50", f"<think> care {100 * CAREFUL:.0f}"}
+    assert 60 < thoughts.count(f"<think> care {100 * CAREFUL:.0f}") < 140
+
+
+def test_studies_excerpts_and_drills_are_of_further_careful_episodes():
+    further = {name: {"small": 1} for name in ("studies", "excerpts", "drills")}
+    made = StarterRecipe("guess", {"small": 1}, care=0.5, **further)
+    play = Demonstrator(made)
+    tokenizer = word_tokenizer(["<think> care 50 100 Go lower than 2."], folded=True)
+    rows = list(demonstrations(play, made, ChatRenderer(tokenizer)))
+    texts = [tokenizer.decode(list(row.token_ids)) for row in rows]
+    assert [row.trajectory_id for row in rows] == ["guess-1", "guess-2", *["guess-5"] * 2, *["guess-7"] * 2]
+    assert ["care 100" in text for text in texts] == [False] + [True] * 5
+    assert [text.count("<|agent|>") for text in texts] == [3, 3, 1, 1, 1, 1]
+    play.close()
+
+
+def test_of_what_was_lost_only_thoughts_are_shown(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Hint, "demonstrate", lambda *_: ["plain", "<think> care</think>0", "0", "0"])
+    made = StarterRecipe("guess", {}, care=0.5, studies={"small": 1}, drills={"small": 1})
+    play = Demonstrator(made)
+    rows = list(demonstrations(play, made, ChatRenderer(word_tokenizer(["<think> care"], folded=True))))
+    assert [(row.trajectory_id, int(row.mask[:-1].sum()) > 0) for row in rows] == [("guess-2", True)]
+    play.close()

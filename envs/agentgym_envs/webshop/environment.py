@@ -27,7 +27,7 @@ from agentgym_envs.webshop.catalogues.stored import StoredCatalogue
 from agentgym_envs.webshop.goal_sets import GoalSet, Splits, open_all
 from agentgym_envs.webshop.official.sampling import WeightedGoals
 from agentgym_envs.webshop.players.baselines import oracle
-from agentgym_envs.webshop.players.shopper import shop_around
+from agentgym_envs.webshop.players.thinker import think_aloud
 from agentgym_envs.webshop.rewards import Earned, Goal, earned, parts
 from agentgym_envs.webshop.rules import Rules, changed
 from agentgym_envs.webshop.shop import SEARCH, Shop
@@ -158,9 +158,9 @@ class WebShop(Environment[WebShopTask]):
         return oracle(self._shop(goals), goals.wishes[place].goal, Random(0))
 
     def demonstrate(self, task: WebShopTask, seed: int, care: float = 1.0) -> list[str]:
-        """Actions of the hand-written customer of `agentgym_envs.webshop.players.shopper`."""
+        """Messages of the hand-written customer of `agentgym_envs.webshop.players.thinker`."""
         goals, _ = self._found(task.id)
-        return shop_around(self._shop(goals), task.instruction, Random(seed), self.max_turns, care)
+        return think_aloud(self._shop(goals), task.instruction, Random(seed), self.max_turns, care)
 
     def snapshot(self) -> object:
         return self._now()

@@ -17,12 +17,12 @@ from agentgym_envs.webshop.players.visit import Offer, Visit
 from agentgym_envs.webshop.search.analyzer import analyzed
 from agentgym_envs.webshop.shop import Shop
 
-_LOOK = 4
+LOOK = 4
 """Turns: to an item, to its features, and back; one less on the first page, where a search leads back."""
 
 
 @dataclass(frozen=True)
-class _Demand:
+class Demand:
     """An instruction as a customer takes it apart."""
 
     facts: tuple[str, ...]
@@ -36,7 +36,7 @@ class _Demand:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class Seen:
     """An item that was looked at, and how much of the demand it meets."""
 
     asin: str
@@ -58,29 +58,32 @@ def shop_around(shop: Shop, instruction: str, draw: Random, max_turns: int, care
 
     Each thing that can be forgotten is, each time, with chance 1 - `care`.
     """
-    customer = _Customer(Visit(shop), _demand(instruction), draw, max_turns, care)
+    customer = Customer(Visit(shop), understood(instruction), draw, max_turns, care)
     customer.shop()
     return customer.visit.messages
 
 
-class _Customer:
-    def __init__(self, visit: Visit, demand: _Demand, draw: Random, max_turns: int, care: float) -> None:
+class Customer:
+    """Goes shopping, an item after the other; what it says and looks at are methods that others may have
+    otherwise (`agentgym_envs.webshop.players.thinker`).
+    """
+
+    def __init__(self, visit: Visit, demand: Demand, draw: Random, max_turns: int, care: float) -> None:
         self.visit = visit
         self.demand = demand
         self._draw = draw
         self._max_turns = max_turns
         self._care = care
         self._query = ""
-        self._seen: list[_Seen] = []
+        self._seen: list[Seen] = []
 
     def shop(self) -> None:
         """From the search to the purchase."""
-        more = [word for piece in self.demand.pieces for word in piece.split() if self._careful()]
-        self._query = " ".join([*self.demand.head.split(), *more])
-        self.visit.search(self._query)
+        self._query = self.query()
+        self.search(self._query)
         for offer in self._offers():
-            seen = self._look(offer)
-            if self._is_met(seen) or not self._careful():
+            seen = self.look(offer)
+            if self.is_content(seen):
                 self._buy(seen)
                 return
             self._seen.append(seen)
@@ -92,63 +95,80 @@ class _Customer:
             self.visit.open(best.asin)
             self._buy(best)
 
-    def _leave(self) -> None:
-        """To the results."""
-        if self.visit.state.page == "part" and self.visit.state.number == 1:
-            self.visit.search(self._query)
-        while self.visit.state.page != "results":
-            self.visit.back()
+    def query(self) -> str:
+        """What to search for."""
+        more = [word for piece in self.demand.pieces for word in piece.split() if self.careful()]
+        return " ".join([*self.demand.head.split(), *more])
 
-    def _careful(self) -> bool:
+    def search(self, query: str) -> None:
+        """For a query."""
+        self.visit.search(query)
+
+    def worth_a_look(self, offers: Sequence[Offer]) -> Iterator[Offer]:
+        """Of the items on a page of results those to open, in order; asked for one by one."""
+        bound = self.demand.bound
+        yield from [offer for offer in offers if offer.highest <= bound or not self.careful()]
+
+    def look(self, offer: Offer) -> Seen:
+        """Open an item, and its features where its options are no fewer than those of others."""
+        self.visit.open(offer.asin)
+        options = offered_options(self.visit.groups(), self.demand.pieces)
+        number = self.visit.state.number
+        if len(options) < max((len(seen.options) for seen in self._seen), default=0):
+            return Seen(offer.asin, number, options, 0, 0)
+        if not self.careful():  # and takes the title's word for it
+            return Seen(offer.asin, number, options, len(self.demand.facts), 0)
+        text = f"{offer.title}\n{self.visit.read('features')}".lower()
+        stated = sum(fact in text for fact in self.demand.facts)
+        alike = len(_terms(" ".join(self.demand.pieces)) & _terms(text))
+        return Seen(offer.asin, number, options, stated, alike)
+
+    def is_content(self, seen: Seen) -> bool:
+        """Whether to buy what was just looked at."""
+        return self._is_met(seen) or not self.careful()
+
+    def careful(self) -> bool:
+        """Whether the next thing is thought of; drawn each time."""
         return self._draw.random() < self._care
 
-    def _offers(self) -> Iterator[Offer]:
-        """To look at, on this page and those after it, while there are turns for it."""
-        while True:
-            for offer in self._affordable():
-                if not self._has_turns(_LOOK - (self.visit.state.number == 1)):
-                    return
-                yield offer
-            if not self._has_turns(2 + _LOOK) or not self.visit.turn():
-                return
-
-    def _affordable(self) -> list[Offer]:
-        offers, bound = self.visit.offers(), self.demand.bound
-        return [offer for offer in offers if offer.highest <= bound or not self._careful()]
-
-    def _has_turns(self, turns: int) -> bool:
+    def has_turns(self, turns: int) -> bool:
         """For something, and then for a purchase: the way back to an item, options and the button."""
         way = max((self.visit.state.number - seen.number for seen in self._seen), default=0)
         return len(self.visit.messages) + turns + way + 2 + len(self.demand.pieces) <= self._max_turns
 
-    def _look(self, offer: Offer) -> _Seen:
-        self.visit.open(offer.asin)
-        options = _options(self.visit.groups(), self.demand.pieces)
-        number = self.visit.state.number
-        if len(options) < max((len(seen.options) for seen in self._seen), default=0):
-            return _Seen(offer.asin, number, options, 0, 0)
-        if not self._careful():  # and takes the title's word for it
-            return _Seen(offer.asin, number, options, len(self.demand.facts), 0)
-        text = f"{offer.title}\n{self.visit.read('features')}".lower()
-        stated = sum(fact in text for fact in self.demand.facts)
-        alike = len(_terms(" ".join(self.demand.pieces)) & _terms(text))
-        return _Seen(offer.asin, number, options, stated, alike)
+    def _leave(self) -> None:
+        """To the results."""
+        if self.visit.state.page == "part" and self.visit.state.number == 1:
+            self.search(self._query)
+        while self.visit.state.page != "results":
+            self.visit.back()
 
-    def _is_met(self, seen: _Seen) -> bool:
+    def _offers(self) -> Iterator[Offer]:
+        """To look at, on this page and those after it, while there are turns for it."""
+        while True:
+            for offer in self.worth_a_look(self.visit.offers()):
+                if not self.has_turns(LOOK - (self.visit.state.number == 1)):
+                    return
+                yield offer
+            if not self.has_turns(2 + LOOK) or not self.visit.turn():
+                return
+
+    def _is_met(self, seen: Seen) -> bool:
         demand = self.demand
         return seen.facts == len(demand.facts) and len(seen.options) >= len(demand.pieces)
 
-    def _buy(self, seen: _Seen) -> None:
+    def _buy(self, seen: Seen) -> None:
         if self.visit.state.page == "part":
             self.visit.back()
         others = {group: own for group, own in self.visit.groups().items() if group not in seen.options}
-        for group, value in {**seen.options, **_options(others, [self.demand.head])}.items():
-            if self._careful() and len(self.visit.messages) + 1 < self._max_turns:
+        for group, value in {**seen.options, **offered_options(others, [self.demand.head])}.items():
+            if self.careful() and len(self.visit.messages) + 1 < self._max_turns:
                 self.visit.choose(group, value)
         self.visit.buy()
 
 
-def _demand(instruction: str) -> _Demand:
+def understood(instruction: str) -> Demand:
+    """An instruction taken apart."""
     text, bound = wanted(instruction)
     rest, facts = text, dict[str, None]()
     for phrase, fact in _phrases().items():
@@ -157,7 +177,7 @@ def _demand(instruction: str) -> _Demand:
             facts[fact] = None
     head, *pieces = rest.split(", ")
     asked = tuple(piece for piece in pieces if re.sub(r"\band\b|\W", "", piece))
-    return _Demand(tuple(facts), head, asked, bound)
+    return Demand(tuple(facts), head, asked, bound)
 
 
 @cache
@@ -168,7 +188,7 @@ def _phrases() -> Mapping[str, str]:
     return {phrase: known[phrase] for phrase in sorted(known, key=len, reverse=True)}
 
 
-def _options(groups: Mapping[str, Sequence[str]], pieces: Sequence[str]) -> dict[str, str]:
+def offered_options(groups: Mapping[str, Sequence[str]], pieces: Sequence[str]) -> dict[str, str]:
     """Of each piece the longest value that it names, in the group that offers it."""
     found: dict[str, str] = {}
     for piece in pieces:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from agentgym_envs.formats import render_thinking
 from agentgym_envs.webshop.actions import parsed
 from agentgym_envs.webshop.shop import BACK, BUY, NEXT, PREVIOUS, SEARCH, Shop
 from agentgym_envs.webshop.state import State
@@ -37,6 +38,7 @@ class Visit:
         self.shop = shop
         self.state = State()
         self.messages: list[str] = []
+        self._thought = ""
         self._buttons = {BACK, PREVIOUS, SEARCH, BUY, *shop.parts}
 
     def say(self, message: str) -> bool:
@@ -45,8 +47,13 @@ class Visit:
         if after is None:
             return False
         self.state = after
-        self.messages.append(message)
+        self.messages.append(render_thinking(self._thought, message) if self._thought else message)
+        self._thought = ""
         return True
+
+    def think(self, thought: str) -> None:
+        """Before the next action, in its message."""
+        self._thought = thought
 
     def search(self, words: str) -> bool:
         """For words, without what would end the action early."""
