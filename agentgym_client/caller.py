@@ -106,8 +106,9 @@ class Caller:
         try:
             return await (fast or self._rest).perform(operation, self._timeout_s)
         except NoLane:
-            self._fast = None
-            return await self._rest.perform(operation, self._timeout_s)
+            result = await self._rest.perform(operation, self._timeout_s)
+            self._fast = None  # not before the server has answered: one that is gone has no lane either
+            return result
 
     async def _repeat(self, operation: Operation, error: EnvClientError) -> Any:
         loop = asyncio.get_running_loop()

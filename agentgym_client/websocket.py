@@ -115,7 +115,7 @@ class WebSocketLane:
             raise _refusal(refusal.response.status_code, refusal.response.body) from None
         except InvalidHandshake as cause:
             raise NoLane(repr(cause)) from cause
-        except (OSError, EOFError, ConnectionClosed) as cause:  # the last one: cut before the upgrade was sent
+        except (OSError, EOFError, ConnectionClosed) as cause:  # the last: before the upgrade was sent
             host = urlsplit(self._url).netloc.rpartition("@")[2]  # a token stands before it
             raise TransportError(f"ws://{host}: {cause!r}") from cause
 

@@ -136,8 +136,8 @@ async def test_one_who_stopped_waiting_takes_nobody_along(wire: Wire):
 class Listening:
     """A server on a real port of this process."""
 
-    def __init__(self, app: Any, **options: Any) -> None:
-        config = uvicorn.Config(app, port=0, lifespan="off", log_level="error", **options)
+    def __init__(self, app: Any, port: int = 0, **options: Any) -> None:
+        config = uvicorn.Config(app, port=port, lifespan="off", log_level="error", **options)
         self._server = uvicorn.Server(config)
 
     async def __aenter__(self) -> str:
@@ -218,6 +218,23 @@ async def test_a_connection_cut_before_the_upgrade_was_sent_is_tried_again(monke
         session = await client.open("echo", "train/0")
         assert (await session.step("a")).observation.text == "1: a"
         assert client._caller._fast is not None
+
+
+async def test_a_server_that_dies_in_the_middle_of_an_upgrade_keeps_its_lane():
+    async def die(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    app = create_app({"echo": Echo})
+    async with await asyncio.start_server(die, "127.0.0.1", 0) as dying:
+        port = dying.sockets[0].getsockname()[1]
+        client = EnvClient(f"http://127.0.0.1:{port}", retries=0)
+        with pytest.raises(TransportError):
+            await client.open("echo", "train/0")
+    async with Listening(app, port=port), client:
+        session = await client.open("echo", "train/0")
+        assert (await session.step("a")).observation.text == "1: a"
+        assert client._caller._fast is not None
+        assert client._caller._fast._line is not None  # type: ignore[attr-defined]
 
 
 async def test_an_action_that_is_no_json_is_the_callers_error_alone():
