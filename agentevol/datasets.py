@@ -1,26 +1,43 @@
 """Episodes that lie somewhere: in a run's folder, in a table, or in an export of one."""
 
+import tomllib
 from pathlib import Path
 
 from agentevol.errors import ConfigError
 from agentgym_store.jsonl import import_jsonl
 from agentgym_store.records import Trajectory
 from agentgym_store.store import Store, Where
+from agentgym_store.urls import is_url
 
 RECORD = b'"initial_observation"'
 """What the first line of an export of whole episodes has, and a data set of chats has not."""
 
 
-def episodes_in(data: Path, where: Where) -> list[Trajectory] | None:
+def table_of(run: Path) -> Path | str:
+    """Where the table of the run in this folder lies: there, or at the URL that its configuration names."""
+    config = run / "config.toml"
+    url = tomllib.loads(config.read_text("utf-8")).get("table", "") if config.is_file() else ""
+    return url if is_url(url) else run / "trajectories"
+
+
+def open_table(place: Path | str) -> Store:
+    """The table of the run in this folder, or the one in this folder or at this URL. Raises `StoreError`."""
+    if isinstance(place, str):
+        return Store.open(place, create=False)
+    is_run = (place / "config.toml").is_file() or (place / "trajectories").is_dir()
+    return Store.open(table_of(place) if is_run else place, create=False)
+
+
+def episodes_in(data: Path | str, where: Where) -> list[Trajectory] | None:
     """The episodes in a run's folder or table (of which `where` chooses), or in an export; None for a file
     without any. Raises `ConfigError` where nothing is, `StoreError`.
     """
+    if isinstance(data, str):
+        return list(open_table(data).trajectories(where))
     if not data.exists():
         raise ConfigError(f"no data at {data}: neither a run, nor a table, nor a file")
     if data.is_dir():
-        inner = data / "trajectories"
-        store = Store.open(inner if inner.is_dir() else data, create=False)
-        return list(store.trajectories(where))
+        return list(open_table(data).trajectories(where))
     with data.open("rb") as stream:
         holds = RECORD in stream.readline()
     return list(import_jsonl(data)) if holds else None

@@ -2,7 +2,7 @@
 iteration.
 
     config.toml         the resolved configuration; itself a valid input
-    trajectories/       Delta Lake table: every episode, failed ones too
+    trajectories/       Delta Lake table: every episode, failed ones too; with `table` it lies elsewhere
     checkpoints/0001/   Hugging Face folders
     candidates/0001/    an update that is not accepted yet, where `protect.*` is given
     rejected/0001/      one that was not; checkpoint 0001 is then the one before
@@ -49,18 +49,22 @@ class RunFolder:
         self.path = path.absolute()  # processes on other machines stand in other folders
         self.config = config
         self._lock = lock  # released by the kernel when the process ends, however it ends
-        self.store = Store.open(path / "trajectories", create=True)
+        self.store = Store.open(config.table or path / "trajectories", create=True)
 
     @classmethod
     def create(cls, path: Path, config: RunConfig, base: Checkpoint) -> "RunFolder":
         """Begin a run in a new folder, with a copy of the base policy as checkpoint 0: a run stands on its
         own.
 
-        Raises `ConfigError` where the folder has something in it.
+        Raises `ConfigError` where the folder has something in it, or `config.table` is there already.
         """
         if path.exists() and any(entry.name not in _BEGINNINGS for entry in path.iterdir()):
             raise ConfigError(
                 f"{path} is not empty: a run never overwrites a run; resume it or choose another --out"
+            )
+        if config.table is not None and Store.exists(config.table):
+            raise ConfigError(
+                f"{config.table} holds a table already: each run has one of its own; name another"
             )
         path.mkdir(parents=True, exist_ok=True)
         lock = _lock(path)

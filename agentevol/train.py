@@ -37,12 +37,17 @@ NEW = "new"
 
 
 def train(
-    data: Path, config: TrainConfig, out: Path, where: Where, progress: Callable[[int, int, float], None]
+    data: Path | str,
+    config: TrainConfig,
+    out: Path,
+    where: Where,
+    progress: Callable[[int, int, float], None],
 ) -> LearnReport:
     """Learn from `data` and write the new checkpoint `out`.
 
-    `data` is a run's folder or table (of which `where` chooses), an export of it as lossless JSON Lines, or a
-    data set of chats (`agentevol.rows.texts`). Raises `ConfigError`, `StoreError`, and `NothingToLearn`.
+    `data` is a run's folder or table (of which `where` chooses), which may be a URL, an export of it as
+    lossless JSON Lines, or a data set of chats (`agentevol.rows.texts`). Raises `ConfigError`, `StoreError`,
+    and `NothingToLearn`.
     """
     if out.exists():
         raise ConfigError(f"{out} exists already: a checkpoint is never overwritten")
@@ -69,7 +74,7 @@ def _heads(config: TrainConfig) -> list[str]:
 
 
 def _rows(
-    data: Path, config: TrainConfig, chosen: Objective, renderer: ChatRenderer, where: Where
+    data: Path | str, config: TrainConfig, chosen: Objective, renderer: ChatRenderer, where: Where
 ) -> tuple[list[TrainingSequence], dict[str, float]]:
     """The rows, and of episodes what was kept of them."""
     states = chosen.algorithm.data == "steps"  # which are valued by episodes of another purpose too
@@ -88,7 +93,7 @@ def _rows(
         raise ConfigError(f"objectives are what episodes achieved: {data} holds chats, leave them out")
     if config.select.rows != "fork":
         raise ConfigError(f"select.rows has no effect: {data} holds chats, of which each is a row")
-    found = read_texts(data, renderer)
+    found = read_texts(Path(data), renderer)
     if found.kind != chosen.algorithm.data:
         raise ConfigError(f"{chosen.name} learns from {chosen.algorithm.data}; {data} holds {found.kind}")
     return with_rows_beside(found.rows, chosen), {}
@@ -112,7 +117,9 @@ def _of(where: Where) -> str:
     return purpose + ("" if where.iteration is None else f" of iteration {where.iteration}")
 
 
-def state_rows(trajectories: list[Trajectory], config: TrainConfig, data: Path) -> list[TrainingSequence]:
+def state_rows(
+    trajectories: list[Trajectory], config: TrainConfig, data: Path | str
+) -> list[TrainingSequence]:
     """Rows with values of states, from the continuations that a run has played, or by pooling.
 
     Raises `ConfigError` where there is nothing to count.

@@ -29,8 +29,10 @@ def register(parent: typer.Typer) -> None:
 def serve(
     model: Annotated[str, typer.Argument(help="starter, a model folder, or a run's folder.")],
     out: Annotated[
-        Path | None,
-        typer.Option(help="Table that episodes are appended to; without one nothing is recorded."),
+        str | None,
+        typer.Option(
+            help="Table that episodes are appended to, which may be a URL; without one nothing is recorded."
+        ),
     ] = None,
     name: Annotated[str, typer.Option(help="Under which name of a run episodes are stored.")] = "serve",
     host: Host = "127.0.0.1",
@@ -97,6 +99,7 @@ def serve(
     from agentevol.config.sections import EngineConfig
     from agentevol.service.serve import serve as run
     from agentevol.service.settings import BODY_BYTES, ServiceSettings
+    from agentgym_store.urls import named
 
     settings = ServiceSettings(
         server=server.model_copy(update={"max_body_bytes": BODY_BYTES}),
@@ -113,7 +116,7 @@ def serve(
         cache_gib=cache_gib,
         tensor_parallel=tensor_parallel,
     )
-    raise typer.Exit(run(model, chosen, out, port, settings))
+    raise typer.Exit(run(model, chosen, out and named(out), port, settings))
 
 
 def _check_engine(engine: str, threads: int | None, cache_gib: float | None, tensor_parallel: int) -> None:
@@ -125,7 +128,7 @@ def _check_engine(engine: str, threads: int | None, cache_gib: float | None, ten
         raise typer.BadParameter("--tensor-parallel has no effect without --engine vllm")
 
 
-def _check_recording(out: Path | None, options: Mapping[str, str | float]) -> None:
+def _check_recording(out: str | None, options: Mapping[str, str | float]) -> None:
     for option, value in options.items():
         if out is None and value != RECORDING[option]:
             raise typer.BadParameter(f"--{option} has no effect without --out: nothing is recorded")

@@ -16,8 +16,10 @@ def register(parent: typer.Typer) -> None:
 
 def train(
     data: Annotated[
-        Path,
-        typer.Argument(help="A run's folder or table, an export of it, or chats as JSON Lines."),
+        str,
+        typer.Argument(
+            help="A run's folder or table, which may be a URL, an export of it, or chats as JSON Lines."
+        ),
     ],
     arguments: Annotated[
         list[str] | None,
@@ -52,10 +54,11 @@ def train(
     from agentevol.progress import Progress
     from agentevol.train import train as learn
     from agentgym_store.store import Where
+    from agentgym_store.urls import named
 
     progress = Progress(Console(highlight=False, stderr=True)) if json else Progress()
     with progress.learning() as step:
-        report = learn(data, config, out, Where(iteration=iteration, purpose=purpose), step)
+        report = learn(named(data), config, out, Where(iteration=iteration, purpose=purpose), step)
     if json:
         metrics = {name: value if isfinite(value) else None for name, value in report.metrics.items()}
         print_json({"checkpoint": str(report.checkpoint.path), "metrics": metrics})

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Read the table of a run's episodes.")
 
-Table = Annotated[Path, typer.Argument(help="A run folder, or its table of trajectories.")]
+Table = Annotated[str, typer.Argument(help="A run folder, or a table of trajectories, which may be a URL.")]
 Iteration = Annotated[int | None, typer.Option(min=0, help="Only this iteration.")]
 Purpose = Annotated[
     Literal["explore", "evaluate", "demonstrate", "value", "retain", "protect"] | None,
@@ -131,12 +131,12 @@ def score(
     print_table(("figure", settings.combination), rows)
 
 
-def open_table(path: Path) -> "Store":
-    """The table at `path`, or the one in the run folder `path`; raises `StoreError`."""
-    from agentgym_store.store import Store
+def open_table(path: str) -> "Store":
+    """The table at a path or URL, or the one of the run in this folder; raises `StoreError`."""
+    from agentevol.datasets import open_table
+    from agentgym_store.urls import named
 
-    inner = path / "trajectories"
-    return Store.open(inner if inner.is_dir() else path, create=False)
+    return open_table(named(path))
 
 
 def find(store: "Store", wanted: str) -> "Trajectory":

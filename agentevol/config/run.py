@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import tomli_w
-from pydantic import Field, JsonValue, ValidationError, model_validator
+from pydantic import Field, JsonValue, ValidationError, field_validator, model_validator
 
 from agentevol.config import effects
 from agentevol.config.forgetting import (
@@ -52,6 +52,8 @@ from agentevol.errors import ConfigError
 from agentevol.learn.algorithms import algorithm, objective
 from agentevol.learn.config import LearnConfig
 from agentevol.learn.constraints import Constraint
+from agentgym_store.errors import StoreError
+from agentgym_store.urls import checked
 
 _SMALL: dict[str, Any] = {
     "learning_rate": 3e-4,
@@ -82,6 +84,10 @@ class RunConfig(Section):
     """
     start: Literal["base", "latest"] = "latest"
     """What learning begins from in each iteration: the base (AgentEvol) or the latest checkpoint."""
+    table: str | None = None
+    """Where the table of episodes lies, as a URL of an object store (`s3://bucket/runs/a`); none is
+    `trajectories/` in the run's folder.
+    """
     environment: EnvironmentConfig = EnvironmentConfig()
     engine: EngineConfig = EngineConfig()
     explore: ExploreConfig = ExploreConfig()
@@ -107,6 +113,14 @@ class RunConfig(Section):
     horizon: HorizonConfig = HorizonConfig()
     evaluate: EvaluateConfig = EvaluateConfig()
     ray: RayConfig = RayConfig()
+
+    @field_validator("table")
+    @classmethod
+    def _is_a_url(cls, value: str | None) -> str | None:
+        try:
+            return value if value is None else checked(value)
+        except StoreError as cause:
+            raise ValueError(str(cause)) from cause
 
     @model_validator(mode="after")
     def _options_have_an_effect(self) -> "RunConfig":

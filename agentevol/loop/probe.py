@@ -21,6 +21,7 @@ from agentevol.rendering import ChatRenderer, load_tokenizer
 from agentevol.rows.memory import retained_episodes, retained_rows
 from agentevol.rows.texts import read_texts
 from agentgym_store.store import Where
+from agentgym_store.urls import named
 
 FILE = "probe.jsonl"
 
@@ -32,9 +33,9 @@ def probe_rows(config: RunConfig, base: Checkpoint) -> list[TrainingSequence]:
     """
     if config.probe.data is None:
         return []
-    data = Path(config.probe.data).expanduser()
+    data = named(config.probe.data)
     if episodes_in(data, Where()) is None:
-        found = read_texts(data, ChatRenderer(load_tokenizer(base.path), config.chat_template_kwargs))
+        found = read_texts(Path(data), ChatRenderer(load_tokenizer(base.path), config.chat_template_kwargs))
         if found.kind != "episodes":
             raise ConfigError(f"probe.data: {data} holds {found.kind}, and chats or episodes are read")
         rows = found.rows

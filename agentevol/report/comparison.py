@@ -11,6 +11,7 @@ from statistics import fmean
 
 import polars as pl
 
+from agentevol.datasets import table_of
 from agentevol.errors import ConfigError
 from agentevol.report.intervals import bootstrap_mean, mean_interval
 from agentevol.report.strengths import Strength, ranked
@@ -53,7 +54,7 @@ class Evolved:
     name: str
     seed: int
     settings: Mapping[str, object]
-    """The configuration without name and seed."""
+    """The configuration without name, seed and place of the table."""
     split: str
     iteration: int
     """Of the best checkpoint, chosen on the validation tasks."""
@@ -69,13 +70,13 @@ def evolved(folder: Path, summary: RunSummary) -> Evolved:
         raise ConfigError(f"{folder} has nothing evaluated yet")
     split = leader.evaluation.split
     rows = (
-        Store.open(folder / "trajectories", create=False)
+        Store.open(table_of(folder), create=False)
         .scan(Where(run=summary.run, purpose="evaluate", split=split))
         .select("iteration", "task_id", "succeeded", "total_reward")
         .filter(pl.col("total_reward").is_not_null())
         .collect()
     )
-    settings = {key: value for key, value in summary.config.items() if key not in ("name", "seed")}
+    settings = {key: value for key, value in summary.config.items() if key not in ("name", "seed", "table")}
     return Evolved(
         str(folder),
         int(summary.config["seed"]),
@@ -91,9 +92,9 @@ def checkpoint_strengths(folder: Path, summary: RunSummary) -> list[Strength]:
     """Bradley-Terry strengths of a run's checkpoints on the held-out tasks that all of them played, strongest
     first; none for fewer than two. Raises `StoreError`.
     """
-    table = folder / "trajectories"
+    table = table_of(folder)
     evaluated = [one for one in summary.iterations if one.evaluation is not None]
-    if len(evaluated) < 2 or not table.is_dir():
+    if len(evaluated) < 2 or (isinstance(table, Path) and not table.is_dir()):
         return []
     split = evaluated[0].evaluation.split if evaluated[0].evaluation else None
     rows = (

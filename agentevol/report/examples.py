@@ -5,6 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
+from agentevol.datasets import table_of
 from agentevol.report.summary import RunSummary
 from agentgym_store.records import Trajectory
 from agentgym_store.store import Store, Where
@@ -20,10 +21,10 @@ class Example:
 
 def run_examples(run_folder: Path, summary: RunSummary) -> list[Example]:
     """Examples out of a run's table, on the held-out split; none without a table. Raises `StoreError`."""
-    folder = run_folder / "trajectories"
-    if not folder.is_dir():
+    table = table_of(run_folder)
+    if isinstance(table, Path) and not table.is_dir():
         return []
-    store = Store.open(folder, create=False)
+    store = Store.open(table, create=False)
     split = next((one.evaluation.split for one in summary.iterations if one.evaluation), None)
     reasons = choose(store.scan(Where(run=summary.run, purpose="evaluate", split=split)).collect())
     found = {episode.id: episode for episode in store.trajectories(Where(run=summary.run, ids=list(reasons)))}

@@ -8,7 +8,6 @@ learnt  the new ones and, with a fraction of 0.2, 5 of the old ones, marked as r
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 from agentevol.config.forgetting import ReplayConfig, RetainedConfig
@@ -24,6 +23,7 @@ from agentevol.rendering import ChatRenderer, load_tokenizer
 from agentevol.rows.examples import imitated
 from agentgym_store.records import Trajectory
 from agentgym_store.store import Where
+from agentgym_store.urls import named
 
 KEPT = ("explore", "demonstrate", "retain")
 """Purposes of episodes that may be learnt from; what evaluates never is."""
@@ -44,7 +44,7 @@ def retained_episodes(config: RunConfig | TrainConfig) -> list[Trajectory]:
     retained = config.retained
     if retained.data is None:
         return []
-    found = episodes_in(Path(retained.data).expanduser(), Where()) or []
+    found = episodes_in(named(retained.data), Where()) or []
     chosen = select([t for t in found if t.purpose in KEPT], config.select, config.seed)
     if not chosen:
         raise ConfigError(

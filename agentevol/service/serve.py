@@ -30,7 +30,9 @@ from agentgym_server.serve import (
 )
 
 
-def serve(model: str, engine: EngineConfig, out: Path | None, port: int, settings: ServiceSettings) -> int:
+def serve(
+    model: str, engine: EngineConfig, out: Path | str | None, port: int, settings: ServiceSettings
+) -> int:
     """Serve until a signal; the exit code. Raises `ConfigError` and `StoreError` before it begins."""
     try:
         check_exposure(settings.server)

@@ -13,7 +13,7 @@ from agentgym_store.store import Store, Where
 class Table:
     """Appends off the event loop, one commit at a time."""
 
-    def __init__(self, path: Path, run: str) -> None:
+    def __init__(self, path: Path | str, run: str) -> None:
         """Open the table, or make it. Raises `StoreError`."""
         self.run = run
         self.path = path

@@ -48,6 +48,8 @@ def test_only_what_imitates_episodes_begins_anew_in_the_shop(algorithm: str, sta
         ("learn.algorithm=gpo", "gpo"),
         ("nonsense", "key.path=value"),
         ("seed.x=1", "seed"),
+        ("table=/shared/table", "table.*begins with s3://"),
+        ("table=ftp://host/table", "table.*begins with s3://"),
     ],
 )
 def test_a_bad_override_is_named(override: str, complaint: str):
@@ -90,6 +92,10 @@ def test_the_resolved_configuration_is_a_valid_input(tmp_path: Path):
     file.write_text(config.to_toml())
     again = load(file)
     assert again == config
+
+
+def test_the_place_of_the_table_has_no_slash_at_its_end():
+    assert load(None, ["table=s3://bucket/a/"]).table == "s3://bucket/a"
 
 
 def test_none_survives_the_way_through_the_file(tmp_path: Path):

@@ -1,6 +1,7 @@
 """Counts and means of the table."""
 
 import json
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -94,7 +95,7 @@ def test_figures_are_plain_json(store):
 
 
 def test_a_table_that_cannot_be_read_is_one_line(store):
-    for file in store.path.glob("*.parquet"):
+    for file in Path(store.place.name).glob("*.parquet"):
         file.unlink()
     with pytest.raises(StoreError, match="cannot read the table") as error:
         statistics(store.scan())

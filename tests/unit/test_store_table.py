@@ -181,7 +181,7 @@ def test_files_in_which_nothing_can_match_are_not_opened(tmp_path):
     store = Store.open(tmp_path / "table")
     for number in (1, 2, 3):
         store.append([episode(str(number), number)], commit={"iteration": str(number)})
-    one, _, three = (store.path / name for name in files(store.path))
+    one, _, three = (tmp_path / "table" / name for name in files(tmp_path / "table"))
     for file in (one, three):
         file.write_bytes(b"not Parquet")
     assert [t.id for t in store.trajectories(Where(iteration=2, purpose="explore"))] == ["2"]
@@ -196,10 +196,10 @@ def test_files_in_which_nothing_can_match_are_not_opened(tmp_path):
 def test_a_file_of_which_the_log_says_little_is_read(tmp_path):
     store = Store.open(tmp_path / "table")
     store.append([episode("a")], commit=FIRST)
-    DeltaTable(store.path).alter.set_table_properties({"delta.dataSkippingNumIndexedCols": "0"})
-    write_deltalake(store.path, pa.table(to_batch([episode("b", 2)])), mode="append")
+    DeltaTable(store.place.name).alter.set_table_properties({"delta.dataSkippingNumIndexedCols": "0"})
+    write_deltalake(store.place.name, pa.table(to_batch([episode("b", 2)])), mode="append")
     for indexed in ("0", "32"):  # of no file, then of some
-        DeltaTable(store.path).alter.set_table_properties({"delta.dataSkippingNumIndexedCols": indexed})
+        DeltaTable(store.place.name).alter.set_table_properties({"delta.dataSkippingNumIndexedCols": indexed})
         assert [t.id for t in store.trajectories(Where(iteration=2))] == ["b"]
         assert [t.id for t in store.trajectories(Where(iteration=1))] == ["a"]
 

@@ -1,17 +1,19 @@
 """The table's schema, and pyarrow behind one name.
 
-pyarrow ships no type information, so `pa`, `parquet` and `dataset` are `Any` here, once, for strict checking.
+pyarrow ships no type information, so `pa` and its modules are `Any` here, once, for strict checking.
 """
 
 from typing import Any
 
 import pyarrow  # pyright: ignore[reportMissingTypeStubs] - there are none
 import pyarrow.dataset  # pyright: ignore[reportMissingTypeStubs]
+import pyarrow.fs  # pyright: ignore[reportMissingTypeStubs]
 import pyarrow.parquet  # pyright: ignore[reportMissingTypeStubs]
 
 pa: Any = pyarrow
 parquet: Any = pyarrow.parquet
 dataset: Any = pyarrow.dataset
+fs: Any = pyarrow.fs
 
 FORMAT = "agentevol.trajectory/1"
 FORMAT_KEY = "agentevol.format"

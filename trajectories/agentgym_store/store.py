@@ -8,19 +8,18 @@
 
 Underneath are Parquet files and a log (`_delta_log`): polars, DuckDB, pandas and Spark read the folder as it
 is. An append is one entry of the log. Before that entry exists nobody sees the batch, afterwards everybody
-sees all of it.
+sees all of it. That holds in object stores too: `Store.open("s3://bucket/runs/a")`, see `places`.
 """
 
 import json
 import time
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 from uuid import uuid4
 
 import polars as pl
@@ -39,6 +38,7 @@ from agentgym_store.arrow import (
     parquet,
 )
 from agentgym_store.errors import StoreError, one_line
+from agentgym_store.places import Place
 from agentgym_store.records import Trajectory
 from agentgym_store.rows import from_batch, to_batch
 
@@ -90,21 +90,31 @@ ALL = Where()
 
 
 class Store:
-    """A table of episodes in a folder. Several processes may append, and any number may read."""
+    """A table of episodes. Several processes may append, and any number may read."""
 
     def __init__(self, path: Path | str, *, create: bool = True) -> None:
-        """Open the table at `path`, made when absent unless `create` is False; raises `StoreError`."""
-        self.path = Path(path).absolute()
+        """Open the table in a folder or at a URL, made when absent unless `create` is False.
+
+        Raises `StoreError`.
+        """
+        self.place = Place.of(path)
         self._commits: dict[frozenset[tuple[str, str]], int] = {}
         self._seen = -1
         with self._errors("open"):
             self._table = self._opened(create)
-            _check_format(self._table, self.path)
+            _check_format(self._table, self.place)
 
     @classmethod
     def open(cls, path: Path | str, *, create: bool = True) -> "Store":
         """The same as `Store(path, create=create)`."""
         return cls(path, create=create)
+
+    @classmethod
+    def exists(cls, path: Path | str) -> bool:
+        """Whether a Delta table is there; raises `StoreError` where that cannot be told."""
+        place = Place.of(path)
+        with _one_error(f"cannot look for a table of trajectories at {place}"):
+            return place.holds_table()
 
     def version(self) -> int:
         """The newest version of the table: 0 when it was made, then one more with every append.
@@ -140,13 +150,13 @@ class Store:
         if done is not None:
             return done
         self._renew_schema()
-        file = self.path / f"{self.version() + 1:020d}-{uuid4().hex}.parquet"
+        file = f"{self.version() + 1:020d}-{uuid4().hex}.parquet"
         self._write(trajectories, file)
         self._commit(file, trajectories, commit)
         version = self.committed(**commit)
         if version is None:
             raise StoreError(
-                f"{self.path}: the batch {dict(commit)} was written but is not in the table's log"
+                f"{self.place}: the batch {dict(commit)} was written but is not in the table's log"
             )
         return version
 
@@ -156,7 +166,7 @@ class Store:
         What goes wrong with a file shows at `collect`, as a polars error or an `OSError`.
         """
         with self._errors("read"):
-            files = self._files(version, where)
+            files = [self.place.full(name) for name in self._files(version, where)]
             # not `scan_delta`: it does not find tables in folders whose name has a space
             frame = pl.scan_parquet(files, glob=False) if files else _no_episodes()
             return frame.select(EPISODE_COLUMNS).filter(where.polars())
@@ -174,19 +184,17 @@ class Store:
             yield from episodes
 
     def _opened(self, create: bool) -> DeltaTable:
-        if unquote(str(self.path)) != str(self.path):
-            # delta-rs decodes it twice and would write beside the folder
-            raise StoreError(f"{self.path} looks percent-encoded, which Delta tables do not allow; rename it")
-        if DeltaTable.is_deltatable(str(self.path)):
-            return DeltaTable(self.path)
+        place = self.place
+        if place.holds_table():
+            return DeltaTable(place.name)
         # a log without entries is what a process leaves that was killed while it made the table
-        if self.path.exists() and {file.name for file in self.path.iterdir()} - {"_delta_log"}:
-            raise StoreError(f"{self.path} is not a table of trajectories; name a new folder")
+        if set(place.names()) - {"_delta_log"}:
+            raise StoreError(f"{place} is not a table of trajectories; name a new folder")
         if not create:
-            raise StoreError(f"there is no table of trajectories at {self.path}")
-        self.path.mkdir(parents=True, exist_ok=True)
+            raise StoreError(f"there is no table of trajectories at {place}")
+        place.make()
         return DeltaTable.create(
-            self.path,
+            place.name,
             Schema.from_arrow(SCHEMA),
             mode="ignore",
             name="trajectories",
@@ -198,20 +206,20 @@ class Store:
 
     def _at(self, version: int | None) -> DeltaTable:
         if version is not None:
-            return DeltaTable(self.path, version=version)
+            return DeltaTable(self.place.name, version=version)
         self._table.update_incremental()
         return self._table
 
     def _batches(self, where: Where, version: int | None) -> Iterator[Any]:
-        files = [str(file) for file in self._files(version, where)]
+        files = self._files(version, where)
         if not files:
             return iter(())
-        rows = dataset.dataset(files, schema=SCHEMA, format="parquet")
+        rows = dataset.dataset(files, schema=SCHEMA, format="parquet", filesystem=self.place.files)
         return rows.to_batches(
             filter=where.arrow(), batch_size=_READ_EPISODES, batch_readahead=1, fragment_readahead=1
         )
 
-    def _files(self, version: int | None, where: Where = ALL) -> list[Path]:
+    def _files(self, version: int | None, where: Where = ALL) -> list[str]:
         """The Parquet files of a version in which something may match, by what the log says of them; their
         names begin with the version that they made.
         """
@@ -220,7 +228,7 @@ class Store:
         for column, values in where.terms():
             if column in _PRUNED and f"min.{column}" in actions.column_names:
                 names -= set(_without(actions, column, values))
-        return [self.path / name for name in sorted(names)]
+        return sorted(names)
 
     def _read_new_commits(self) -> None:
         self._table.update_incremental()
@@ -250,18 +258,18 @@ class Store:
                 if _columns(self._table.schema()) != _columns(current):
                     raise
 
-    def _write(self, trajectories: Sequence[Trajectory], file: Path) -> None:
+    def _write(self, trajectories: Sequence[Trajectory], file: str) -> None:
         """Write the Parquet file of a batch; when that fails, for whatever reason, no file is left."""
         if not trajectories:
             return
         try:
             with self._errors("write"):
-                _write_parquet(trajectories, file)
+                _write_parquet(trajectories, file, self.place)
         except BaseException:
-            file.unlink(missing_ok=True)
+            self.place.remove(file)
             raise
 
-    def _commit(self, file: Path, trajectories: Sequence[Trajectory], commit: Mapping[str, str]) -> None:
+    def _commit(self, file: str, trajectories: Sequence[Trajectory], commit: Mapping[str, str]) -> None:
         key = json.dumps(sorted(commit.items()))
         properties = CommitProperties(
             custom_metadata={_COMMIT_PREFIX + name: value for name, value in commit.items()},
@@ -270,26 +278,30 @@ class Store:
         )
         try:
             with self._errors("write"):
-                actions: list[Any] = [_add_action(file, trajectories)] if trajectories else []
+                actions: list[Any] = []
+                if trajectories:
+                    actions.append(_add_action(file, self.place.size(file), trajectories))
                 self._table.create_write_transaction(
                     actions, "append", Schema.from_arrow(SCHEMA), commit_properties=properties
                 )
         except StoreError:
             # a file that the log names is in use, whatever was raised; where the log cannot be read, it stays
             if file not in self._files(None):
-                file.unlink(missing_ok=True)
+                self.place.remove(file)
             if self.committed(**commit) is None:
                 raise
 
-    @contextmanager
-    def _errors(self, doing: str) -> Generator[None]:
-        """Give what files, Arrow and Delta raise one type and one line."""
-        try:
-            yield
-        except (DeltaError, OSError, ValueError, pa.ArrowException, pl.exceptions.PolarsError) as cause:
-            raise StoreError(
-                f"cannot {doing} the table of trajectories {self.path}: {one_line(cause)}"
-            ) from cause
+    def _errors(self, doing: str) -> AbstractContextManager[None]:
+        return _one_error(f"cannot {doing} the table of trajectories {self.place}")
+
+
+@contextmanager
+def _one_error(what: str) -> Generator[None]:
+    """Give what files, Arrow and Delta raise one type and one line."""
+    try:
+        yield
+    except (DeltaError, OSError, ValueError, pa.ArrowException, pl.exceptions.PolarsError) as cause:
+        raise StoreError(f"{what}: {one_line(cause)}") from cause
 
 
 def _without(actions: Any, column: str, values: Sequence[Any]) -> Iterator[str]:
@@ -305,18 +317,18 @@ def _no_episodes() -> pl.LazyFrame:
     return pl.LazyFrame(schema={name: types[str(SCHEMA.field(name).type)] for name in EPISODE_COLUMNS})
 
 
-def _check_format(table: DeltaTable, path: Path) -> None:
+def _check_format(table: DeltaTable, place: Place) -> None:
     """The schema is compared by name and type: everything is read without validating it again."""
     found = table.metadata().configuration.get(FORMAT_KEY)
     if found != FORMAT:
-        raise StoreError(f"{path} is a Delta table of format {found!r}, not {FORMAT!r}; name another folder")
+        raise StoreError(f"{place} is a Delta table of format {found!r}, not {FORMAT!r}; name another folder")
     columns, expected = _columns(table.schema()), _columns(Schema.from_arrow(SCHEMA))
     if columns != expected and columns not in [_columns(Schema.from_arrow(older)) for older in OLDER_SCHEMAS]:
         names = sorted(name for name in columns | expected if columns.get(name) != expected.get(name))
-        raise StoreError(f"{path}: columns differ from format {FORMAT}: {', '.join(names)}")
+        raise StoreError(f"{place}: columns differ from format {FORMAT}: {', '.join(names)}")
     if table.protocol().reader_features:
         features = ", ".join(table.protocol().reader_features or [])
-        raise StoreError(f"{path} uses features of Delta that this version does not read: {features}")
+        raise StoreError(f"{place} uses features of Delta that this version does not read: {features}")
 
 
 def _columns(schema: Schema) -> dict[str, Any]:
@@ -331,10 +343,11 @@ def _refuse_repeated_ids(trajectories: Sequence[Trajectory]) -> None:
         seen.add(episode.id)
 
 
-def _write_parquet(trajectories: Sequence[Trajectory], file: Path) -> None:
+def _write_parquet(trajectories: Sequence[Trajectory], file: str, place: Place) -> None:
     with parquet.ParquetWriter(
         file,
         SCHEMA,
+        filesystem=place.files,
         compression="zstd",
         compression_level=1,
         store_schema=False,
@@ -366,7 +379,7 @@ def _weight(episode: Trajectory) -> int:
     return total
 
 
-def _add_action(file: Path, trajectories: Sequence[Trajectory]) -> AddAction:
+def _add_action(file: str, size: int, trajectories: Sequence[Trajectory]) -> AddAction:
     values: dict[str, list[Any]] = {
         name: [getattr(episode, name) for episode in trajectories] for name in _PRUNED if name != "ending"
     }
@@ -377,4 +390,4 @@ def _add_action(file: Path, trajectories: Sequence[Trajectory]) -> AddAction:
         "maxValues": {name: max(column) for name, column in values.items()},
         "nullCount": dict.fromkeys(values, 0),
     }
-    return AddAction(file.name, file.stat().st_size, {}, int(time.time() * 1000), True, json.dumps(stats))
+    return AddAction(file, size, {}, int(time.time() * 1000), True, json.dumps(stats))

@@ -1,0 +1,175 @@
+"""The table of episodes in an object store: S3's protocol, as moto serves it in a process of its own."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from agentevol.report.examples import run_examples
+from agentevol.run_folder import read_summary
+from agentgym_store.errors import StoreError
+from agentgym_store.records import Terminated, Trajectory
+from agentgym_store.store import Store, Where
+
+FIRST, SECOND = {"run": "a", "iteration": "1"}, {"run": "a", "iteration": "2"}
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Generator[str]:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "moto.server", "-p", str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def bucket(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A URL below which nothing is yet."""
+    for name, value in {
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "name",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+    }.items():
+        monkeypatch.setenv(name, value)
+    name = f"bucket-{time.time_ns()}"
+    made = urllib.request.Request(f"{endpoint}/{name}", method="PUT")
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            urllib.request.urlopen(made, timeout=10).close()
+        except OSError:  # it is still starting
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        else:
+            return f"s3://{name}"
+
+
+def episode(name: str, iteration: int = 1) -> Trajectory:
+    return Trajectory(
+        id=name,
+        run="a",
+        iteration=iteration,
+        purpose="explore",
+        env="guess",
+        env_version="1.0.0",
+        data_version="builtin:1.0.0",
+        task_id="train/0",
+        split="train",
+        instruction="guess.",
+        seed=1,
+        attempt=0,
+        policy="checkpoint-0",
+        initial_observation="?",
+        turns=(),
+        ending=Terminated(),
+        started_at="2025-01-01T00:00:00Z",
+        wall_s=0.5,
+    )
+
+
+def test_a_table_under_a_url_is_a_table_like_any(bucket: str):
+    store = Store.open(f"{bucket}/runs/a/")
+    assert store.append([episode("a"), episode("b")], commit=FIRST) == 1
+    assert store.append([episode("c", 2)], commit=SECOND) == 2
+    again = Store.open(f"{bucket}/runs/a", create=False)
+    assert (again.version(), again.count(), again.count(1), again.committed(**SECOND)) == (2, 3, 2, 2)
+    assert again.append([episode("a"), episode("b")], commit=FIRST) == 1  # it is in
+    assert list(again.trajectories()) == [episode("a"), episode("b"), episode("c", 2)]
+    assert [one.id for one in again.trajectories(Where(iteration=2))] == ["c"]
+    assert again.scan(Where(iteration=1)).collect()["id"].to_list() == ["a", "b"]
+    assert pl.read_delta(f"{bucket}/runs/a")["id"].sort().to_list() == ["a", "b", "c"]
+
+
+def test_two_writers_who_append_the_same_key_at_once_leave_one_batch(bucket: str, monkeypatch):
+    slow, quick = Store.open(f"{bucket}/a"), Store.open(f"{bucket}/a")
+    write = slow._write
+
+    def overtaken(*arguments):
+        write(*arguments)
+        quick.append([episode("a")], commit=FIRST)
+
+    monkeypatch.setattr(slow, "_write", overtaken)
+    assert slow.append([episode("a")], commit=FIRST) == 1
+    assert [one.id for one in quick.trajectories()] == ["a"]
+    assert len([name for name in quick.place.names() if name.endswith(".parquet")]) == 1
+
+
+def test_what_is_no_table_is_refused_and_left_alone(bucket: str, endpoint: str):
+    with pytest.raises(StoreError, match="there is no table of trajectories at s3://"):
+        Store.open(f"{bucket}/nothing", create=False)
+    name = f"{endpoint}/{bucket.removeprefix('s3://')}/mine/notes.txt"
+    urllib.request.urlopen(urllib.request.Request(name, data=b"mine", method="PUT"), timeout=10).close()
+    with pytest.raises(StoreError, match="is not a table of trajectories"):
+        Store.open(f"{bucket}/mine")
+    with pytest.raises(
+        StoreError, match=r"cannot open the table of trajectories s3://no-such-bucket/a: .*404"
+    ):
+        Store.open("s3://no-such-bucket/a")
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("http://host/a", "a URL begins with s3://"),
+        ("s3://bucket/a table", "only letters, digits"),
+        ("s3://bucket/a%20table", "only letters, digits"),
+        ("s3://", "only letters, digits"),
+    ],
+)
+def test_a_url_that_no_table_can_have_is_one_line(url: str, told: str):
+    with pytest.raises(StoreError, match=told):
+        Store.open(url)
+
+
+def test_a_store_that_does_not_answer_is_told_within_seconds(bucket: str, monkeypatch):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    with pytest.raises(StoreError, match="cannot open the table of trajectories s3://"):
+        Store.open(f"{bucket}/a")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("clean_environment")
+def test_a_run_whose_table_is_in_an_object_store(
+    bucket: str, tmp_path: Path, command: Callable[..., list[str]]
+):
+    url, out = f"{bucket}/runs/first", tmp_path / "run"
+
+    def agentevol(*arguments: str) -> subprocess.CompletedProcess[str]:
+        line = [sys.executable, "-m", "agentevol", *arguments]
+        return subprocess.run(line, capture_output=True, text=True, timeout=300, env=dict(os.environ))
+
+    ran = subprocess.run(command(out, f"table={url}"), capture_output=True, text=True, timeout=600)
+    assert ran.returncode == 0, ran.stderr
+    assert not (out / "trajectories").exists()
+    for place in (str(out), url):
+        told = json.loads(agentevol("trajectories", "stats", place, "--json").stdout)
+        assert told["total"]["episodes"] == Store.open(url, create=False).count() > 0
+    assert run_examples(out, read_summary(out))
+    again = subprocess.run(
+        command(tmp_path / "other", f"table={url}"), capture_output=True, text=True, timeout=300
+    )
+    assert (again.returncode, (tmp_path / "other").exists()) == (2, False)
+    assert f"{url} holds a table already" in again.stderr
+    (out / "iterations" / "0002.json").unlink()
+    resumed = agentevol("run", "--resume", str(out))
+    assert resumed.returncode == 0, resumed.stderr
+    learnt = agentevol("train", url, f"base={out}/checkpoints/0000", "--out", str(tmp_path / "learnt"))
+    assert learnt.returncode == 0, learnt.stderr
