@@ -13,19 +13,21 @@ RECORD = b'"initial_observation"'
 """What the first line of an export of whole episodes has, and a data set of chats has not."""
 
 
-def table_of(run: Path) -> Path | str:
-    """Where the table of the run in this folder lies: there, or at the URL that its configuration names."""
+def table_of(run: Path) -> Path | str | None:
+    """Where the table of the run in this folder lies: there, or at the URL that its configuration names.
+
+    None where there is no table of a run.
+    """
     config = run / "config.toml"
     url = tomllib.loads(config.read_text("utf-8")).get("table", "") if config.is_file() else ""
-    return url if is_url(url) else run / "trajectories"
+    inner = run / "trajectories"
+    return url if is_url(url) else inner if inner.is_dir() else None
 
 
 def open_table(place: Path | str) -> Store:
     """The table of the run in this folder, or the one in this folder or at this URL. Raises `StoreError`."""
-    if isinstance(place, str):
-        return Store.open(place, create=False)
-    is_run = (place / "config.toml").is_file() or (place / "trajectories").is_dir()
-    return Store.open(table_of(place) if is_run else place, create=False)
+    found = table_of(place) if isinstance(place, Path) else None
+    return Store.open(found or place, create=False)
 
 
 def episodes_in(data: Path | str, where: Where) -> list[Trajectory] | None:

@@ -11,7 +11,7 @@ from statistics import fmean
 
 import polars as pl
 
-from agentevol.datasets import table_of
+from agentevol.datasets import open_table, table_of
 from agentevol.errors import ConfigError
 from agentevol.report.intervals import bootstrap_mean, mean_interval
 from agentevol.report.strengths import Strength, ranked
@@ -70,7 +70,7 @@ def evolved(folder: Path, summary: RunSummary) -> Evolved:
         raise ConfigError(f"{folder} has nothing evaluated yet")
     split = leader.evaluation.split
     rows = (
-        Store.open(table_of(folder), create=False)
+        open_table(folder)
         .scan(Where(run=summary.run, purpose="evaluate", split=split))
         .select("iteration", "task_id", "succeeded", "total_reward")
         .filter(pl.col("total_reward").is_not_null())
@@ -94,7 +94,7 @@ def checkpoint_strengths(folder: Path, summary: RunSummary) -> list[Strength]:
     """
     table = table_of(folder)
     evaluated = [one for one in summary.iterations if one.evaluation is not None]
-    if len(evaluated) < 2 or (isinstance(table, Path) and not table.is_dir()):
+    if len(evaluated) < 2 or table is None:
         return []
     split = evaluated[0].evaluation.split if evaluated[0].evaluation else None
     rows = (

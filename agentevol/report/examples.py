@@ -22,7 +22,7 @@ class Example:
 def run_examples(run_folder: Path, summary: RunSummary) -> list[Example]:
     """Examples out of a run's table, on the held-out split; none without a table. Raises `StoreError`."""
     table = table_of(run_folder)
-    if isinstance(table, Path) and not table.is_dir():
+    if table is None:
         return []
     store = Store.open(table, create=False)
     split = next((one.evaluation.split for one in summary.iterations if one.evaluation), None)
