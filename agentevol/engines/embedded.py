@@ -18,16 +18,14 @@ from typing import Any
 import torch
 
 from agentevol.engines.forward import StepModel
-from agentevol.engines.limits import check_room, check_sampling, context_of
+from agentevol.engines.limits import check_sampling, context_of
 from agentevol.engines.loading import Weights, load_weights, shapes
-from agentevol.engines.overflow import prompt_of
 from agentevol.engines.sampling import Draw, draw, uniform
 from agentevol.engines.scheduler import Request, Sampled, Scheduler, Slot
 from agentevol.engines.slots import Chunk, SlotCache
+from agentevol.engines.taking_turns import TurnPolicy
 from agentevol.errors import ConfigError, PolicyFault, WeightsReplaced, one_line
-from agentevol.protocols import Checkpoint, Conversation, Overflow, Sampling
-from agentevol.rendering import ChatRenderer
-from agentgym_store.records import Sample
+from agentevol.protocols import Checkpoint, Overflow, Sampling
 
 PREFILL_TOKENS = 2048
 """Most tokens of one prefill step, padding included: bounds its memory."""
@@ -46,44 +44,22 @@ class EngineCounts:
     decode_steps: int = 0
 
 
-class EmbeddedPolicy:
-    """One frozen set of weights with its sampling. It ends with the next `update` of its engine."""
+class EmbeddedPolicy(TurnPolicy):
+    """What the worker samples."""
 
     def __init__(self, engine: "EmbeddedEngine", weights: Weights, sampling: Sampling) -> None:
-        self._engine, self._weights, self._sampling = engine, weights, sampling
-        self.name = weights.name
-        self.version = weights.version
+        super().__init__(weights, engine, sampling)
+        self._engine, self._weights = engine, weights
 
-    @property
-    def renderer(self) -> ChatRenderer:
-        """Renders for the weights' tokenizer."""
-        return self._weights.renderer
-
-    async def act(self, conversation: Conversation, seed: int) -> Sample:
-        """Sample the next turn. Raises `ContextFull` and `PolicyFault`; waits while no slot is free."""
-        renderer, engine = self._weights.renderer, self._engine
-        prompt_ids = prompt_of(renderer, conversation, self._sampling, engine.context, engine.overflow)
-        return await self.complete(conversation.id, prompt_ids, seed)
-
-    async def complete(self, conversation_id: str, prompt_ids: Sequence[int], seed: int) -> Sample:
-        """Sample what follows these ids; raises what `act` does."""
-        check_room(len(prompt_ids), self._sampling, self._engine.context)
+    async def _sampled(self, conversation_id: str, prompt_ids: Sequence[int], seed: int) -> Sampled:
         reply: asyncio.Future[Sampled] = asyncio.get_running_loop().create_future()
         request = Request(conversation_id, prompt_ids, self._sampling, seed, self._weights, reply)
         self._engine.submit(request)
         try:
-            sampled = await reply
+            return await reply
         except asyncio.CancelledError:
             self._engine.abandon(request)
             raise
-        return Sample(
-            text=self.renderer.text(sampled.token_ids),
-            prompt_ids=tuple(prompt_ids),
-            token_ids=sampled.token_ids,
-            logprobs=sampled.logprobs,
-            policy_version=self.version,
-            finish_reason=sampled.finish_reason,
-        )
 
     def release(self, conversation_id: str) -> None:
         """Free the conversation's slot."""

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from agentevol.engines.limits import check_room
-from agentevol.engines.overflow import prompt_of
 from agentevol.engines.scheduler import Sampled
-from agentevol.protocols import Conversation, Overflow, Sampling
+from agentevol.engines.taking_turns import Bounds, TurnPolicy
+from agentevol.protocols import Sampling
 from agentevol.rendering import ChatRenderer
-from agentgym_store.records import Sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +47,8 @@ class Order:
     served: Served
 
 
-class OrderTaker(Protocol):
+class OrderTaker(Bounds, Protocol):
     """What a `VllmPolicy` asks: an engine in this process, or one that speaks to servers."""
-
-    context: int
-    overflow: Overflow
 
     def submit(self, order: Order) -> "Future[Sampled]":
         """Begin to sample."""
@@ -64,38 +59,16 @@ class OrderTaker(Protocol):
         ...
 
 
-class VllmPolicy:
-    """One frozen set of weights with its sampling. It ends with the next `update` of its engine."""
+class VllmPolicy(TurnPolicy):
+    """What vLLM samples."""
 
     def __init__(self, engine: OrderTaker, served: Served, sampling: Sampling) -> None:
-        self._engine, self._served, self._sampling = engine, served, sampling
-        self.name = served.name
-        self.version = served.version
+        super().__init__(served, engine, sampling)
+        self._engine, self._served = engine, served
 
-    @property
-    def renderer(self) -> ChatRenderer:
-        """Renders for the weights' tokenizer."""
-        return self._served.renderer
-
-    async def act(self, conversation: Conversation, seed: int) -> Sample:
-        """Sample the next turn. Raises `ContextFull` and `PolicyFault`; waits while the engine is full."""
-        renderer, engine = self._served.renderer, self._engine
-        prompt_ids = prompt_of(renderer, conversation, self._sampling, engine.context, engine.overflow)
-        return await self.complete(conversation.id, prompt_ids, seed)
-
-    async def complete(self, conversation_id: str, prompt_ids: Sequence[int], seed: int) -> Sample:
-        """Sample what follows these ids; raises what `act` does."""
-        check_room(len(prompt_ids), self._sampling, self._engine.context)
+    async def _sampled(self, conversation_id: str, prompt_ids: Sequence[int], seed: int) -> Sampled:
         order = Order(conversation_id, prompt_ids, self._sampling, seed, self._served)
-        sampled = await asyncio.wrap_future(self._engine.submit(order))
-        return Sample(
-            text=self.renderer.text(sampled.token_ids),
-            prompt_ids=tuple(prompt_ids),
-            token_ids=sampled.token_ids,
-            logprobs=sampled.logprobs,
-            policy_version=self.version,
-            finish_reason=sampled.finish_reason,
-        )
+        return await asyncio.wrap_future(self._engine.submit(order))
 
     def release(self, conversation_id: str) -> None:
         """Abort what the conversation waits for. What the cache holds of it goes when room is needed."""
