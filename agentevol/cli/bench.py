@@ -63,7 +63,7 @@ def bench(
     ] = None,
     size: Annotated[
         Literal["small", "large"] | None,
-        typer.Option(help="rollout, with vllm: a model of 2 million weights (by default) or of 54 million."),
+        typer.Option(help="rollout, with vllm: a model of 54 million weights (by default) or of 2 million."),
     ] = None,
     costs: Annotated[
         Path | None,

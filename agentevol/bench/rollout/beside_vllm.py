@@ -20,6 +20,7 @@ from time import perf_counter
 from typing import Any, Literal, TypeVar, cast
 
 from agentevol.bench.figures import Figure, ratio
+from agentevol.bench.progress import say
 from agentevol.bench.rollout import tails
 from agentevol.bench.rollout.embedded import ACTION_TOKENS, SHAPE, Shape, make_checkpoint
 from agentevol.bench.rollout.loads import CASES, Case, Load, Size
@@ -124,6 +125,7 @@ def measure(case: Case) -> dict[Load, list[Run]]:
         found: dict[Load, list[Run]] = {load: [] for load in case.loads}
         for number in range(case.runs):
             for place, load in enumerate(case.loads):
+                say(f"{load.world}, run {number + 1} of {case.runs}")
                 found[load].append(run(sides, load, 10_000 * (place + 10 * number)))
     return found
 
@@ -158,7 +160,7 @@ def _each(load: Load, unit: str, sides: list[list[float]]) -> list[Figure]:
     return [Figure(f"{load.world}, {name}", unit, tuple(side)) for name, side in pairs]
 
 
-def main(json: bool = False, size: Size = "small") -> None:
+def main(json: bool, size: Size) -> None:
     """Measure and print. Raises `ConfigError` where vLLM is missing."""
     version, before = check_installed(), os.getloadavg()[0]
     case = CASES[size]

@@ -45,12 +45,12 @@ CASES: dict[Size, Case] = {
         (
             Load("instant", 0.0, (8, 12), 128, 64),
             Load("50 ms", 0.05, (8, 12), 128, 64),
-            Load("2 s", 2.0, (4, 6), 256, 128),
+            Load("2 s", 2.0, (4, 6), 512, 128),
         ),
-        1,
+        2,
     ),
 }
 """As many in flight as keep the slots busy while others wait for their worlds, and episodes enough that the
-last ones, which nothing follows, are few; of the large model, which takes some ten times as long for a turn,
-fewer episodes, so that they are not.
+last ones, which nothing follows, are few. The large model takes some ten times as long for a turn: with as
+many episodes as the other it would run for hours.
 """

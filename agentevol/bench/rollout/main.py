@@ -16,7 +16,7 @@ def main(
     if engine == "vllm":
         from agentevol.bench.rollout import beside_vllm
 
-        beside_vllm.main(json, size or "small")
+        beside_vllm.main(json, size or "large")
         return
     if size is not None:
         raise ConfigError("--size is an option of bench rollout --engine vllm")

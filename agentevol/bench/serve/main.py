@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from agentevol.bench.figures import Figure, ratio
+from agentevol.bench.progress import say
 from agentevol.bench.serve.measure import (
     Measurement,
     Server,
@@ -164,8 +165,3 @@ def lines(
     yield from map(str, figures)
     if openenv_python is None:
         yield "OpenEnv took no part: name an interpreter that has openenv==0.10.0 with --openenv"
-
-
-def say(text: str) -> None:
-    """What is going on, on standard error."""
-    sys.stderr.write(f"measuring {text}\n")
