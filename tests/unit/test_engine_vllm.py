@@ -61,6 +61,15 @@ def begin(name: str, length: int = 12) -> Conversation:
     return Conversation(name, [Message("user", words(sum(map(ord, name)), length))])
 
 
+async def until_acting(engine: VllmEngine, name: str) -> None:
+    """Until the engine samples for a conversation."""
+    for _ in range(5000):
+        if name in engine._acting:
+            return
+        await asyncio.sleep(0.001)
+    pytest.fail(f"{name} does not act")
+
+
 async def play(policy, conversation: Conversation, turns: int = 3, seed: int = 0) -> list[Sample]:
     """Turns whose observations are 6 words; released in the end."""
     for turn in range(turns):
@@ -201,7 +210,7 @@ async def test_another_architecture_is_refused_and_the_weights_stay(engine, tmp_
 async def test_a_cancelled_act_is_aborted_and_the_others_go_on(engine):
     policy = engine.serve(Sampling(temperature=1.0, max_new_tokens=200))
     kept, dropped = (asyncio.create_task(policy.act(begin(name), 1)) for name in ("kept", "dropped"))
-    await asyncio.sleep(0.05)
+    await until_acting(engine, "dropped")
     dropped.cancel()
     with pytest.raises(asyncio.CancelledError):
         await dropped
@@ -217,10 +226,7 @@ async def test_a_cancelled_act_is_aborted_and_the_others_go_on(engine):
 async def test_a_release_while_it_acts_ends_the_act(engine):
     policy = engine.serve(Sampling(temperature=1.0, max_new_tokens=200))
     act = asyncio.create_task(policy.act(begin("released"), 3))
-    for _ in range(200):  # until it does
-        await asyncio.sleep(0.005)
-        if "released" in engine._acting:
-            break
+    await until_acting(engine, "released")
     policy.release("released")
     policy.release("unknown")
     with pytest.raises(PolicyFault, match="released while it acted"):
@@ -230,7 +236,7 @@ async def test_a_release_while_it_acts_ends_the_act(engine):
 async def test_a_conversation_acts_once_at_a_time(engine):
     policy = engine.serve(Sampling(max_new_tokens=50))
     first = asyncio.create_task(policy.act(begin("a"), 0))
-    await asyncio.sleep(0.02)
+    await until_acting(engine, "a")
     with pytest.raises(PolicyFault, match="acts twice at once"):
         await policy.act(begin("a"), 0)
     await first
