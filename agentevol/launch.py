@@ -4,6 +4,7 @@ import math
 from contextlib import ExitStack
 from pathlib import Path
 
+from agentevol.checkpoint_store import CheckpointStore
 from agentevol.cluster.cluster import Cluster
 from agentevol.config.run import RunConfig
 from agentevol.config.sections import RolloutConfig
@@ -69,7 +70,8 @@ def launch(folder: RunFolder, progress: Progress) -> RunSummary:
         take_in(Path(config.process.model), folder.process(0).path)
     with ExitStack() as stack:
         faults = FaultLog(progress.say)
-        cluster = Cluster(config, faults)
+        store = CheckpointStore(config.checkpoints, folder.path) if config.checkpoints else None
+        cluster = Cluster(config, faults, store=store)
         if config.ray.address is not None:  # it tells where others reach this machine
             stack.enter_context(cluster)
         server = None
@@ -109,8 +111,13 @@ def plan(config: RunConfig) -> list[str]:
         f" {_learners(config.learn.shards)}, 1 environment server"
         + (f" on a node with {_labels(config)}" if config.ray.environment_labels else "")
         + (f", on the Ray cluster at {config.ray.address}" if config.ray.address else ""),
+        *(f"{name}: {url}" for name, url in _elsewhere(config) if url is not None),
         *placement.lines(config, resolve(config.base, weights=False).path),
     ]
+
+
+def _elsewhere(config: RunConfig) -> list[tuple[str, str | None]]:
+    return [("table", config.table), ("checkpoints", config.checkpoints)]
 
 
 def _labels(config: RunConfig) -> str:

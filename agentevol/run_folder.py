@@ -29,6 +29,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
+from agentevol.checkpoint_store import CheckpointStore
 from agentevol.config.run import RunConfig, load
 from agentevol.errors import ConfigError, RunStopped
 from agentevol.learn.checkpoints import LINEAGE, Lineage
@@ -56,7 +57,8 @@ class RunFolder:
         """Begin a run in a new folder, with a copy of the base policy as checkpoint 0: a run stands on its
         own.
 
-        Raises `ConfigError` where the folder has something in it, or `config.table` is there already.
+        Raises `ConfigError` where the folder, or what `config.checkpoints` names, has something in it, or
+        `config.table` is there already.
         """
         if path.exists() and any(entry.name not in _BEGINNINGS for entry in path.iterdir()):
             raise ConfigError(
@@ -66,6 +68,8 @@ class RunFolder:
             raise ConfigError(
                 f"{config.table} holds a table already: each run has one of its own; name another"
             )
+        if config.checkpoints is not None:
+            CheckpointStore(config.checkpoints, path.absolute()).check_free()
         path.mkdir(parents=True, exist_ok=True)
         lock = _lock(path)
         write_atomically(path / "config.toml", config.to_toml())

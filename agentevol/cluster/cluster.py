@@ -20,6 +20,7 @@ from typing import Any
 import ray
 from ray.exceptions import RayError
 
+from agentevol.checkpoint_store import CheckpointStore
 from agentevol.cluster.processes import RayProcesses
 from agentevol.cluster.receivers import Receivers
 from agentevol.config.run import RunConfig
@@ -30,6 +31,7 @@ from agentevol.loop.explore import EpisodeRequest
 from agentevol.protocols import Anchor, Checkpoint, LearnReport, Sampling, TrainingSequence
 from agentevol.serving import EnvironmentServer
 from agentevol.workers.claims import gpus_of_learners, gpus_of_rollouts
+from agentevol.workers.copies import Published
 from agentevol.workers.dispatch import Played
 from agentevol.workers.environment import PlacedServer
 from agentevol.workers.faults import FaultLog
@@ -46,7 +48,8 @@ from agentgym_store.records import Trajectory
 class Cluster:
     """The processes of a run. A context manager: leaving it ends them.
 
-    `rollout_worker` is the class of what plays: a benchmark of what is around it has another one.
+    `rollout_worker` is the class of what plays: a benchmark of what is around it has another one. With a
+    `store` machines find checkpoints there, and need not see the run's folder.
     """
 
     def __init__(
@@ -54,8 +57,10 @@ class Cluster:
         config: RunConfig,
         faults: FaultLog | None = None,
         rollout_worker: type[Any] = RolloutWorker,
+        store: CheckpointStore | None = None,
     ) -> None:
         self._config, self._faults, self._rollout_worker = config, faults or FaultLog(), rollout_worker
+        self._store, self._published = store, Published(store)
 
     def __enter__(self) -> "Cluster":
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anyone
@@ -78,7 +83,7 @@ class Cluster:
         except (ConnectionError, RuntimeError, ValueError, RayError) as cause:
             reason = one_line(str(cause))
             raise ConfigError(f"cannot reach Ray at {address or 'this machine'}: {reason}") from cause
-        processes, config = RayProcesses(self._config, self._rollout_worker), self._config
+        processes, config = RayProcesses(self._config, self._rollout_worker, self._store), self._config
         self._processes = processes
         compared = (*COMPARED, *(("vllm",) if config.engine.name == "vllm" else ()))
         self._members = Members(processes, self._faults, compared, named=address is not None)
@@ -105,10 +110,11 @@ class Cluster:
 
     def check_nodes(self, folder: Path, url: str) -> None:
         """Raise `ConfigError` for the first node of a joined cluster that cannot take part: it has other
-        versions, does not see the run's `folder`, or cannot reach the environment server at `url`.
+        versions, does not see the run's `folder`, or the store in its place, or cannot reach the environment
+        server at `url`.
         """
         if self._config.ray.address is not None:
-            self._members.check(folder, url)
+            self._members.check(folder if self._store is None else self._store, url)
 
     def look(self) -> None:
         """Which nodes there are now. Raises `RunStopped` where one that the run needs is lost."""
@@ -116,6 +122,7 @@ class Cluster:
 
     def start_rollouts(self, checkpoint: Checkpoint, url: str) -> None:
         """Start the rollout workers with these weights, against the environment server at `url`."""
+        self._published.hand_out(checkpoint)
         there = self._members.gpus
         claimed = gpus_of_rollouts(self._config, there)
         shared = self._config.engine.colocated and claimed > 0
@@ -129,6 +136,7 @@ class Cluster:
         """Give all rollout workers other weights; `rollout.in_flight` says what becomes of episodes under way
         there.
         """
+        self._published.hand_out(checkpoint)
         if self._config.engine.transfer == "disk":
             self._rollouts.update(checkpoint)
         elif not self._rollouts.update(checkpoint, self._send):
@@ -172,8 +180,9 @@ class Cluster:
         heads are about.
         """
         config = self._config if learn is None else self._config.model_copy(update={"learn": learn})
+        self._published.hand_out(start, reference, anchor and anchor.checkpoint)
         with self._learners_turn():
-            return self._learners.learn(
+            report = self._learners.learn(
                 progress,
                 lambda: report_of(out, version),
                 config,
@@ -188,24 +197,31 @@ class Cluster:
                 anchor=anchor,
                 objectives=objectives,
             )
+        self._published.take_in(out)
+        return report
 
     def values(
         self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]
     ) -> list[dict[str, dict[int, float]]]:
         """Of each head: episode -> turn -> what the process reward model in `checkpoint` says after it."""
+        self._published.hand_out(checkpoint)
         return self._ask("values", self._config, checkpoint, rows)
 
     def scores(self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> dict[str, Floats]:
         """Episode -> (H,) what the heads of the reward model in `checkpoint` say of it."""
+        self._published.hand_out(checkpoint)
         return self._ask("scores", self._config, checkpoint, rows)
 
     def perplexity(self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> float:
         """Of what the rows say, under the policy in `checkpoint`."""
+        self._published.hand_out(checkpoint)
         return self._ask("perplexity", self._config, checkpoint, rows)
 
     def interpolate(self, previous: Checkpoint, learnt: Checkpoint, share: float, out: Checkpoint) -> None:
         """Write `out` with this share of the weights of `learnt`, the others being those of `previous`."""
+        self._published.hand_out(previous, learnt)
         self._ask("interpolate", self._config, previous, learnt, share, out)
+        self._published.take_in(out.path)
 
     def _ask(self, what: str, *given: Any) -> Any:
         with self._learners_turn():

@@ -22,6 +22,7 @@ from ray.exceptions import (
 )
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from agentevol.checkpoint_store import CheckpointStore
 from agentevol.cluster.groups import Groups, label_of
 from agentevol.config.run import RunConfig
 from agentevol.errors import AgentEvolError, RunStopped
@@ -32,6 +33,7 @@ from agentevol.workers.members import LOOK_S
 from agentevol.workers.nodes import Facts, Node, Place, alive, facts
 from agentevol.workers.processes import ProcessLost
 from agentevol.workers.reasons import one_line
+from agentevol.workers.tokens import Token
 
 CHECK_TIMEOUT_S = 120.0
 """A node that does not say what it has within this time cannot take part."""
@@ -52,8 +54,10 @@ class RayProcesses:
     placement groups.
     """
 
-    def __init__(self, config: RunConfig, rollout_worker: type[Any]) -> None:
-        self._config, self._rollout_worker = config, rollout_worker
+    def __init__(
+        self, config: RunConfig, rollout_worker: type[Any], store: CheckpointStore | None = None
+    ) -> None:
+        self._config, self._rollout_worker, self._store = config, rollout_worker, store
         self._groups, self._together = Groups(), Groups()
         """Of rollout workers; of learners, on each node for all that are there."""
 
@@ -70,7 +74,7 @@ class RayProcesses:
         return alive(rows, ray.get_runtime_context().get_node_id())
 
     def facts(
-        self, nodes: Sequence[Node], packages: Sequence[str], token: Path, url: str
+        self, nodes: Sequence[Node], packages: Sequence[str], token: Token, url: str
     ) -> list[Facts | str]:
         asked = [
             ray.remote(facts)
@@ -92,7 +96,7 @@ class RayProcesses:
         )
         rule = self._config.rollout.in_flight
         lora = self._config.learn.lora if engine.lora else None
-        return worker.remote(engine, self._config.environment, url, checkpoint, rule, lora)
+        return worker.remote(engine, self._config.environment, url, checkpoint, rule, lora, self._store)
 
     def leave(self, name: str) -> None:
         self._groups.remove(name)
@@ -119,7 +123,7 @@ class RayProcesses:
             runtime_env=self._environment(threads, place.shared),
             scheduling_strategy=where,
         )
-        return worker.remote(rank, config.shards, ray.util.get_node_ip_address, threads)
+        return worker.remote(rank, config.shards, ray.util.get_node_ip_address, threads, self._store)
 
     def _environment(self, threads: int, gpu: str = "") -> dict[str, Any] | None:
         """What a process finds in its environment on another node; `gpu` is one that it has not claimed. On
@@ -134,7 +138,8 @@ class RayProcesses:
     def environment(self, node: Node, log: Path, others: Sequence[str], again: str) -> Any:
         labels = {**self._config.ray.environment_labels, **label_of(node)}
         worker = ray.remote(EnvironmentWorker).options(num_cpus=0, label_selector=labels)
-        return worker.remote(self._config.environment, log, others, ray.util.get_node_ip_address, again)
+        host = ray.util.get_node_ip_address
+        return worker.remote(self._config.environment, log, others, host, again, self._store)
 
     def kill(self, process: Any) -> None:
         ray.kill(process)

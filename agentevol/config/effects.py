@@ -203,6 +203,21 @@ def check_cluster(config: "RunConfig") -> None:
         raise ValueError("engine.stall_s has no effect with one worker: there is none to compare it with")
 
 
+def check_checkpoints(config: "RunConfig") -> None:
+    """Raise `ValueError` where nobody would read checkpoints from an object store, or they would meet a table
+    there.
+    """
+    if config.checkpoints is None:
+        return
+    if config.ray.address is None:
+        raise ValueError("checkpoints has no effect without ray.address: one machine sees the run's folder")
+    if config.engine.urls:
+        raise ValueError("checkpoints: servers of engine.url read the run's folder, not an object store")
+    own, table = f"{config.checkpoints}/", f"{config.table}/"
+    if table.startswith(own) or own.startswith(table):
+        raise ValueError("checkpoints and table lie in one another: give each a place of its own")
+
+
 def check_policy(config: "RunConfig") -> None:
     """Raise `ValueError` for an algorithm that makes a reward model, which cannot explore."""
     name, chosen = config.learn.algorithm, algorithm(config.learn.algorithm)

@@ -88,6 +88,10 @@ class RunConfig(Section):
     """Where the table of episodes lies, as a URL of an object store (`s3://bucket/runs/a`); none is
     `trajectories/` in the run's folder.
     """
+    checkpoints: str | None = None
+    """With `ray.address`: a URL of an object store by which machines exchange checkpoints; none for machines
+    that see the run's folder.
+    """
     environment: EnvironmentConfig = EnvironmentConfig()
     engine: EngineConfig = EngineConfig()
     explore: ExploreConfig = ExploreConfig()
@@ -114,7 +118,7 @@ class RunConfig(Section):
     evaluate: EvaluateConfig = EvaluateConfig()
     ray: RayConfig = RayConfig()
 
-    @field_validator("table")
+    @field_validator("table", "checkpoints")
     @classmethod
     def _is_a_url(cls, value: str | None) -> str | None:
         try:
@@ -130,6 +134,7 @@ class RunConfig(Section):
         effects.check_colocated(self)
         effects.check_transfer(self)
         effects.check_cluster(self)
+        effects.check_checkpoints(self)
         effects.check_policy(self)
         effects.check_algorithm(self, refreshed=self.reward.refresh)
         remembers = self.retained.data is not None or self.demonstrations.tasks > 0

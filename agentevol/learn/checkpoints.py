@@ -84,7 +84,7 @@ def save(
         partial = _partial_folder(out)
         try:
             _write(model, tokenizer, partial, lineage, extra_files or {})
-            _sync(partial)
+            sync(partial)
             partial.rename(out)
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)
@@ -151,7 +151,7 @@ def copy_tokenizer(source: Path, folder: Path) -> None:
             shutil.copyfile(file, folder / file.name)
 
 
-def _sync(folder: Path) -> None:
+def sync(folder: Path) -> None:
     """Put every file of `folder`, and the folder itself, on disk."""
     for entry in [*folder.rglob("*"), folder]:
         _sync_entry(entry)

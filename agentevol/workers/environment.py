@@ -7,10 +7,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from agentevol.checkpoint_store import CheckpointStore
 from agentevol.config.run import RunConfig
 from agentevol.config.sections import EnvironmentConfig
 from agentevol.errors import AgentEvolError, ConfigError
 from agentevol.serving import RESTARTS, EnvironmentServer
+from agentevol.workers.copies import copies
 from agentevol.workers.faults import FaultLog
 from agentevol.workers.members import Members
 from agentevol.workers.nodes import Node
@@ -36,7 +38,9 @@ class EnvironmentWorker:
         others: Sequence[str],
         host: Callable[[], str],
         again: str = "",
+        store: CheckpointStore | None = None,
     ) -> None:
+        log = copies(store).place(log)
         if not log.parent.is_dir():
             raise ConfigError(
                 f"the node of the environment server, {host()}, cannot see the run's folder: put --out on a"

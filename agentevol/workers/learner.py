@@ -1,12 +1,15 @@
 """A process that learns."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agentevol.checkpoint_store import CheckpointStore
 from agentevol.config.run import RunConfig
 from agentevol.learn.algorithms.contract import Floats
 from agentevol.protocols import Anchor, Checkpoint, LearnReport, TrainingSequence
+from agentevol.workers.copies import Shared, copies
 from agentevol.workers.settings import settle
 
 if TYPE_CHECKING:
@@ -19,13 +22,21 @@ class LearnerWorker:
     `host` tells at which address the others reach this process, `threads` is how many of the CPU's it has.
     """
 
-    def __init__(self, rank: int, size: int, host: Callable[[], str], threads: int) -> None:
+    def __init__(
+        self,
+        rank: int,
+        size: int,
+        host: Callable[[], str],
+        threads: int,
+        store: CheckpointStore | None = None,
+    ) -> None:
         settle(threads)
         import agentevol.learn.learner  # noqa: F401 - it takes seconds, and there is nothing to learn yet
         from agentevol.learn.distributed import ALONE
 
         self._rank, self._size, self._host = rank, size, host
-        self._ranks, self._store = ALONE, None
+        self._ranks, self._meeting = ALONE, None
+        self._copies = copies(store)
         self._progress: tuple[int, int, float] = (0, 0, 0.0)
         self._sender: Sender | None = None
 
@@ -34,8 +45,8 @@ class LearnerWorker:
         from agentevol.learn.distributed import meeting_point
 
         host = self._host()
-        self._store = self._store or meeting_point(host, self._size)
-        return host, self._store.port
+        self._meeting = self._meeting or meeting_point(host, self._size)
+        return host, self._meeting.port
 
     def learn(
         self,
@@ -56,24 +67,28 @@ class LearnerWorker:
         """Train from `start` and write the checkpoint `out`; several ranks find each other at `meeting`."""
         from agentevol.learn.learner import GradientLearner
 
+        self._copies.use(start, reference, anchor and anchor.checkpoint)
         self._join(meeting)
         self._progress = (0, 0, 0.0)
         temperature = config.learn.rollout_temperature or config.explore.temperature
         learner = GradientLearner(
             config.learn.model_copy(update={"rollout_temperature": temperature}), self._note, self._ranks
         )
-        return learner.learn(
-            start,
+        report = learner.learn(
+            self._copies.here(start),
             rows,
-            out,
+            self._copies.place(out),
             seed,
-            reference=reference,
+            reference=reference and self._copies.here(reference),
             multipliers=multipliers,
-            anchor=anchor,
+            anchor=anchor and self._anchor_here(anchor),
             version=version,
             table_version=table_version,
             objectives=objectives,
         )
+        if self._rank == 0:
+            self._copies.hand_in(out)
+        return replace(report, checkpoint=Checkpoint(out, version))
 
     def values(
         self, config: RunConfig, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]
@@ -82,7 +97,7 @@ class LearnerWorker:
         from agentevol.learn.learner import GradientLearner
 
         return GradientLearner(config.process_learn).values(
-            checkpoint, rows, list(config.process.model_heads)
+            self._brought(checkpoint), rows, list(config.process.model_heads)
         )
 
     def scores(
@@ -91,7 +106,7 @@ class LearnerWorker:
         """What the heads of a reward model say of every episode."""
         from agentevol.learn.learner import GradientLearner
 
-        return GradientLearner(config.learn).scores(checkpoint, rows)
+        return GradientLearner(config.learn).scores(self._brought(checkpoint), rows)
 
     def perplexity(
         self, config: RunConfig, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]
@@ -99,7 +114,7 @@ class LearnerWorker:
         """Of what the rows say, under the policy."""
         from agentevol.learn.learner import GradientLearner
 
-        return GradientLearner(config.learn).perplexity(checkpoint, rows)
+        return GradientLearner(config.learn).perplexity(self._brought(checkpoint), rows)
 
     def interpolate(
         self, config: RunConfig, previous: Checkpoint, learnt: Checkpoint, share: float, out: Checkpoint
@@ -108,9 +123,12 @@ class LearnerWorker:
         from agentevol.learn.interpolation import write_between
         from agentevol.learn.models import precision
 
-        if not out.path.is_dir():  # asked again after a loss
-            dtype = precision(config.learn.save_dtype)
-            write_between(previous.path, learnt.path, share, out.path, dtype)
+        self._copies.use(previous, learnt)
+        place = self._copies.place(out.path)
+        if not place.is_dir():  # asked again after a loss
+            before, after = self._copies.here(previous), self._copies.here(learnt)
+            write_between(before.path, after.path, share, place, precision(config.learn.save_dtype))
+        self._copies.hand_in(out.path)
 
     def send(
         self,
@@ -127,7 +145,7 @@ class LearnerWorker:
         self._join(meeting)
         engine = config.engine
         self._sender = self._sender or Sender(engine.transfer, self._rank, self._host)
-        self._sender.send(checkpoint, engine.dtype, receivers)
+        self._sender.send(self._brought(checkpoint), engine.dtype, receivers)
 
     def free(self) -> None:
         """Leave the GPU's memory to others."""
@@ -143,12 +161,21 @@ class LearnerWorker:
         """Step, number of steps, loss."""
         return self._progress
 
+    def _brought(self, checkpoint: Checkpoint) -> Checkpoint:
+        """All that is read of now on."""
+        self._copies.use(checkpoint)
+        return self._copies.here(checkpoint)
+
+    def _anchor_here(self, anchor: Anchor) -> Anchor:
+        file = anchor.file if isinstance(self._copies, Shared) else None  # other ranks might not find it
+        return replace(anchor, checkpoint=self._copies.here(anchor.checkpoint), file=file)
+
     def _join(self, meeting: tuple[str, int] | None) -> None:
         """Become one of several ranks, where this process is not yet."""
         from agentevol.learn.distributed import join, meet
 
         if meeting is not None and self._ranks.size == 1:
-            self._ranks = join(self._store or meet(*meeting, self._size), self._rank, self._size)
+            self._ranks = join(self._meeting or meet(*meeting, self._size), self._rank, self._size)
 
     def _note(self, step: int, steps: int, loss: float) -> None:
         self._progress = (step, steps, loss)

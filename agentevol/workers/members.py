@@ -5,10 +5,12 @@ import time
 from collections.abc import Hashable, Sequence
 from pathlib import Path
 
+from agentevol.checkpoint_store import CheckpointStore
 from agentevol.errors import ConfigError, RunStopped
 from agentevol.workers.faults import FaultLog
-from agentevol.workers.nodes import Node, Room, check_facts, facts, token_in
+from agentevol.workers.nodes import Node, Room, check_facts, facts
 from agentevol.workers.processes import Processes
+from agentevol.workers.tokens import token_in
 
 LOOK_S = 2.0
 """How often the nodes are looked at."""
@@ -27,19 +29,21 @@ class Members:
         self._packages, self._named = packages, named
         self._nodes = {node.id: node for node in processes.alive()}
         self._unfit: set[str] = set()
-        self._shared: tuple[Path, str] | None = None
-        """What every node has to see and reach: the run's folder, and the environment server."""
+        self._shared: tuple[Path | CheckpointStore, str] | None = None
+        """What every node has to see and reach: the run's folder or the store in its place, and the
+        environment server.
+        """
         self._needed: tuple[Node, str] | None = None
         """A node without which the run ends, and what to say of it."""
         self._taken: dict[Hashable, tuple[str, int]] = {}
         """Who is on which node, with how many GPUs."""
         self._looked_at, self._lock = time.monotonic(), threading.RLock()
 
-    def check(self, folder: Path, url: str) -> None:
+    def check(self, shared: Path | CheckpointStore, url: str) -> None:
         """Raise `ConfigError` for the first node that cannot take part: it has other versions, does not see
-        the run's `folder`, or cannot reach the environment server at `url`.
+        what is `shared`, or cannot reach the environment server at `url`.
         """
-        self._shared = folder, url
+        self._shared = shared, url
         for reason in self._unfitness(list(self._nodes.values())).values():
             raise ConfigError(reason)
 
@@ -128,9 +132,9 @@ class Members:
         """Why some of these nodes cannot take part, by their ids."""
         if self._shared is None or not nodes:
             return {}
-        folder, url = self._shared
+        shared, url = self._shared
         found: dict[str, str] = {}
-        with token_in(folder) as token:
+        with token_in(shared) as token:
             own = facts(self._packages, token, url)
             told = self._processes.facts(nodes, self._packages, token, url)
             for node, theirs in zip(nodes, told, strict=True):

@@ -1,12 +1,9 @@
 """The machines of a cluster: where a process is put, and whether a machine is fit for it."""
 
 import hashlib
-import os
-import secrets
 import socket
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -15,6 +12,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from agentevol.errors import ConfigError
+from agentevol.workers.tokens import Token
 
 OWN = ("agentevol", "agentgym_client", "agentgym_envs", "agentgym_server", "agentgym_store")
 """Packages that are sent to the workers."""
@@ -99,31 +97,15 @@ class Facts(NamedTuple):
     code: str
     """Digest of our own packages."""
     versions: dict[str, str]
-    token: str
-    """What the run's folder holds there; empty where it cannot be read."""
-    writable: bool
+    unseen: str
+    """Why it cannot share files with the driver; empty where it can."""
     unreached: str
     """Why the environment server cannot be reached from there; empty where it can."""
 
 
-@contextmanager
-def token_in(folder: Path) -> Iterator[Path]:
-    """A file of a new name, which no machine has looked for before, with a text that says which it is."""
-    token = folder / f".{secrets.token_hex(8)}.partial"
-    try:
-        token.write_text(token.name)
-        yield token
-    finally:
-        token.unlink(missing_ok=True)
-
-
-def facts(packages: Sequence[str], token: Path, url: str) -> Facts:
+def facts(packages: Sequence[str], token: Token, url: str) -> Facts:
     """What this machine has to say: runs on every node."""
-    try:
-        text = token.read_text()
-    except OSError:
-        text = ""
-    return Facts(code_digest(), versions(packages), text, os.access(token.parent, os.W_OK), _unreached(url))
+    return Facts(code_digest(), versions(packages), token.unseen(), _unreached(url))
 
 
 def check_facts(node: Node, own: Facts, theirs: Facts | str) -> None:
@@ -133,13 +115,8 @@ def check_facts(node: Node, own: Facts, theirs: Facts | str) -> None:
     """
     if isinstance(theirs, str):
         raise ConfigError(f"node {node.name} starts no process of the run: {theirs}")
-    if theirs.token != own.token:
-        raise ConfigError(
-            f"node {node.name} cannot see the run's folder: put --out on a file system that every node has"
-            " mounted at the same path"
-        )
-    if not theirs.writable:
-        raise ConfigError(f"node {node.name} may not write into the run's folder: learners write there")
+    if theirs.unseen:
+        raise ConfigError(f"node {node.name} {theirs.unseen}")
     if theirs.unreached:
         raise ConfigError(
             f"node {node.name} cannot reach the environment server: {theirs.unreached}; open the way, or"

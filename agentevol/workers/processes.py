@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from agentevol.protocols import Checkpoint
 from agentevol.workers.nodes import Facts, Node, Place
+from agentevol.workers.tokens import Token
 
 POLL_S = 0.5
 """How long is waited for one of many replies before other things are looked at."""
@@ -31,7 +32,7 @@ class Processes(Protocol):
         ...
 
     def facts(
-        self, nodes: Sequence[Node], packages: Sequence[str], token: Path, url: str
+        self, nodes: Sequence[Node], packages: Sequence[str], token: Token, url: str
     ) -> list[Facts | str]:
         """What each node says of itself (`agentevol.workers.nodes.facts`), or why it does not."""
         ...

@@ -4,10 +4,12 @@ import asyncio
 import os
 from typing import TYPE_CHECKING, Any, cast
 
+from agentevol.checkpoint_store import CheckpointStore
 from agentevol.config.sections import EngineConfig, EnvironmentConfig
 from agentevol.learn.config import LoraConfig
 from agentevol.loop.explore import ABORTED, EpisodeRequest, failed, play
 from agentevol.protocols import Checkpoint, InFlightRule, Sampling
+from agentevol.workers.copies import copies
 from agentevol.workers.in_flight import InFlight, LatestPolicy
 from agentevol.workers.settings import settle
 from agentgym_store.records import Trajectory
@@ -28,6 +30,7 @@ class RolloutWorker:
         checkpoint: Checkpoint,
         in_flight: InFlightRule = "continue",
         lora: LoraConfig | None = None,
+        store: CheckpointStore | None = None,
     ) -> None:
         settle(engine.threads)
         from agentevol.engines.choice import start_engine
@@ -35,7 +38,10 @@ class RolloutWorker:
         from agentgym_client import EnvClient
         from agentgym_envs.formats import FORMATS
 
-        self._engine = start_engine(engine, checkpoint, lora=lora)
+        self._copies = copies(store)
+        self._first = self._latest = checkpoint
+        self._copies.use(checkpoint)
+        self._engine = start_engine(engine, self._copies.here(checkpoint), lora=lora)
         self._client = EnvClient(url)
         self._forks = Forks(self._client, environment.name, engine.workers * engine.capacity)
         self._format = FORMATS[environment.format]
@@ -50,17 +56,19 @@ class RolloutWorker:
 
     async def update(self, checkpoint: Checkpoint) -> None:
         """Swap the weights, once episodes under way have been dealt with."""
+        await self._bring(checkpoint)
         async with self._in_flight.new_weights():
             try:
-                await asyncio.to_thread(self._engine.update, checkpoint)
+                await asyncio.to_thread(self._engine.update, self._copies.here(checkpoint))
             finally:
                 self._leave_if_lost()
 
     async def receive(self, checkpoint: Checkpoint) -> None:
         """As `update`, with weights that the learner's process delivers. Raises `TransferFailed`."""
+        await self._bring(checkpoint)
         async with self._in_flight.new_weights():
             try:
-                await asyncio.to_thread(self._vllm.receive, checkpoint)
+                await asyncio.to_thread(self._vllm.receive, self._copies.here(checkpoint))
             finally:
                 self._leave_if_lost()
 
@@ -74,6 +82,11 @@ class RolloutWorker:
             await asyncio.to_thread(self._vllm.sleep)
         finally:
             self._leave_if_lost()
+
+    async def _bring(self, checkpoint: Checkpoint) -> None:
+        """Have a checkpoint here, beside those that the engine may read meanwhile."""
+        await asyncio.to_thread(self._copies.use, self._first, self._latest, checkpoint)
+        self._latest = checkpoint
 
     @property
     def _vllm(self) -> "VllmEngine":

@@ -1,6 +1,9 @@
 import os
+import socket
 import subprocess
 import sys
+import time
+import urllib.request
 from collections.abc import Callable, Generator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -119,3 +122,44 @@ def disk(tmp_path: Path) -> Generator[Callable[[int], Path]]:
 
     yield resize
     subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+@pytest.fixture(scope="session")
+def endpoint() -> Generator[str]:
+    """S3's protocol, as moto serves it in a process of its own."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "moto.server", "-p", str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def bucket(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A URL below which nothing is yet."""
+    for name, value in {
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "name",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+    }.items():
+        monkeypatch.setenv(name, value)
+    name = f"bucket-{time.time_ns()}"
+    made = urllib.request.Request(f"{endpoint}/{name}", method="PUT")
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            urllib.request.urlopen(made, timeout=10).close()
+        except OSError:  # it is still starting
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        else:
+            return f"s3://{name}"

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from agentevol.checkpoint_store import CheckpointStore
 from agentgym_store.store import Store
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("clean_environment")]
@@ -207,11 +209,11 @@ def test_a_worker_that_hangs_is_replaced(tmp_path: Path, calm: Path, command: Co
 
 
 @contextmanager
-def joined(cluster: Any, *prefix: str, **environment: str) -> Generator[None]:
+def joined(cluster: Any, *prefix: str, labels: str = "", **environment: str) -> Generator[None]:
     """One node more, started by a command of its own; it is gone afterwards."""
     ray = [sys.executable, "-m", "ray.scripts.scripts", "start", f"--address={cluster.address}", "--block"]
     process = subprocess.Popen(
-        [*prefix, *ray, "--num-cpus=1"],
+        [*prefix, *ray, "--num-cpus=1", *([f"--labels={labels}"] if labels else [])],
         env={**os.environ, **environment},
         stdout=subprocess.PIPE,
         text=True,
@@ -224,6 +226,14 @@ def joined(cluster: Any, *prefix: str, **environment: str) -> Generator[None]:
     finally:
         os.killpg(process.pid, signal.SIGTERM)
         process.wait(60)
+
+
+def without(folder: Path) -> list[str]:
+    """What stands before a command that is not to see a folder, but an empty one in its place."""
+    apart = subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False)
+    if apart.returncode:
+        pytest.skip("a folder that a node does not see needs the right to unshare mounts")
+    return ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs tmpfs {folder} && exec "$@"', "sh"]
 
 
 def test_a_node_that_cannot_take_part_is_told_before_a_run_begins(
@@ -246,10 +256,42 @@ def test_a_node_that_cannot_take_part_is_told_before_a_run_begins(
     with joined(head, PYTHONPATH=path):
         assert re.search(r"node \S+ \(Ray node \w{8}\) has torch 0\.0\.1, this machine has", told())
 
-    apart = subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False)
-    if apart.returncode:
-        pytest.skip("a folder that a node does not see needs the right to unshare mounts")
-    hide = f'mount -t tmpfs tmpfs {shared} && exec "$@"'
     arguments = command(shared / "another", f"ray.address={head.address}")
-    with joined(head, "unshare", "--mount", "sh", "-c", hide, "sh"):
+    with joined(head, *without(shared)):
         assert re.search(r"node \S+ \(Ray node \w{8}\) cannot see the run's folder: put --out on", told())
+
+
+def test_nodes_that_do_not_see_the_runs_folder_exchange_checkpoints_by_an_object_store(
+    tmp_path: Path, calm: Path, command: Command, bucket: str, head: Any
+):
+    own, url, label = tmp_path / "own", f"{bucket}/runs/first", "role=worlds"
+    own.mkdir()
+    out, homes = own / "run", [tmp_path / "a", tmp_path / "b"]
+    first, second = ({"AGENTEVOL_HOME": str(home), "AGENTEVOL_TEST_RUN": "apart"} for home in homes)
+    settings = (f"ray.address={head.address}", f"ray.environment_labels.{label}", f"checkpoints={url}")
+
+    def learnt_a_little() -> bool:
+        return any(list(home.rglob(".0001.state")) for home in homes)
+
+    with joined(head, *without(own), labels=label, **first), joined(head, *without(own), **second):
+        with going(command(out, *SAME, *settings), "apart") as process:
+            until(learnt_a_little, process)
+            os.kill(processes("LearnerWorker", mark="apart")[0], signal.SIGKILL)
+            _, errors = process.communicate(timeout=600)
+        assert process.returncode == 0, errors
+        assert rows(out) == rows(calm)
+        assert weights(out, 2) == weights(calm, 2)
+        assert faults(out)["lost_learners"] == 1
+        assert list(homes[0].rglob("environment-server.log"))
+        again = command(own / "again", *settings)
+        refused = subprocess.run(again, capture_output=True, text=True, timeout=300)
+        assert (refused.returncode, (own / "again").exists()) == (2, False)
+        assert f"{url} is not empty: each run has one of its own" in refused.stderr
+        (out / "iterations" / "0002.json").unlink()
+        shutil.rmtree(out / "checkpoints" / "0002")
+        resumed = [sys.executable, "-m", "agentevol", "run", "--resume", str(out)]
+        done = subprocess.run(resumed, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stderr
+    assert weights(out, 2) == weights(calm, 2)
+    CheckpointStore(url, out).get(out / "checkpoints" / "0002", tmp_path / "copy")
+    assert (tmp_path / "copy" / "model.safetensors").read_bytes() == weights(calm, 2)

@@ -119,6 +119,8 @@ def test_gpus_that_are_used_in_turns_are_told_once_with_what_each_side_holds(sev
             "2 learners, each on a GPU of its own where Ray sees any, else on the CPU: about",
         ),
         (["learn.lora.rank=8"], "of 2,077,632 weights learn"),
+        (["ray.address=auto", "checkpoints=s3://bucket/a"], "^checkpoints: s3://bucket/a$"),
+        (["table=s3://bucket/a"], "^table: s3://bucket/a$"),
     ],
 )
 def test_the_plan_follows_the_settings(settings: list[str], line: str):

@@ -50,6 +50,7 @@ def test_only_what_imitates_episodes_begins_anew_in_the_shop(algorithm: str, sta
         ("seed.x=1", "seed"),
         ("table=/shared/table", "table.*begins with s3://"),
         ("table=ftp://host/table", "table.*begins with s3://"),
+        ("checkpoints=/shared/checkpoints", "checkpoints.*begins with s3://"),
     ],
 )
 def test_a_bad_override_is_named(override: str, complaint: str):
@@ -96,6 +97,32 @@ def test_the_resolved_configuration_is_a_valid_input(tmp_path: Path):
 
 def test_the_place_of_the_table_has_no_slash_at_its_end():
     assert load(None, ["table=s3://bucket/a/"]).table == "s3://bucket/a"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "complaint"),
+    [
+        ([], "checkpoints has no effect without ray.address"),
+        (
+            ["ray.address=auto", "engine=vllm", "engine.url=http://h:1"],
+            "servers of engine.url read the run's",
+        ),
+        (["ray.address=auto", "table=s3://bucket/a/c"], "checkpoints and table lie in one another"),
+        (["ray.address=auto", "table=s3://bucket/a/c/table"], "checkpoints and table lie in one another"),
+        (["ray.address=auto", "table=s3://bucket"], "checkpoints and table lie in one another"),
+    ],
+)
+def test_checkpoints_are_in_an_object_store_where_somebody_reads_them_there(
+    overrides: list[str], complaint: str
+):
+    with pytest.raises(ConfigError, match=complaint):
+        load(None, ["checkpoints=s3://bucket/a/c", *overrides])
+
+
+def test_checkpoints_and_table_lie_beside_one_another():
+    places = ["checkpoints=s3://bucket/a/c", "table=s3://bucket/a/c-table"]
+    config = load(None, ["ray.address=auto", *places])
+    assert (config.checkpoints, config.table) == ("s3://bucket/a/c", "s3://bucket/a/c-table")
 
 
 def test_none_survives_the_way_through_the_file(tmp_path: Path):

@@ -8,7 +8,8 @@ import pytest
 from agentevol.errors import ConfigError
 from agentevol.workers.faults import FaultLog
 from agentevol.workers.members import Members
-from agentevol.workers.nodes import Facts, Node, Room, alive, check_facts, code_digest, facts, token_in
+from agentevol.workers.nodes import Facts, Node, Room, alive, check_facts, code_digest, facts
+from agentevol.workers.tokens import Token, token_in
 
 DRIVER, FIRST, SECOND = (Node(name, f"10.0.0.{n}", gpus=0) for n, name in enumerate(("driver", "a", "b")))
 
@@ -57,15 +58,13 @@ def test_dead_nodes_are_no_nodes_and_ones_own_comes_first():
     assert alive(rows, own="c") == [Node("c", "10.0.0.1"), Node("a", "10.0.0.1", 2)]
 
 
-OWN = Facts("digest", {"torch": "2.13.0+cpu", "transformers": "5.1.0"}, "token", True, "")
+OWN = Facts("digest", {"torch": "2.13.0+cpu", "transformers": "5.1.0"}, "", "")
 
 
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"token": ""}, "cannot see the run's folder: put --out"),
-        ({"token": "another"}, "cannot see the run's folder"),
-        ({"writable": False}, "may not write into the run's folder"),
+        ({"unseen": "cannot see the run's folder"}, "cannot see the run's folder$"),
         ({"unreached": "10.0.0.1:4: refused"}, "cannot reach the environment server: 10.0.0.1:4: refused"),
         (
             {"versions": {"torch": "2.12.1", "transformers": "5.1.0"}},
@@ -87,7 +86,7 @@ def test_another_build_of_the_same_torch_is_the_same():
 def test_a_machine_says_what_it_sees(tmp_path: Path):
     with token_in(tmp_path) as token:
         own = facts(("torch", "no-such-package"), token, "http://127.0.0.1:9")
-        assert own.token == token.name
+    assert own.unseen == ""
     assert own.versions["no-such-package"] == "none"
     assert own.versions["torch"][0].isdigit()
     assert own.code == code_digest()
@@ -104,7 +103,7 @@ class Cluster:
     def alive(self) -> list[Node]:
         return list(self.nodes)
 
-    def facts(self, nodes: list[Node], packages: Any, token: Path, url: str) -> list[Facts | str]:
+    def facts(self, nodes: list[Node], packages: Any, token: Token, url: str) -> list[Facts | str]:
         own = facts(packages, token, url)
         return ["it is on fire" if node.id in self.unable else own for node in nodes]
 
