@@ -11,10 +11,8 @@ from agentevol.config.sections import (
     RewardConfig,
     RolloutConfig,
 )
+from agentevol.engines.limits import adapter_rank
 from agentevol.learn.algorithms import algorithm, objective
-
-MOST_RANK = 512
-"""Of adapters that vLLM serves."""
 
 if TYPE_CHECKING:
     from agentevol.config.run import RunConfig, TrainConfig
@@ -124,10 +122,7 @@ def check_adapters(config: "RunConfig") -> None:
         )
     if learn.lora is None or not learn.lora.keep:
         raise ValueError("engine.lora serves adapters that updates go on with: set learn.lora.keep = true")
-    if learn.lora.rank > MOST_RANK:
-        raise ValueError(
-            f"engine.lora: vLLM serves adapters of rank {MOST_RANK} at most, not {learn.lora.rank}"
-        )
+    adapter_rank(learn.lora.rank)
     embeddings = sorted({"lm_head", "embed_tokens"}.intersection(learn.lora.targets))
     if embeddings:
         raise ValueError(
