@@ -111,13 +111,10 @@ def plan(config: RunConfig) -> list[str]:
         f" {_learners(config.learn.shards)}, 1 environment server"
         + (f" on a node with {_labels(config)}" if config.ray.environment_labels else "")
         + (f", on the Ray cluster at {config.ray.address}" if config.ray.address else ""),
-        *(f"{name}: {url}" for name, url in _elsewhere(config) if url is not None),
+        *([] if config.table is None else [f"table: {config.table}"]),
+        *([] if config.checkpoints is None else [f"checkpoints: {config.checkpoints}"]),
         *placement.lines(config, resolve(config.base, weights=False).path),
     ]
-
-
-def _elsewhere(config: RunConfig) -> list[tuple[str, str | None]]:
-    return [("table", config.table), ("checkpoints", config.checkpoints)]
 
 
 def _labels(config: RunConfig) -> str:

@@ -40,7 +40,8 @@ class EnvironmentWorker:
         again: str = "",
         store: CheckpointStore | None = None,
     ) -> None:
-        log = copies(store).place(log)
+        self._copies = copies(store)  # kept, as what is placed stays while it lives
+        log = self._copies.place(log)
         if not log.parent.is_dir():
             raise ConfigError(
                 f"the node of the environment server, {host()}, cannot see the run's folder: put --out on a"
