@@ -61,7 +61,7 @@ def launch(folder: RunFolder, progress: Progress) -> RunSummary:
     """Run, or finish, the run in `folder`."""
     config = folder.config
     folder.clear_partial()
-    base = folder.checkpoint(0)
+    base = folder.base()
     if not base.path.is_dir():  # killed before it was copied
         folder.repeat(resolve(config.base), base)
     if config.reward.model is not None:
@@ -95,6 +95,7 @@ def plan(config: RunConfig) -> list[str]:
     tasks = "all" if evaluate.episodes is None else str(evaluate.episodes)
     return [
         f"base: {config.base}",
+        *_cloning(config),
         f"{config.iterations} iterations, each learning from the {config.start} checkpoint",
         f"explore: {explore.tasks} tasks of {config.environment.name}/{config.explore_split}"
         f" ({explore.difficulty or 'all levels'}), {explore.samples} samples each: {episodes} episodes",
@@ -114,6 +115,19 @@ def plan(config: RunConfig) -> list[str]:
         *([] if config.table is None else [f"table: {config.table}"]),
         *([] if config.checkpoints is None else [f"checkpoints: {config.checkpoints}"]),
         *placement.lines(config, resolve(config.base, weights=False).path),
+    ]
+
+
+def _cloning(config: RunConfig) -> list[str]:
+    """What becomes of the base before the first round."""
+    shown, how = config.demonstrations, config.clone_learn
+    if not shown.tasks:
+        return []
+    if not shown.clone:
+        return ["clone: no, the base is an agent already"]
+    return [
+        f"clone: the base learns {shown.tasks} episodes of the expert, {how.epochs} epochs, learning rate"
+        f" {how.learning_rate:g}"
     ]
 
 

@@ -54,8 +54,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, path: Path, config: RunConfig, base: Checkpoint) -> "RunFolder":
-        """Begin a run in a new folder, with a copy of the base policy as checkpoint 0: a run stands on its
-        own.
+        """Begin a run in a new folder, with a copy of the base policy: a run stands on its own.
 
         Raises `ConfigError` where the folder, or what `config.checkpoints` names, has something in it, or
         `config.table` is there already.
@@ -74,7 +73,7 @@ class RunFolder:
         lock = _lock(path)
         write_atomically(path / "config.toml", config.to_toml())
         folder = cls(path, config, lock)
-        folder.repeat(base, folder.checkpoint(0))
+        folder.repeat(base, folder.base())
         return folder
 
     @classmethod
@@ -82,8 +81,14 @@ class RunFolder:
         """Continue a run. Raises `ConfigError` where there is none, or where another process is at it."""
         return cls(path, _config(path), _lock(path))
 
+    def base(self) -> Checkpoint:
+        """The place of the run's own copy of the base: checkpoint 0, or one before it where it is cloned."""
+        if self.config.demonstrations.clone:
+            return Checkpoint(self.path / "base", -1)
+        return self.checkpoint(0)
+
     def checkpoint(self, version: int) -> Checkpoint:
-        """The place of checkpoint number `version`; 0 is a copy of the base."""
+        """The place of checkpoint number `version`; 0 is a copy of the base, or its clone."""
         return Checkpoint(self.path / "checkpoints" / f"{version:04d}", version)
 
     def candidate(self, version: int) -> Checkpoint:

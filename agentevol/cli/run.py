@@ -61,10 +61,12 @@ def run(
 
     config = load(Path(files[0]) if files else None, [*overrides, *shortcuts], preset=preset)
     from agentevol.launch import check, plan
-    from agentevol.models import pinned
+    from agentevol.loop.cloning import settled
+    from agentevol.models import pinned, resolve
 
     check(config, here=not dry_run)
-    config = config.model_copy(update={"base": pinned(config.base)})
+    base = resolve(config.base, weights=not dry_run)
+    config = settled(config.model_copy(update={"base": pinned(config.base)}), base.path)
     if dry_run:
         print(config.to_toml())
         print("\n".join(f"# {line}" for line in plan(config)))

@@ -83,6 +83,26 @@ def check_thresholds(config: "RunConfig | TrainConfig") -> None:
         )
 
 
+def check_demonstrations(config: "RunConfig") -> None:
+    """Raise `ValueError` where demonstrations.* has no effect, or where nothing of the cloning stays."""
+    shown, merge = config.demonstrations, config.select.merge
+    if shown.tasks and merge == "none" and config.learn.ewc is None and not shown.clone:
+        raise ValueError(
+            "demonstrations.tasks has no effect with select.merge = 'none': set demonstrations.clone = true,"
+            " or another select.merge"
+        )
+    if shown.clone and not shown.tasks:
+        raise ValueError("demonstrations.clone has no effect without demonstrations.tasks")
+    if shown.clone and config.start == "base" and merge == "none":
+        raise ValueError(
+            "start = 'base' with select.merge = 'none' loses in each update what was cloned: set start ="
+            " 'latest', or select.merge = 'expert'"
+        )
+    for name in ("epochs", "learning_rate"):
+        if getattr(shown, name) is not None and (shown.clone is False or not shown.tasks):
+            raise ValueError(f"demonstrations.{name} has no effect without demonstrations.clone")
+
+
 def check_engine(config: "RunConfig") -> None:
     """Raise `ValueError` where engine.* has no effect."""
     engine, default = config.engine, EngineConfig()

@@ -50,6 +50,7 @@ from agentevol.config.sections import (
 )
 from agentevol.errors import ConfigError
 from agentevol.learn.algorithms import algorithm, objective
+from agentevol.learn.algorithms.contract import Option
 from agentevol.learn.config import LearnConfig
 from agentevol.learn.constraints import Constraint
 from agentgym_store.errors import StoreError
@@ -83,7 +84,9 @@ class RunConfig(Section):
     `owner/name` or `owner/name@revision`. A run keeps the commit.
     """
     start: Literal["base", "latest"] = "latest"
-    """What learning begins from in each iteration: the base (AgentEvol) or the latest checkpoint."""
+    """What learning begins from in each iteration: the base, as it was before any cloning (AgentEvol's
+    released code), or the latest checkpoint.
+    """
     table: str | None = None
     """Where the table of episodes lies, as a URL of an object store (`s3://bucket/runs/a`); none is
     `trajectories/` in the run's folder.
@@ -128,8 +131,7 @@ class RunConfig(Section):
 
     @model_validator(mode="after")
     def _options_have_an_effect(self) -> "RunConfig":
-        if self.demonstrations.tasks and self.select.merge == "none" and self.learn.ewc is None:
-            raise ValueError("demonstrations.tasks has no effect with select.merge = 'none'")
+        effects.check_demonstrations(self)
         effects.check_engine(self)
         effects.check_colocated(self)
         effects.check_transfer(self)
@@ -165,19 +167,30 @@ class RunConfig(Section):
     @property
     def process_learn(self) -> LearnConfig:
         """How the process reward model learns."""
-        return self._beside("process_reward", self.process)
+        how = self.process
+        return self._beside("process_reward", how.options, how.learning_rate, how.epochs)
 
     @property
     def reward_learn(self) -> LearnConfig:
         """How the reward model learns, with `reward.refresh`."""
-        return self._beside("bradley_terry", self.reward)
+        how = self.reward
+        return self._beside("bradley_terry", how.options, how.learning_rate, how.epochs)
 
-    def _beside(self, algorithm: str, own: ProcessConfig | RewardConfig) -> LearnConfig:
-        """How a model learns that is not the policy."""
-        named = {"algorithm": algorithm, "options": own.options, "keep_moments": False}
+    @property
+    def clone_learn(self) -> LearnConfig:
+        """How the base learns the demonstrations, with `demonstrations.clone`."""
+        how, learn = self.demonstrations, self.learn
+        rate = learn.learning_rate if how.learning_rate is None else how.learning_rate
+        return self._beside("sft", {}, rate, how.epochs or learn.epochs)
+
+    def _beside(
+        self, algorithm: str, options: Mapping[str, Option], learning_rate: float, epochs: int
+    ) -> LearnConfig:
+        """How a model learns by another algorithm than that of the iterations."""
+        named = {"algorithm": algorithm, "options": options, "keep_moments": False}
         alone = {"ewc": None, "interpolation": None, "distillation": 0.0, "reference": "start"}
         alone |= {"old_logprobs": "recomputed"}
-        pace = {"learning_rate": own.learning_rate, "epochs": own.epochs}
+        pace = {"learning_rate": learning_rate, "epochs": epochs}
         pace |= {"critic_learning_rate": None, "critic_warmup": 0}
         return self.learn.model_copy(update=named | alone | pace)
 

@@ -381,10 +381,22 @@ class HorizonConfig(Section):
 
 
 class DemonstrationConfig(Section):
-    """Episodes of the environment's expert, replayed in every iteration."""
+    """Episodes of the environment's expert: D_s of AgentEvol."""
 
     tasks: int = Field(default=0, ge=0)
+    """So many tasks of the explored split, an episode of each. `select.merge` says whether iterations learn
+    them, too.
+    """
     weight: float = Field(default=1.0, gt=0)
+    """Of their rows, beside those that were explored."""
+    clone: bool | None = None
+    """Whether the base learns them before the first round (behavioural cloning); None: where it is no agent
+    yet, which is one without `agentevol.json`.
+    """
+    epochs: int | None = Field(default=None, ge=1)
+    """Of cloning; None is `learn.epochs`."""
+    learning_rate: float | None = Field(default=None, gt=0)
+    """Of cloning; None is `learn.learning_rate`."""
 
 
 class EvaluateConfig(Section):

@@ -105,7 +105,7 @@ class LearnConfig(BaseModel):
     """
     reference: Literal["start", "base"] = "start"
     """What an algorithm with a reference stays close to: the weights that the update begins with, or in a run
-    those that the run began with.
+    those of its first round: the base, or its clone.
     """
     save_every: int | None = Field(default=None, ge=1)
     """Optimiser steps between two states from which a killed learner goes on; None begins again."""

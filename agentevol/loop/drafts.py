@@ -1,7 +1,8 @@
 """What is known of an iteration that has not finished: its summary, as it grows."""
 
+import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from agentevol.report.summary import IterationSummary
@@ -22,6 +23,11 @@ class Drafts:
     def note(self, iteration: int, **values: object) -> None:
         """Set fields of the summary."""
         self._known[iteration] = self.of(iteration).model_copy(update=values)
+
+    def learnt(self, iteration: int, figures: Mapping[str, float | None]) -> None:
+        """Set what the learner reported, without what is not a number."""
+        known = {name: value for name, value in figures.items() if value is not None and math.isfinite(value)}
+        self.note(iteration, learn=known, trained_tokens=int(known.get("tokens_trained", 0)))
 
     @contextmanager
     def timed(self, iteration: int, phase: str) -> Iterator[None]:

@@ -129,8 +129,10 @@ class Episodes:
         requests: Sequence[EpisodeRequest],
         sampling: Sampling,
     ) -> Played:
-        """Play what is not in the table yet and append it there, batch by batch; `policy` None plays with
-        whatever weights the engines hold.
+        """Play what is not in the table yet and append it there, batch by batch.
+
+        `policy` is for weights that the loop does not hand to the engines: those of a candidate, or of a
+        round that a resumed run still owes. None plays with what the engines hold.
         """
         frame = self._folder.store.scan(Where(iteration=iteration, purpose=purpose)).select("id").collect()
         there = set(frame["id"].to_list())
@@ -161,6 +163,11 @@ class Episodes:
             raise RunStopped(
                 f"{len(broken)} of {len(played)} episodes failed for no fault of the agent: {reasons}"
             )
+
+    @property
+    def loaded(self) -> Checkpoint:
+        """The weights that the rollout workers hold."""
+        return self._loaded
 
     def load(self, policy: Checkpoint) -> None:
         """Have the rollout workers hold these weights."""

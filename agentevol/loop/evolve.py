@@ -12,9 +12,10 @@ from agentevol.report.summary import RunSummary
 
 def evolve(stages: Stages) -> RunSummary:
     """Run all iterations; returns what they came to. The paper's symbols stand at the right."""
-    base = stages.base()  # pi_theta^0, cloned from demonstrations D_s
-    stages.evaluate(0, base)
-    latest = base
+    base = stages.base()
+    latest = stages.clone(base)  # behavioural cloning: argmax sum log pi_theta(tau) over D_s
+    stages.update(0, latest)  # the engines take pi_theta^1
+    stages.evaluate(0, latest)
     for m in range(1, stages.config.iterations + 1):  # m = 1 .. M
         explored = stages.explore(m, latest)  # E-step: tau ~ pi_theta^m(. | e, u), K for every task
         data = stages.select(m, explored)  # r(e, u, tau) as filter and weight; D_m joined with D_s
@@ -23,6 +24,7 @@ def evolve(stages: Stages) -> RunSummary:
         update = stages.learn(m, _start(stages, base, latest), data)  # M-step: argmax sum r log pi_theta(tau)
         update = stages.mix(m, update)  # the share of it that validates best, where interpolate.* is given
         latest = stages.accept(m, update)  # the one before, where it forgot what protect.* names
+        stages.update(m, latest)  # pi_theta^(m+1)
         stages.evaluate(m, latest)
         if stages.has_stalled(m):
             break

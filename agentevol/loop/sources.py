@@ -123,7 +123,7 @@ class Sources:
     def anchor_checkpoint(self, iteration: int) -> Checkpoint:
         """The policy that learning holds on to: the first, or with online EWC the latest."""
         ewc = self.config.learn.ewc
-        return self._folder.checkpoint(iteration - 1) if ewc is not None and ewc.online else self._base
+        return self._folder.checkpoint(iteration - 1 if ewc is not None and ewc.online else 0)
 
     def anchor(self, iteration: int) -> Anchor:
         """What learning holds on to, with rows for the Fisher information where it is asked for."""

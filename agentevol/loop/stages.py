@@ -4,7 +4,6 @@ Explored episodes are in the table, checkpoints in their folders, figures in `it
 its result there returns it; one that finds half of it does the other half.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -15,6 +14,7 @@ from agentevol.learn.config import LearnConfig
 from agentevol.learn.constraints import Multiplier
 from agentevol.learn.fitting import NothingToLearn
 from agentevol.loop.ahead import Ahead
+from agentevol.loop.cloning import Cloning
 from agentevol.loop.controllers import kl_coefficient, multipliers, price_figures
 from agentevol.loop.drafts import Drafts
 from agentevol.loop.episodes import Episodes
@@ -61,13 +61,26 @@ class Stages:
         self._rewarding = Rewarding(folder, cluster, self._episodes, self._drafts, progress)
         self._sources = Sources(folder, url, base, self._episodes, self._drafts, progress)
         self._ledger = Ledger(folder)
+        self._cloning = Cloning(folder, cluster, self._sources, self._drafts, self._ledger, progress)
         self._exploring = Exploring(folder, self._episodes, self._drafts, self._ledger, progress)
 
     def base(self) -> Checkpoint:
-        """The policy that the run begins with; what is retained is there before anything is played."""
+        """The model that the run begins with; what is retained is there before anything is played."""
         self._sources.retained()
         self._sources.probe()
         return self._base
+
+    def clone(self, base: Checkpoint) -> Checkpoint:
+        """The policy of the first round: the base, cloned where `demonstrations.clone` says so."""
+        return self._cloning.policy(base)
+
+    def update(self, iteration: int, policy: Checkpoint) -> None:
+        """Have the engines take the weights that this iteration made, where they are still to act."""
+        if self._folder.summary(iteration) is None:
+            with self._drafts.timed(iteration, "update"):
+                self._episodes.load(policy)
+        elif iteration < self.config.iterations and self._folder.summary(iteration + 1) is None:
+            self._episodes.load(policy)  # of a run that goes on
 
     def explore(self, iteration: int, policy: Checkpoint) -> list[Trajectory]:
         """K sampled episodes of every task of this iteration, from the table, in the order of their ids."""
@@ -85,8 +98,6 @@ class Stages:
         rounds = self._ahead.missing(iteration)
         if not rounds or self._folder.summary(iteration) is not None:
             return
-        if self.config.rollout.mode == "asynchronous":  # of a run that goes on, engines hold other weights
-            self._episodes.load(policy)
         for number in rounds:
             self._ahead.begin(number, partial(self._exploring.round, number, policy, ahead=True))
 
@@ -195,15 +206,15 @@ class Stages:
         """Play the held-out tasks and the validation tasks, then declare the iteration finished."""
         if self._folder.summary(iteration) is not None:
             return
+        if self._episodes.loaded != policy:
+            raise RuntimeError(f"the engines hold {self._episodes.loaded.path}, not {policy.path}")
         config = self.config.evaluate
         if self.config.protect and iteration == 0:
             with self._drafts.timed(iteration, "protect"):
                 before = play_protected(self._episodes, self.config, iteration, policy)
             self._drafts.note(iteration, protected=before)
-        test = self._evaluation(iteration, policy, self.config.evaluate_split, config.episodes)
-        validation = self._evaluation(
-            iteration, policy, self.config.validate_split, config.validation_episodes
-        )
+        test = self._evaluation(iteration, self.config.evaluate_split, config.episodes)
+        validation = self._evaluation(iteration, self.config.validate_split, config.validation_episodes)
         figures = {**self._probed(iteration, policy), **self._rewarding.watched(iteration)}
         self._drafts.note(
             iteration,
@@ -268,7 +279,7 @@ class Stages:
                     out.path,
                     seed=self.config.seed * 1000 + iteration,
                     version=iteration,
-                    reference=self._base if self.config.learn.reference == "base" else None,
+                    reference=self._folder.checkpoint(0) if self.config.learn.reference == "base" else None,
                     multipliers=prices,
                     anchor=self._sources.anchor(iteration),
                     learn=self._learn_config(iteration),
@@ -287,16 +298,14 @@ class Stages:
         self._note_learning(iteration, report.metrics)
         return out
 
-    def _evaluation(
-        self, iteration: int, policy: Checkpoint, split: str, episodes: int | None
-    ) -> EvaluationSummary:
+    def _evaluation(self, iteration: int, split: str, episodes: int | None) -> EvaluationSummary:
         config = self.config.evaluate
         tasks = self._episodes.tasks(split, config.difficulty, spread(episodes))
         purpose = f"evaluate {split}"
         requests = [self._episodes.request("evaluate", iteration, task, 0) for task in tasks]
         sampling = Sampling(temperature=config.temperature, max_new_tokens=self.config.explore.max_new_tokens)
         with self._drafts.timed(iteration, purpose):
-            self._episodes.play("evaluate", iteration, policy, requests, sampling)
+            self._episodes.play("evaluate", iteration, None, requests, sampling)
         wanted = {request.id for request in requests}
         evaluated = [t for t in self._episodes.of("evaluate", iteration) if t.id in wanted]
         self._episodes.stop_if_too_many_failed(evaluated)
@@ -348,5 +357,4 @@ class Stages:
     def _note_learning(self, iteration: int, figures: Mapping[str, float | None]) -> None:
         prices = price_figures(self._multipliers(iteration))
         found = {**self._folder.process_figures(iteration), **prices, **figures}
-        metrics = {name: value for name, value in found.items() if value is not None and math.isfinite(value)}
-        self._drafts.note(iteration, learn=metrics, trained_tokens=int(metrics.get("tokens_trained", 0)))
+        self._drafts.learnt(iteration, found)

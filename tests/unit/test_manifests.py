@@ -11,12 +11,13 @@ import pytest
 from rich.console import Console
 
 from agentevol.config.run import load
+from agentevol.loop.evolve import evolve
 from agentevol.loop.explore import EpisodeRequest
 from agentevol.loop.manifests import Manifest, of_episodes, of_rows, of_scores, of_weights
 from agentevol.loop.stages import Stages
 from agentevol.progress import Progress
 from agentevol.protocols import Checkpoint, EpisodeFacts, LearnReport, Sampling, TrainingSequence
-from agentevol.report.summary import EvaluationSummary, IterationSummary
+from agentevol.report.summary import EvaluationSummary, IterationSummary, RunSummary
 from agentevol.run_folder import RunFolder
 from agentevol.tasks import EnvTask
 from agentgym_store.records import Failed, Sample, Terminated, Trajectory, Turn
@@ -101,16 +102,16 @@ def begun(place: Path, *overrides: str) -> RunFolder:
     return RunFolder.create(place / "run", config, Checkpoint(place / "base", 0))
 
 
+class Unreported(Stages):
+    """The stages, without a report at the end."""
+
+    def finish(self) -> RunSummary:
+        return self._folder.run_summary()
+
+
 def go_on(folder: RunFolder, processes: Any) -> None:
-    """The loop, without its report."""
-    with Stages(folder, processes, "", folder.checkpoint(0), Progress(Console(quiet=True))) as run:
-        run.evaluate(0, folder.checkpoint(0))
-        for number in range(1, folder.config.iterations + 1):
-            latest = folder.checkpoint(number - 1)
-            explored = run.explore(number, latest)
-            rows = run.shape(number, latest, explored, run.select(number, explored))
-            run.explore_ahead(number, latest)
-            run.evaluate(number, run.accept(number, run.learn(number, latest, rows)))
+    with Unreported(folder, processes, "", folder.base(), Progress(Console(quiet=True))) as run:
+        evolve(run)
 
 
 def manifests(folder: RunFolder) -> list[bytes]:

@@ -45,6 +45,9 @@ class Learning:
         (out / "agentevol.json").write_text('{"version": 1, "metrics": {"loss_last": 0.5}}')
         return LearnReport(Checkpoint(out, given["version"]), {"logp_gap": 0.0, "loss_last": 0.5})
 
+    def update(self, checkpoint: Checkpoint) -> None:
+        """Take the weights, as rollout workers do."""
+
 
 def won(run: str, iteration: int, attempt: int, **changes: Any) -> Trajectory:
     """One turn of one learnt token, sampled by the policy before this iteration."""
@@ -239,6 +242,7 @@ def guarded(
     monkeypatch.setattr(agentevol.loop.stages, "play_protected", played)
     run, folder = begun(tmp_path, cluster, PROTECT)
     monkeypatch.setattr(Stages, "_evaluation", lambda *_: None)
+    run.update(0, folder.checkpoint(0))
     run.evaluate(0, folder.checkpoint(0))
     return run, folder
 
@@ -254,6 +258,7 @@ def test_an_update_that_forgets_is_rejected_and_the_policy_stays(
     assert latest == folder.checkpoint(1)
     assert (latest.path / "weights").read_text() == "base"
     assert (folder.rejected(1).path / "weights").read_text() == "update 1"
+    run.update(1, latest)
     run.evaluate(1, latest)
     summary = folder.summary(1)
     assert summary is not None
@@ -267,6 +272,7 @@ def test_an_update_that_does_not_is_accepted(tmp_path: Path, monkeypatch: pytest
     latest = run.accept(1, run.learn(1, folder.checkpoint(0), NONE))
     assert (latest.path / "weights").read_text() == "update 1"
     assert not folder.candidate(1).path.exists()
+    run.update(1, latest)
     run.evaluate(1, latest)
     summary = folder.summary(1)
     assert summary is not None
@@ -292,6 +298,7 @@ def test_a_run_that_was_killed_after_the_verdict_comes_to_the_same(
     latest = again.accept(1, again.learn(1, folder.checkpoint(0), NONE))
     assert (latest.path / "weights").read_text() == "base"
     assert (folder.rejected(1).path / "weights").read_text() == "update 1"
+    again.update(1, latest)
     again.evaluate(1, latest)
     summary = folder.summary(1)
     assert summary is not None

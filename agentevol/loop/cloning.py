@@ -1,0 +1,86 @@
+"""Behavioural cloning: before the first round, the base learns the expert's episodes D_s.
+
+The first stage of AgentEvol (arXiv:2406.04151, algorithm 1), which maximises the sum of log pi_theta(tau)
+over D_s. A base that is an agent already needs none of it.
+"""
+
+from pathlib import Path
+
+from agentevol.cluster.cluster import Cluster
+from agentevol.config.run import RunConfig
+from agentevol.errors import RunStopped
+from agentevol.learn.checkpoints import read_lineage
+from agentevol.learn.fitting import NothingToLearn
+from agentevol.loop.drafts import Drafts
+from agentevol.loop.ledger import Ledger
+from agentevol.loop.remarks import remarks
+from agentevol.loop.sources import Sources
+from agentevol.progress import Progress
+from agentevol.protocols import Checkpoint, TrainingSequence
+from agentevol.run_folder import RunFolder
+
+
+def settled(config: RunConfig, base: Path) -> RunConfig:
+    """The configuration with `demonstrations.clone` as true or false, by the base in this folder.
+
+    One with a lineage has learnt to act in some world; others, a hub's, have none.
+    """
+    shown = config.demonstrations
+    if shown.clone is not None:
+        return config
+    clone = shown.tasks > 0 and read_lineage(base) is None
+    return config.model_copy(update={"demonstrations": shown.model_copy(update={"clone": clone})})
+
+
+class Cloning:
+    """The cloning of one run. Safe to repeat: what is on disk is not done again."""
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        cluster: Cluster,
+        sources: Sources,
+        drafts: Drafts,
+        ledger: Ledger,
+        progress: Progress,
+    ) -> None:
+        self._config, self._folder, self._cluster = folder.config, folder, cluster
+        self._sources, self._drafts = sources, drafts
+        self._ledger, self._progress = ledger, progress
+
+    def policy(self, base: Checkpoint) -> Checkpoint:
+        """Checkpoint 0: the base itself, or what cloning makes of it.
+
+        Raises `RunStopped` where the demonstrations have nothing to learn from.
+        """
+        first = self._folder.checkpoint(0)
+        if base == first or self._folder.summary(0) is not None:
+            return first
+        rows = self._sources.demonstrations()
+        self._ledger.merged(0, [], rows)
+        if not first.path.is_dir():
+            self._learn(base, rows, first)
+        self._ledger.trained(0, base, first)
+        self._drafts.note(0, rows=len(rows))
+        self._drafts.learnt(0, self._folder.metrics_of(first))
+        return first
+
+    def _learn(self, base: Checkpoint, rows: list[TrainingSequence], first: Checkpoint) -> None:
+        self._progress.say(f"cloning: {self._config.base} learns {len(rows)} demonstrations")
+        with self._drafts.timed(0, "clone"), self._progress.learning(0) as step:
+            try:
+                report = self._cluster.learn(
+                    base,
+                    rows,
+                    first.path,
+                    seed=self._config.seed * 1000,
+                    version=first.version,
+                    reference=None,
+                    learn=self._config.clone_learn,
+                    table_version=self._folder.store.version(),
+                    progress=step,
+                )
+            except NothingToLearn as reason:
+                raise RunStopped(f"the base cannot be cloned from its demonstrations: {reason}") from reason
+        for remark in remarks(report.metrics):
+            self._progress.say(f"cloning: {remark}")
