@@ -62,6 +62,11 @@ class WeightsReplaced(PolicyFault):
     """The engine has newer weights than the policy that was asked: serve another one of those."""
 
 
+def described(cause: BaseException) -> str:
+    """The type and message of an exception that nobody expected, in one line."""
+    return f"{type(cause).__name__}: {one_line(cause)}"
+
+
 def one_line(cause: BaseException, limit: int = 300) -> str:
     """The message of an exception in one line of at most `limit` characters."""
     text = re.sub(r"\s+", " ", str(cause)).strip() or type(cause).__name__

@@ -24,8 +24,15 @@ CONCURRENCY = 32
 def demonstrate(
     environment: EnvironmentConfig, url: str, requests: Sequence[EpisodeRequest]
 ) -> list[Trajectory]:
-    """Play the requests with the environment's expert. Raises `RunStopped` where an episode was not won."""
+    """Play the requests with the environment's expert. Raises `RunStopped` where an episode failed or was not
+    won.
+    """
     trajectories = asyncio.run(_demonstrate(environment, url, requests))
+    for one in trajectories:
+        if one.ending.kind == "failed":
+            raise RunStopped(
+                f"a demonstration of {one.task_id} failed: {one.ending.failure}: {one.ending.detail}"
+            )
     lost = [t for t in trajectories if not t.succeeded()]
     if lost:
         raise RunStopped(

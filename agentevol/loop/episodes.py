@@ -11,7 +11,7 @@ import polars as pl
 from agentevol.cluster.cluster import Cluster
 from agentevol.errors import RunStopped, TransportFault
 from agentevol.loop.evaluate import endings
-from agentevol.loop.explore import EpisodeRequest
+from agentevol.loop.explore import REPLAY_MISMATCH, EpisodeRequest
 from agentevol.progress import Progress
 from agentevol.protocols import Checkpoint, Sampling
 from agentevol.run_folder import RunFolder
@@ -129,7 +129,8 @@ class Episodes:
         requests: Sequence[EpisodeRequest],
         sampling: Sampling,
     ) -> Played:
-        """Play what is not in the table yet and append it there, batch by batch.
+        """Play what is not in the table yet and append it there, batch by batch. Raises `RunStopped` once
+        more of it has failed than the run allows.
 
         `policy` is for weights that the loop does not hand to the engines: those of a candidate, or of a
         round that a resumed run still owes. None plays with what the engines hold.
@@ -148,21 +149,34 @@ class Episodes:
         ) as bar:
             first = iteration if purpose == "explore" else 0  # evaluations before rounds, these in order
             playing = self._cluster.play(missing, sampling, played, self._given_up, first)
+            broken: list[Trajectory] = []
             for batch in self._batches(playing):
-                commit = {"iteration": str(iteration), "purpose": purpose, "first": batch[0].id}
-                with self._writing:
-                    self._folder.store.append(batch, commit={"run": self._config.name, **commit})
+                self.append(batch, iteration, purpose)
                 bar(batch)
+                broken += filter(_is_broken, batch)
+                self._stop_above_limit(broken, len(there.union(request.id for request in requests)))
         return played
+
+    def append(self, batch: Sequence[Trajectory], iteration: int, purpose: Purpose) -> None:
+        """Put episodes into the table. Several threads may."""
+        commit = {"iteration": str(iteration), "purpose": purpose, "first": batch[0].id}
+        with self._writing:
+            self._folder.store.append(batch, commit={"run": self._config.name, **commit})
 
     def stop_if_too_many_failed(self, played: Sequence[Trajectory]) -> None:
         """Raise `RunStopped` with the reasons counted, above `explore.max_failed`."""
         broken = [t for t in played if t.ending.kind == "failed"]
-        if len(broken) > self._config.explore.max_failed * len(played):
-            reasons = ", ".join(f"{count} {name}" for name, count in endings(broken).items())
-            raise RunStopped(
-                f"{len(broken)} of {len(played)} episodes failed for no fault of the agent: {reasons}"
-            )
+        self._stop_above_limit(broken, len(played))
+
+    def _stop_above_limit(self, broken: Sequence[Trajectory], of: int) -> None:
+        if len(broken) <= self._config.explore.max_failed * of:
+            return
+        reasons = ", ".join(f"{count} {name}" for name, count in endings(broken).items())
+        details = (t.ending.detail for t in broken if t.ending.kind == "failed")
+        raise RunStopped(
+            f"{len(broken)} of {of} episodes failed for no fault of the agent: {reasons};"
+            f" for example {next(details, '')}"
+        )
 
     @property
     def loaded(self) -> Checkpoint:
@@ -185,3 +199,8 @@ class Episodes:
                 batch, since = [], time.monotonic()
         if batch:
             yield batch
+
+
+def _is_broken(episode: Trajectory) -> bool:
+    """Whether infrastructure ended it; a replay that the world answered otherwise is counted elsewhere."""
+    return episode.ending.kind == "failed" and episode.ending.failure != REPLAY_MISMATCH

@@ -1,10 +1,12 @@
 """Episodes, many at once: policy x EnvClient -> Trajectory.
 
 Every requested episode ends in exactly one `Ending`. Whatever breaks on the way (server, worker, transport,
-engine) becomes `Failed` with its kind: never a reward, never an exception for the other episodes.
+engine, policy, template, or a fault of our own) becomes `Failed` with its kind: never a reward, never an
+exception for the other episodes. A run stops above a share of such endings (`explore.max_failed`).
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator, Generator, Hashable, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -15,7 +17,7 @@ from itertools import islice
 from typing import Literal
 
 from agentevol.engines.scripted import said
-from agentevol.errors import EnvironmentFault, PolicyFault, RolloutFault, TransportFault
+from agentevol.errors import EnvironmentFault, PolicyFault, RolloutFault, TransportFault, described
 from agentevol.protocols import ContextFull, Conversation, Message, Policy
 from agentevol.rewards.forks import Forks, Reached, closed
 from agentgym_client import EnvClient, Session
@@ -23,6 +25,8 @@ from agentgym_client.errors import EnvClientError, ServerProblem
 from agentgym_envs.core import Observation, StepResult
 from agentgym_envs.formats import ActionFormat
 from agentgym_store.records import Ending, Failed, Sample, Terminated, Trajectory, Truncated, Turn
+
+_LOG = logging.getLogger(__name__)
 
 REPLAY_MISMATCH = "replay-mismatch"
 """How an episode fails whose world answers otherwise than before."""
@@ -119,8 +123,10 @@ async def play(
             return progress.finished(await _turns(session, policy, conversation, action_format, progress))
     except RolloutFault as fault:
         return progress.finished(Failed(failure=fault.kind, detail=str(fault)[:500]))
+    except Exception as cause:  # noqa: BLE001 - other episodes go on; the kind is counted
+        return progress.finished(Failed(failure=RolloutFault.kind, detail=described(cause)))
     finally:
-        policy.release(conversation.id)
+        _released(policy, conversation.id)
 
 
 async def play_all(
@@ -227,6 +233,18 @@ async def _act(policy: Policy, conversation: Conversation, seed: int) -> Sample:
             return await policy.act(conversation, turn_seed)
     except TimeoutError as cause:
         raise PolicyFault(f"no answer within {ACT_TIMEOUT_S:.0f} s") from cause
+    except (ContextFull, RolloutFault):
+        raise
+    except Exception as cause:  # a bug of the policy, its template or its expert
+        raise PolicyFault(described(cause)) from cause
+
+
+def _released(policy: Policy, conversation_id: str) -> None:
+    """Have the policy free what it holds; that it could not harms no episode that is over."""
+    try:
+        policy.release(conversation_id)
+    except Exception:  # noqa: BLE001 - whatever it is, the record stands
+        _LOG.exception("%s did not release %s", policy.name, conversation_id)
 
 
 def _open(conversation: Conversation, env: str, opening: Observation, action_format: ActionFormat) -> None:

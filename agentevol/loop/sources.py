@@ -98,8 +98,7 @@ class Sources:
         there = self._episodes.of("retain", 0)
         if not there:
             there = copied(retained_episodes(config), config.name)
-            commit = {"run": config.name, "purpose": "retain", "first": there[0].id}
-            self._folder.store.append(there, commit=commit)
+            self._episodes.append(there, 0, "retain")
         return retained_rows(there, self._objective, config, self._base)
 
     def demonstrations(self) -> list[TrainingSequence]:
@@ -115,8 +114,7 @@ class Sources:
             requests = [self._episodes.request("demonstrate", 0, task, 0) for task in tasks]
             played = demonstrate(config.environment, self._url, [r for r in requests if r.id not in there])
             if played:
-                commit = {"run": config.name, "purpose": "demonstrate", "first": played[0].id}
-                self._folder.store.append(played, commit=commit)
+                self._episodes.append(played, 0, "demonstrate")
             shown = self._episodes.of("demonstrate", 0)
         return demonstration_rows(shown, self._base, config)
 

@@ -1,15 +1,18 @@
 """Tasks are asked of a server that may be away for a moment, or with its node for good."""
 
+import inspect
+import time
+from concurrent.futures import ThreadPoolExecutor
 from threading import Event
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from agentevol.config.run import load
 from agentevol.errors import RunStopped, TransportFault
-from agentevol.loop import episodes
-from agentevol.loop.episodes import Episodes
+from agentevol.loop import episodes, sources
+from agentevol.loop.episodes import Episodes, Purpose
 from agentevol.tasks import EnvTask
 
 TASK = EnvTask("guess-1", "train", "", "", "Guess.")
@@ -71,3 +74,34 @@ def test_nobody_waits_for_ever_nor_for_what_is_given_up_nor_for_a_server_of_othe
     monkeypatch.setattr(episodes, "AWAY_S", 0.0)
     with pytest.raises(TransportFault):
         asked(monkeypatch, Nodes(), 1)
+
+
+class Overlapping:
+    """A table that notices two appends at a time."""
+
+    def __init__(self) -> None:
+        self.under_way, self.most, self.appended = 0, 0, 0
+
+    def append(self, batch: list[Any], commit: dict[str, str]) -> None:
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        time.sleep(0.01)
+        self.under_way -= 1
+        self.appended += len(batch)
+
+
+def test_batches_of_all_purposes_are_appended_one_at_a_time():
+    table, one = Overlapping(), SimpleNamespace(id="a")
+    folder = SimpleNamespace(config=load(None, ["env=guess"]), store=table)
+    whole = Episodes(cast(Any, folder), cast(Any, None), "", cast(Any, None), cast(Any, None))
+    purposes: list[Purpose] = ["explore", "demonstrate", "retain", "evaluate"]
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda purpose: whole.append(cast(Any, [one]), 0, purpose), purposes))
+    assert (table.most, table.appended) == (1, 4)
+
+
+@pytest.mark.parametrize("source", [sources, episodes])
+def test_nothing_else_of_the_loop_appends_to_the_table(source: ModuleType):
+    """All but one call would go past the lock."""
+    calls = inspect.getsource(source).count("store.append(")
+    assert calls == (1 if source is episodes else 0)

@@ -10,7 +10,7 @@ from agentevol.loop.explore import EpisodeRequest, play, play_all
 from agentevol.protocols import ContextFull, Conversation
 from agentgym_client import EnvClient
 from agentgym_envs.core import Observation, StepResult
-from agentgym_envs.formats import FORMATS
+from agentgym_envs.formats import FORMATS, Plain
 from agentgym_envs.guess import Guess
 from agentgym_server.app import create_app
 from agentgym_server.settings import ServerSettings
@@ -128,6 +128,51 @@ async def test_a_broken_policy_fails_only_its_own_episode():
             t async for t in play_all(world, policy, [request(n) for n in (1, 2, 3)], PLAIN, concurrency=2)
         ]
     assert Counter(t.ending.kind for t in found) == {"terminated": 2, "failed": 1}
+
+
+class Faulty(Counting):
+    """Has a bug in every second episode."""
+
+    async def act(self, conversation: Conversation, seed: int) -> Sample:
+        if conversation.task_id in ("guess-2", "guess-4"):
+            raise KeyError("a template's variable")
+        return await super().act(conversation, seed)
+
+
+class Stuck(Counting):
+    """Cannot free what it holds."""
+
+    def release(self, conversation_id: str) -> None:
+        raise RuntimeError("nothing is held")
+
+
+async def test_a_bug_of_the_policy_fails_its_own_episodes_and_names_itself():
+    app = create_app({"guess": Guess}, settings=ServerSettings())
+    async with EnvClient("http://127.0.0.1:1", transport=httpx.ASGITransport(app)) as world:
+        requests = [request(n) for n in (1, 2, 3, 4)]
+        found = [t async for t in play_all(world, Faulty(), requests, PLAIN, concurrency=2)]
+        assert (await world.health())["sessions"]["active"] == 0
+    endings = {t.task_id: t.ending for t in found}
+    assert endings["guess-1"] == endings["guess-3"] == Terminated()
+    assert endings["guess-2"] == Failed(failure="policy", detail="""KeyError: "a template's variable\"""")
+    assert [t.total_reward for t in found if t.ending.kind == "failed"] == [None, None]
+
+
+class Broken(Plain):
+    def parse(self, text: str) -> str:
+        raise ZeroDivisionError("of a format")
+
+
+async def test_a_bug_outside_the_policy_is_internal():
+    async with client() as world:
+        found = [t async for t in play_all(world, Counting(), [request(1)], Broken(), concurrency=1)]
+    assert [t.ending for t in found] == [Failed(failure="internal", detail="ZeroDivisionError: of a format")]
+
+
+async def test_a_policy_that_cannot_release_harms_no_episode_that_is_over():
+    async with client() as world:
+        found = [t async for t in play_all(world, Stuck(), [request(1), request(2)], PLAIN, concurrency=1)]
+    assert [t.ending for t in found] == [Terminated(), Terminated()]
 
 
 async def test_a_policy_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch):

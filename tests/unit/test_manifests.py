@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from agentevol.config.run import load
+from agentevol.errors import RunStopped
 from agentevol.loop.evolve import evolve
 from agentevol.loop.explore import EpisodeRequest
 from agentevol.loop.manifests import Manifest, of_episodes, of_rows, of_scores, of_weights
@@ -335,3 +336,21 @@ def test_a_manifest_of_a_stage_takes_the_place_of_an_earlier_one(tmp_path: Path)
         "score": "sha256:1",
     }
     assert [file.name for file in (folder.path / "manifests").iterdir()] == ["0001.json"]
+
+
+class Failing(Processes):
+    """Every episode fails."""
+
+    def play(
+        self, requests: Sequence[EpisodeRequest], sampling: Sampling, *_: object
+    ) -> Iterator[Trajectory]:
+        broken = Failed(failure="internal", detail="KeyError: 'place'")
+        for one in super().play(requests, sampling):
+            yield one.model_copy(update={"ending": broken})
+
+
+def test_a_run_whose_episodes_all_fail_stops_with_the_first_above_its_limit_and_keeps_them(tmp_path: Path):
+    folder = begun(tmp_path, "evaluate.episodes=16")  # 5 % of 16 are none
+    with pytest.raises(RunStopped, match=r"1 of 16 episodes failed .*internal.*; for example KeyError"):
+        go_on(folder, Failing())
+    assert len(list(folder.store.trajectories())) == 1
