@@ -16,7 +16,7 @@ from queue import Empty, Queue
 from urllib.parse import urlsplit
 
 from agentevol.config.sections import EnvironmentConfig
-from agentevol.errors import RunStopped
+from agentevol.errors import RunStopped, one_line
 from agentevol.workers.faults import FaultLog
 from agentgym_server.settings import is_loopback
 
@@ -26,6 +26,7 @@ RESTARTS = 20
 counted (`explore.max_failed`).
 """
 LOOPBACK = "127.0.0.1"
+RETRY_S = 1.0
 USER = "agentevol"
 """Stands before the token in an address; the server reads the token alone."""
 
@@ -122,21 +123,38 @@ class EnvironmentServer:
                 return
             lost = time.monotonic()
             self._faults.note("the environment server was lost, and is started again", lost_servers=1)
-            self._start_again()
+            reason = self._start_again()
+            if self._closing:
+                return
+            if reason is not None:
+                self._closing = True
+                self._faults.end(gave_up(reason))
+                return
             self._faults.note(servers_s=time.monotonic() - lost)
 
-    def _start_again(self) -> None:
+    def _start_again(self) -> str | None:
+        """None once it answers; why not, after `RESTARTS` tries or where nobody wants it any more."""
+        reason = ""
         for _ in range(RESTARTS):
             self.restarts += 1
             try:
                 self._start(port=int(self._url.rpartition(":")[2]))
                 self._ready()
-                return
-            except RunStopped:
+                return None
+            except (RunStopped, OSError) as cause:
+                reason = one_line(cause)
                 if self._closing:
-                    return
-                time.sleep(1.0)  # the port may not be free yet
-        self._closing = True
+                    break
+                time.sleep(RETRY_S)  # the port may not be free yet
+        return reason
+
+
+def gave_up(reason: str) -> str:
+    """What a run says that ends without its environment server."""
+    return (
+        f"the environment server was lost and could not be started again in {RESTARTS} tries: {reason};"
+        " resume the run once it can"
+    )
 
 
 def command(

@@ -43,10 +43,16 @@ class Forks:
         self._offered: asyncio.Future[bool] | None = None
 
     async def offered(self) -> bool:
-        """Whether this server forks this environment, and has room for it; asked once."""
+        """Whether this server forks this environment, and has room for it; asked until it has answered."""
         if self._offered is None:
             self._offered = asyncio.ensure_future(self._ask())
-        return await asyncio.shield(self._offered)
+        asked = self._offered
+        try:
+            return await asyncio.shield(asked)
+        except EnvClientError:
+            if self._offered is asked:
+                self._offered = None
+            return False
 
     @asynccontextmanager
     async def session(
@@ -84,11 +90,8 @@ class Forks:
             await closed(root.reached.result().session)
 
     async def _ask(self) -> bool:
-        try:
-            held = (await self._client.health()).get("sessions", {}).get("max", 0)
-            worlds = {world.env: world.capabilities for world in await self._client.environments()}
-        except EnvClientError:
-            return False
+        held = (await self._client.health()).get("sessions", {}).get("max", 0)
+        worlds = {world.env: world.capabilities for world in await self._client.environments()}
         forks = worlds.get(self._env, {}).get("fork", "none") != "none"
         return forks and held >= 2 * self._episodes
 

@@ -10,8 +10,8 @@ from typing import Any
 from agentevol.checkpoint_store import CheckpointStore
 from agentevol.config.run import RunConfig
 from agentevol.config.sections import EnvironmentConfig
-from agentevol.errors import AgentEvolError, ConfigError
-from agentevol.serving import RESTARTS, EnvironmentServer
+from agentevol.errors import AgentEvolError, ConfigError, one_line
+from agentevol.serving import RESTARTS, RETRY_S, EnvironmentServer, gave_up
 from agentevol.workers.copies import copies
 from agentevol.workers.faults import FaultLog
 from agentevol.workers.members import Members
@@ -56,11 +56,13 @@ class EnvironmentWorker:
         """Where the server is."""
         return self._server.url
 
-    def news(self) -> tuple[list[str], dict[str, float]]:
-        """What has been told of restarts since this was asked last, and what they add to `Faults`."""
+    def news(self) -> tuple[list[str], dict[str, float], str | None]:
+        """What has been told of restarts since this was asked last, what they add to `Faults`, and why there
+        is no server any more; None while there is one.
+        """
         count = len(self._lines)
         lines, self._lines[:count] = self._lines[:count], []
-        return lines, self._faults.take().figures()
+        return lines, self._faults.take().figures(), self._faults.reason
 
     def close(self) -> None:
         """End the server."""
@@ -125,19 +127,24 @@ class PlacedServer:
     def _watch(self, node: Node) -> None:
         while not self._closing.wait(ASK_S):
             try:
-                lines, figures = self._processes.results([self._process.news.remote()])[0]
+                lines, figures, reason = self._processes.results([self._process.news.remote()])[0]
             except ProcessLost:
                 self._replace(node)
+                if self._faults.reason is not None:
+                    return
             except AgentEvolError:  # Ray itself is gone: whoever works tells of it
                 return
             else:
                 for line in lines:
                     self._faults.note(line)
                 self._faults.note("", **figures)
+                if reason is not None:
+                    self._faults.end(reason)
+                    return
 
     def _replace(self, node: Node) -> None:
         """Start another process there, while the node is there."""
-        began, starts = time.monotonic(), 0
+        began, starts, reason = time.monotonic(), 0, ""
         while not self._closing.is_set() and starts < RESTARTS:
             if node not in self._processes.labelled(self._config.ray.environment_labels):
                 return
@@ -146,8 +153,11 @@ class PlacedServer:
             starts += 1
             try:
                 self._start(node, self.url)
-            except (AgentEvolError, ProcessLost):
-                self._closing.wait(1.0)  # the port may not be free yet
+            except (AgentEvolError, ProcessLost) as cause:
+                reason = one_line(cause)
+                self._closing.wait(RETRY_S)  # the port may not be free yet
             else:
                 self._faults.note(servers_s=time.monotonic() - began)
                 return
+        if not self._closing.is_set():
+            self._faults.end(gave_up(reason))

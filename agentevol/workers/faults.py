@@ -13,6 +13,8 @@ class FaultLog:
     def __init__(self, say: Callable[[str], None] = lambda _: None) -> None:
         self._say, self._lock = say, threading.Lock()
         self._counts: Counter[str] = Counter()
+        self.reason: str | None = None
+        """Why the run cannot go on; None while it can."""
 
     def note(self, line: str = "", **amounts: float) -> None:
         """Add to fields of `Faults`, and tell it in a line where there is one."""
@@ -21,6 +23,11 @@ class FaultLog:
                 self._counts[name] += amount  # pyright: ignore[reportArgumentType] - seconds, too
         if line:
             self._say(line)
+
+    def end(self, reason: str) -> None:
+        """Tell that the run cannot go on: whoever looks next raises `RunStopped` with this reason."""
+        self.reason = reason
+        self._say(reason)
 
     def take(self) -> Faults:
         """What was noted since this was asked last."""

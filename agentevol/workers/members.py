@@ -58,9 +58,11 @@ class Members:
 
     def look(self, *, at_once: bool = False) -> None:
         """Which nodes there are now, where nobody has looked for a while, or `at_once`. Raises `RunStopped`
-        where the one that the run needs is gone.
+        where the one that the run needs is gone, or something else without which it cannot go on.
         """
         with self._lock:
+            if self._faults.reason is not None:
+                raise RunStopped(self._faults.reason)
             if not at_once and time.monotonic() - self._looked_at < LOOK_S:
                 return
             there = self._processes.alive()

@@ -10,6 +10,7 @@ from typing import Literal
 
 import pytest
 
+from agentevol import serving
 from agentevol.config.sections import EnvironmentConfig
 from agentevol.serving import EnvironmentServer
 from agentevol.workers.faults import FaultLog
@@ -73,3 +74,24 @@ def test_what_a_client_says_of_an_address_that_does_not_answer_has_no_token_in_i
 
     told = asyncio.run(ask())
     assert "secret" not in told
+
+
+def test_a_server_that_cannot_be_started_again_ends_the_run_and_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(serving, "RESTARTS", 2)
+    monkeypatch.setattr(serving, "RETRY_S", 0.0)
+    told: list[str] = []
+    faults = FaultLog(told.append)
+    with EnvironmentServer(GUESS, tmp_path / "log", faults=faults) as server:
+        assert server.url
+        monkeypatch.setattr(serving, "command", lambda *_: ["/bin/false"])
+        os.kill(server.pid, signal.SIGKILL)
+        deadline = time.monotonic() + 60
+        while faults.reason is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert faults.reason is not None
+    assert "could not be started again in 2 tries: the environment server did not start" in faults.reason
+    assert told[-1] == faults.reason
+    noted = faults.take()
+    assert (noted.lost_servers, noted.servers_s) == (1, 0.0)  # nothing has recovered

@@ -11,6 +11,7 @@ from agentevol.protocols import Conversation
 from agentevol.rewards.forks import Forks
 from agentevol.rewards.values import State, continuations, count_outcomes
 from agentgym_client import EnvClient
+from agentgym_client.errors import EnvClientError
 from agentgym_envs.core import StepResult
 from agentgym_envs.formats import FORMATS
 from agentgym_envs.guess import Guess
@@ -144,3 +145,28 @@ async def test_a_cancelled_continuation_leaves_nothing():
             await asyncio.gather(task, return_exceptions=True)
         again = await play(client, Drawing(), request, PLAIN, forks)
         assert again.total_reward is not None
+
+
+async def test_one_unanswered_question_does_not_switch_forks_off(monkeypatch: pytest.MonkeyPatch):
+    app = create_app({"guess": Counted}, settings=ServerSettings())
+    async with EnvClient("http://127.0.0.1:1", transport=httpx.ASGITransport(app), retries=0) as world:
+        forks, health = Forks(world, "guess", 4), world.health
+
+        async def unreachable() -> dict[str, object]:
+            raise EnvClientError("connection reset")
+
+        monkeypatch.setattr(world, "health", unreachable)
+        assert not await forks.offered()
+        monkeypatch.setattr(world, "health", health)
+        assert await forks.offered()
+        monkeypatch.setattr(world, "health", unreachable)
+        assert await forks.offered()  # it has answered
+
+
+async def test_a_world_that_cannot_be_forked_is_asked_once():
+    app = create_app({"guess": Unforkable}, settings=ServerSettings())
+    async with EnvClient("http://127.0.0.1:1", transport=httpx.ASGITransport(app)) as world:
+        forks = Forks(world, "guess", 4)
+        assert not await forks.offered()
+        await world.close()
+        assert not await forks.offered()

@@ -471,3 +471,11 @@ def test_a_worker_that_cannot_start_stops_the_run_with_its_own_reason():
 def test_settings_without_effect_are_refused(settings: list[str], line: str):
     with pytest.raises(ConfigError, match=line):
         load(None, settings)
+
+
+def test_episodes_are_not_waited_for_once_the_run_cannot_go_on():
+    made, faults, told = fleet(Processes())
+    faults.end("there is no environment server any more")
+    with pytest.raises(RunStopped, match="there is no environment server any more"):
+        list(made.play([request(number) for number in range(4)], SAMPLING, Played()))
+    assert told == ["there is no environment server any more"]
