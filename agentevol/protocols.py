@@ -96,7 +96,9 @@ class RolloutEngine(Protocol):
     """Holds weights and serves policies."""
 
     lost: bool
-    """Whether a process that it needs has died: it serves nothing any more, another one can be started."""
+    """Whether it has failed, or a process that it needs has died: it serves nothing any more, another one can
+    be started.
+    """
 
     def serve(self, sampling: Sampling) -> Policy:
         """A policy over the current weights."""

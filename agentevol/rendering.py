@@ -10,7 +10,7 @@ where the first token is left out when the model has sampled it. A template may 
 leaves earlier reasoning out, Llama 3's strips white space): here the ids that were read and sampled stay.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,13 +45,16 @@ class ChatRenderer:
     """Renders for one tokenizer and its chat template.
 
     `end_id` is the token with which the template ends an assistant's message, and an action token: the
-    policy has to learn to stop. `arguments` are the template's own variables, such as `enable_thinking`.
-    Raises `ConfigError` where there is no template, where it has no such token, and for arguments that it
-    does not read.
+    policy has to learn to stop. `arguments` are the template's own variables, such as `enable_thinking`;
+    `ends` are further tokens that end a message, as generation_config.json names them. Raises `ConfigError`
+    where there is no template, where it has no such token, and for arguments that it does not read.
     """
 
     def __init__(
-        self, tokenizer: "PreTrainedTokenizerBase", arguments: Mapping[str, Any] | None = None
+        self,
+        tokenizer: "PreTrainedTokenizerBase",
+        arguments: Mapping[str, Any] | None = None,
+        ends: Collection[int] = (),
     ) -> None:
         if not tokenizer.chat_template:
             raise ConfigError("the tokenizer has no chat template; add one to the checkpoint's folder")
@@ -59,7 +62,7 @@ class ChatRenderer:
         self._arguments = dict(arguments or {})
         check_arguments(tokenizer, self._arguments)
         self.end_id = self._find_end_id()
-        self.stop_ids = frozenset({self.end_id, *_eos_ids(tokenizer)})
+        self.stop_ids = frozenset({self.end_id, *_eos_ids(tokenizer), *ends})
         """Sampling ends with any of these."""
 
     def prompt(self, messages: Sequence[Message]) -> list[int]:
@@ -96,10 +99,12 @@ class ChatRenderer:
         return previous_ids + self.extend(previous_ids, messages[-1].content)
 
     def text(self, token_ids: Sequence[int]) -> str:
-        """Text of sampled ids without the token that ended them; never encoded again."""
+        """Text of sampled ids without the token that ended them and without special tokens, which are no
+        words of an action; never encoded again.
+        """
         spoken = token_ids[:-1] if token_ids and token_ids[-1] in self.stop_ids else token_ids
         text = self.tokenizer.decode(
-            list(spoken), skip_special_tokens=False, clean_up_tokenization_spaces=False
+            list(spoken), skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
         return text if isinstance(text, str) else "".join(text)
 

@@ -75,8 +75,6 @@ class EmbeddedEngine:
     x layers x 2 x key heads x head size numbers.
     """
 
-    lost = False  # it has no processes to lose
-
     def __init__(
         self,
         checkpoint: Checkpoint,
@@ -105,6 +103,7 @@ class EmbeddedEngine:
         self._swap: tuple[Weights, StepModel, Future[None]] | None = None
         self._over: str | None = None  # why nothing is served any more
         self._closing = False
+        self.lost = False
         self._thread = threading.Thread(target=self._work, name="embedded-engine", daemon=True)
         self._thread.start()
 
@@ -168,6 +167,7 @@ class EmbeddedEngine:
         try:
             self._serve_until_closed()
         except Exception as cause:  # noqa: BLE001 - whatever broke here must reach those who wait
+            self.lost = True
             reason = f"the engine failed, create another one: {one_line(cause)}"
         finally:
             self._end(reason)

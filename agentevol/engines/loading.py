@@ -24,9 +24,13 @@ class Weights:
 
     model: PreTrainedModel
     renderer: ChatRenderer
-    stop_ids: frozenset[int]
     version: int
     name: str
+
+    @property
+    def stop_ids(self) -> frozenset[int]:
+        """Tokens that end what is sampled."""
+        return self.renderer.stop_ids
 
     @property
     def window(self) -> int | None:
@@ -44,8 +48,12 @@ def load_weights(
     _check_device(device)
     model = load_model(path, ATTENTION, DTYPES[dtype])
     torch.nn.Module.to(model, device)  # the method of transformers' class is wrapped in an untyped decorator
-    renderer = ChatRenderer(load_tokenizer(path), chat_template_kwargs)
-    return Weights(model, renderer, stop_ids(path, renderer), checkpoint.version, path.name)
+    return Weights(model, renderer_of(path, chat_template_kwargs), checkpoint.version, path.name)
+
+
+def renderer_of(path: Path, chat_template_kwargs: Mapping[str, Any] | None = None) -> ChatRenderer:
+    """The renderer of a checkpoint, which knows all tokens that end what is sampled with its weights."""
+    return ChatRenderer(load_tokenizer(path), chat_template_kwargs, _generation_stop_ids(path))
 
 
 def shapes(model: PreTrainedModel) -> dict[str, tuple[int, ...]]:
@@ -60,11 +68,6 @@ def _check_device(device: str) -> None:
         raise ConfigError(f"no device named {device!r}; use 'cpu' or 'cuda'") from cause
     if kind not in {"cpu", "cuda"} or (kind == "cuda" and not torch.cuda.is_available()):
         raise ConfigError(f"the device {device!r} is not available here; use 'cpu'")
-
-
-def stop_ids(path: Path, renderer: ChatRenderer) -> frozenset[int]:
-    """Tokens that end an action: the renderer's, and those that the checkpoint names."""
-    return renderer.stop_ids | _generation_stop_ids(path)
 
 
 def _generation_stop_ids(path: Path) -> frozenset[int]:

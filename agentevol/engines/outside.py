@@ -16,12 +16,11 @@ from transformers import PreTrainedModel
 
 from agentevol.causal_lm import load_model
 from agentevol.engines.limits import check_sampling
-from agentevol.engines.loading import DTYPES, shapes, stop_ids
+from agentevol.engines.loading import DTYPES, renderer_of, shapes
 from agentevol.engines.scheduler import Sampled
 from agentevol.engines.vllm_policy import Order, Served, VllmCounts, VllmPolicy
-from agentevol.errors import AgentEvolError, ConfigError, PolicyFault, WeightsReplaced
+from agentevol.errors import AgentEvolError, ConfigError, PolicyFault, WeightsReplaced, one_line
 from agentevol.protocols import Checkpoint, Overflow, Sampling
-from agentevol.rendering import ChatRenderer, load_tokenizer
 
 CLOSE_S = 5.0
 """How long what is under way may take to end."""
@@ -103,8 +102,8 @@ class OutsideEngine(ABC):
     def _described(self, checkpoint: Checkpoint, folder: Path) -> Served:
         """What is served of a checkpoint, besides its weights in `folder`. Raises `ConfigError`."""
         path = checkpoint.path.absolute()
-        renderer = ChatRenderer(load_tokenizer(path), self._chat_template_kwargs)
-        ends = tuple(sorted(stop_ids(path, renderer)))
+        renderer = renderer_of(path, self._chat_template_kwargs)
+        ends = tuple(sorted(renderer.stop_ids))
         return Served(renderer, ends, checkpoint.version, path.name, folder)
 
     def _folder(self, path: Path, model: PreTrainedModel) -> Path:
@@ -175,14 +174,24 @@ class OutsideEngine(ABC):
         self._open.clear()
         try:
             await self._idle.wait()
-            self._served = fresh
+            await self._replace(fresh, renew)
+        finally:
+            self._changing = False
+            self._open.set()
+
+    async def _replace(self, fresh: Served, renew: Callable[[], Awaitable[None]]) -> None:
+        """Renew the weights; where that fails, nothing is sampled any more, as which ones are in place is not
+        known.
+        """
+        self._served = fresh
+        try:
             await renew()
         except AgentEvolError as cause:
             self._over = self._over or str(cause)
             raise
-        finally:
-            self._changing = False
-            self._open.set()
+        except BaseException as cause:
+            self.lost, self._over = True, f"taking the weights of {fresh.name} failed: {one_line(cause)}"
+            raise
 
     async def _end(self) -> None:
         """End what waits, and shut down."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agentevol.engines.tokens import TokenEngine
-from agentevol.errors import AgentEvolError, ConfigError
+from agentevol.errors import ConfigError, one_line
 from agentevol.models import resolve
 from agentevol.protocols import Checkpoint, Sampling
 from agentevol.rendering import ChatRenderer, load_tokenizer
@@ -70,17 +70,26 @@ class Weights:
         try:
             fresh = await asyncio.to_thread(self._checked, model)
             await self._idle.wait()
-            await asyncio.to_thread(self.engine.update, fresh)
-            self.checkpoint = fresh
-            self.template = ChatTemplate(self.engine.serve(Sampling()).renderer)
+            await self._taken(fresh)
         except ConfigError as cause:
             raise invalid(str(cause), "model") from cause
-        except AgentEvolError as cause:
-            self.broken = f"the engine did not take the weights: {cause}"
-            raise Refusal(502, "engine_error", self.broken) from cause
         finally:
             self._open.set()
         return fresh
+
+    async def _taken(self, fresh: Checkpoint) -> None:
+        """Have the engine take weights. Whatever fails, but for weights that it refuses to read, nothing is
+        sampled any more: which ones it holds is not known.
+        """
+        try:
+            await asyncio.to_thread(self.engine.update, fresh)
+            self.template = ChatTemplate(self.engine.serve(Sampling()).renderer)
+        except ConfigError:
+            raise
+        except Exception as cause:
+            self.broken = f"the engine did not take the weights: {one_line(cause)}"
+            raise Refusal(502, "engine_error", self.broken) from cause
+        self.checkpoint = fresh
 
     def _checked(self, model: str) -> Checkpoint:
         """The checkpoint under the next version's number. Raises `ConfigError`."""

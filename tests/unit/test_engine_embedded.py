@@ -1,6 +1,7 @@
 """The embedded engine against transformers itself: same tokens and log-probabilities, less computed."""
 
 import asyncio
+import json
 import shutil
 from itertools import pairwise
 from pathlib import Path
@@ -362,6 +363,21 @@ async def test_a_failure_of_the_worker_reaches_all_who_wait_and_all_who_come(ser
     with pytest.raises(PolicyFault, match="out of memory"):
         await policy.act(begin("e"), 0)
     policy.release("a")
+    assert engine.lost  # and is to be replaced
+
+
+async def test_an_engine_that_was_closed_is_not_lost(serve):
+    engine = serve()
+    engine.close()
+    assert not engine.lost
+
+
+async def test_an_end_token_of_the_generation_config_is_sampled_and_is_no_text(serve, folder, tmp_path):
+    first = (await serve().serve(GREEDY).act(begin("a"), 0)).token_ids[0]
+    shutil.copytree(folder, tmp_path / "ends")
+    (tmp_path / "ends" / "generation_config.json").write_text(json.dumps({"eos_token_id": [END, first]}))
+    sample = await serve(tmp_path / "ends").serve(GREEDY).act(begin("a"), 0)
+    assert (sample.token_ids, sample.finish_reason, sample.text) == ((first,), "stop", "")
 
 
 async def test_broken_weights_are_a_fault_and_never_a_sample(serve, folder, tmp_path):

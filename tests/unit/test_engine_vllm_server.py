@@ -601,3 +601,20 @@ async def test_the_key_is_sent_and_not_shown(folder, start, caplog):
     await engine.serve(SAMPLING).act(begin("a"), 0)
     assert server.asked[-1][1]["authorization"] == f"Bearer {KEY}"
     assert KEY not in caplog.text
+
+
+async def test_weights_that_fail_on_the_way_for_whatever_reason_end_the_engine(folder, start, monkeypatch):
+    """It has the new version's label by then, and weights that nobody knows."""
+    engine = start(folder, FakeServer(folder))
+    policy = engine.serve(SAMPLING)
+
+    async def broken(*_: object) -> None:
+        raise KeyError("a bug on the way")
+
+    monkeypatch.setattr(engine, "_renew", broken)
+    with pytest.raises(KeyError):
+        await asyncio.to_thread(engine.update, Checkpoint(folder, 4))
+    assert engine.lost
+    for one in (policy, engine.serve(SAMPLING)):
+        with pytest.raises(PolicyFault, match="taking the weights of model failed: 'a bug on the way'"):
+            await one.act(begin("a"), 0)

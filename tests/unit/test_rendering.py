@@ -187,6 +187,27 @@ def test_llama_3_stops_at_the_end_of_turn_and_at_the_end_of_text():
     assert ChatRenderer(tokenizer).stop_ids == set(stops)
 
 
+def test_no_special_token_is_in_a_text_wherever_it_was_sampled():
+    tokenizer = TOKENIZERS["llama3"]
+    said = tokenizer.encode("go north", add_special_tokens=False)
+    start, end_of_text, eot = tokenizer.convert_tokens_to_ids(
+        ["<|start_header_id|>", "<|end_of_text|>", "<|eot_id|>"]
+    )
+    renderer = ChatRenderer(tokenizer)
+    for sampled in ([*said, end_of_text], [*said, start, eot], [start, *said, end_of_text, eot]):
+        assert renderer.text(sampled) == "go north"
+
+
+def test_a_token_that_only_the_generation_config_ends_with_is_no_text():
+    tokenizer = TOKENIZERS["starter"]
+    go, table, end = tokenizer.convert_tokens_to_ids(["go", "table", "<|end|>"])
+    renderer = ChatRenderer(tokenizer, ends=[table])
+    assert renderer.stop_ids == {end, table}
+    assert renderer.text([go, table]) == "go"
+    assert renderer.text([go, table, end]) == "go table"  # a word elsewhere
+    assert ChatRenderer(tokenizer).text([go, table]) == "go table"
+
+
 def test_a_tokenizer_is_loaded_as_its_file_says_whatever_the_model(tmp_path):
     TOKENIZERS["starter"].save_pretrained(tmp_path)
     (tmp_path / "config.json").write_text('{"model_type": "qwen2"}')

@@ -81,7 +81,7 @@ async def test_a_call_that_repeats_what_was_said_extends_its_ids(client, engine,
     await said(client, session, ASK, first, {"role": "user", "content": "Higher."})
     one, two = await trace(client, session)
     assert two["prompt_token_ids"][: len(whole(one))] == whole(one)
-    assert engine.renderer.text(two["prompt_token_ids"][len(whole(one)) :]) == (
+    assert engine.renderer.tokenizer.decode(two["prompt_token_ids"][len(whole(one)) :]) == (
         "\n<|im_start|>user\nHigher.<|im_end|>\n<|im_start|>assistant\n"
     )
     assert (two["extends"], one["extends"]) == (1, None)
@@ -247,7 +247,7 @@ async def test_tools_reach_the_template_and_calls_come_back(client, engine, tabl
     await said(client, session, ASK, {**choice["message"], "tool_calls": [other]}, answer, tools=[TOOL])
     one, two = await trace(client, session)
     assert two["prompt_token_ids"][: len(whole(one))] == whole(one)
-    added = engine.renderer.text(two["prompt_token_ids"][len(whole(one)) :])
+    added = engine.renderer.tokenizer.decode(two["prompt_token_ids"][len(whole(one)) :])
     assert added == (
         "\n<|im_start|>user\n<tool_response>A lamp.</tool_response><|im_end|>\n<|im_start|>assistant\n"
     )

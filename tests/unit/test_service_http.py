@@ -446,3 +446,18 @@ async def test_what_is_counted(client):
     ):
         assert line in text.splitlines()
     assert session not in text
+
+
+async def test_after_an_update_that_failed_for_whatever_reason_nothing_is_sampled(
+    client, engine, tmp_path, monkeypatch
+):
+    def broken(_: object) -> None:
+        raise KeyError("a bug on the way")
+
+    monkeypatch.setattr(engine, "update", broken)
+    done = await client.post("/update", json={"model": str(save_tokenizer(tmp_path / "better"))})
+    assert error(done)[:2] == (502, "engine_error")
+    reply = await client.post(CHAT, json={"messages": [ASK]})
+    assert error(reply)[:2] == (502, "engine_error")
+    health = await client.get("/health")
+    assert (health.status_code, health.json()["status"]) == (503, "failed")
