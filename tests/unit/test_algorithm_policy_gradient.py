@@ -99,6 +99,14 @@ def test_cispo_keeps_the_gradient_of_clipped_tokens():
     assert (loss.metrics["clipfrac_high"], loss.metrics["clipfrac_low"]) == (0.75, 0.25)
 
 
+def test_cispo_s_weight_has_no_lower_bound_and_an_upper_one():
+    # ratios 2, 2, 0.5, 5: weights 1.28, 1.28, 0.5, 1.28, where a lower bound of 0.8 would give the third 0.8
+    batch = case()
+    loss = objective("cispo", {"entropy_coef": 0.0}).loss(batch)
+    assert gradients(loss, batch.logp) == pytest.approx([-0.32, 0.32, -0.125, 0.32], abs=1e-12)
+    assert loss.metrics["clipfrac_low"] == 0
+
+
 def test_a_wide_cispo_is_reinforce_weighted_by_the_ratio():
     batch = case()
     loss = policy_gradient(batch, surrogate="cispo", clip_low=1.0, clip_high=100.0)
@@ -204,7 +212,7 @@ def test_the_settings_of_the_family():
         for name in ("cispo", "dapo", "dr_grpo", "grpo", "gspo", "ppo", "reinforce_pp", "rloo")
     }
     assert found == {
-        "cispo": ("cispo", "token", 0.2, 0.28, 3.0, "token_mean", "k3", 0.0),
+        "cispo": ("cispo", "token", 1.0, 0.28, 3.0, "token_mean", "k3", 0.0),
         "dapo": ("clip", "token", 0.2, 0.28, 3.0, "token_mean", "k3", 0.0),
         "dr_grpo": ("clip", "token", 0.2, 0.2, 3.0, "seq_mean_token_sum_norm", "k3", 0.0),
         "grpo": ("clip", "token", 0.2, 0.2, 3.0, "seq_mean_token_mean", "k3", 0.001),

@@ -1,6 +1,11 @@
-"""CISPO: the clipped ratio is a weight, so that every token keeps its gradient (arXiv:2506.13585)."""
+"""CISPO: the clipped ratio is a weight, so that every token keeps its gradient (arXiv:2506.13585, eq. 4).
+
+The paper bounds the weight from above only: `clip_low` 1 lets it fall to 0, so that a token which the policy
+has left weighs as little as its ratio says. It gives no value for the upper bound; `clip_high` 0.28 is DAPO's
+(arXiv:2503.14476), and ScaleRL (arXiv:2510.13786) takes 4.
+"""
 
 from agentevol.learn.algorithms.advantages import grpo
 from agentevol.learn.algorithms.family import family
 
-ALGORITHM = family(grpo, surrogate="cispo", clip_high=0.28)
+ALGORITHM = family(grpo, surrogate="cispo", clip_low=1.0, clip_high=0.28)
