@@ -15,8 +15,8 @@ the world calls invalid, which in ALFWorld are those that it refuses.
 `process_reward` is `reinforce_pp` with rewards for turns from a model of values, which learns from
 continuations: episodes that it plays besides. It is a whole `agentevol run`, evaluated in the same way.
 
-States are the anchors that episodes carry: what was read together with the actions on offer, which in
-ALFWorld tell place and inventory (`Nothing happens.` alone would be one state everywhere). The authors' code
+States are the texts that turns carry: what was read together with the actions on offer, which in ALFWorld
+tell place and inventory (`Nothing happens.` alone would be one state everywhere). The authors' code
 groups by what was read alone (arXiv:2505.10978, section 3.2).
 
 The settings below were chosen on seeds from 1000 on, which no reported seed meets.

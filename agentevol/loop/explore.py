@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Generator, Hashable, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from hashlib import blake2b
 from itertools import islice
 from typing import Literal
 
@@ -24,7 +23,7 @@ from agentgym_client import EnvClient, Session
 from agentgym_client.errors import EnvClientError, ServerProblem
 from agentgym_envs.core import Observation, StepResult
 from agentgym_envs.formats import ActionFormat
-from agentgym_store.records import Ending, Failed, Sample, Terminated, Trajectory, Truncated, Turn
+from agentgym_store.records import STATE, Ending, Failed, Sample, Terminated, Trajectory, Truncated, Turn
 
 _LOG = logging.getLogger(__name__)
 
@@ -71,6 +70,8 @@ class _Progress:
     env_version: str = ""
     data_version: str = ""
     initial_observation: str = ""
+    state: str = ""
+    """In which the agent is to act next."""
     turns: list[Turn] = field(default_factory=list[Turn])
 
     def finished(self, ending: Ending) -> Trajectory:
@@ -118,6 +119,7 @@ async def play(
             session, opening = begun.session, begun.shown[0]
             progress.env_version, progress.data_version = session.env_version, session.data_version
             progress.initial_observation = opening.text
+            progress.state = state_of(opening)
             _open(conversation, session.env, opening, action_format)
             await _replay(begun, conversation, progress)
             return progress.finished(await _turns(session, policy, conversation, action_format, progress))
@@ -183,8 +185,9 @@ async def _turns(
         action = action_format.parse(sample.text)
         with _owned("step"):
             result = await session.step(action)
-        turn = _turn(action, result, sample if sample.token_ids else None)
+        turn = _turn(action, result, sample if sample.token_ids else None, progress.state)
         progress.turns.append(turn)
+        progress.state = state_of(result.observation)
         if result.terminated:
             return Terminated()
         if result.truncated:
@@ -192,13 +195,14 @@ async def _turns(
         conversation.hear(result.observation)
 
 
-def _turn(action: str, result: StepResult, sample: Sample | None) -> Turn:
-    """The record of a turn. `anchor` names the state that it led to, as far as an agent can tell states
-    apart: by what it reads and by what it may do.
-    """
-    info = {key: value for key, value in result.info.items() if key != "available_actions"}
-    seen = "\n".join((result.observation.text, *(result.observation.actions or ())))
-    info.setdefault("anchor", blake2b(seen.encode(), digest_size=8).hexdigest())
+def state_of(observation: Observation) -> str:
+    """The text of a state, as far as an agent can tell states apart: what it reads, and what it may do."""
+    return "\n".join((observation.text, *(observation.actions or ())))
+
+
+def _turn(action: str, result: StepResult, sample: Sample | None, state: str) -> Turn:
+    """The record of a turn that was taken in `state`."""
+    info = {key: value for key, value in result.info.items() if key != "available_actions"} | {STATE: state}
     return Turn(
         action=action, observation=result.observation.text, reward=result.reward, sample=sample, info=info
     )
@@ -214,6 +218,7 @@ async def _replay(begun: Reached, conversation: Conversation, progress: _Progres
         progress.turns.append(turn)
         conversation.say(turn.sample or said(turn.action))
         conversation.hear(shown)
+        progress.state = state_of(shown)
 
 
 async def _again(session: Session, turn: Turn, number: int) -> Observation:

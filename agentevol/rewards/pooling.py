@@ -20,7 +20,7 @@ def pooled_values(
 ) -> Counted:
     """Values of the states that at least so many episodes of a task passed through, from their outcomes.
 
-    For worlds that cannot be replayed. States are told apart by what facts call anchors. Every state that an
+    For worlds that cannot be replayed. States are told apart by their texts. Every state that an
     episode passed through before its last turn counts as one to be valued.
     """
     episodes = [t for t in scored(explored) if not math.isnan(outcome_of(t, outcomes))]

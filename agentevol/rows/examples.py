@@ -26,10 +26,7 @@ from agentevol.rows.beside import with_rows_beside
 from agentevol.rows.closing import with_closing
 from agentevol.rows.groups import group_of
 from agentevol.rows.pairing import Bands, Label, Pair, labels, pair_up
-from agentgym_store.records import Trajectory
-
-ANCHOR = "anchor"
-"""In a turn's `info`: the state that the action led to, where observations do not tell all of it."""
+from agentgym_store.records import STATE, Trajectory
 
 
 def rows_of(
@@ -63,13 +60,10 @@ def rows_of(
 def facts(trajectory: Trajectory) -> EpisodeFacts:
     """What algorithms read of an episode besides its tokens."""
     infos = [turn.info for turn in trajectory.turns]
-    reached = [
-        str(info.get(ANCHOR, turn.observation)) for info, turn in zip(infos, trajectory.turns, strict=True)
-    ]
     return EpisodeFacts(
         group=group_of(trajectory),
         rewards=tuple(turn.reward for turn in trajectory.turns),
-        anchors=(trajectory.initial_observation, *reached[:-1]),
+        anchors=_states(trajectory),
         modes=tuple(_number(info.get("mode")) for info in infos),
         invalid=tuple(bool(info.get("invalid_action", False)) for info in infos),
         truncated=trajectory.ending.kind == "truncated",
@@ -77,6 +71,12 @@ def facts(trajectory: Trajectory) -> EpisodeFacts:
         environment=trajectory.env,
         repeated=repeated_share(" ".join(turn.sample.text for turn in trajectory.turns if turn.sample), 4),
     )
+
+
+def _states(trajectory: Trajectory) -> tuple[str, ...]:
+    """The state in which each turn was taken: as it was noted, or else what was read last."""
+    read = (trajectory.initial_observation, *(turn.observation for turn in trajectory.turns))
+    return tuple(str(turn.info.get(STATE, seen)) for turn, seen in zip(trajectory.turns, read, strict=False))
 
 
 def grouped(

@@ -39,12 +39,12 @@ def episode(
 
 
 def test_facts_of_an_episode_by_turn():
-    harm = [{"mode": 2, "costs": {"harm": 1}}, {"invalid_action": True, "anchor": "x"}]
+    harm = [{"mode": 2, "costs": {"harm": 1}}, {"invalid_action": True, "state": "seen 0\ngo"}]
     infos = [*harm, {"costs": {"harm": 0.5}}]
     found = facts(episode("a", [0.0, 0.25, 0.5], infos=infos, cut=True))
     assert (found.group, found.environment) == ("r/2/guess/t", "guess")
     assert found.rewards == (0.0, 0.25, 0.5)
-    assert found.anchors == ("start", "seen 0", "x")  # the world's own name where it has one
+    assert found.anchors == ("start", "seen 0\ngo", "seen 1")  # what was read, where no state was noted
     assert found.modes == (2, 0, 0)
     assert found.invalid == (False, True, False)
     assert found.truncated

@@ -1,20 +1,26 @@
 import asyncio
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
 
 import httpx
+import numpy as np
 import pytest
 
 from agentevol.engines.scripted import scripted_policy
+from agentevol.learn.algorithms.contract import Rollouts
+from agentevol.learn.algorithms.turns import states
 from agentevol.loop.explore import EpisodeRequest, play, play_all
 from agentevol.protocols import ContextFull, Conversation
+from agentevol.rows.examples import facts
 from agentgym_client import EnvClient
 from agentgym_envs.core import Observation, StepResult
 from agentgym_envs.formats import FORMATS, Plain
 from agentgym_envs.guess import Guess
 from agentgym_server.app import create_app
 from agentgym_server.settings import ServerSettings
-from agentgym_store.records import Failed, Sample, Terminated, Truncated
+from agentgym_store.records import STATE, Failed, Sample, Terminated, Truncated
 
 PLAIN = FORMATS["plain"]
 
@@ -252,19 +258,41 @@ async def test_a_world_that_answers_otherwise_than_before_is_a_failure_and_no_re
     assert other.total_reward is None
 
 
-class Doors(Guess):
-    """Says the same whatever happens, but offers other actions."""
+class Rooms(Guess):
+    """Two rooms, which look the same and have other doors; back in the first, all is as at the start."""
+
+    def reset(self, task: Any, seed: int) -> Observation:
+        super().reset(task, seed)
+        return Observation(text="You are here.", actions=("left",))
 
     def step(self, action: str) -> StepResult:
-        return StepResult(observation=Observation(text="You are here.", actions=("go", action)))
+        doors = ("right",) if action == "left" else ("left",)
+        return StepResult(observation=Observation(text="You are here.", actions=doors))
 
 
-async def test_the_anchor_of_a_state_is_what_an_agent_reads_and_may_do():
-    async with client(Doors) as at:
-        policy = Listed("left", "right", "left")
-        turns = (await play(at, policy, request(1, max_turns=3), PLAIN)).turns
-    anchors = [turn.info["anchor"] for turn in turns]
-    assert anchors[0] == anchors[2] != anchors[1]
+async def test_a_state_is_the_text_that_an_agent_reads_and_may_do_from_the_first_turn_on():
+    async with client(Rooms) as at:
+        played = await play(at, Listed("left", "right", "left"), request(1, max_turns=3), PLAIN)
+    first, second = "You are here.\nleft", "You are here.\nright"
+    assert [turn.info[STATE] for turn in played.turns] == [first, second, first]
+    assert facts(played).anchors == (first, second, first)
+
+
+async def test_states_that_differ_by_a_word_are_similar():
+    async with client(Rooms) as at:
+        played = await play(at, Listed("left", "right", "left"), request(1, max_turns=3), PLAIN)
+    steps = SimpleNamespace(sequence=np.zeros(3, dtype=np.int64), anchor=facts(played).anchors)
+    own = cast("Rollouts", SimpleNamespace(steps=steps, group=["a"]))
+    assert states(own, 1.0).tolist() == [0, 1, 0]
+    assert states(own, 0.8).tolist() == [0, 0, 0]
+
+
+async def test_a_continuation_notes_the_states_of_its_own_turns():
+    async with client(Rooms) as at:
+        whole = await play(at, Listed("left", "right", "left"), request(1, max_turns=3), PLAIN)
+        asked = request(1, id="rest", max_turns=3, prefix=whole.turns[:2])
+        rest = await play(at, Listed("", "", "left"), asked, PLAIN)
+    assert [turn.info[STATE] for turn in rest.turns] == [turn.info[STATE] for turn in whole.turns]
 
 
 class Listed(Counting):

@@ -35,6 +35,9 @@ class Sample(Record):
         return self
 
 
+STATE = "state"
+
+
 class Turn(Record):
     """One action and what it led to."""
 
@@ -47,6 +50,9 @@ class Turn(Record):
     sample: Sample | None = None
     """What the model said; None for scripted agents."""
     info: dict[str, object] = Field(default_factory=dict[str, object])
+    """What the environment told besides; under `STATE` the text of the state in which the turn was taken,
+    where it was noted.
+    """
 
 
 class Terminated(Record):
