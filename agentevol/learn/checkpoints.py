@@ -7,6 +7,7 @@ Beside the weights lies `agentevol.json`, which says where they come from:
 """
 
 import errno
+import hashlib
 import json
 import os
 import shutil
@@ -63,6 +64,16 @@ def read_lineage(path: Path) -> Lineage | None:
         return Lineage.model_validate_json(file.read_bytes())
     except ValidationError as cause:
         raise ConfigError(f"{file} is corrupt: {one_line(cause)}") from cause
+
+
+def content_hash(folder: Path) -> str:
+    """Hash of a checkpoint's weights and of the model's configuration."""
+    digest = hashlib.sha256()
+    for file in sorted([*folder.glob("*.safetensors"), *folder.glob("config.json")]):
+        digest.update(file.name.encode())
+        with file.open("rb") as stream:
+            digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()
 
 
 def save(

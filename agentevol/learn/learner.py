@@ -106,8 +106,19 @@ class GradientLearner:
             held = anchor or Anchor(start)
             hold(training, held, seed)
             divide(training, seed)
-            read = [*training.fitting.rows, *held.rows]
-            saved = Saved(out, fingerprint(self.config, start, read, seed), self._ranks)
+            identity = ""  # of a state that nobody keeps
+            if self.config.save_every is not None:
+                identity = fingerprint(
+                    self.config,
+                    start,
+                    rows=training.fitting.rows,
+                    seed=seed,
+                    reference=reference,
+                    multipliers=multipliers or {},
+                    anchor=(held.checkpoint, held.rows),
+                    objectives=tuple(objectives),
+                )
+            saved = Saved(out, identity, self._ranks)
             used = optimisers(training.network, self.config)
             if self.config.keep_moments:
                 moments.take_up(used, start.path)

@@ -5,32 +5,62 @@ On a CPU with the same number of threads the result is bit for bit that of a lea
 
 import json
 import os
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields, is_dataclass
 from hashlib import sha256
-from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
+from agentevol.learn.checkpoints import content_hash
 from agentevol.learn.config import LearnConfig
 from agentevol.learn.distributed import ALONE, Ranks
 from agentevol.learn.figures import Figures
 from agentevol.learn.moments import moments, set_moments
 from agentevol.learn.network import Network
 from agentevol.learn.sharding import own_part, part_like
-from agentevol.protocols import Checkpoint, TrainingSequence
+from agentevol.protocols import Checkpoint
+
+if TYPE_CHECKING:
+    from hashlib import _Hash as Hash
+    from pathlib import Path
 
 
-def fingerprint(config: LearnConfig, start: Checkpoint, rows: Sequence[TrainingSequence], seed: int) -> str:
-    """Equal only for a learner that would take the same steps."""
-    digest = sha256(f"{config.model_dump_json()} {start.path.name} {start.version} {seed}".encode())
-    for row in rows:
-        digest.update(f"{row.trajectory_id} {row.unit} {row.side} {row.weight}".encode())
-        digest.update(row.token_ids.tobytes() + row.mask.tobytes())
-        digest.update(b"" if row.labels is None else row.labels.tobytes())
+def fingerprint(config: LearnConfig, start: Checkpoint, **inputs: object) -> str:
+    """Hash of everything that decides the steps of one call of the learner: equal for equal calls alone.
+
+    `inputs` are rows, prices, checkpoints and whatever else is learnt from. Checkpoints count by their
+    content, which is read whole.
+    """
+    digest = sha256()
+    _add(digest, {"config": config.model_dump_json(), "start": start, **inputs})
     return digest.hexdigest()
+
+
+def _add(digest: "Hash", value: object) -> None:
+    """Add a value with its type and length, so that no two different ones read alike."""
+    match value:
+        case Checkpoint():
+            _add(digest, (value.version, content_hash(value.path)))
+        case np.ndarray():
+            _add(digest, (value.dtype.str, value.shape))
+            digest.update(np.ascontiguousarray(value).tobytes())
+        case Mapping():
+            _add(digest, [(name, value[name]) for name in sorted(value)])
+        case list() | tuple():
+            digest.update(f"sequence of {len(value)};".encode())
+            for one in value:
+                _add(digest, one)
+        case None | str() | int() | float():
+            text = repr(value)
+            digest.update(f"{type(value).__name__} of {len(text)}:{text};".encode())
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            _add(digest, [(one.name, getattr(value, one.name)) for one in fields(value)])
+        case _:
+            raise TypeError(f"no hash of a {type(value).__name__}")
 
 
 class Saved:
@@ -40,7 +70,7 @@ class Saved:
     have the new one, and goes on from the last that all of them have.
     """
 
-    def __init__(self, out: Path, identity: str, ranks: Ranks = ALONE) -> None:
+    def __init__(self, out: "Path", identity: str, ranks: Ranks = ALONE) -> None:
         part = "" if ranks.size == 1 else f".{ranks.rank}-of-{ranks.size}"
         self._file = out.with_name(f".{out.name}.state{part}")
         self._partial, self._before = (
@@ -100,7 +130,7 @@ class Saved:
             file.replace(self._file)
         return found
 
-    def _content(self, file: Path) -> tuple[dict[str, torch.Tensor], Figures] | None:
+    def _content(self, file: "Path") -> tuple[dict[str, torch.Tensor], Figures] | None:
         """What is on disk, where it belongs to this very call; a torn or foreign file counts as none."""
         try:
             content = file.read_bytes()

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
+from agentevol.learn.checkpoints import content_hash
 from agentevol.protocols import TrainingSequence
 from agentgym_envs.core import Record
 from agentgym_store.records import Trajectory
@@ -66,12 +67,7 @@ def of_rows(rows: Iterable[TrainingSequence]) -> str:
 
 def of_weights(folder: Path) -> str:
     """Hash of the weights in a checkpoint; the files beside them name times and places."""
-    digest = hashlib.sha256()
-    for file in sorted(folder.glob("*.safetensors")):
-        digest.update(file.name.encode())
-        with file.open("rb") as stream:
-            digest.update(hashlib.file_digest(stream, "sha256").digest())
-    return _named(digest)
+    return f"sha256:{content_hash(folder)}"
 
 
 def _turns(trajectory: Trajectory) -> list[object]:

@@ -190,7 +190,7 @@ def test_a_token_that_no_engine_sampled_has_no_recorded_probability(start: Check
 def test_a_learner_goes_on_from_a_state_of_the_same_masks_only(start: Checkpoint):
     (row,) = imitated([episode("a", 1.0)], objective("sft"), SelectConfig(turns="all"))
     (other,) = imitated([episode("a", 1.0, mask=(0, 1))], objective("sft"), SelectConfig(turns="all"))
-    one, same, another = (fingerprint(FAST, start, [each], 0) for each in (row, replace(row), other))
+    one, same, another = (fingerprint(FAST, start, rows=[each]) for each in (row, replace(row), other))
     assert one == same != another
 
 
