@@ -202,7 +202,8 @@ def state_of(observation: Observation) -> str:
 
 def _turn(action: str, result: StepResult, sample: Sample | None, state: str) -> Turn:
     """The record of a turn that was taken in `state`."""
-    info = {key: value for key, value in result.info.items() if key != "available_actions"} | {STATE: state}
+    info: dict[str, object] = {k: value for k, value in result.info.items() if k != "available_actions"}
+    info[STATE] = state
     return Turn(
         action=action, observation=result.observation.text, reward=result.reward, sample=sample, info=info
     )
