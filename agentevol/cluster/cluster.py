@@ -173,14 +173,15 @@ class Cluster:
         multipliers: Mapping[str, float] | None = None,
         anchor: Anchor | None = None,
         objectives: Sequence[str] = (),
+        sampler: Checkpoint | None = None,
     ) -> LearnReport:
         """Learn in the learners' processes; where one dies all are replaced, and begin again from `start` or
         from their last saved state (`learn.save_every`). `learn` replaces the run's own;
         `multipliers` are the prices of costs, `anchor` is what `learn` holds on to, `objectives` are what
-        heads are about.
+        heads are about, `sampler` are the weights that the newest rows were sampled with.
         """
         config = self._config if learn is None else self._config.model_copy(update={"learn": learn})
-        self._published.hand_out(start, reference, anchor and anchor.checkpoint)
+        self._published.hand_out(start, reference, sampler, anchor and anchor.checkpoint)
         with self._learners_turn():
             report = self._learners.learn(
                 progress,
@@ -196,6 +197,7 @@ class Cluster:
                 multipliers=multipliers or {},
                 anchor=anchor,
                 objectives=objectives,
+                sampler=sampler,
             )
         self._published.take_in(out)
         return report

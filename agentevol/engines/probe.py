@@ -53,10 +53,12 @@ def check(
 
 def gap(model: PreTrainedModel, begun: Sequence[Sequence[int]], sampled: Sequence[Sampled]) -> float:
     """The largest difference between the engine's log-probabilities and those of `model`; NaN counts as
-    infinite.
+    infinite, and so does a sequence without a token to compare.
     """
     largest = 0.0
     for prompt, sample in zip(begun, sampled, strict=True):
+        if not sample.token_ids:
+            return float("inf")
         ids = torch.tensor([[*prompt, *sample.token_ids]], device=model.device)
         with torch.inference_mode():
             logp_TV = model(input_ids=ids, use_cache=False).logits[0].float().log_softmax(-1).cpu()

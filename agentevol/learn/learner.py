@@ -77,6 +77,7 @@ class GradientLearner:
         version: int | None = None,
         table_version: int | None = None,
         objectives: Sequence[str] = (),
+        sampler: Checkpoint | None = None,
     ) -> LearnReport:
         """Train from `start` on `data` and write the new folder `out`, whole or not at all.
 
@@ -84,7 +85,8 @@ class GradientLearner:
         prices of costs for algorithms that count them (none: costs are free), `anchor` what
         `config.ewc`, `distillation` and `interpolation` hold on to (None: the start). The result has
         `version`, by default the start's and one more. `table_version` is noted beside the weights, as are
-        `objectives`, the names of what the heads of a reward model are about. Raises
+        `objectives`, the names of what the heads of a reward model are about. With the `sampler`, the weights
+        that sampled the newest rows, engine and learner are compared by these (None: by the start's). Raises
         `NothingToLearn` where no row can be trained on, `ConfigError` for other unusable input (negative
         weights, a corrupt start, an existing `out`), `RunStopped` for a loss that is not finite or a full
         disk.
@@ -102,7 +104,7 @@ class GradientLearner:
             training = prepare(self.config, self._ranks, device, start, data, objectives)
             if self._ranks.rank:  # all began with the same weights; other rows want other dropout masks
                 torch.manual_seed(seed + (self._ranks.rank << 44))
-            noted = freeze(training, reference, multipliers or {})
+            noted = freeze(training, reference, multipliers or {}, sampler)
             held = anchor or Anchor(start)
             hold(training, held, seed)
             divide(training, seed)

@@ -6,7 +6,6 @@ hold        what the network is held to (EWC, distillation)
 divide      which rows each optimiser step learns from
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -15,8 +14,9 @@ import torch
 from transformers import PreTrainedModel
 
 from agentevol.causal_lm import load_model
-from agentevol.errors import ConfigError, RunStopped
+from agentevol.errors import ConfigError
 from agentevol.learn.adapters import adapted_from, check_kept
+from agentevol.learn.agreement import Gap, check_gap
 from agentevol.learn.algorithms import objective
 from agentevol.learn.algorithms.contract import Objective
 from agentevol.learn.assembly import Assembly, OptimiserBatch
@@ -147,19 +147,23 @@ def scale_of(training: Training, objectives: Sequence[str]) -> RewardScale:
 
 
 def freeze(
-    training: Training, reference: Checkpoint | None, multipliers: Mapping[str, float]
+    training: Training,
+    reference: Checkpoint | None,
+    multipliers: Mapping[str, float],
+    sampler: Checkpoint | None = None,
 ) -> dict[str, float]:
-    """Compute what the first step needs and no later one changes; the advantages' own figures."""
+    """Compute what the first step needs and no later one changes; the advantages' own figures.
+
+    `sampler` are the weights that the newest rows were sampled with, where that is known: engine and learner
+    are compared by those. Raises `RunStopped` where they disagree, or nothing could be compared.
+    """
     chosen, assembly, ranks = training.objective, training.assembly, training.ranks
     limit = training.config.micro_batch_tokens
-    noted = {"logp_gap": ranks.gathered(_gap(training))[0]}  # all stop for it, or none
-    if noted["logp_gap"] > training.config.max_logp_gap:
-        raise RunStopped(
-            f"engine and learner disagree: their log-probabilities of the same tokens differ by"
-            f" {noted['logp_gap']:.3g} on average, more than max_logp_gap ({training.config.max_logp_gap:g});"
-            " another temperature, chat template or model was sampled from; where that is meant, raise"
-            " learn.max_logp_gap"
-        )
+    found = ranks.gathered(_engine_gap(training, sampler))[0]  # all stop for it, or none
+    check_gap(found, training.config.max_logp_gap, expected=sampler is not None)
+    noted = {"logp_gap": found.mean}
+    if any(row.policy_version is not None or _has_logp(row) for row in training.fitting.rows):
+        noted["logp_gap_tokens"] = float(found.tokens)
     noted |= _freeze_old(training)
     if "ref_logp" in chosen.needs:
         other = None
@@ -188,9 +192,10 @@ def _freeze_old(training: Training) -> dict[str, float]:
             noted["entropy"] = entropy
     if not bypass:
         return noted
-    mismatch = training.ranks.gathered(_gap(training, of_others=True))[0]
+    sampled = [row.policy_version is not None or _has_logp(row) for row in training.fitting.rows]
+    found = training.ranks.gathered(_gap(training, training.network, sampled))[0]
     bypass_old(training.assembly)
-    return {**noted, "old_mismatch": mismatch}
+    return {**noted, "old_mismatch": found.mean}
 
 
 def hold(training: Training, anchor: Anchor, seed: int) -> None:
@@ -239,30 +244,38 @@ def check_vocabulary(rows: Sequence[TrainingSequence], model: PreTrainedModel) -
             )
 
 
-def _gap(training: Training, *, of_others: bool = False) -> float:
-    """Mean |learner - engine| log-probability of tokens that the start weights sampled (with `of_others`, or
-    other weights); NaN without any.
+def _engine_gap(training: Training, sampler: Checkpoint | None) -> Gap:
+    """The gap on rows that the `sampler` has sampled, or the start where none is known.
 
     Small (rounding) as long as engine and learner compute the same model, at `rollout_temperature`.
     """
-    rows, indices, tokens = training.fitting.rows, list[int](), 0
-    for index, row in enumerate(rows):
-        own = row.policy_version == training.start.version
-        if (own or of_others) and tokens < GAP_TOKENS and np.isfinite(row.rollout_logp[row.mask]).any():
+    version = (sampler or training.start).version
+    sampled = [row.policy_version == version for row in training.fitting.rows]
+    if sampler is None or sampler == training.start or not any(sampled):
+        return _gap(training, training.network, sampled)
+    return _gap(training, _reference(training, sampler), sampled)
+
+
+def _gap(training: Training, network: Network, sampled: Sequence[bool]) -> Gap:
+    """The gap between `network` and the engine on the `sampled` rows, `GAP_TOKENS` of them at most."""
+    rows, indices, read = training.fitting.rows, list[int](), 0
+    for index in np.flatnonzero(sampled).tolist():
+        if read < GAP_TOKENS:
             indices.append(index)
-            tokens += len(row.token_ids)
-    if not indices:
-        return math.nan
-    temperature = _temperature(training.config)
-    network = replace(training.network, kind="policy", temperature=temperature)
+            read += len(rows[index].token_ids)
+    network = replace(network, kind="policy", temperature=_temperature(training.config))
     gaps: list[torch.Tensor] = []
     with torch.no_grad():
         for chosen in micro_batches(rows, [[i] for i in indices], training.config.micro_batch_tokens):
             engine = np.concatenate([rows[index].rollout_logp[rows[index].mask] for index in chosen])
             learner_N = network.read(packed(rows, chosen)).columns["logp"].cpu()
-            gap_N = (learner_N - torch.from_numpy(engine)).abs()
-            gaps.append(gap_N[torch.from_numpy(np.isfinite(engine))])
-    return torch.cat(gaps).mean().item()
+            gaps.append((learner_N - torch.from_numpy(engine)).abs())
+    gap_N = torch.cat(gaps) if gaps else torch.empty(0)
+    return Gap(gap_N.mean().item(), len(gap_N))
+
+
+def _has_logp(row: TrainingSequence) -> bool:
+    return bool(np.isfinite(row.rollout_logp[row.mask]).any())
 
 
 def _temperature(config: LearnConfig) -> float:

@@ -15,10 +15,12 @@ ON_POLICY = 0.9
 
 def remarks(metrics: Mapping[str, float]) -> Iterator[str]:
     """One line each, of the learner's figures; those that call for a look begin with `warning`."""
-    gap = metrics.get("logp_gap", math.nan)
-    if math.isfinite(gap):
-        warning = "warning, " if gap > GAP else ""
-        yield f"{warning}engine and learner differ by {gap:.1g} in log-probability"
+    gap, tokens = metrics.get("logp_gap", math.nan), metrics.get("logp_gap_tokens")  # none: nothing sampled
+    if tokens:
+        warning = "" if gap <= GAP else "warning, "
+        yield f"{warning}engine and learner differ by {gap:.1g} in log-probability, by {tokens:,.0f} tokens"
+    elif tokens is not None:
+        yield "warning, engine and learner were not compared: no row is of weights that are at hand"
     rows = metrics.get("rows", 0.0) + metrics.get("rows_dropped_weightless", 0.0)
     worth = metrics.get("effective_sample_size", math.inf)
     if worth < FEWEST * rows:

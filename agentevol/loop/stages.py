@@ -282,6 +282,7 @@ class Stages:
                     reference=self._folder.checkpoint(0) if self.config.learn.reference == "base" else None,
                     multipliers=prices,
                     anchor=self._sources.anchor(iteration),
+                    sampler=self._sampler(rows),
                     learn=self._learn_config(iteration),
                     table_version=self._folder.store.version(),
                     progress=step,
@@ -297,6 +298,12 @@ class Stages:
         self._ledger.trained(iteration, start, out)
         self._note_learning(iteration, report.metrics)
         return out
+
+    def _sampler(self, rows: Sequence[TrainingSequence]) -> Checkpoint | None:
+        """The weights that the newest rows were sampled with; None where none is of one version alone."""
+        own = self.config.name + "/"  # what is retained of other runs has versions of theirs
+        found = {row.policy_version for row in rows if row.trajectory_id.startswith(own)} - {None}
+        return self._folder.checkpoint(max(v for v in found if v is not None)) if found else None
 
     def _evaluation(self, iteration: int, split: str, episodes: int | None) -> EvaluationSummary:
         config = self.config.evaluate

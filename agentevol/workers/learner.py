@@ -63,11 +63,12 @@ class LearnerWorker:
         multipliers: Mapping[str, float],
         anchor: Anchor | None,
         objectives: Sequence[str],
+        sampler: Checkpoint | None,
     ) -> LearnReport:
         """Train from `start` and write the checkpoint `out`; several ranks find each other at `meeting`."""
         from agentevol.learn.learner import GradientLearner
 
-        self._copies.use(start, reference, anchor and anchor.checkpoint)
+        self._copies.use(start, reference, sampler, anchor and anchor.checkpoint)
         self._join(meeting)
         self._progress = (0, 0, 0.0)
         temperature = config.learn.rollout_temperature or config.explore.temperature
@@ -85,6 +86,7 @@ class LearnerWorker:
             version=version,
             table_version=table_version,
             objectives=objectives,
+            sampler=sampler and self._copies.here(sampler),
         )
         if self._rank == 0:
             self._copies.hand_in(out)

@@ -212,3 +212,14 @@ def test_an_evaluation_before_the_engines_have_the_weights_is_refused(tmp_path: 
 def test_settings_of_cloning_without_effect_are_refused(overrides: list[str], line: str):
     with pytest.raises(ConfigError, match=line):
         load(None, overrides)
+
+
+def test_engine_and_learner_are_compared_by_the_weights_that_explored(tmp_path: Path):
+    processes = Processes()
+    folder = begun(tmp_path, *DEMONSTRATED, "start=base")
+    evolved(folder, processes)
+    assert [given.get("sampler") for *_, given in processes.learnt] == [
+        None,
+        folder.checkpoint(0),
+        folder.checkpoint(1),
+    ]

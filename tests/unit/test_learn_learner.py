@@ -162,6 +162,7 @@ def test_the_gap_is_zero_for_the_models_own_log_probabilities_and_not_otherwise(
         row.rollout_logp[row.mask] = logp
     same = GradientLearner(FAST).learn(start, [*copies(5, 9), *rows], tmp_path / "same", 0).metrics
     assert same["logp_gap"] == pytest.approx(0.0, abs=1e-5)
+    assert same["logp_gap_tokens"] == 30 * 3
     for row in rows:
         row.rollout_logp[row.mask] -= 0.5
     lenient = GradientLearner(FAST.model_copy(update={"max_logp_gap": 0.6}))
@@ -170,7 +171,47 @@ def test_the_gap_is_zero_for_the_models_own_log_probabilities_and_not_otherwise(
     assert isnan(GradientLearner(FAST).learn(start, copies(5), tmp_path / "shown", 0).metrics["logp_gap"])
     # what other weights sampled says nothing about whether engine and learner agree
     older = [replace(row, policy_version=start.version - 1) for row in rows]
-    assert isnan(GradientLearner(FAST).learn(start, older, tmp_path / "older", 0).metrics["logp_gap"])
+    offline = GradientLearner(FAST).learn(start, older, tmp_path / "older", 0).metrics
+    assert isnan(offline["logp_gap"])
+    assert offline["logp_gap_tokens"] == 0
+
+
+def sampled_by(checkpoint: Checkpoint, count: int = 5) -> list[TrainingSequence]:
+    """Rows with the log-probabilities of these weights."""
+    rows = [replace(row, policy_version=checkpoint.version) for row in copies(count)]
+    with torch.no_grad():
+        own = score(load_model(checkpoint.path, PACKED_ATTENTION), packed(rows, range(count))).logp_N
+    for row, logp in zip(rows, own.reshape(count, 3).numpy(), strict=True):
+        row.rollout_logp[row.mask] = logp
+    return rows
+
+
+def test_rows_are_compared_by_the_weights_that_sampled_them_wherever_learning_begins(
+    start: Checkpoint, tmp_path: Path
+):
+    """As from the second iteration on with `start = "base"`."""
+    later = GradientLearner(FAST).learn(start, copies(9), tmp_path / "later", 0).checkpoint
+    rows = sampled_by(later)
+    found = GradientLearner(FAST).learn(start, rows, tmp_path / "sound", 0, sampler=later).metrics
+    assert found["logp_gap"] == pytest.approx(0.0, abs=1e-5)
+    assert found["logp_gap_tokens"] == 5 * 3
+    for row in rows:
+        row.rollout_logp[row.mask] -= 0.5
+    with pytest.raises(RunStopped, match=r"of the same 15 tokens differ by 0.5 on average"):
+        GradientLearner(FAST).learn(start, rows, tmp_path / "shifted", 0, sampler=later)
+
+
+def test_a_log_probability_that_is_no_number_stops_the_run(start: Checkpoint, tmp_path: Path):
+    rows = sampled_by(start)
+    rows[2].rollout_logp[rows[2].mask] = np.nan
+    with pytest.raises(RunStopped, match=r"of the same 15 tokens differ by nan on average"):
+        GradientLearner(FAST).learn(start, rows, tmp_path / "nan", 0)
+
+
+def test_a_comparison_of_nothing_stops_the_run(start: Checkpoint, tmp_path: Path):
+    others = [replace(row, policy_version=7) for row in sampled_by(start)]
+    with pytest.raises(RunStopped, match="engine and learner could not be compared"):
+        GradientLearner(FAST).learn(start, others, tmp_path / "none", 0, sampler=start)
 
 
 def test_rows_of_another_chat_template_than_was_sampled_with_are_caught(start: Checkpoint, tmp_path: Path):

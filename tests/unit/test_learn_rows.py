@@ -182,6 +182,7 @@ def test_the_mismatch_is_told_also_where_other_weights_have_sampled(start: Check
 
 def test_a_token_that_no_engine_sampled_has_no_recorded_probability(start: Checkpoint, tmp_path: Path):
     rows = recorded(start, 0.0)
+    rows[1] = replace(rows[1], policy_version=None)
     rows[1].rollout_logp[rows[1].mask] = np.nan
     with pytest.raises(ConfigError, match="episode b has tokens that no engine sampled"):
         learnt(RATIO, start, rows, tmp_path / "new", old_logprobs="rollout")

@@ -6,6 +6,7 @@ from agentevol.loop.remarks import remarks
 
 CALM = {
     "logp_gap": 2e-8,
+    "logp_gap_tokens": 16384.0,
     "rows": 100.0,
     "effective_sample_size": 100.0,
     "importance_ess": 0.99,
@@ -14,14 +15,21 @@ CALM = {
 
 
 def test_a_calm_update_says_how_exact_it_was_and_nothing_else():
-    assert list(remarks(CALM)) == ["engine and learner differ by 2e-08 in log-probability"]
-    assert list(remarks({"logp_gap": float("nan")})) == []
+    assert list(remarks(CALM)) == ["engine and learner differ by 2e-08 in log-probability, by 16,384 tokens"]
+    assert list(remarks({"logp_gap": float("nan")})) == []  # of demonstrations, which no engine sampled
 
 
 @pytest.mark.parametrize(
     ("figures", "said"),
     [
-        ({"logp_gap": 0.03}, "warning, engine and learner differ by 0.03 in log-probability"),
+        (
+            {"logp_gap": 0.03},
+            "warning, engine and learner differ by 0.03 in log-probability, by 16,384 tokens",
+        ),
+        (
+            {"logp_gap": float("nan"), "logp_gap_tokens": 0.0},
+            "warning, engine and learner were not compared: no row is of weights that are at hand",
+        ),
         ({"effective_sample_size": 9.0}, "warning, the weights make 100 rows worth 9.0: few of them decide"),
         (
             {"effective_sample_size": 20.0, "rows_dropped_weightless": 110.0},

@@ -1,0 +1,34 @@
+"""Whether engine and learner compute the same model: their log-probabilities of the same tokens.
+
+They agree to rounding where both read the same ids with the same weights at the same temperature. A guard
+that compared nothing, or met what is no number, has failed.
+"""
+
+from typing import NamedTuple
+
+from agentevol.errors import RunStopped
+
+
+class Gap(NamedTuple):
+    """How far engine and learner are apart."""
+
+    mean: float
+    """Mean |learner - engine| log-probability of a token; NaN where one is not a number, and for no token."""
+    tokens: int
+    """So many were compared."""
+
+
+def check_gap(found: Gap, most: float, *, expected: bool) -> None:
+    """Raise `RunStopped` for a gap above `most`, for one that is not a number, and where nothing was compared
+    although it was `expected`.
+    """
+    if found.tokens and not found.mean <= most:
+        raise RunStopped(
+            f"engine and learner disagree: their log-probabilities of the same {found.tokens} tokens differ"
+            f" by {found.mean:.3g} on average, more than max_logp_gap ({most:g}); another temperature, chat"
+            " template or model was sampled from; where that is meant, raise learn.max_logp_gap"
+        )
+    if expected and not found.tokens:
+        raise RunStopped(
+            "engine and learner could not be compared: no row holds a token of the weights that sampled last"
+        )
