@@ -6,6 +6,7 @@ cache, so that keys and values which an update left behind are noticed like weig
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from transformers import PreTrainedModel
@@ -19,6 +20,18 @@ PROMPT_TOKENS = 48
 NEW_TOKENS = 16
 TOLERANCES = {"float32": 2e-4, "bfloat16": 0.15, "float16": 0.05}
 """Largest accepted difference by precision: rounding."""
+
+
+class Gap(NamedTuple):
+    """How far an engine's log-probabilities are from those of a model."""
+
+    largest: float
+    """Of all tokens; NaN counts as infinite, and so does a sequence without a token."""
+    tokens: int
+    """Tokens that were compared."""
+
+    def __str__(self) -> str:
+        return f"{self.largest:.2g} over {self.tokens} tokens"
 
 
 def prompts(vocabulary: int, context: int) -> list[list[int]]:
@@ -43,22 +56,20 @@ def check(
     is what transformers makes of `checkpoint`.
     """
     found, allowed = gap(model, begun, sampled), TOLERANCES[dtype]
-    if not found <= allowed:
+    if not found.largest <= allowed:
         raise RunStopped(
             f"vLLM does not sample with the weights of {checkpoint.path.name} (version {checkpoint.version}):"
-            f" its log-probabilities differ from transformers' by {found:.2g}, rounding by at most"
+            f" its log-probabilities differ from transformers' by {found}, rounding by at most"
             f" {allowed:g}; take engine.name=embedded, or another release of vLLM"
         )
 
 
-def gap(model: PreTrainedModel, begun: Sequence[Sequence[int]], sampled: Sequence[Sampled]) -> float:
-    """The largest difference between the engine's log-probabilities and those of `model`; NaN counts as
-    infinite, and so does a sequence without a token to compare.
-    """
-    largest = 0.0
+def gap(model: PreTrainedModel, begun: Sequence[Sequence[int]], sampled: Sequence[Sampled]) -> Gap:
+    """The largest difference between the engine's log-probabilities and those of `model`."""
+    largest = 0.0 if sampled else float("inf")
     for prompt, sample in zip(begun, sampled, strict=True):
         if not sample.token_ids:
-            return float("inf")
+            return Gap(float("inf"), 0)
         ids = torch.tensor([[*prompt, *sample.token_ids]], device=model.device)
         with torch.inference_mode():
             logp_TV = model(input_ids=ids, use_cache=False).logits[0].float().log_softmax(-1).cpu()
@@ -66,4 +77,4 @@ def gap(model: PreTrainedModel, begun: Sequence[Sequence[int]], sampled: Sequenc
         expected_T = logp_TV[places - 1, ids[0, places].cpu()]
         difference = float((expected_T - torch.tensor(sample.logprobs)).abs().max())
         largest = max(largest, difference if difference == difference else float("inf"))
-    return largest
+    return Gap(largest, sum(len(sample.token_ids) for sample in sampled))

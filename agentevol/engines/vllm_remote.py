@@ -137,10 +137,11 @@ class RemoteVllm:
         """Raise `RunStopped` unless it tells log-probabilities of the distribution that it draws from."""
         prompt, count = self._probes()[0], probe.new_tokens(self.context)
         only = await self.complete("probe", prompt, Sampling(max_new_tokens=count), 0, (), top_k=1)
-        if max(abs(logprob) for logprob in only.logprobs) > CERTAIN:
+        is_certain = bool(only.logprobs) and all(abs(logprob) <= CERTAIN for logprob in only.logprobs)
+        if not is_certain:
             raise RunStopped(
                 f"{self.endpoint.url} tells other log-probabilities than those of the distribution that it"
-                f" draws from: start it with {MODE_FLAG}"
+                f" draws from, by {len(only.logprobs)} tokens: start it with {MODE_FLAG}"
             )
 
     async def _check(self, served: Served, model: PreTrainedModel) -> None:
@@ -151,11 +152,11 @@ class RemoteVllm:
         )
         found = await asyncio.to_thread(probe.gap, model, begun, drawn)
         allowed = probe.TOLERANCES[self._dtype]
-        if not found <= allowed:
+        if not found.largest <= allowed:
             raise RunStopped(
                 f"{self.endpoint.url} does not sample with the weights of {served.name} (version"
-                f" {served.version}): its log-probabilities differ from transformers' by {found:.2g},"
-                f" rounding by at most {allowed:g}; {self._remedy(found, model)}"
+                f" {served.version}): its log-probabilities differ from transformers' by {found},"
+                f" rounding by at most {allowed:g}; {self._remedy(found.largest, model)}"
             )
 
     def _probes(self) -> list[list[int]]:

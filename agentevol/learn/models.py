@@ -52,7 +52,7 @@ def check_packing(model: PreTrainedModel) -> None:
     model.train(training)
     compared = torch.cat([together[:4], together[7:]])
     bound = _TOLERANCE.get(model.dtype, 1e-3) * max(1.0, compared.abs().max().item())
-    if not compared.isfinite().all():
+    if not all(logits.isfinite().all() for logits in (compared, alone, own)):
         raise ConfigError(
             f"the weights of this {type(model).__name__} are not finite: its logits are not numbers"
         )

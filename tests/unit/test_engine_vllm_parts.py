@@ -17,6 +17,8 @@ from agentevol.causal_lm import load_model
 from agentevol.engines import probe
 from agentevol.engines.scheduler import Sampled
 from agentevol.engines.untied import is_tied, untied
+from agentevol.errors import RunStopped
+from agentevol.protocols import Checkpoint
 
 SHAPE = {"vocab_size": 61, "hidden_size": 32, "num_hidden_layers": 1, "intermediate_size": 48}
 HEADS = {"num_attention_heads": 2, "num_key_value_heads": 1, "max_position_embeddings": 128}
@@ -66,11 +68,29 @@ def test_the_probe_measures_the_largest_difference(tmp_path):
     model = load_model(write_model(tmp_path / "model", tied=False), "eager")
     begun = probe.prompts(61, 128)
     same = [sample(model, prompt) for prompt in begun]
-    assert probe.gap(model, begun, same) < probe.TOLERANCES["float32"]
+    found = probe.gap(model, begun, same)
+    assert found.largest < probe.TOLERANCES["float32"]
+    assert found.tokens == 4 * 3
     off = [*same[:3], sample(model, begun[3], -0.01)]
-    assert probe.gap(model, begun, off) == pytest.approx(0.01, abs=1e-4)
+    assert probe.gap(model, begun, off).largest == pytest.approx(0.01, abs=1e-4)
     broken = [*same[:3], Sampled(same[3].token_ids, (float("nan"),) * 3, "length")]
-    assert probe.gap(model, begun, broken) == float("inf")
+    assert probe.gap(model, begun, broken).largest == float("inf")
+
+
+def test_a_probe_that_compared_nothing_or_met_no_number_is_no_pass(tmp_path):
+    checkpoint = Checkpoint(write_model(tmp_path / "model", tied=False), 3)
+    model = load_model(checkpoint.path, "eager")
+    begun = probe.prompts(61, 128)[:1]
+    same = sample(model, begun[0])
+    probe.check(model, begun, [same], "float32", checkpoint)
+    for sampled, said in (
+        ([Sampled((), (), "stop")], "by inf over 0 tokens"),
+        ([Sampled(same.token_ids, (float("nan"),) * 3, "length")], "by inf over 3 tokens"),
+    ):
+        with pytest.raises(RunStopped, match=said):
+            probe.check(model, begun, sampled, "float32", checkpoint)
+    with pytest.raises(RunStopped, match="by inf over 0 tokens"):
+        probe.check(model, [], [], "float32", checkpoint)
 
 
 def test_the_probe_fits_any_context():

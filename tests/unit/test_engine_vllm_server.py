@@ -12,8 +12,10 @@ from fastapi.responses import JSONResponse, Response
 
 from agentevol.causal_lm import load_model
 from agentevol.engines import probe, vllm_server
+from agentevol.engines.scheduler import Sampled
 from agentevol.engines.testing import END, write_checkpoint
 from agentevol.engines.testing_server import ACTION_TOKENS, FakeServer, processed
+from agentevol.engines.vllm_remote import RemoteVllm
 from agentevol.engines.vllm_server import VllmServerEngine
 from agentevol.errors import ConfigError, PolicyFault, RunStopped
 from agentevol.protocols import Checkpoint, ContextFull, Conversation, Message, Sampling
@@ -125,6 +127,18 @@ async def test_an_episode_is_token_exact_and_stays_in_its_session(folder, start)
 async def test_log_probabilities_of_another_distribution_are_refused_at_the_start(folder, start):
     with pytest.raises(ConfigError, match="start it with --logprobs-mode processed_logprobs"):
         start(folder, FakeServer(folder, mode="raw_logprobs"), updates=False)
+
+
+@pytest.mark.parametrize("logprobs", [(), (float("nan"),)])
+async def test_a_distribution_that_nothing_or_no_number_tells_is_refused_at_the_start(
+    folder, start, monkeypatch, logprobs
+):
+    async def answered(*_: object, **__: object) -> Sampled:
+        return Sampled((1,) * len(logprobs), logprobs, "length")
+
+    monkeypatch.setattr(RemoteVllm, "complete", answered)
+    with pytest.raises(ConfigError, match=f"by {len(logprobs)} tokens: start it with --logprobs-mode"):
+        start(folder, FakeServer(folder), updates=False)
 
 
 def test_a_server_with_other_weights_is_refused_where_it_is_not_given_ours(folder, start, tmp_path):

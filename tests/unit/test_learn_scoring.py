@@ -223,6 +223,20 @@ def test_a_model_that_scales_its_logits_is_refused():
         check_packing(model)
 
 
+def test_a_model_whose_own_logits_are_no_numbers_is_refused():
+    model = built(qwen2)
+    plain = model.forward
+
+    def broken(**inputs: object) -> object:
+        output = plain(**inputs)
+        output.logits = output.logits * torch.nan
+        return output
+
+    model.forward = broken
+    with pytest.raises(ConfigError, match="its logits are not numbers"):
+        check_packing(model)
+
+
 def test_attention_without_rows_is_an_error_and_not_a_guess():
     model = built(qwen2)
     inputs = model_inputs(packed(rows(), [0]))
