@@ -141,7 +141,7 @@ class RemoteVllm:
         if not is_certain:
             raise RunStopped(
                 f"{self.endpoint.url} tells other log-probabilities than those of the distribution that it"
-                f" draws from, by {len(only.logprobs)} tokens: start it with {MODE_FLAG}"
+                f" draws from, over {len(only.logprobs)} tokens: start it with {MODE_FLAG}"
             )
 
     async def _check(self, served: Served, model: PreTrainedModel) -> None:

@@ -18,7 +18,7 @@ def remarks(metrics: Mapping[str, float]) -> Iterator[str]:
     gap, tokens = metrics.get("logp_gap", math.nan), metrics.get("logp_gap_tokens")  # none: nothing sampled
     if tokens:
         warning = "" if gap <= GAP else "warning, "
-        yield f"{warning}engine and learner differ by {gap:.1g} in log-probability, by {tokens:,.0f} tokens"
+        yield f"{warning}engine and learner differ by {gap:.1g} in log-probability over {tokens:,.0f} tokens"
     elif tokens is not None:
         yield "warning, engine and learner were not compared: no row is of weights that are at hand"
     rows = metrics.get("rows", 0.0) + metrics.get("rows_dropped_weightless", 0.0)

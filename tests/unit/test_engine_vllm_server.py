@@ -137,7 +137,7 @@ async def test_a_distribution_that_nothing_or_no_number_tells_is_refused_at_the_
         return Sampled((1,) * len(logprobs), logprobs, "length")
 
     monkeypatch.setattr(RemoteVllm, "complete", answered)
-    with pytest.raises(ConfigError, match=f"by {len(logprobs)} tokens: start it with --logprobs-mode"):
+    with pytest.raises(ConfigError, match=f"over {len(logprobs)} tokens: start it with --logprobs-mode"):
         start(folder, FakeServer(folder), updates=False)
 
 

@@ -15,7 +15,7 @@ CALM = {
 
 
 def test_a_calm_update_says_how_exact_it_was_and_nothing_else():
-    assert list(remarks(CALM)) == ["engine and learner differ by 2e-08 in log-probability, by 16,384 tokens"]
+    assert list(remarks(CALM)) == ["engine and learner differ by 2e-08 in log-probability over 16,384 tokens"]
     assert list(remarks({"logp_gap": float("nan")})) == []  # of demonstrations, which no engine sampled
 
 
@@ -24,7 +24,7 @@ def test_a_calm_update_says_how_exact_it_was_and_nothing_else():
     [
         (
             {"logp_gap": 0.03},
-            "warning, engine and learner differ by 0.03 in log-probability, by 16,384 tokens",
+            "warning, engine and learner differ by 0.03 in log-probability over 16,384 tokens",
         ),
         (
             {"logp_gap": float("nan"), "logp_gap_tokens": 0.0},
