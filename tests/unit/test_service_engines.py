@@ -177,3 +177,20 @@ async def test_weights_of_another_architecture_are_refused(client, tmp_path):
     assert refused.status_code == 400
     assert "another architecture" in refused.json()["error"]["message"]
     await said(client, await begun(client), ASK)
+
+
+async def test_a_service_whose_engine_failed_says_so(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def fail(_: object) -> None:
+        raise RuntimeError("out of memory")
+
+    engine = EmbeddedEngine(Checkpoint(folder, 0), slots=4, threads=1)
+    async with running(engine, tmp_path / "table", ServiceSettings(max_new_tokens=8)) as (_, http):
+        assert (await http.get("/health")).json()["status"] == "healthy"
+        monkeypatch.setattr(engine._model, "logits", fail)
+        reply = await http.post("/v1/chat/completions", json={"messages": [ASK]})
+        assert (reply.status_code, reply.json()["error"]["code"]) == (502, "engine_error")
+        health = await http.get("/health")
+        assert (health.status_code, health.json()["status"]) == (503, "failed")
+    engine.close()
