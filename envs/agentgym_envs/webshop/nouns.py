@@ -1,7 +1,7 @@
-"""Nouns of product titles by rules: what the original asks of spaCy, whose models are no packages.
+"""Nouns of product titles by rules, without a lexicon: the tagger of the generated shop.
 
-Nearly everything in a title that is no closed-class word is a noun to spaCy, so that little more is needed.
-Rewards differ a little between taggers: a score is comparable with those of the same one only.
+The original asks spaCy, whose models are no packages. Nearly everything in a title that is no closed-class
+word is a noun to spaCy, so that little more is needed. `taggers` has another, and says which is used where.
 """
 
 import re
