@@ -14,7 +14,7 @@ held out for the test split.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache, partial
+from functools import partial
 from itertools import product
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -103,16 +103,16 @@ def measured() -> Iterator[Standing]:
 def _standings(
     goal_set: "GoalSet", split: str, way: "Way", acts: Mapping[str, Callable[..., list[str]]]
 ) -> Iterator[Standing]:
-    from agentgym_envs.webshop.nouns import nouns
     from agentgym_envs.webshop.players.baselines import scores
     from agentgym_envs.webshop.shop import Shop
+    from agentgym_envs.webshop.taggers import nouns_by
 
-    catalogue, known = goal_set.catalogue, cache(nouns)
+    catalogue, nouns = goal_set.catalogue, partial(nouns_by, goal_set.rules.nouns)
     shop = Shop(catalogue, replace(goal_set.rules, reward=way))
     goals = [goal_set.wishes[place].goal for place in spaced(goal_set.places[split])]
     name = split if goal_set.imported else f"{goal_set.name}-{split}"
     for player, act in acts.items():
-        found = scores(act, shop, goals, lambda bought: catalogue.price(bought.asin), known)
+        found = scores(act, shop, goals, lambda bought: catalogue.price(bought.asin), nouns)
         yield standing(name, way, player, found)
 
 

@@ -71,6 +71,8 @@ def import_data(
         print(f"... and {len(report.refused) - SHOWN:,} more")
     for warning in report.warnings:
         print(f"warning: {warning}")
+    for note in report.notes:
+        print(f"note: {note}")
     print_table(("split", "tasks"), sorted(report.counts.items()))
     print(f"imported into {home / env}; {len(report.refused):,} refused")
 

@@ -33,3 +33,5 @@ class ImportReport:
     refused: tuple[Refused, ...]
     warnings: tuple[str, ...] = ()
     """What a user should know of what was imported, a line each."""
+    notes: tuple[str, ...] = ()
+    """What holds of every import of these data, a line each."""

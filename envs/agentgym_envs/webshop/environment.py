@@ -22,7 +22,7 @@ from typing import Any, Literal, get_args
 from agentgym_envs.core import Environment, Observation, StepResult, Task, TaskNotFound
 from agentgym_envs.home import data_home
 from agentgym_envs.lazy import LazySequence
-from agentgym_envs.webshop import pages
+from agentgym_envs.webshop import pages, synth
 from agentgym_envs.webshop.catalogues.stored import StoredCatalogue
 from agentgym_envs.webshop.goal_sets import GoalSet, Splits, open_all
 from agentgym_envs.webshop.official.sampling import WeightedGoals
@@ -32,6 +32,7 @@ from agentgym_envs.webshop.rewards import Earned, Goal, earned, parts
 from agentgym_envs.webshop.rules import Rules, changed
 from agentgym_envs.webshop.shop import SEARCH, Shop
 from agentgym_envs.webshop.state import State
+from agentgym_envs.webshop.taggers import TAGGERS
 
 OFFICIAL = "official"
 """The difficulty of imported tasks."""
@@ -141,7 +142,7 @@ class WebShop(Environment[WebShopTask]):
         state = before.shop.step(before.state, action)
         episode = before if state is None else replace(before, state=state)
         bought = episode is not before and episode.state.page == "done"
-        earnings = _earned(episode) if bought else None
+        earnings = _earned(episode, episode.shop.rules.nouns) if bought else None
         if earnings is not None:
             episode = replace(episode, reward=earnings.total)
         self._episode = episode
@@ -235,10 +236,13 @@ def _task(goals: GoalSet, split: str, place: int) -> WebShopTask:
     )
 
 
-def _earned(episode: _Episode) -> Earned:
+def _earned(episode: _Episode, tagger: str) -> Earned:
     goal, catalogue, asin = episode.goal, episode.catalogue, episode.state.asin
     product = catalogue.products[asin]
-    nouns = {goal.name: catalogue.nouns_of(goal.asin), product.title: catalogue.nouns_of(asin)}
+    nouns = {
+        goal.name: catalogue.nouns_of(goal.asin, tagger),
+        product.title: catalogue.nouns_of(asin, tagger),
+    }
     chosen = list(episode.state.options.values())
     price = catalogue.price(asin)
     return earned(goal, product, chosen, price, nouns.__getitem__, episode.shop.rules.reward)
@@ -256,9 +260,20 @@ def _info(episode: _Episode, earnings: Earned | None, *, is_invalid: bool) -> di
     if is_invalid:
         known["invalid_action"] = True
     if earnings is not None:
-        product = episode.catalogue.products[state.asin]
-        known["reward_parts"] = parts(earnings, episode.goal, product, list(state.options.values()))
+        known["nouns"] = episode.shop.rules.nouns
+        known["reward_parts"] = _parts(episode, earnings)
     return known
+
+
+def _parts(episode: _Episode, earnings: Earned) -> dict[str, float | bool]:
+    """Of an imported goal also `taggers_agree`: whether `r_type` is the same by the nouns of every tagger."""
+    state, catalogue = episode.state, episode.catalogue
+    product = catalogue.products[state.asin]
+    known = parts(earnings, episode.goal, product, list(state.options.values()))
+    if catalogue.about.name == synth.NAME:
+        return known
+    types = {_earned(episode, tagger).r_type for tagger in TAGGERS}
+    return known | {"taggers_agree": len(types) == 1}
 
 
 def _session(episode: _Episode) -> str:

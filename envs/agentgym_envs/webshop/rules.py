@@ -1,13 +1,15 @@
 """Which of two ways the shop has where the original has a defect, each a switch of its own.
 
-`COMPAT` is the original to the letter, for scores that are compared with published ones; `FIXED` is what it
-should have been. No switch brings back what only breaks a server: pages taken from the text of an address,
-errors for a bare `<c>` or `<a>`, sessions that nobody frees.
+`COMPAT` is the original to the letter but for the tagger, for scores that are compared with published ones;
+`FIXED` is what it should have been. No switch brings back what only breaks a server: pages taken from the
+text of an address, errors for a bare `<c>` or `<a>`, sessions that nobody frees.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args
+
+from agentgym_envs.webshop.taggers import PATTERN, RULES, Tagger
 
 Way = Literal["upstream", "fixed"]
 
@@ -35,23 +37,30 @@ class Rules:
     """Values that are chosen say so on the item's page; the original shows no difference in plain text."""
     show_attributes: bool = False
     """A fourth page of an item: what it was annotated with, which is what rewards look at."""
+    nouns: Tagger = RULES
+    """The tagger by whose nouns titles are compared."""
 
     def __str__(self) -> str:
-        """`compat` or `fixed`, whichever is nearer, with the switches that differ from it.
+        """`compat` or `fixed`, whichever is nearer, with the switches that differ from it, of which `nouns`
+        may be one: before there was that switch, `compat` compared by `rules-1`.
 
-        >>> str(changed(FIXED, {"echo_options": True}))
-        'fixed,echo_options=True'
+        >>> str(COMPAT), str(changed(FIXED, {"echo_options": True}))
+        ('compat,nouns=pattern-1', 'fixed,echo_options=True')
         """
-        return min((_told(self, "compat", COMPAT), _told(self, "fixed", FIXED)), key=len)
+        former = replace(COMPAT, nouns=RULES)
+        return min((_told(self, "compat", former), _told(self, "fixed", FIXED)), key=len)
 
 
-COMPAT = Rules("upstream", "upstream", "upstream", "upstream", "upstream", hidden_queries=True)
+COMPAT = Rules("upstream", "upstream", "upstream", "upstream", "upstream", hidden_queries=True, nouns=PATTERN)
 FIXED = Rules("fixed", "fixed", "fixed", "fixed", "fixed", hidden_queries=False)
 
 
 def changed(rules: Rules, switches: Mapping[str, Any]) -> Rules:
     """With these switches set. Raises `ValueError` for one that is not there, or cannot be that."""
-    known = {switch.name: (True, False) if switch.type is bool else get_args(Way) for switch in fields(Rules)}
+    known = {
+        switch.name: (True, False) if switch.type is bool else get_args(switch.type)
+        for switch in fields(Rules)
+    }
     for name, value in switches.items():
         if name not in known:
             raise ValueError(f"no option {name!r}; switches of the shop are: {', '.join(known)}")

@@ -24,7 +24,7 @@ class About(Record):
     name: str
     """Of the profile: `synth`, `1k`, `full`."""
     nouns: str
-    """Name and version of what found the nouns of titles: `nouns.NAME`."""
+    """The tagger that found the nouns of titles, of `taggers.TAGGERS`."""
     settings: dict[str, str]
     """How prices, bounds and order were made; sources and their hashes."""
 

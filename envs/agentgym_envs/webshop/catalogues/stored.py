@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agentgym_envs.webshop import nouns
 from agentgym_envs.webshop.catalogues.catalogue import Label
 from agentgym_envs.webshop.catalogues.flat import Files, mapped, synced
 from agentgym_envs.webshop.catalogues.manifest import (
@@ -32,6 +31,7 @@ from agentgym_envs.webshop.catalogues.writing import LABELS, Prices, rank_of, wr
 from agentgym_envs.webshop.products import Product
 from agentgym_envs.webshop.search.keys import Groups, Keys, decoded
 from agentgym_envs.webshop.search.stored import StoredIndex
+from agentgym_envs.webshop.taggers import TAGGERS, nouns_by
 from agentgym_envs.webshop.wishes import Wish
 
 __all__ = ["About", "CatalogueError", "StoredCatalogue", "Wishes", "damage", "write"]
@@ -73,9 +73,13 @@ class StoredCatalogue:
         """What a product costs when it is bought, in dollars."""
         return float(self._prices[self._place(asin)])
 
-    def nouns_of(self, asin: str) -> tuple[str, ...]:
-        """Nouns of a product's title, as `about.nouns` finds them."""
-        return tuple(self._records.read(self._place(asin))[-1])
+    def nouns_of(self, asin: str, tagger: str | None = None) -> tuple[str, ...]:
+        """Nouns of a product's title, as a tagger of `TAGGERS` finds them; None: as `about.nouns` does, whose
+        nouns are stored.
+        """
+        if tagger in (None, self.about.nouns):
+            return tuple(self._records.read(self._place(asin))[-1])
+        return nouns_by(tagger, self.products[asin].title)
 
     def wishes(self, goal_set: str) -> Wishes:
         """Goals of a set; raises `LookupError` for one that is not there."""
@@ -126,16 +130,17 @@ def write(
 
     Raises `CatalogueError` for what is no catalogue, and for a folder of other files.
     """
-    if about.nouns != nouns.NAME:
-        raise CatalogueError(f"nouns are found by {nouns.NAME}, not by {about.nouns!r}")
+    if about.nouns not in TAGGERS:
+        raise CatalogueError(f"nouns are found by {' or '.join(TAGGERS)}, not by {about.nouns!r}")
     if folder.exists() and any(folder.iterdir()) and not (folder / FILE).is_file():
         raise CatalogueError(f"{folder} has other files in it")
     folder.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     beside.chmod(0o755)
     try:
-        prepare = partial(write_products, products=products, prices=prices, processes=processes)
-        _write(beside, about, goal_sets, partial(prepare, progress=progress or _silent))
+        prepare = partial(write_products, products=products, prices=prices, tagger=about.nouns)
+        prepare = partial(prepare, progress=progress or _silent, processes=processes)
+        _write(beside, about, goal_sets, prepare)
         _put(beside, folder)
     except BaseException:
         shutil.rmtree(beside, ignore_errors=True)

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from agentgym_envs.webshop.catalogues.flat import Files
 from agentgym_envs.webshop.catalogues.manifest import CatalogueError
 from agentgym_envs.webshop.catalogues.records import product_record, wish_record
-from agentgym_envs.webshop.nouns import nouns
 from agentgym_envs.webshop.products import Product
 from agentgym_envs.webshop.search.building import Analysis, Builder
 from agentgym_envs.webshop.search.keys import bounds, encoded, grouped
+from agentgym_envs.webshop.taggers import nouns_by
 from agentgym_envs.webshop.wishes import Wish
 
 ThingT = TypeVar("ThingT")
@@ -44,14 +44,17 @@ def write_products(
     scratch: Path,
     products: Iterable[Product],
     prices: Prices,
+    tagger: str,
     progress: Callable[[int], None],
     processes: int,
 ) -> NDArray[Any]:
-    """Everything but goals; gives the ids, ascending. Raises `CatalogueError` for none, and for equal ids."""
+    """Everything but goals; gives the ids, ascending. `tagger` finds the nouns of titles. Raises
+    `CatalogueError` for no product, and for equal ids.
+    """
     price_of = partial(_price, prices) if isinstance(prices, Mapping) else prices
     builder, asins, sizes = Builder(scratch), list[bytes](), array("q")
     labels = {kind: _Labels() for kind in LABELS}
-    for batch in _prepared(products, processes):
+    for batch in _prepared(products, tagger, processes):
         files.add("products.blob", np.frombuffer(b"".join(batch.records), np.uint8))
         files.add("prices", np.array([price_of(product) for product in batch.products], np.float64))
         sizes.extend(map(len, batch.records))
@@ -150,21 +153,21 @@ def _price(prices: Mapping[str, float], product: Product) -> float:
         raise CatalogueError(f"product {product.asin} has no price to be bought at") from cause
 
 
-def _prepared(products: Iterable[Product], processes: int) -> Iterator[_Batch]:
+def _prepared(products: Iterable[Product], tagger: str, processes: int) -> Iterator[_Batch]:
     """In the order of the products; few batches are under way at any time."""
-    batches = _batches(products)
+    batches, prepare = _batches(products), partial(_batch, tagger)
     if processes <= 1:
-        yield from map(_batch, batches)
+        yield from map(prepare, batches)
         return
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        waiting = deque(pool.submit(_batch, batch) for batch in islice(batches, 2 * processes))
+        waiting = deque(pool.submit(prepare, batch) for batch in islice(batches, 2 * processes))
         while waiting:
             yield waiting.popleft().result()
-            waiting.extend(pool.submit(_batch, batch) for batch in islice(batches, 1))
+            waiting.extend(pool.submit(prepare, batch) for batch in islice(batches, 1))
 
 
-def _batch(products: list[Product]) -> _Batch:
-    records = [product_record(product, nouns(product.title)) for product in products]
+def _batch(tagger: str, products: list[Product]) -> _Batch:
+    records = [product_record(product, nouns_by(tagger, product.title)) for product in products]
     return _Batch(products, records, Analysis.of([product.index_text for product in products]))
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from random import Random
 
 from agentgym_envs.imports import ImportReport
-from agentgym_envs.webshop import nouns
 from agentgym_envs.webshop.catalogues.stored import About, CatalogueError, StoredCatalogue, write
 from agentgym_envs.webshop.official import goals, rows, sources
 from agentgym_envs.webshop.official.library import Entry, counts, folder_of, verify
@@ -19,6 +18,7 @@ from agentgym_envs.webshop.official.sources import Files
 from agentgym_envs.webshop.official.splits import official
 from agentgym_envs.webshop.official.survey import Survey, surveyed
 from agentgym_envs.webshop.rewards import Goal
+from agentgym_envs.webshop.taggers import PATTERN
 from agentgym_envs.webshop.wishes import Wish
 
 __all__ = ["counts", "import_official", "verify"]
@@ -29,6 +29,12 @@ SMALL = 1000
 MANY = 50_000
 """Products from which on several processes analyze their texts."""
 MOST_PROCESSES = 8
+
+_NOTE = (
+    f"all {{goals:,}} goals: titles are compared by the nouns of {PATTERN}, not by spaCy's, so that a product"
+    " other than the wanted one may earn another reward than in published scores; a purchase whose"
+    " `taggers_agree` is false is not exact"
+)
 
 _SEEDED = f"Random({goals.ORDER_SEED})"
 
@@ -56,7 +62,7 @@ def import_official(source: Path, home: Path, progress: Progress | None = None) 
         folder = draft / draft.name.replace("draft", name, 1)
         stored = write(
             folder,
-            About(name=name, nouns=nouns.NAME, settings=settings),
+            About(name=name, nouns=PATTERN, settings=settings),
             rows.products(files.products, survey.annotations),
             lambda product: prices.get(product.asin, product.prices[0]),
             wishes,
@@ -67,7 +73,9 @@ def import_official(source: Path, home: Path, progress: Progress | None = None) 
             raise CatalogueError(f"{source} was changed while it was read: import it again")
         entry = _entry(stored, name, wishes)
         published(root, draft, name, entry)
-    return ImportReport(entry.tasks, tuple(survey.refused), (*told_of_files, *_left_out(survey, files)))
+    warnings = (*told_of_files, *_left_out(survey, files))
+    note = _NOTE.format(goals=sum(entry.tasks.values()))
+    return ImportReport(entry.tasks, tuple(survey.refused), warnings, (note,))
 
 
 def _prices(survey: Survey, files: Files, mode: str) -> tuple[Mapping[str, float], str]:
