@@ -1,17 +1,60 @@
-"""What callers may send: one model per body, and the words for what is wrong with one."""
+"""Request bodies: one model for each, and the messages for invalid ones.
+
+A member with a default may be absent; null is a value of its own, and valid for `seed` alone.
+"""
 
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    GetCoreSchemaHandler,
+    Tag,
+    ValidationError,
+)
+from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError
 
 from agentgym_envs.formats import FORMATS
 from agentgym_server.problems import Problem, clipped
 
 MAX_ERRORS = 16
+
+
+class _NotNull:
+    """Marker of a type `T | None` whose None stands for an absent member: null is invalid."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """The schema of `T` alone; defaults are not validated."""
+        nullable = handler(source)
+        assert nullable["type"] == "nullable"
+        return nullable["schema"]
+
+
+def _drop_default(schema: dict[str, Any]) -> None:
+    del schema["default"]
+
+
+def absent() -> Any:
+    """The default of an `Omittable` member: None, of which the JSON schema has nothing."""
+    return Field(default=None, json_schema_extra=_drop_default)
+
+
+def _known_format(name: str) -> str:
+    if name not in FORMATS:
+        raise PydanticCustomError("unknown_format", "must be one of: {known}", {"known": ", ".join(FORMATS)})
+    return name
+
+
+ValueT = TypeVar("ValueT")
+Omittable = Annotated[ValueT | None, _NotNull()]
+"""A member that may be absent, but not null."""
 LabelText = Annotated[str, Field(max_length=128)]
+Labels = Annotated[dict[LabelText, LabelText], Field(max_length=16)]
 LeaseSeconds = Annotated[float, Field(ge=1, le=86400)]
-Format = Annotated[str, Field(json_schema_extra={"enum": [*FORMATS]})]
+Format = Annotated[str, AfterValidator(_known_format), Field(json_schema_extra={"enum": [*FORMATS]})]
 
 
 class Body(BaseModel):
@@ -67,11 +110,11 @@ class CreateRequest(Body):
     """One of the environment's tasks; anything else is not found."""
     seed: Annotated[int, Field(ge=0, le=2**53 - 1)] | None = None
     """None: the server draws one."""
-    max_turns: Annotated[int, Field(ge=1, le=10000)] | None = None
-    lease_ttl_s: LeaseSeconds | None = None
-    format: Format | None = None
+    max_turns: Omittable[Annotated[int, Field(ge=1, le=10000)]] = absent()
+    lease_ttl_s: Omittable[LeaseSeconds] = absent()
+    format: Omittable[Format] = absent()
     """Name of the action format of `completion` actions."""
-    labels: Annotated[dict[LabelText, LabelText], Field(max_length=16)] = {}
+    labels: Labels = {}
 
 
 class StepRequest(Body):
@@ -79,7 +122,7 @@ class StepRequest(Body):
 
     turn: Annotated[int, Field(ge=1, le=2**31 - 1)]
     action: Action
-    deadline_s: Annotated[float, Field(gt=0)] | None = None
+    deadline_s: Omittable[Annotated[float, Field(gt=0)]] = absent()
     """Shortens the step's deadline."""
 
 
@@ -105,18 +148,18 @@ def step_request(body: object) -> Step:
 
 
 class ForkRequest(Body):
-    """Branch a session; `at_turn` None: at its current turn."""
+    """Branch a session; without `at_turn`, at its current turn."""
 
-    at_turn: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = None
-    lease_ttl_s: LeaseSeconds | None = None
-    labels: Annotated[dict[LabelText, LabelText], Field(max_length=16)] | None = None
-    """None: the parent's."""
+    at_turn: Omittable[Annotated[int, Field(ge=0, le=2**31 - 1)]] = absent()
+    lease_ttl_s: Omittable[LeaseSeconds] = absent()
+    labels: Omittable[Labels] = absent()
+    """Absent: the parent's."""
 
 
 class LeaseRequest(Body):
     """Renew a lease."""
 
-    lease_ttl_s: LeaseSeconds | None = None
+    lease_ttl_s: Omittable[LeaseSeconds] = absent()
 
 
 class BatchRequest(Body):

@@ -194,7 +194,7 @@ def page(members: Item) -> Page:
     wrong += [
         (f"/{name}", "must be a string")
         for name in ("split", "difficulty")
-        if not isinstance(members.get(name), str | None)
+        if name in members and not isinstance(members[name], str)
     ]
     bounds = {"offset": (0, 2**31 - 1), "limit": (1, 1000)}
     for name, (least, most) in bounds.items():
@@ -208,8 +208,9 @@ def page(members: Item) -> Page:
 
 def _retry_members(members: Item) -> tuple[str | None, float]:
     """What REST has in headers: the idempotency key, and how long to wait for a free slot."""
+    given = "idempotency_key" in members
     key, wait_s = members.pop("idempotency_key", None), members.pop("wait_s", 0)
-    if not isinstance(key, str | None):
+    if given and not isinstance(key, str):
         raise invalid(("/idempotency_key", "must be a string"))
     if type(wait_s) not in (int, float) or not 0 <= wait_s <= MOST_WAIT_S:
         raise invalid(("/wait_s", f"must be a number from 0 to {MOST_WAIT_S:g}"))

@@ -9,7 +9,6 @@ from operator import add
 from typing import Any
 
 from agentgym_envs.core import TaskNotFound
-from agentgym_envs.formats import FORMATS
 from agentgym_server.catalogue import DEFAULT_FORMAT, Catalogue, World
 from agentgym_server.clock import Clock
 from agentgym_server.metrics import Metrics
@@ -86,8 +85,6 @@ class Episodes:
         """Begin an episode; `wait_s`: how long it may wait for a free slot, `slot`: one that it has."""
         world = self._catalogue.world(env)
         request = validated(CreateRequest, body)
-        if request.format is not None and request.format not in FORMATS:
-            raise invalid(("/format", "must be one of: " + ", ".join(FORMATS)))
         return await self._keyed.once(
             f"create {env}", key, body, lambda: self._create(world, request, wait_s, slot)
         )

@@ -66,7 +66,9 @@ class Seat:
         async with self._resetting:
             old = self.session
             lease_ttl_s = LEASE_S if old is None else old.lease_ttl_s
-            body = {"task_id": task_id, "seed": seed, "lease_ttl_s": lease_ttl_s, "format": options.format}
+            body = {"task_id": task_id, "seed": seed, "lease_ttl_s": lease_ttl_s}
+            if options.format is not None:
+                body["format"] = options.format
             view = await (self._create(body, Slot.loan()) if self._slot else self._succeed(old, body))
             self.session = self.service.registry.find(view["session_id"])
             self.episode_id = options.episode_id or view["session_id"]
