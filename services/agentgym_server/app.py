@@ -23,14 +23,13 @@ from agentgym_envs.core import Environment
 from agentgym_server.dialects import DIALECTS
 from agentgym_server.lanes import openapi, websocket
 from agentgym_server.lanes.endpoints import ENDPOINTS
-from agentgym_server.lanes.gate import Gate, deny
+from agentgym_server.lanes.gate import Gate, deny, other_method
 from agentgym_server.problems import Problem
-from agentgym_server.reply import problem_reply
+from agentgym_server.reply import Reply, problem_reply
 from agentgym_server.service import Service, release
 from agentgym_server.settings import ServerSettings
 
 TITLE = "agentevol environments"
-SLUGS = {404: "not-found", 405: "method-not-allowed"}
 
 
 def create_app(
@@ -89,12 +88,21 @@ async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:  # noqa:
 
 
 async def _problem(request: Request, cause: Exception) -> Response:
-    status = cause.status_code if isinstance(cause, HTTPException) else 404
-    slug = SLUGS.get(status, "not-found")
-    detail = "no such route" if slug == "not-found" else "this route has other methods"
-    problem = problem_reply(Problem(slug, detail), request.url.path)
-    headers = dict(cause.headers or {}) if isinstance(cause, HTTPException) else {}
-    return Response(problem.body, problem.status, headers, "application/problem+json")
+    try:
+        reply = _other_answer(request.method, cause)
+    except Problem as problem:
+        reply = problem_reply(problem, request.url.path)
+    content_type = (reply.content_type,) if reply.body else ()
+    headers = {name.decode(): value.decode() for name, value in (*content_type, *reply.headers)}
+    return Response(reply.body, reply.status, headers)
+
+
+def _other_answer(method: str, cause: Exception) -> Reply:
+    """The answer where Starlette has none: to `OPTIONS`; raises the problem of everything else."""
+    if isinstance(cause, HTTPException) and cause.status_code == 405:
+        told = (cause.headers or {}).get("Allow", "")
+        return other_method(method, {name.strip() for name in told.split(",")} - {"HEAD"})
+    raise Problem("not-found", "no such route")
 
 
 async def _docs(_: Request) -> Response:

@@ -596,7 +596,7 @@ async def test_other_methods_of_http_are_refused(http: httpx.AsyncClient):
     path = await opened(http)
     for method in ("GET", "DELETE", "PUT", "PATCH", "HEAD"):
         reply = await http.request(method, path)
-        assert (reply.status_code, reply.headers["allow"]) == (405, "POST")
+        assert (reply.status_code, reply.headers["allow"]) == (405, "OPTIONS, POST")
     assert (await http.get(path.removesuffix("/mcp"))).json()["state"] == "open"
 
 

@@ -237,6 +237,21 @@ async def test_methods_are_told(http: httpx.AsyncClient, steps: str):
     assert int(head.headers["content-length"]) > 100
 
 
+@pytest.mark.parametrize(
+    ("path", "allow"),
+    [
+        ("/openapi.json", "GET, HEAD, OPTIONS"),
+        ("/docs", "GET, HEAD, OPTIONS"),
+        ("/sessions/s_x/mcp", "OPTIONS, POST"),
+    ],
+)
+async def test_routes_beside_the_table_tell_their_methods_too(http: httpx.AsyncClient, path: str, allow: str):
+    options = await http.options(path)
+    assert (options.status_code, options.headers.get("allow"), options.content) == (204, allow, b"")
+    wrong = await http.put(path)
+    assert (wrong.status_code, slug(wrong), wrong.headers["allow"]) == (405, "method-not-allowed", allow)
+
+
 async def test_checks_come_in_order(http: httpx.AsyncClient, steps: str):
     bad = b'{"turn": "x"'
     wrong_type = {"content-type": "text/plain"}

@@ -156,7 +156,7 @@ class Gate(Generic[ServedT]):
         if caller is None and not (endpoint is not None and endpoint.open):
             raise unauthorized()
         if endpoint is None:
-            return _other_method(method, methods)
+            return other_method(method, methods)
         if caller is not None:
             _need(endpoint.scope, caller)
         body = None
@@ -302,9 +302,11 @@ def _check_head(scope: Scope, headers: Mapping[bytes, bytes], settings: ServerSe
         raise Problem("head-too-large", f"a header block may have at most {limit} bytes")
 
 
-def _other_method(method: str, methods: Methods[Any]) -> Reply:
-    extra = ("OPTIONS", "HEAD") if "GET" in methods else ("OPTIONS",)
-    allowed = sorted([*methods, *extra])
+def other_method(method: str, methods: Iterable[str]) -> Reply:
+    """The answer to `OPTIONS` at a route with these methods; raises `method-not-allowed` for any other."""
+    known = set(methods)
+    extra = {"OPTIONS", "HEAD"} if "GET" in known else {"OPTIONS"}
+    allowed = sorted(known | extra)
     allow = ((b"allow", ", ".join(allowed).encode()),)
     if method == "OPTIONS":
         return Reply(204, b"", allow)

@@ -24,6 +24,9 @@ ROUTES = {
     "/sessions/s_x/lease": "OPTIONS, POST",
     "/batch": "OPTIONS, POST",
     "/metrics": "GET, HEAD, OPTIONS",
+    "/openapi.json": "GET, HEAD, OPTIONS",
+    "/docs": "GET, HEAD, OPTIONS",
+    "/sessions/s_x/mcp": "OPTIONS, POST",
 }
 
 
