@@ -6,7 +6,7 @@ no WebSocket handshake, is told so as a problem.
 
 import asyncio
 from collections.abc import Collection
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
@@ -16,6 +16,9 @@ from websockets.http11 import Request
 from agentgym_server.problems import Problem, clipped
 from agentgym_server.reply import problem_reply
 from agentgym_server.settings import ServerSettings
+
+if TYPE_CHECKING:
+    from uvicorn._types import ASGISendEvent
 
 SWITCHING = 101
 INVALID_TEXT = 1007
@@ -141,6 +144,12 @@ class FrameGuard(WebSocketsSansIOProtocol):
         """Refuse a handshake that is none, or ask the application."""
         if self.conn.accept(event).status_code == SWITCHING:
             super().handle_connect(event)
+
+    async def send(self, message: "ASGISendEvent") -> None:
+        """Send a message; a refusal that is complete ends the handshake, which uvicorn logs as never done."""
+        await super().send(message)
+        if message["type"] == "websocket.http.response.body" and not message.get("more_body", False):
+            self.handshake_complete = True
 
     def send_receive_event_to_app(self) -> None:
         """Hand a message on; text that is no UTF-8 ends the connection."""

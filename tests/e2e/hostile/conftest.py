@@ -187,9 +187,10 @@ class Server:
         return found + ([f"{files} files"] if files > self.kept else [])
 
     def complaints(self) -> list[str]:
-        """Lines of the log that tell of a bug: a trace, or an incident."""
+        """Lines of the log that tell of a bug: a trace, an incident, or any other error."""
         lines = self.log.read_text(encoding="utf-8").splitlines()
-        return [line for line in lines if re.search("Traceback|incident|exception", line, re.IGNORECASE)]
+        bug = re.compile('Traceback|incident|exception|"level": "error"', re.IGNORECASE)
+        return [line for line in lines if bug.search(line)]
 
 
 def first_answer(sock: socket.socket) -> Answer:
