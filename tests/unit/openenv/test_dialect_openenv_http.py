@@ -1,5 +1,6 @@
 """OpenEnv's HTTP routes: one request an episode, sessions, the task API, the manifest."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import httpx
@@ -9,6 +10,7 @@ from fastapi import FastAPI
 from jsonschema import Draft202012Validator
 
 from agentgym_envs.core import Task
+from agentgym_envs.lazy import LazySequence
 from agentgym_server import ServerSettings, create_app
 from agentgym_server.dialects.openenv.testing import client, v1_session
 from agentgym_server.local_socket import LocalSocket
@@ -300,13 +302,41 @@ async def test_splits_of_another_name_count_as_validation():
         assert (await socket.ask({"type": "state"}))["data"]["task_id"] == "easy/2"
 
 
-async def test_a_split_too_large_to_be_listed_is_told_by_pieces():
-    class Many(Echo):
-        episodes = 1001
+class Many(Echo):
+    """As many tasks in a split as a test wants, each made when it is read."""
 
-    async with client(create_app({"echo": Many})) as http:
+    def tasks(self, split: str, difficulty: str | None = None) -> Sequence[Task]:
+        return LazySequence(
+            self.episodes,
+            lambda index: Task(env="echo", id=f"{split}/{index}", split=split, instruction="Say stop."),
+        )
+
+
+def many(count: int) -> Any:
+    return create_app({"echo": type("Many", (Many,), {"episodes": count})})
+
+
+async def test_a_split_of_more_than_a_page_is_listed_whole():
+    async with client(many(1001)) as http:
+        for path in ("tasks", "task_range"):
+            reply = await http.post(f"/openenv/echo/echo/{path}", json={"split": "test"})
+            assert reply.status_code == 200, reply.text
+            rows = reply.json()["tasks"]
+            assert [row["index"] for row in rows] == list(range(1001))
+            assert rows[-1] == {"task_id": "test/1000", "split": "test", "index": 1000}
+            assert "next_start" not in reply.json()
+
+
+async def test_of_a_split_that_is_too_large_the_first_page_comes_and_says_so():
+    async with client(many(600_000)) as http:
         reply = await http.post("/openenv/echo/echo/tasks", json={"split": "test"})
-        text = "these are 1001 tasks; at most 1000 are listed: use num_tasks and task_range"
-        assert (reply.status_code, reply.json()) == (501, {"detail": text})
-        reply = await http.post("/openenv/echo/echo/task_range", json={"split": "test", "start": 1})
-        assert len(reply.json()["tasks"]) == 1000
+        assert reply.status_code == 200, reply.text
+        body = reply.json()
+        assert [row["index"] for row in body.pop("tasks")] == list(range(1000))
+        assert body == {"env_name": "echo", "num_tasks": 600_000, "next_start": 1000}
+        wish = {"split": "test", "start": 599_000}
+        last = (await http.post("/openenv/echo/echo/task_range", json=wish)).json()
+        assert (len(last["tasks"]), last["tasks"][-1]["index"], list(last)) == (1000, 599_999, ["tasks"])
+        wish = {"split": "test", "start": 100, "stop": 500_000}
+        part = (await http.post("/openenv/echo/echo/task_range", json=wish)).json()
+        assert (len(part["tasks"]), part["num_tasks"], part["next_start"]) == (1000, 600_000, 1100)

@@ -135,10 +135,10 @@ class Http:
         return _json(tasks.splits(self._catalogue, self._env))
 
     async def tasks(self, request: Request) -> Response:
-        """All tasks of a split."""
+        """All tasks of a split, or the first page of a very large one."""
         wish = await self._wish(request, models.ListTasks)
-        rows = await tasks.some(self._catalogue, self._env, wish.split)
-        return _json({"tasks": rows, "env_name": self._env})
+        listed = await tasks.some(self._catalogue, self._env, wish.split)
+        return _json({**listed, "env_name": self._env})
 
     async def num_tasks(self, request: Request) -> Response:
         """How many tasks a split has."""
@@ -153,8 +153,7 @@ class Http:
     async def task_range(self, request: Request) -> Response:
         """Some tasks."""
         wish = await self._wish(request, models.GetTaskRange)
-        rows = await tasks.some(self._catalogue, self._env, wish.split, wish.start, wish.stop)
-        return _json({"tasks": rows})
+        return _json(await tasks.some(self._catalogue, self._env, wish.split, wish.start, wish.stop))
 
     async def openapi(self, request: Request) -> Response:
         """The paths, for `openenv validate --url`."""
@@ -201,7 +200,7 @@ def refused(request: Request, cause: Exception) -> Response:  # noqa: ARG001 - a
     if isinstance(cause, Invalid):
         return _json({"detail": cause.errors}, 422)
     if isinstance(cause, BadIndex):
-        return _json({"detail": str(cause)}, cause.status)
+        return _json({"detail": str(cause)}, 400)
     if isinstance(cause, HTTPException):
         return _json({"detail": cause.detail}, cause.status_code, cause.headers)
     if not isinstance(cause, Problem):

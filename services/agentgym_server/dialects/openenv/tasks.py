@@ -13,16 +13,14 @@ from agentgym_server.problems import Problem, clipped
 
 DEFAULT_SPLIT = "train"
 SPLIT_TYPES = ("train", "validation", "test")
-MAX_LISTED = 1000
-"""Tasks in one reply; a split may have hundreds of thousands that are made when they are asked for."""
+MAX_WHOLE = 20_000
+"""Tasks that one reply lists. A split may have hundreds of thousands, each made when it is read."""
+PAGE = 1000
+"""Tasks in the first page of a larger list, and tasks that are read at a time."""
 
 
 class BadIndex(Exception):
-    """A split has no such task, or fewer than were asked for can be listed."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
+    """A split has no task at the given index."""
 
 
 async def chosen_task(catalogue: Catalogue, env: str, options: ResetOptions) -> tuple[str, int]:
@@ -67,20 +65,23 @@ async def count(catalogue: Catalogue, env: str, split: str) -> int:
 async def one(catalogue: Catalogue, env: str, split: str, index: int) -> dict[str, Any]:
     """The task at an index; raises `BadIndex`."""
     if not 0 <= index < await count(catalogue, env, split):
-        raise BadIndex(400, "Invalid task index")
+        raise BadIndex("Invalid task index")
     (row,) = await _rows(catalogue, env, split, range(index, index + 1))
     return row
 
 
 async def some(
     catalogue: Catalogue, env: str, split: str, start: int | None = None, stop: int | None = None
-) -> list[dict[str, Any]]:
-    """The tasks of a slice; raises `BadIndex` where they are too many for one reply."""
-    places = range(await count(catalogue, env, split))[start:stop]
-    if len(places) > MAX_LISTED:
-        text = f"these are {len(places)} tasks; at most {MAX_LISTED} are listed: use num_tasks and task_range"
-        raise BadIndex(501, text)
-    return await _rows(catalogue, env, split, places)
+) -> dict[str, Any]:
+    """The tasks of a slice; of more than `MAX_WHOLE` the first page, with `num_tasks` and `next_start`."""
+    total = await count(catalogue, env, split)
+    wanted = range(total)[start:stop]
+    listed = wanted if len(wanted) <= MAX_WHOLE else wanted[:PAGE]
+    rows: list[dict[str, Any]] = []
+    for first in range(0, len(listed), PAGE):
+        rows += await _rows(catalogue, env, split, listed[first : first + PAGE])
+    more = {} if listed == wanted else {"num_tasks": total, "next_start": listed.stop}
+    return {"tasks": rows, **more}
 
 
 async def _rows(catalogue: Catalogue, env: str, split: str, places: range) -> list[dict[str, Any]]:
