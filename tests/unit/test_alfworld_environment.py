@@ -75,6 +75,19 @@ def test_a_task_is_found_by_its_id_and_says_what_to_do(world: ALFWorld) -> None:
     }  # fmt: skip
 
 
+def test_a_page_of_tasks_that_is_listed_again_makes_no_game_again(
+    world: ALFWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = world.tasks("valid")[100:300]
+    first = list(page)
+
+    def again(*place: object) -> None:
+        raise AssertionError(f"{place} is made again")
+
+    monkeypatch.setattr(generator, "game", again)
+    assert list(page) == first
+
+
 @pytest.mark.parametrize(
     "task_id",
     ["", "x", "train/small/-1", "train/small/01", "train/huge/0", "nosplit/small/0", "train/small/999999999",

@@ -223,7 +223,9 @@ def _generated_tasks(
     return LazySequence(present, lambda index: _generated_task(f"{split}/{difficulty}/{index}"))
 
 
+@lru_cache(maxsize=4096)
 def _generated_task(task_id: str) -> ALFWorldTask:
+    """A task of a generated game; kept, since its instruction takes the making of the whole game."""
     game = _game(None, task_id)
     split, difficulty, _ = task_id.split("/")
     return ALFWorldTask(
