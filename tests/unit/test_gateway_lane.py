@@ -223,3 +223,26 @@ async def test_a_dialects_websocket_is_carried_unread_and_its_end_too() -> None:
     with pytest.raises(Closed, match="1011"):
         await socket.receive()
     await asyncio.wait_for(socket.task, 2)
+
+
+async def test_a_session_of_another_environment_is_a_session_error_of_openenv(house: House) -> None:
+    foreign = await house.opened("mischief")
+    socket = await house.dial("/openenv/echo/ws", f"session_id={foreign}".encode())
+    frame = await socket.hear()
+    assert (frame["type"], frame["data"]["code"]) == ("error", "SESSION_ERROR")
+    assert frame["data"]["message"] == f"Unknown session_id: {foreign}"
+    with pytest.raises(Closed, match="1000"):
+        await socket.receive()
+
+
+async def test_a_session_of_another_environment_is_unknown_to_every_route_of_openenv(house: House) -> None:
+    foreign = await house.opened("mischief")
+    told = f"Unknown session_id: {foreign}"
+    body = {"session_id": foreign, "action": {"text": "hi"}}
+    step = await house.http.post("/openenv/echo/step", json=body)
+    assert (step.status_code, step.json()) == (404, {"detail": told})
+    close = {"jsonrpc": "2.0", "id": 1, "method": "openenv/session/close", "params": {"session_id": foreign}}
+    rpc = await house.http.post("/openenv/echo/mcp", json=close)
+    assert rpc.status_code == 200, rpc.text
+    assert (rpc.json()["error"]["code"], rpc.json()["error"]["message"]) == (-32602, told)
+    assert (await house.step(foreign, 1, "hi")).status_code == 200

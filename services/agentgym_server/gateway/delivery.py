@@ -68,13 +68,22 @@ class Delivery(Generic[ReplyT]):
     async def deliver(self, errand: Errand, attempt: Attempt[ReplyT]) -> ReplyT:
         """The reply of the server where the errand belongs; raises `worker-lost` and `unavailable`."""
         place = errand.place
-        holder = None if place.tag is None else self._fleet.holder(place.tag)
+        holder = self._holder(place)
         if holder is not None:
             return await self.to(holder, errand, attempt)
         if place.begins:
             return await self._begin(errand, attempt)
         candidates = [(one, True) for one in self._fleet.candidates(place)]
         return await self._first(candidates, errand, attempt)
+
+    def _holder(self, place: Destination) -> Backend | None:
+        """The server of the place's session. A dialect's session belongs to the environment of its path:
+        where its server has no such environment, one that has it answers that there is no such session.
+        """
+        holder = None if place.tag is None else self._fleet.holder(place.tag)
+        if holder is None or not place.mounted or place.env not in self._fleet.entries:
+            return holder
+        return holder if place.env in holder.entries else None
 
     async def to(self, backend: Backend, errand: Errand, attempt: Attempt[ToldT]) -> ToldT:
         """The reply of this server and no other."""
