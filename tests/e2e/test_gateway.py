@@ -157,7 +157,8 @@ async def test_a_killed_server_costs_its_sessions_and_a_new_one_comes(up: Up):
             assert time.monotonic() - began < 2
         assert (caught.value.status, caught.value.failure) == (502, "worker-lost")
         assert "reward" not in caught.value.members
-        assert reply["problem"]["failure"]["kind"] == "worker-lost"
+        assert (reply["status"], reply["result"]["state"]) == (200, "failed")
+        assert reply["result"]["failure"]["kind"] == "worker-lost"
         assert (await spared.step("1")).terminated
         assert not (await other.step("look")).terminated
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import httpx
 import pytest
@@ -10,7 +11,12 @@ from agentgym_server import ServerSettings
 from agentgym_server.gateway.gateway import Gateway
 from agentgym_server.gateway.testing import BASE, Fixed, House, home, slug
 from agentgym_server.gateway.upstream import Refused
+from agentgym_server.lanes.replies import AccountReply
 from agentgym_server.testing import CheapMischief, Echo
+
+
+def rpc(method: str, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
 
 
 @pytest.fixture
@@ -161,6 +167,81 @@ async def test_sessions_of_a_dead_server_fail_at_once_and_others_go_on(house: Ho
     assert home(await house.opened()) == "http://b"
 
 
+async def test_a_session_of_a_dead_server_has_failed_and_says_so(house: House) -> None:
+    made = (await house.create(seed=5, max_turns=7, labels={"run": "r"})).json()
+    session = made["session_id"]
+    for turn in (1, 2):
+        await house.step(session, turn, "hi")
+    await house.step(session, 1, "hi")  # a repeat, whose reply is not the last one
+    house.machines.kill(home(session))
+    reply = await house.http.get(f"/sessions/{session}")
+    shown = reply.json()
+    assert (reply.status_code, reply.headers["cache-control"]) == (200, "no-store"), reply.text
+    assert shown["failure"] == {
+        "kind": "worker-lost",
+        "turn": 3,
+        "message": "the server that held this episode is gone",
+    }
+    assert (shown["state"], shown["outcome"], shown["turn"], shown["total_reward"]) == (
+        "failed",
+        "failed",
+        2,
+        0.25,
+    )
+    same = ("env", "task_id", "seed", "max_turns", "format", "labels", "parent", "created_at", "data_version")
+    assert {name: shown[name] for name in same} == {name: made[name] for name in same}
+    assert not {"observation", "info", "reward", "lease", "tools"} & shown.keys()
+    AccountReply.model_validate(shown)
+    assert (await house.http.head(f"/sessions/{session}")).status_code == 200
+    assert slug((await house.step(session, 3, "hi")).json()) == "worker-lost"
+    for _ in range(2):
+        closed = await house.http.delete(f"/sessions/{session}")
+        assert closed.json() == {"session_id": session, "state": "closed", "outcome": "failed"}
+    after = (await house.http.get(f"/sessions/{session}")).json()
+    assert (after["state"], after["outcome"], after["failure"]["kind"]) == ("closed", "failed", "worker-lost")
+
+
+async def test_what_ended_or_was_closed_before_its_server_died_has_not_failed(house: House) -> None:
+    ended, closed = [one for one in [await house.opened() for _ in range(4)] if home(one) == "http://a"]
+    await house.step(ended, 1, "stop")
+    await house.http.delete(f"/sessions/{closed}")
+    house.machines.kill("http://a")
+    shown = [(await house.http.get(f"/sessions/{session}")).json() for session in (ended, closed)]
+    assert [(one["state"], one["outcome"], one["reason"], one["failure"]) for one in shown] == [
+        ("expired", "terminated", None, None),
+        ("closed", "cancelled", "closed", None),
+    ]
+    for one in shown:
+        AccountReply.model_validate(one)
+
+
+async def test_a_fork_of_a_dead_server_and_a_session_of_a_dialect_have_failed_too(house: House) -> None:
+    parent = await house.opened()
+    await house.step(parent, 1, "hi")
+    child = (await house.http.post(f"/sessions/{parent}/fork")).json()["session_id"]
+    reset = await house.http.post("/openenv/mischief/mcp", json=rpc("openenv/session/create"))
+    other = reset.json()["result"]["session_id"]
+    house.machines.kill(home(parent))
+    house.machines.kill("http://m")
+    shown = (await house.http.get(f"/sessions/{child}")).json()
+    assert (shown["state"], shown["parent"], shown["turn"]) == (
+        "failed",
+        {"session_id": parent, "turn": 1},
+        1,
+    )
+    assert (shown["steps_executed"], shown["total_reward"]) == (0, 0.125)
+    unseen = (await house.http.get(f"/sessions/{other}")).json()
+    assert (unseen["state"], unseen["failure"]["kind"]) == ("failed", "worker-lost")
+
+
+async def test_a_lost_reply_of_a_server_that_lives_is_no_death(house: House) -> None:
+    session = await house.opened()
+    house.machines.deaf = {home(session)}
+    assert (await house.http.get(f"/sessions/{session}")).status_code == 502
+    house.machines.deaf = set()
+    assert (await house.http.get(f"/sessions/{session}")).json()["state"] == "open"
+
+
 async def test_a_server_that_comes_back_is_another_one(house: House) -> None:
     session = next(one for one in [await house.opened() for _ in range(2)] if home(one) == "http://a")
     house.machines.kill("http://a")
@@ -266,6 +347,10 @@ async def test_scopes_hold_behind_the_gateway_too() -> None:
         for path in ("/envs", "/envs/echo/tasks", f"/sessions/{session}", "/metrics"):
             reply = await agent.get(path)
             assert (reply.status_code, slug(reply.json())) == (403, "forbidden-scope")
+        lost = next(one for one in [session, await house.opened()] if home(one) == "http://b")
+        house.machines.kill("http://b")
+        reply = await agent.get(f"/sessions/{lost}")  # nobody but the gateway is left to check
+        assert (reply.status_code, slug(reply.json())) == (403, "forbidden-scope")
     socket = await house.dial(headers=[(b"authorization", b"Bearer agent")])
     assert (await socket.ask(id="a", op="envs"))["status"] == 403
     assert (await socket.ask(id="b", op="health"))["status"] == 200

@@ -148,6 +148,35 @@ async def test_a_dead_server_fails_every_operation_in_flight_and_no_other(house:
     await socket.close()
 
 
+async def test_a_session_of_a_dead_server_has_failed_on_the_lane_and_in_a_batch(house: House) -> None:
+    sessions = {home(session): session for session in [await house.opened() for _ in range(2)]}
+    socket = await house.dial()
+    for session in sessions.values():
+        assert (await socket.ask(id="a", op="step", session_id=session, turn=1, action="x"))["ok"]
+    house.machines.kill("http://a")
+    items = [{"op": "get", "session_id": session} for session in sessions.values()]
+    batch = (await house.http.post("/batch", json={"items": items})).json()["results"]
+    frames = [await socket.ask(id="b", **item) for item in items]
+    for results in (batch, frames):
+        shown = {result["result"]["session_id"]: result["result"] for result in results}
+        assert [result["status"] for result in results] == [200, 200]
+        lost = shown[sessions["http://a"]]
+        assert (lost["state"], lost["failure"]["kind"], lost["turn"]) == ("failed", "worker-lost", 1)
+        assert shown[sessions["http://b"]]["state"] == "open"
+    await socket.close()
+
+
+async def test_openenv_is_told_of_a_lost_session_in_its_own_words(house: House) -> None:
+    session = await house.opened("mischief")
+    house.machines.kill("http://m")
+    await house.look()
+    socket = await house.dial("/openenv/mischief/ws", f"session_id={session}".encode())
+    frame = await socket.hear()
+    assert (frame["data"]["code"], frame["data"]["failure"]) == ("SESSION_ERROR", {"kind": "worker-lost"})
+    with pytest.raises(Closed, match="1000"):
+        await socket.receive()
+
+
 async def test_a_frame_that_grows_on_its_way_is_refused_and_others_go_on(house: House) -> None:
     session = await house.opened()
     socket = await house.dial()

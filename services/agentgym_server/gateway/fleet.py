@@ -17,6 +17,7 @@ from agentgym_server.reply import Reply
 
 REMEMBERED_DEAD = 65536
 UNAVAILABLE = "no server that could take this answers now"
+LOST_TEXT = "the server that held this episode is gone"
 
 
 class Backend:
@@ -111,6 +112,10 @@ class Fleet:
         """The living backend with this tag."""
         return self._living.get(tag)
 
+    def died(self, tag: str | None) -> bool:
+        """Whether a backend with this tag lived, and lives no more."""
+        return tag in self._dead
+
     def holder(self, tag: str) -> Backend | None:
         """The backend that holds the sessions of a tag, None for a tag that no backend ever had.
 
@@ -140,5 +145,5 @@ class Fleet:
 
 def worker_lost(retryable: bool = False) -> Problem:
     """The problem of whoever needs a server that died. It has no reward."""
-    failure = {"kind": "worker-lost", "message": "the server that held this episode is gone"}
-    return Problem("worker-lost", failure["message"], retryable=retryable, failure=failure)
+    failure = {"kind": "worker-lost", "message": LOST_TEXT}
+    return Problem("worker-lost", LOST_TEXT, retryable=retryable, failure=failure)

@@ -13,15 +13,18 @@ from starlette.types import Message, Receive, Scope, Send
 from agentgym_server import strict_json
 from agentgym_server.gateway.delivery import Delivery, Errand
 from agentgym_server.gateway.fleet import Backend
-from agentgym_server.gateway.routing import Request, destination, repeatable
+from agentgym_server.gateway.routing import Request, act_of, destination, repeatable, tag_of
 from agentgym_server.gateway.upstream import Closed, Refused, Socket, target_of
-from agentgym_server.lanes.gate import deny, respond
+from agentgym_server.lanes.auth import Scope as Rank
+from agentgym_server.lanes.gate import NO_STORE, deny, need, respond
+from agentgym_server.lanes.operations import OPERATIONS
 from agentgym_server.problems import Problem
-from agentgym_server.reply import Reply, problem_reply
+from agentgym_server.reply import Reply, json_reply, problem_reply
 
 if TYPE_CHECKING:
     from agentgym_server.gateway.gateway import Gateway
 
+NORMAL_CLOSURE = 1000
 INTERNAL_ERROR = 1011
 NEVER_SENT = (1005, 1006, 1015)
 """Close codes that stand for what no frame said."""
@@ -55,10 +58,23 @@ class Forwarder:
         head = scope["method"] == "HEAD"
         message = await receive()
         request = request_of(scope, "GET" if head else scope["method"], message.get("body", b""))
-        await respond(send, await self.answer(request), (), with_body=not head)
+        await respond(send, await self.answer(request, scope["agentevol.caller"]), (), with_body=not head)
 
-    async def answer(self, request: Request) -> Reply:
-        """The server's reply; raises `worker-lost` and what else keeps it from coming."""
+    async def answer(self, request: Request, caller: Rank) -> Reply:
+        """The server's reply, or what is known of a session whose server died; raises `Problem`."""
+        act, ledger = act_of(request), self._gateway.ledger
+        try:
+            reply = await self._deliver(request)
+        except Problem:
+            view = ledger.answer(act) if self._gateway.fleet.died(tag_of(act.session_id)) else None
+            if view is None:
+                raise
+            need(OPERATIONS[act.name].scope, caller)
+            return json_reply(view, headers=(NO_STORE,))
+        ledger.note(act, reply.status, reply.body)
+        return reply
+
+    async def _deliver(self, request: Request) -> Reply:
         if not request.target.startswith("/"):
             raise Problem("not-found", "no such route")
         patient = request.header(b"prefer") is not None
@@ -90,7 +106,10 @@ class Forwarder:
                 slug = "unauthorized" if joined.status == 401 else "not-found"
                 raise Problem(slug, "no server lets this in")
         except Problem as problem:
-            await deny(send, problem_reply(problem, scope["path"]))
+            if scope["path"].startswith("/openenv/") and self._gateway.fleet.died(place.tag):
+                await _accept_and_tell(send)
+            else:
+                await deny(send, problem_reply(problem, scope["path"]))
         else:
             await joined.run(receive, send, tells=scope["path"].endswith("/ws"))
 
@@ -137,6 +156,13 @@ class Tunnel:
                 await send({"type": "websocket.send", kind: frame})
         except Closed as end:
             return end.code
+
+
+async def _accept_and_tell(send: Send) -> None:
+    """Tell an OpenEnv client that the session is lost: of a refused upgrade it would not learn that."""
+    await send({"type": "websocket.accept"})
+    await send({"type": "websocket.send", "text": SESSION_LOST})
+    await send({"type": "websocket.close", "code": NORMAL_CLOSURE})
 
 
 def request_of(scope: Scope, method: str, body: bytes) -> Request:

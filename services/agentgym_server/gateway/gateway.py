@@ -5,7 +5,7 @@
                         -> Forwarder                   everything else
     all three           -> Delivery -> Backend of the Fleet, which the Watch keeps up to date
 
-It keeps nothing of a session: every session id names its server.
+Every session id names its server. The Ledger answers for sessions whose server died, and for nothing else.
 """
 
 import asyncio
@@ -21,6 +21,7 @@ from agentgym_server.gateway.delivery import Homes
 from agentgym_server.gateway.exposition import own, summed
 from agentgym_server.gateway.fleet import Backend, Fleet
 from agentgym_server.gateway.forwarder import Forwarder
+from agentgym_server.gateway.ledger import Ledger
 from agentgym_server.gateway.routing import Request
 from agentgym_server.gateway.sources import Source
 from agentgym_server.gateway.switchboard import HttpLines, SocketLines, Switchboard
@@ -56,6 +57,7 @@ class Gateway:
         self.fleet = Fleet()
         self.watch = Watch(self.fleet, self.upstream, sources, settings.token or settings.trainer_token)
         self.homes = Homes(self.clock, settings.idempotency_s)
+        self.ledger = Ledger(self.clock)
         self._started_at = self.clock.now()
 
     async def close(self) -> None:

@@ -46,6 +46,24 @@ class Request(NamedTuple):
         return self._replace(headers=tuple(pair for pair in self.headers if pair[0] != name))
 
 
+class Act(NamedTuple):
+    """An operation on sessions, whichever lane carries it."""
+
+    name: str
+    """As in `OPERATIONS`; empty for anything else."""
+    session_id: str = ""
+
+
+NOTHING = Act("")
+ACTS: dict[tuple[str, ...], str] = {
+    ("GET",): "get",
+    ("DELETE",): "delete",
+    ("POST", "steps"): "step",
+    ("POST", "fork"): "fork",
+}
+"""Names of operations by method and what follows the session in the path."""
+
+
 class Destination(NamedTuple):
     """What decides about the server; all None: any will do."""
 
@@ -77,6 +95,26 @@ def destination(request: Request) -> Destination:
     if segments[0] == "openenv":
         return Destination(_named_session(request), segments[1], mounted=True)
     return Destination()
+
+
+def act_of(request: Request) -> Act:
+    """What a request of the native wire format does to sessions."""
+    segments = request.path.split("/")[1:]
+    if segments[0] == "envs" and segments[2:] == ["sessions"] and request.method == "POST":
+        return Act("create")
+    if segments[0] != "sessions" or not 2 <= len(segments) <= 3:
+        return NOTHING
+    name = ACTS.get((request.method, *segments[2:]))
+    return NOTHING if name is None else Act(name, segments[1])
+
+
+def item_act(item: object) -> Act:
+    """What an operation does to sessions."""
+    if not isinstance(item, dict):
+        return NOTHING
+    members = cast("Item", item)
+    name, session_id = members.get("op"), members.get("session_id", "")
+    return Act(name, session_id) if isinstance(name, str) and isinstance(session_id, str) else NOTHING
 
 
 def item_destination(item: object) -> Destination:

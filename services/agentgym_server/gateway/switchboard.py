@@ -9,10 +9,13 @@ from agentgym_server.gateway.delivery import Delivery, Errand
 from agentgym_server.gateway.fleet import Backend
 from agentgym_server.gateway.lines import HttpLine, Line, SocketLine, status_of
 from agentgym_server.gateway.routing import (
+    Act,
     Destination,
+    item_act,
     item_destination,
     item_patient,
     item_repeatable,
+    tag_of,
     without_wait,
 )
 from agentgym_server.lanes.auth import RANKS, Scope
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
 
 OWN = ("health", "envs")
+OK = b'"ok":true,"status":200,"result":'
 
 
 class Lines(Protocol):
@@ -81,7 +85,7 @@ class Switchboard:
             return await self._guarded(self._operate(frame))
         body = {name: value for name, value in frame.items() if name != "op"}
         try:
-            return b'"ok":true,"status":200,"result":' + (await self.batch(body)).body
+            return OK + (await self.batch(body)).body
         except Problem as problem:
             return refused(problem)
 
@@ -113,22 +117,46 @@ class Switchboard:
             return [await self._guarded(self._operate(items[0], batched=True))]
         errand = Errand(Destination(), all(map(item_repeatable, items)))
         try:
-            return await self._delivery.to(backend, errand, lambda one, _: self._lines.to(one).batch(items))
+            told = await self._delivery.to(backend, errand, lambda one, _: self._lines.to(one).batch(items))
         except Problem as problem:
-            return [refused(problem)] * len(items)
+            return [self._lost(item_act(item)) or refused(problem) for item in items]
+        for item, members in zip(items, told, strict=True):
+            self._note(item_act(item), members)
+        return told
 
     async def _operate(self, item: object, batched: bool = False) -> bytes:
         name = own_operation(item, self._caller)
         if name is not None:
             value = await (self._gateway.health() if name == "health" else self._gateway.environments())
-            return b'"ok":true,"status":200,"result":' + strict_json.dump(value)
+            return OK + strict_json.dump(value)
 
         async def attempt(backend: Backend, wait: bool) -> bytes:
             line, given = self._lines.to(backend), item if wait else without_wait(item)
             return (await line.batch([given]))[0] if batched else await line.operate(given)
 
         errand = Errand(item_destination(item), item_repeatable(item), item_patient(item))
-        return await self._delivery.deliver(errand, attempt)
+        act = item_act(item)
+        try:
+            members = await self._delivery.deliver(errand, attempt)
+        except Problem:
+            known = self._lost(act)
+            if known is None:
+                raise
+            return known
+        self._note(act, members)
+        return members
+
+    def _note(self, act: Act, members: bytes) -> None:
+        head, _, body = members.partition(b'"result":')
+        if body:
+            self._gateway.ledger.note(act, status_of(head), body)
+
+    def _lost(self, act: Act) -> bytes | None:
+        """The result of an operation on a session whose server died, where it is known without the server."""
+        view = self._gateway.ledger.answer(act) if self._gateway.fleet.died(tag_of(act.session_id)) else None
+        if view is None or RANKS[self._caller] < RANKS[OPERATIONS[act.name].scope]:
+            return None
+        return OK + strict_json.dump(view)
 
     @staticmethod
     async def _guarded(result: Awaitable[bytes]) -> bytes:

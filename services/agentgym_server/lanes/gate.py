@@ -119,7 +119,7 @@ class Gate(Generic[ServedT]):
             if caller is None:
                 raise unauthorized()
             if scope["path"] != LANE:
-                _need(_needed(scope["path"]), caller)
+                need(_needed(scope["path"]), caller)
         except Problem as problem:
             await deny(send, problem_reply(problem, scope["path"]))
             return
@@ -158,7 +158,7 @@ class Gate(Generic[ServedT]):
         if endpoint is None:
             return other_method(method, methods)
         if caller is not None:
-            _need(endpoint.scope, caller)
+            need(endpoint.scope, caller)
         body = None
         if endpoint.body is not None:
             body = await self._body(endpoint, headers, receive)
@@ -195,7 +195,8 @@ class Gate(Generic[ServedT]):
         """Let the wrapped application answer a path that is none of ours; the status that it gave."""
         if caller is None:
             raise unauthorized()
-        _need(_needed(scope["path"]), caller)
+        need(_needed(scope["path"]), caller)
+        scope["agentevol.caller"] = caller
         known = self._mount(scope["path"]) != "other"
         body: bytes | None = await read_body(headers, receive, self._settings) if known else b""
         status = 0
@@ -234,7 +235,8 @@ class Gate(Generic[ServedT]):
         return next(self._ids).encode()
 
 
-def _need(needed: Rank, caller: Rank) -> None:
+def need(needed: Rank, caller: Rank) -> None:
+    """Raise `forbidden-scope` where a caller's scope does not reach."""
     if RANKS[caller] < RANKS[needed]:
         raise Problem("forbidden-scope", f"a token of scope {needed} is needed")
 
