@@ -93,7 +93,11 @@ class Service:
             "instance": instance_tag(self.settings.instance),
             "server": f"agentevol/{release()}",
             "uptime_s": round(self.clock.now() - self._started_at, 3),
-            "sessions": {"active": registry.active, "max": self.settings.max_sessions},
+            "sessions": {
+                "active": registry.active,
+                "max": self.settings.max_sessions,
+                "free": registry.capacity.free,
+            },
             "workers": {
                 "alive": sum(pool.alive for pool in pools),
                 "restarts": sum(pool.restarts.total() for pool in pools),

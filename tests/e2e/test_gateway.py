@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 import websockets
 
@@ -171,6 +172,25 @@ async def test_a_killed_server_costs_its_sessions_and_a_new_one_comes(up: Up):
         assert {one.id[2:6] for one in fresh} - set(sessions)
         with pytest.raises(ServerProblem, match="worker-lost"):  # it stays lost, and is not unknown
             await session.step("1")
+
+
+async def test_a_waiting_creation_gets_a_slot_that_another_replica_frees():
+    with running("guess", "--max-sessions", "2", "--replicas", "2") as up:
+        async with EnvClient(up.address) as client, httpx.AsyncClient(base_url=up.address) as http:
+            opened = [await client.open("guess", "guess-1") for _ in range(4)]
+            full = await http.post("/envs/guess/sessions", json={"task_id": "guess-1"})
+            health = await client.health()
+            assert full.json()["max_sessions"] == health["sessions"]["max"] == 4
+            assert full.json()["active_sessions"] == health["sessions"]["active"] == 4
+            for tag in sorted(up.children()):
+                request = {"json": {"task_id": "guess-1"}, "headers": {"prefer": "wait=30"}}
+                waiting = asyncio.create_task(http.post("/envs/guess/sessions", timeout=40, **request))
+                await asyncio.sleep(0.5)
+                await next(session for session in opened if session.id[2:6] == tag).close()
+                began = time.monotonic()
+                reply = await waiting
+                assert time.monotonic() - began < 5  # promptly: the wait is 30 s
+                assert (reply.status_code, reply.json()["session_id"][2:6]) == (201, tag)
 
 
 async def test_term_lets_sessions_finish_then_everything_ends():

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from agentgym_server import ServerSettings
+from agentgym_server.app import service_of
 from agentgym_server.gateway.gateway import Gateway
 from agentgym_server.gateway.testing import BASE, Fixed, House, home, slug
 from agentgym_server.gateway.upstream import Refused
@@ -70,7 +71,7 @@ async def test_health_is_that_of_all_servers_together(house: House) -> None:
     await house.opened("mischief")
     health = (await house.http.get("/health")).json()
     assert health["status"] == "healthy"
-    assert health["sessions"] == {"active": 4, "max": 2 + 2 + 1024}
+    assert health["sessions"] == {"active": 4, "max": 2 + 2 + 1024, "free": 1024}
     assert health["created"] == 4 == health["sessions"]["active"] + sum(health["finished"].values())
     assert [server["instance"] for server in health["servers"]] == ["AAAB", "AAAC", "AAAD"]
 
@@ -108,17 +109,106 @@ async def test_a_full_replica_is_passed_over_and_a_full_fleet_says_so(house: Hou
     ]
 
 
-async def test_who_waits_for_a_slot_waits_where_none_is_free_at_once(house: House) -> None:
-    sessions = [await house.opened() for _ in range(4)]
-    body = {"task_id": "train/0"}
-    waiting = asyncio.create_task(
-        house.http.post("/envs/echo/sessions", json=body, headers={"prefer": "wait=5"})
+def waiting(house: House, wait_s: int = 30, **body: Any) -> "asyncio.Task[httpx.Response]":
+    request = house.http.post(
+        "/envs/echo/sessions", json={"task_id": "train/0", **body}, headers={"prefer": f"wait={wait_s}"}
     )
-    await asyncio.sleep(0.05)
-    assert not waiting.done()
-    for session in sessions[:2]:  # on both servers
-        await house.http.delete(f"/sessions/{session}")
-    assert (await waiting).status_code == 201
+    return asyncio.create_task(request)
+
+
+@pytest.mark.parametrize("server", ["http://a", "http://b"])
+async def test_who_waits_gets_the_slot_that_becomes_free_whichever_replica_has_it(
+    house: House, server: str
+) -> None:
+    sessions = [await house.opened() for _ in range(4)]
+    made = waiting(house)
+    await asyncio.sleep(0.2)
+    assert not made.done()
+    await house.http.delete(f"/sessions/{next(one for one in sessions if home(one) == server)}")
+    reply = await asyncio.wait_for(made, 2)
+    assert (reply.status_code, home(reply.json()["session_id"])) == (201, server)
+
+
+async def test_who_waits_gets_a_slot_of_which_the_gateway_hears_from_the_server_alone(house: House) -> None:
+    sessions = [await house.opened() for _ in range(4)]
+    made = waiting(house)
+    await asyncio.sleep(0.1)
+    victim = next(one for one in sessions if home(one) == "http://b")
+    service_of(house.machines.apps["http://b"]).episodes.delete(victim)
+    assert (await asyncio.wait_for(made, 2)).status_code == 201
+
+
+async def test_who_waits_gets_a_slot_of_a_server_that_comes_back(house: House) -> None:
+    for _ in range(4):
+        await house.opened()
+    house.machines.kill("http://b")
+    await house.look()
+    made = waiting(house)
+    await asyncio.sleep(0.1)
+    assert not made.done()
+    house.machines.start("http://b", 4, {"echo": Echo})
+    await house.look()
+    reply = await asyncio.wait_for(made, 2)
+    assert (reply.status_code, reply.json()["session_id"][2:6]) == (201, "AAAE")
+
+
+async def test_slots_go_to_those_who_wait_in_the_order_of_their_arrival(house: House) -> None:
+    sessions = [await house.opened() for _ in range(4)]
+    sessions.sort(key=home)
+    order: list[str] = []
+    tasks: list[asyncio.Task[httpx.Response]] = []
+    for name in "abc":
+        tasks.append(waiting(house, labels={"name": name}))
+        tasks[-1].add_done_callback(lambda done: order.append(done.result().json()["labels"]["name"]))
+        await asyncio.sleep(0.02)
+    for freed in (sessions[3], sessions[0], sessions[2]):  # of b, of a, of b
+        await house.http.delete(f"/sessions/{freed}")
+        late = await house.create()  # does not wait, and does not overtake
+        assert (late.status_code, slug(late.json())) == (503, "capacity")
+        await asyncio.sleep(0.2)
+    await asyncio.wait_for(asyncio.gather(*tasks), 2)
+    assert order == ["a", "b", "c"]
+
+
+async def test_who_would_take_no_slot_does_not_wait_for_one(house: House) -> None:
+    known = await house.create(key="k")
+    for _ in range(3):
+        await house.opened()
+    made = waiting(house)
+    await asyncio.sleep(0.1)
+    for body in ({"task_id": "train/0", "seed": -1}, {"task_id": "train/0", "format": "xml"}):
+        wrong = await house.http.post("/envs/echo/sessions", json=body, headers={"prefer": "wait=30"})
+        assert (wrong.status_code, slug(wrong.json())) == (422, "validation")
+    again = await house.create(key="k")
+    assert (again.status_code, again.content) == (201, known.content)
+    assert not made.done()
+    await house.http.delete(f"/sessions/{known.json()['session_id']}")
+    assert (await asyncio.wait_for(made, 2)).status_code == 201
+
+
+async def test_a_wait_that_is_over_says_how_full_all_replicas_are(house: House) -> None:
+    for _ in range(4):
+        await house.opened()
+    reply = await asyncio.wait_for(waiting(house, wait_s=1), 5)
+    assert (reply.status_code, slug(reply.json()), reply.headers["retry-after"]) == (503, "capacity", "1")
+    assert (reply.json()["active_sessions"], reply.json()["max_sessions"]) == (4, 4)
+    assert house.gateway.queues.of("echo").empty
+
+
+async def test_the_capacity_that_is_told_is_that_of_all_replicas_as_in_the_health(house: House) -> None:
+    for _ in range(4):
+        await house.opened()
+    await house.opened("mischief")
+    problem = (await house.create()).json()
+    assert problem["detail"] == "4 of 4 sessions are in use"
+    health = (await house.http.get("/health")).json()
+    rows = [server["sessions"] for server in health["servers"] if server["name"] == "echo"]
+    assert problem["active_sessions"] == sum(row["active"] for row in rows) == 4
+    assert problem["max_sessions"] == sum(row["max"] for row in rows) == 4
+    assert health["sessions"] == {"active": 5, "max": 4 + 1024, "free": 1023}
+    item = {"op": "create", "env": "echo", "task_id": "train/0"}
+    (result,) = (await house.http.post("/batch", json={"items": [item]})).json()["results"]
+    assert (result["problem"]["active_sessions"], result["problem"]["max_sessions"]) == (4, 4)
 
 
 async def test_the_same_key_reaches_the_same_server(house: House) -> None:

@@ -148,6 +148,24 @@ async def test_a_dead_server_fails_every_operation_in_flight_and_no_other(house:
     await socket.close()
 
 
+@pytest.mark.parametrize("server", ["http://a", "http://b"])
+async def test_operations_that_wait_get_a_slot_of_any_replica(house: House, server: str) -> None:
+    sessions = [await house.opened() for _ in range(4)]
+    item = {"op": "create", "env": "echo", "task_id": "train/0", "wait_s": 30}
+    socket = await house.dial()
+    await socket.send(json.dumps({"id": "a", **item}))
+    batch = asyncio.create_task(house.http.post("/batch", json={"items": [item]}))
+    await asyncio.sleep(0.1)
+    wrong = await socket.ask(id="b", **{**item, "wait_s": 61})
+    assert (wrong["id"], wrong["status"], slug(wrong["problem"])) == ("b", 422, "validation")
+    for session in sessions:
+        if home(session) == server:
+            await house.http.delete(f"/sessions/{session}")
+    assert (await socket.hear())["status"] == 201
+    assert (await asyncio.wait_for(batch, 2)).json()["results"][0]["status"] == 201
+    await socket.close()
+
+
 async def test_a_session_of_a_dead_server_has_failed_on_the_lane_and_in_a_batch(house: House) -> None:
     sessions = {home(session): session for session in [await house.opened() for _ in range(2)]}
     socket = await house.dial()

@@ -5,19 +5,22 @@ where that cannot act twice.
 """
 
 import asyncio
+import json
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from agentgym_server.clock import Clock
-from agentgym_server.gateway.fleet import UNAVAILABLE, Backend, Fleet, worker_lost
+from agentgym_server.gateway.fleet import UNAVAILABLE, Backend, Fleet, full, worker_lost
+from agentgym_server.gateway.queues import Queue, Queues
 from agentgym_server.gateway.routing import Destination
 from agentgym_server.gateway.upstream import Lost, Undelivered
 from agentgym_server.gateway.watch import Watch
-from agentgym_server.problems import Problem
+from agentgym_server.problems import PREFIX, Problem
 from agentgym_server.sessions.idempotency import MAX_KEY_CHARS
 
+CAPACITY = f'"type":"{PREFIX}capacity"'.encode()
 ReplyT = TypeVar("ReplyT")
 ToldT = TypeVar("ToldT")
 Attempt = Callable[[Backend, bool], Awaitable[ReplyT]]
@@ -30,8 +33,10 @@ class Errand:
 
     place: Destination
     repeatable: bool
-    patient: bool = False
-    """Whether it wants to wait for a free slot."""
+    wait_s: float = 0.0
+    """How long it is ready to wait for a free slot."""
+    takes_slot: Callable[[], bool] = lambda: False
+    """Whether it would take a slot that is free, and so may not overtake those who wait for one."""
 
 
 @dataclass(eq=False)
@@ -60,10 +65,20 @@ class Homes:
 
 
 class Delivery(Generic[ReplyT]):
-    """Sends errands to the servers of a fleet; `status` tells the status of a reply."""
+    """Sends errands to the servers of a fleet."""
 
-    def __init__(self, fleet: Fleet, watch: Watch, homes: Homes, status: Callable[[ReplyT], int]) -> None:
-        self._fleet, self._watch, self._homes, self._status = fleet, watch, homes, status
+    def __init__(
+        self,
+        fleet: Fleet,
+        watch: Watch,
+        homes: Homes,
+        queues: Queues,
+        status: Callable[[ReplyT], int],
+        document: Callable[[ReplyT], bytes] = lambda _: b"",
+    ) -> None:
+        """`status` and `document`: a reply's status, and the JSON of a reply that is a problem."""
+        self._fleet, self._watch, self._homes, self._queues = fleet, watch, homes, queues
+        self._status, self._document = status, document
 
     async def deliver(self, errand: Errand, attempt: Attempt[ReplyT]) -> ReplyT:
         """The reply of the server where the errand belongs; raises `worker-lost` and `unavailable`."""
@@ -107,24 +122,52 @@ class Delivery(Generic[ReplyT]):
         """Begin a session on the emptiest server that takes it, or on the one that had this key before."""
         key = errand.place.key
         if key is None or len(key) > MAX_KEY_CHARS:
-            return await self._first(self._plan(errand), errand, self._counted(attempt))
+            return await self._admit(errand, self._counted(attempt))
         home = self._homes.of(errand.place.env, key)
 
         async def noted(backend: Backend, wait: bool) -> ReplyT:
             home.tag = backend.tag
-            return await attempt(backend, wait)
+            reply = await attempt(backend, wait)
+            if self._status(reply) == 503:  # nothing was done, and its key is free
+                home.tag = ""
+            return reply
 
         async with home.lock:
-            plan = self._plan(errand)
-            plan.sort(key=lambda step: step[0].tag != home.tag)
-            return await self._first(plan, errand, self._counted(noted))
+            return await self._admit(errand, self._counted(noted), home.tag)
 
-    def _plan(self, errand: Errand) -> list[tuple[Backend, bool]]:
-        """Whom to ask in turn, and whether to wait there: only where no other has room at once."""
+    async def _admit(self, errand: Errand, attempt: Attempt[ReplyT], home: str = "") -> ReplyT:
+        """The reply of a server with a free slot, in the order of arrival where there is none at first.
+
+        `home`: the tag of the server that had the key before; a repeat there takes no slot.
+        """
         candidates = self._fleet.candidates(errand.place)
-        if not errand.patient or len(candidates) == 1:
-            return [(one, True) for one in candidates]
-        return [*((one, False) for one in candidates), (candidates[0], True)]
+        candidates.sort(key=lambda one: one.tag != home)
+        if errand.place.env not in self._fleet.entries:  # no server will take it
+            return await self._first([(one, False) for one in candidates], errand, attempt)
+        queue = self._queues.of(errand.place.env)
+        if len(candidates) == 1 and queue.empty and self._watch.whole:
+            return await self._first([(candidates[0], True)], errand, attempt)  # it has a queue of its own
+        if queue.empty or home or not errand.takes_slot():
+            try:
+                return await self._first([(one, False) for one in candidates], errand, attempt)
+            except Problem as problem:
+                if problem.slug != "capacity" or not errand.wait_s:
+                    raise
+        elif not errand.wait_s:
+            raise full((one.most - one.vacancies, one.most) for one in candidates)
+        return await self._wait(queue, errand, attempt)
+
+    async def _wait(self, queue: Queue, errand: Errand, attempt: Attempt[ReplyT]) -> ReplyT:
+        """The reply of a server whose slot became free; raises `capacity` where none does in time."""
+        ticket, until = queue.ticket(), asyncio.get_running_loop().time() + errand.wait_s
+        while await queue.turn(ticket, until):
+            try:
+                candidates = self._fleet.candidates(errand.place)
+                return await self._first([(one, False) for one in candidates], errand, attempt)
+            except Problem as problem:
+                if problem.slug != "capacity":
+                    raise
+        raise full((one.most - one.vacancies, one.most) for one in self._fleet.candidates(errand.place))
 
     def _counted(self, attempt: Attempt[ReplyT]) -> Attempt[ReplyT]:
         async def counted(backend: Backend, wait: bool) -> ReplyT:
@@ -139,8 +182,8 @@ class Delivery(Generic[ReplyT]):
     async def _first(
         self, plan: Sequence[tuple[Backend, bool]], errand: Errand, attempt: Attempt[ReplyT]
     ) -> ReplyT:
-        """The reply of the first that takes it, else the first refusal."""
-        refusal: ReplyT | None = None
+        """The reply of the first that takes it, else a refusal; raises `capacity` where they are full."""
+        refusals: list[ReplyT] = []
         for backend, wait in plan:
             try:
                 reply = await attempt(backend, wait)
@@ -151,14 +194,30 @@ class Delivery(Generic[ReplyT]):
                 raise worker_lost(retryable=errand.repeatable or not alive) from None
             if not self._passes_on(errand, reply):
                 return reply
-            if refusal is None or self._status(refusal) == 404:
-                refusal = reply
-        if refusal is None:
+            refusals.append(reply)
+        return self._refusal(refusals)
+
+    def _refusal(self, refusals: Sequence[ReplyT]) -> ReplyT:
+        """What all refusals come to."""
+        if not refusals:
             raise Problem("unavailable", UNAVAILABLE)
-        return refusal
+        figures = [
+            pair for pair in (figures_of(self._document(reply)) for reply in refusals) if pair is not None
+        ]
+        if figures:
+            raise full(figures)
+        return next((reply for reply in refusals if self._status(reply) != 404), refusals[0])
 
     def _passes_on(self, errand: Errand, reply: ReplyT) -> bool:
         """Whether this is a refusal before anything was done, and another server may say otherwise."""
         status, place = self._status(reply), errand.place
         unknown = place.mounted and place.env not in self._fleet.entries
         return (status == 503 and place.begins) or (status == 404 and unknown)
+
+
+def figures_of(document: bytes) -> tuple[int, int] | None:
+    """Sessions and limit of the problem `capacity`, None for any other document."""
+    if CAPACITY not in document:
+        return None
+    problem = json.loads(document)
+    return problem["active_sessions"], problem["max_sessions"]

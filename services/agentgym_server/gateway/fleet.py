@@ -39,6 +39,17 @@ class Backend:
         return int(self.health.get("sessions", {}).get("active", 0)) + self.begun
 
     @property
+    def most(self) -> int:
+        """Open sessions that it may have, as far as known."""
+        return int(self.health.get("sessions", {}).get("max", 0))
+
+    @property
+    def vacancies(self) -> int:
+        """Sessions that it may still begin, as far as known."""
+        free = int(self.health.get("sessions", {}).get("free", self.most - self.load + self.begun))
+        return max(0, free - self.begun)
+
+    @property
     def status(self) -> str:
         """What it said of itself, or `lost`."""
         return "lost" if self.lost else str(self.health.get("status", "healthy"))
@@ -141,6 +152,14 @@ class Fleet:
         if not chosen:
             raise Problem("unavailable", UNAVAILABLE)
         return sorted(chosen, key=lambda one: one.load)
+
+
+def full(figures: Iterable[tuple[int, int]]) -> Problem:
+    """The problem `capacity` from the sessions and the limit of each server that has no free slot."""
+    pairs = list(figures)
+    active, most = sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
+    text = f"{active} of {most} sessions are in use"
+    return Problem("capacity", text, active_sessions=active, max_sessions=most)
 
 
 def worker_lost(retryable: bool = False) -> Problem:

@@ -13,13 +13,14 @@ from starlette.types import Message, Receive, Scope, Send
 from agentgym_server import strict_json
 from agentgym_server.gateway.delivery import Delivery, Errand
 from agentgym_server.gateway.fleet import Backend
-from agentgym_server.gateway.routing import Request, act_of, destination, repeatable, tag_of
+from agentgym_server.gateway.routing import Request, act_of, destination, repeatable, tag_of, takes_slot
 from agentgym_server.gateway.upstream import Closed, Refused, Socket, target_of
 from agentgym_server.lanes.auth import Scope as Rank
+from agentgym_server.lanes.endpoints import preferred_wait_s
 from agentgym_server.lanes.gate import NO_STORE, deny, need, respond
 from agentgym_server.lanes.operations import OPERATIONS
 from agentgym_server.problems import Problem
-from agentgym_server.reply import Reply, json_reply, problem_reply
+from agentgym_server.reply import PROBLEM_JSON, Reply, json_reply, problem_reply
 
 if TYPE_CHECKING:
     from agentgym_server.gateway.gateway import Gateway
@@ -46,8 +47,8 @@ class Forwarder:
 
     def __init__(self, gateway: "Gateway") -> None:
         self._gateway = gateway
-        parts = (gateway.fleet, gateway.watch, gateway.homes)
-        self._replies = Delivery[Reply](*parts, lambda reply: reply.status)
+        parts = (gateway.fleet, gateway.watch, gateway.homes, gateway.queues)
+        self._replies = Delivery[Reply](*parts, lambda reply: reply.status, _document)
         self._sockets = Delivery["Tunnel | Refused"](*parts, _joined)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -77,8 +78,8 @@ class Forwarder:
     async def _deliver(self, request: Request) -> Reply:
         if not request.target.startswith("/"):
             raise Problem("not-found", "no such route")
-        patient = request.header(b"prefer") is not None
-        errand = Errand(destination(request), repeatable(request), patient)
+        wait_s = preferred_wait_s(request.header(b"prefer") or "")
+        errand = Errand(destination(request), repeatable(request), wait_s, lambda: takes_slot(request))
 
         async def attempt(backend: Backend, wait: bool) -> Reply:
             given = request if wait else request.without(b"prefer")
@@ -170,6 +171,11 @@ def request_of(scope: Scope, method: str, body: bytes) -> Request:
     raw: Any = scope.get("raw_path")
     target = target_of(raw or scope["path"].encode(), scope["query_string"])
     return Request(method, scope["path"], target, scope["query_string"], tuple(scope["headers"]), body)
+
+
+def _document(reply: Reply) -> bytes:
+    """The problem document of a reply, empty where it is none."""
+    return reply.body if reply.content_type == PROBLEM_JSON else b""
 
 
 def _joined(outcome: "Tunnel | Refused") -> int:

@@ -22,6 +22,7 @@ from agentgym_server.gateway.exposition import own, summed
 from agentgym_server.gateway.fleet import Backend, Fleet
 from agentgym_server.gateway.forwarder import Forwarder
 from agentgym_server.gateway.ledger import Ledger
+from agentgym_server.gateway.queues import Queues
 from agentgym_server.gateway.routing import Request
 from agentgym_server.gateway.sources import Source
 from agentgym_server.gateway.switchboard import HttpLines, SocketLines, Switchboard
@@ -58,6 +59,7 @@ class Gateway:
         self.watch = Watch(self.fleet, self.upstream, sources, settings.token or settings.trainer_token)
         self.homes = Homes(self.clock, settings.idempotency_s)
         self.ledger = Ledger(self.clock)
+        self.queues = Queues(self.fleet, self.watch)
         self._started_at = self.clock.now()
 
     async def close(self) -> None:
@@ -88,7 +90,12 @@ class Gateway:
             },
             "created": sum(health.get("created", 0) for health in told),
             "servers": [
-                {"name": backend.name, "instance": backend.tag, "status": backend.status}
+                {
+                    "name": backend.name,
+                    "instance": backend.tag,
+                    "status": backend.status,
+                    "sessions": backend.health.get("sessions", {}),
+                }
                 for backend in self.fleet.living
             ],
         }

@@ -12,7 +12,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 from urllib.parse import parse_qsl
 
-from agentgym_server.lanes.operations import OPERATIONS, Item
+from agentgym_server import strict_json
+from agentgym_server.lanes.gate import is_json
+from agentgym_server.lanes.operations import OPERATIONS, Item, is_wait
+from agentgym_server.problems import Problem
+from agentgym_server.requests import CreateRequest, validated
 from agentgym_server.sessions.session import instance_tag
 
 SESSION_ID = re.compile(r"s_([A-Za-z0-9_-]{4})[A-Za-z0-9_-]{12,60}")
@@ -21,6 +25,8 @@ INSTANCES = 1 << 20
 FAMILIES = ("lmrlgym",)
 """Segments that AgentGym puts before the name of some environments."""
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS", "DELETE")
+BESIDE_THE_BODY = ("op", "env", "idempotency_key", "wait_s")
+"""Members of a `create` operation that REST has in path and headers."""
 SAFE_OPERATIONS = ("schema", "tasks", "get", "delete", "lease", "step")
 Members = Mapping[str, Any]
 
@@ -166,16 +172,40 @@ def item_repeatable(item: object) -> bool:
     return members.get("op") in SAFE_OPERATIONS or _key(members) is not None
 
 
-def item_patient(item: object) -> bool:
-    """Whether an operation wants to wait for a free slot."""
-    return isinstance(item, dict) and bool(cast("Item", item).get("wait_s"))
+def item_wait_s(item: object) -> float:
+    """Seconds that an operation is ready to wait for a free slot; 0 where it says something else."""
+    value = cast("Item", item).get("wait_s") if isinstance(item, dict) else None
+    return float(value) if value is not None and is_wait(value) else 0.0
+
+
+def takes_slot(request: Request) -> bool:
+    """Whether a creation is valid, so that it takes a slot where one is free."""
+    if not is_json((request.header(b"content-type") or "").encode("latin-1")):
+        return False
+    try:
+        validated(CreateRequest, strict_json.parse(request.body))
+    except (Problem, strict_json.InvalidJson):
+        return False
+    return True
+
+
+def item_takes_slot(item: object) -> bool:
+    """The same of an operation."""
+    members = cast("Item", item)
+    body = {name: value for name, value in members.items() if name not in BESIDE_THE_BODY}
+    try:
+        validated(CreateRequest, body)
+    except Problem:
+        return False
+    return is_wait(members.get("wait_s", 0))
 
 
 def without_wait(item: object) -> object:
-    """The same operation, which does not want to wait."""
+    """The same operation, which is not ready to wait; a `wait_s` that is wrong stays, to be refused."""
     if not isinstance(item, dict):
         return item
-    return {name: value for name, value in cast("Item", item).items() if name != "wait_s"}
+    members = cast("Item", item)
+    return {name: value for name, value in members.items() if name != "wait_s" or not is_wait(value)}
 
 
 def _agentgym(request: Request, segments: list[str]) -> Destination:

@@ -13,8 +13,9 @@ from agentgym_server.gateway.routing import (
     Destination,
     item_act,
     item_destination,
-    item_patient,
     item_repeatable,
+    item_takes_slot,
+    item_wait_s,
     tag_of,
     without_wait,
 )
@@ -77,7 +78,8 @@ class Switchboard:
     def __init__(self, gateway: "Gateway", lines: Lines, caller: Scope) -> None:
         self._gateway, self._lines = gateway, lines
         self._caller: Scope = caller
-        self._delivery = Delivery[bytes](gateway.fleet, gateway.watch, gateway.homes, status_of)
+        parts = (gateway.fleet, gateway.watch, gateway.homes, gateway.queues)
+        self._delivery = Delivery[bytes](*parts, status_of, _document)
 
     async def answer(self, frame: Item) -> bytes:
         """The members of the reply to a frame."""
@@ -134,7 +136,9 @@ class Switchboard:
             line, given = self._lines.to(backend), item if wait else without_wait(item)
             return (await line.batch([given]))[0] if batched else await line.operate(given)
 
-        errand = Errand(item_destination(item), item_repeatable(item), item_patient(item))
+        wait_s = item_wait_s(item)
+        takes = lambda: item_takes_slot(item)  # noqa: E731
+        errand = Errand(item_destination(item), item_repeatable(item), wait_s, takes)
         act = item_act(item)
         try:
             members = await self._delivery.deliver(errand, attempt)
@@ -164,6 +168,11 @@ class Switchboard:
             return await result
         except Exception as cause:  # noqa: BLE001 - the last line: whatever it is, the caller gets a problem
             return refused(cause)
+
+
+def _document(members: bytes) -> bytes:
+    """The problem document of a result, empty where it is none."""
+    return members.partition(b'"problem":')[2]
 
 
 def own_operation(item: object, caller: Scope) -> str | None:

@@ -1,6 +1,7 @@
 """Asks every server how it is, again and again, and keeps the fleet up to date."""
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Sequence
 from typing import Any, cast
@@ -15,6 +16,7 @@ log = logging.getLogger(__name__)
 
 POLL_S = 1.0
 POLL_TIMEOUT_S = 2.0
+LOOK_TIMEOUT_S = 0.5
 MISSES = 5
 """Polls without an answer, one after another, after which a server is taken for dead."""
 
@@ -88,6 +90,18 @@ class Watch:
         if self._refreshing is None or self._refreshing.done():
             self._refreshing = asyncio.create_task(self._refresh())
         await asyncio.shield(self._refreshing)
+
+    async def look(self, env: str) -> None:
+        """Ask the servers of an environment now; who does not answer soon is not waited for."""
+        posts = [
+            post
+            for posts in self._sources.values()
+            for post in posts.values()
+            if post.up and post.backend is not None and env in post.backend.entries
+        ]
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_TIMEOUT_S):
+                await asyncio.gather(*(self._look(post) for post in posts))
 
     async def confirm(self, backend: Backend) -> bool:
         """Whether a server that gave no answer is still there; asks it."""

@@ -190,7 +190,12 @@ def idempotency_key(call: Call) -> str | None:
 
 def wait_s(call: Call) -> float:
     """Seconds of `Prefer: wait=N`, at most 60; 0 without."""
-    match = WAIT.search(call.headers.get(b"prefer", b"").decode("latin-1"))
+    return preferred_wait_s(call.headers.get(b"prefer", b"").decode("latin-1"))
+
+
+def preferred_wait_s(prefer: str) -> float:
+    """The same of the header's value."""
+    match = WAIT.search(prefer)
     return 0.0 if match is None else float(min(int(match.group(1)), MOST_WAIT_S))
 
 

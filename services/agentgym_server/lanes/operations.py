@@ -212,9 +212,14 @@ def _retry_members(members: Item) -> tuple[str | None, float]:
     key, wait_s = members.pop("idempotency_key", None), members.pop("wait_s", 0)
     if given and not isinstance(key, str):
         raise invalid(("/idempotency_key", "must be a string"))
-    if type(wait_s) not in (int, float) or not 0 <= wait_s <= MOST_WAIT_S:
+    if not is_wait(wait_s):
         raise invalid(("/wait_s", f"must be a number from 0 to {MOST_WAIT_S:g}"))
     return key, float(wait_s)
+
+
+def is_wait(value: object) -> bool:
+    """Whether this is a time that an operation may wait for a free slot."""
+    return type(value) in (int, float) and 0 <= cast("float", value) <= MOST_WAIT_S
 
 
 def _chain(item: object, place: int) -> object:

@@ -264,6 +264,8 @@ class SessionCounts(Shown):
 
     active: Natural
     max: Positive
+    free: Natural
+    """Slots for more. OpenEnv's connections have theirs before their first episode."""
 
 
 class WorkerCounts(Shown):

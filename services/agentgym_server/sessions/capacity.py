@@ -33,6 +33,11 @@ class Capacity:
         self.taken = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
+    @property
+    def free(self) -> int:
+        """Slots that nobody has."""
+        return max(0, self.limit - self.taken)
+
     async def take(self, wait_s: float) -> bool:
         """Take a slot, waiting at most so long for one; False where none came free."""
         if self.taken < self.limit and not self._waiting:

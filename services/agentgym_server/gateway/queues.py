@@ -1,0 +1,82 @@
+"""Requests that wait for a free slot: one queue for each environment, first come, first served.
+
+A slot may become free at any replica, so nobody waits at a single one. While somebody waits, the servers of
+the environment are asked how many slots are free, and so many of those who wait are called.
+"""
+
+import asyncio
+import heapq
+import itertools
+from collections.abc import Awaitable, Callable
+
+from agentgym_server.gateway.fleet import Fleet
+from agentgym_server.gateway.routing import Destination
+from agentgym_server.gateway.watch import Watch
+from agentgym_server.problems import Problem
+
+LOOK_S = 0.05
+"""Pause between two looks for free slots."""
+
+
+class Queue:
+    """Those who wait for a slot of one environment."""
+
+    def __init__(self, vacancies: Callable[[], Awaitable[int]]) -> None:
+        """`vacancies` tells how many slots are free now."""
+        self._vacancies = vacancies
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        self._tickets = itertools.count()
+        self._looking: asyncio.Task[None] | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Whether nobody waits."""
+        return not self._waiting
+
+    def ticket(self) -> int:
+        """The next place in the order of arrival."""
+        return next(self._tickets)
+
+    async def turn(self, ticket: int, until: float) -> bool:
+        """Wait for a call until this time of the event loop; False where none came."""
+        loop = asyncio.get_running_loop()
+        call: asyncio.Future[None] = loop.create_future()
+        heapq.heappush(self._waiting, (ticket, call))
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look())
+        try:
+            await asyncio.wait([call], timeout=max(0.0, until - loop.time()))
+        finally:
+            if not call.done():
+                self._waiting.remove((ticket, call))
+                heapq.heapify(self._waiting)
+        return call.done()
+
+    async def _look(self) -> None:
+        while not self.empty:
+            for _ in range(min(await self._vacancies(), len(self._waiting))):
+                _, call = heapq.heappop(self._waiting)
+                call.set_result(None)
+            await asyncio.sleep(LOOK_S)
+
+
+class Queues:
+    """The queues of a fleet, by environment."""
+
+    def __init__(self, fleet: Fleet, watch: Watch) -> None:
+        self._fleet, self._watch = fleet, watch
+        self._queues: dict[str, Queue] = {}
+
+    def of(self, env: str) -> Queue:
+        """The queue of an environment."""
+        if env not in self._queues:
+            self._queues[env] = Queue(lambda: self._vacancies(env))
+        return self._queues[env]
+
+    async def _vacancies(self, env: str) -> int:
+        await self._watch.look(env)
+        try:
+            candidates = self._fleet.candidates(Destination(env=env, begins=True))
+        except Problem:  # nobody takes a session now
+            return 0
+        return sum(one.vacancies for one in candidates)
