@@ -48,7 +48,7 @@ class Ledger:
 
     def note(self, act: Act, status: int, body: bytes) -> None:
         """Take down what a reply says; `body` is the result's JSON."""
-        if status == 201:
+        if status == 201 and act.name in ("create", "fork"):
             self._begin(json.loads(body))
         elif status == 200 and act.session_id in self._pages:
             page = self._pages[act.session_id]

@@ -7,12 +7,15 @@ the environment are asked how many slots are free, and so many of those who wait
 import asyncio
 import heapq
 import itertools
+import logging
 from collections.abc import Awaitable, Callable
 
 from agentgym_server.gateway.fleet import Fleet
 from agentgym_server.gateway.routing import Destination
 from agentgym_server.gateway.watch import Watch
 from agentgym_server.problems import Problem
+
+log = logging.getLogger(__name__)
 
 LOOK_S = 0.05
 """Pause between two looks for free slots."""
@@ -54,7 +57,12 @@ class Queue:
 
     async def _look(self) -> None:
         while not self.empty:
-            for _ in range(min(await self._vacancies(), len(self._waiting))):
+            try:
+                free = await self._vacancies()
+            except Exception:  # looking goes on, whatever a server answers
+                log.exception("cannot look for free slots")
+                free = 0
+            for _ in range(min(free, len(self._waiting))):
                 _, call = heapq.heappop(self._waiting)
                 call.set_result(None)
             await asyncio.sleep(LOOK_S)

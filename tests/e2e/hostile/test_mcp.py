@@ -150,7 +150,7 @@ def test_a_world_that_breaks_is_an_error_without_a_reward(server: Any, action: s
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "PATCH"])
 def test_another_method_is_refused(server: Any, sound: Callable[..., None], method: str):
     answer = server.call(method, f"/sessions/{server.open()}/mcp")
-    assert (answer.status, answer.headers["allow"]) == (405, "POST")
+    assert (answer.status, answer.headers["allow"]) == (405, "OPTIONS, POST")
     sound(answer)
 
 
