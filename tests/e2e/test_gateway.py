@@ -189,7 +189,7 @@ async def test_a_waiting_creation_gets_a_slot_that_another_replica_frees():
                 await next(session for session in opened if session.id[2:6] == tag).close()
                 began = time.monotonic()
                 reply = await waiting
-                assert time.monotonic() - began < 5  # promptly: the wait is 30 s
+                assert time.monotonic() - began < 15  # promptly: the wait is 30 s
                 assert (reply.status_code, reply.json()["session_id"][2:6]) == (201, tag)
 
 

@@ -162,7 +162,7 @@ async def test_operations_that_wait_get_a_slot_of_any_replica(house: House, serv
         if home(session) == server:
             await house.http.delete(f"/sessions/{session}")
     assert (await socket.hear())["status"] == 201
-    assert (await asyncio.wait_for(batch, 2)).json()["results"][0]["status"] == 201
+    assert (await asyncio.wait_for(batch, 15)).json()["results"][0]["status"] == 201
     await socket.close()
 
 
