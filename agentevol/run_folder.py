@@ -15,6 +15,8 @@ iteration.
     rewards/0001/       the reward model as it was learnt by iteration 1, where `reward.refresh` is on
     iterations/0001.json
     manifests/0001.json what each stage of iteration 1 read and made, as hashes
+    rows/0003.safetensors  the rows of iteration 3, encoded, for later iterations that learn them again;
+    prices/0003.json       prices of costs after it: both are caches, derived again where they are missing
     metrics.jsonl  tensorboard/  report.html  success.png
 
 Whatever is here is whole: files are written beside their place and then moved. A run that is resumed does
@@ -25,7 +27,7 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO
 
@@ -51,6 +53,7 @@ class RunFolder:
         self.config = config
         self._lock = lock  # released by the kernel when the process ends, however it ends
         self.store = Store.open(config.table or path / "trajectories", create=True)
+        self._summaries: dict[int, IterationSummary] = {}
 
     @classmethod
     def create(cls, path: Path, config: RunConfig, base: Checkpoint) -> "RunFolder":
@@ -209,9 +212,13 @@ class RunFolder:
                 leftover.unlink()
 
     def summary(self, iteration: int) -> IterationSummary | None:
-        """The summary of a finished iteration, None if it has not finished."""
-        file = self._summary_file(iteration)
-        return IterationSummary.model_validate_json(file.read_text()) if file.is_file() else None
+        """The summary of a finished iteration, None if it has not finished; each file is read once."""
+        if iteration not in self._summaries:
+            file = self._summary_file(iteration)
+            if not file.is_file():
+                return None
+            self._summaries[iteration] = IterationSummary.model_validate_json(file.read_text())
+        return self._summaries[iteration]
 
     def earlier(self, iteration: int) -> list[IterationSummary]:
         """The summaries of the iterations before this one that have finished."""
@@ -221,10 +228,11 @@ class RunFolder:
     def finish(self, summary: IterationSummary) -> None:
         """Declare an iteration finished."""
         write_atomically(self._summary_file(summary.iteration), summary.model_dump_json(indent=1))
+        self._summaries.pop(summary.iteration, None)  # the next reader has what the file says
 
     def run_summary(self) -> RunSummary:
         """Everything that has finished so far."""
-        return _summary(self.path, self.config)
+        return _run_summary(self.config, map(self.summary, _finished(self.path)))
 
     def _process_file(self, iteration: int) -> Path:
         return self.path / "process" / f"{iteration:04d}.json"
@@ -233,12 +241,13 @@ class RunFolder:
         return self.path / "manifests" / f"{iteration:04d}.json"
 
     def _summary_file(self, iteration: int) -> Path:
-        return self.path / "iterations" / f"{iteration:04d}.json"
+        return _summary_file(self.path, iteration)
 
 
 def read_summary(path: Path) -> RunSummary:
     """What has finished of a run, which may be running. Raises `ConfigError` where there is none."""
-    return _summary(path, _config(path))
+    texts = (_summary_file(path, number).read_text() for number in _finished(path))
+    return _run_summary(_config(path), map(IterationSummary.model_validate_json, texts))
 
 
 def write_atomically(file: Path, text: str) -> None:
@@ -268,13 +277,20 @@ def _config(path: Path) -> RunConfig:
     return load(path / "config.toml")
 
 
-def _summary(path: Path, config: RunConfig) -> RunSummary:
-    files = sorted((path / "iterations").glob("[0-9]*.json"))
+def _finished(path: Path) -> list[int]:
+    return sorted(int(file.stem) for file in (path / "iterations").glob("[0-9]*.json"))
+
+
+def _summary_file(path: Path, iteration: int) -> Path:
+    return path / "iterations" / f"{iteration:04d}.json"
+
+
+def _run_summary(config: RunConfig, iterations: Iterable[IterationSummary | None]) -> RunSummary:
     return RunSummary(
         run=config.name,
         environment=config.environment.name,
         config=config.model_dump(mode="json"),
-        iterations=tuple(IterationSummary.model_validate_json(file.read_text()) for file in files),
+        iterations=tuple(one for one in iterations if one is not None),
     )
 
 

@@ -19,6 +19,7 @@ Name = Literal[
     "modes",
     "baselines",
     "store",
+    "merge",
     "startup",
 ]
 LONG = {

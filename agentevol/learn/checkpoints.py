@@ -151,15 +151,20 @@ def _write(
 
 def copy_tokenizer(source: Path, folder: Path) -> None:
     """Copy tokenizer, chat template and the like unchanged from the checkpoint `source`."""
-    for file in sorted(source.iterdir()):
-        weights = file.name.endswith(".index.json")
-        if (
-            file.is_file()
-            and file.suffix in _TOKENIZER_SUFFIXES
-            and file.name not in _NOT_TOKENIZER
-            and not weights
-        ):
-            shutil.copyfile(file, folder / file.name)
+    for file in tokenizer_files(source):
+        shutil.copyfile(file, folder / file.name)
+
+
+def tokenizer_files(checkpoint: Path) -> list[Path]:
+    """The files of a checkpoint that are its tokenizer, chat template and the like, by name."""
+    return [
+        file
+        for file in sorted(checkpoint.iterdir())
+        if file.is_file()
+        and file.suffix in _TOKENIZER_SUFFIXES
+        and file.name not in _NOT_TOKENIZER
+        and not file.name.endswith(".index.json")
+    ]
 
 
 def sync(folder: Path) -> None:

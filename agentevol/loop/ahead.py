@@ -41,8 +41,13 @@ class Ahead:
         return number in self._rounds
 
     def episodes(self, number: int) -> list[Trajectory]:
-        """Of a round that was begun here, once all of them have ended. Raises what stopped it."""
-        return self._rounds[number].result()
+        """Of a round that was begun here, once all of them have ended. Raises what stopped it.
+
+        They are handed out once, and not kept: a run has as many rounds in memory as may be under way.
+        """
+        found = self._rounds[number].result()
+        del self._rounds[number]
+        return found
 
     def settle(self) -> None:
         """Wait for all that are under way. Raises what stopped one."""

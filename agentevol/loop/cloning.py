@@ -13,6 +13,7 @@ from agentevol.learn.checkpoints import read_lineage
 from agentevol.learn.fitting import NothingToLearn
 from agentevol.loop.drafts import Drafts
 from agentevol.loop.ledger import Ledger
+from agentevol.loop.manifests import of_rows
 from agentevol.loop.remarks import remarks
 from agentevol.loop.sources import Sources
 from agentevol.progress import Progress
@@ -56,8 +57,8 @@ class Cloning:
         first = self._folder.checkpoint(0)
         if base == first or self._folder.summary(0) is not None:
             return first
-        rows = self._sources.demonstrations()
-        self._ledger.merged(0, [], rows)
+        rows = list(self._sources.demonstrations())
+        self._ledger.merged(0, of_rows([]), [of_rows(rows)])
         if not first.path.is_dir():
             self._learn(base, rows, first)
         self._ledger.trained(0, base, first)

@@ -17,13 +17,17 @@ from agentgym_store.records import Trajectory
 
 
 def multipliers(
-    constraints: Mapping[str, Constraint], explored: Iterable[Sequence[Trajectory]], cost: str = "sum"
+    constraints: Mapping[str, Constraint],
+    explored: Iterable[Sequence[Trajectory]],
+    cost: str = "sum",
+    before: Mapping[str, Multiplier] | None = None,
 ) -> dict[str, Multiplier]:
     """The price of every constrained cost after these iterations, each with all of its explored episodes.
 
-    With `cost` any, an episode costs 1 or nothing, as for the policy (`learn.options.cost`).
+    With `cost` any, an episode costs 1 or nothing, as for the policy (`learn.options.cost`). `before` are the
+    prices that earlier iterations left; None says that there are none.
     """
-    found = {name: started(constraint) for name, constraint in constraints.items()}
+    found = dict(before or {name: started(constraint) for name, constraint in constraints.items()})
     for trajectories in explored:
         told = [costs(trajectory) for trajectory in scored(trajectories)]
         for name, constraint in constraints.items():

@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from threading import Event, Lock
 from typing import Literal
 
@@ -47,17 +47,42 @@ class Episodes:
         self._folder, self._cluster, self._url = folder, cluster, url
         self._loaded, self._progress = loaded, progress
         self._given_up, self._writing = given_up or Event(), Lock()
+        self._first_won: dict[str, int] = {}
+        self._rounds_read = set[int]()
 
     def of(self, purpose: Purpose, iteration: int) -> list[Trajectory]:
         """Those in the table, in the order of their ids."""
         found = self._folder.store.trajectories(Where(purpose=purpose, iteration=iteration))
         return sorted(found, key=lambda t: t.id)
 
+    def ids(self, purpose: Purpose, iteration: int) -> set[str]:
+        """Ids of those in the table; nothing else of them is read."""
+        frame = self._folder.store.scan(Where(iteration=iteration, purpose=purpose)).select("id").collect()
+        return set(frame["id"].to_list())
+
+    def fingerprints(self, purpose: Purpose, iterations: Iterable[int]) -> list[str]:
+        """For each iteration, a hash of the names of the table's files that hold its episodes.
+
+        Equal hashes say that the episodes are the same; none of them is read.
+        """
+        found = self._folder.store.files(*(Where(purpose=purpose, iteration=number) for number in iterations))
+        return [hashlib.sha256("\n".join(names).encode()).hexdigest() for names in found]
+
     def solved_before(self, iteration: int) -> set[str]:
-        """Tasks that an explored episode of an earlier iteration won; reads nothing but that."""
-        frame = self._folder.store.scan(Where(purpose="explore"))
-        won = frame.filter(pl.col("succeeded") & (pl.col("iteration") < iteration)).select("task_id").unique()
-        return set(won.collect()["task_id"].to_list())
+        """Tasks that an explored episode of an earlier iteration won; each iteration is read once."""
+        missing = set(range(1, iteration)) - self._rounds_read
+        if missing:
+            self._read_won(missing)
+        return {task for task, first in self._first_won.items() if first < iteration}
+
+    def _read_won(self, rounds: set[int]) -> None:
+        only = next(iter(rounds)) if len(rounds) == 1 else None
+        frame = self._folder.store.scan(Where(purpose="explore", iteration=only))
+        won = frame.filter(pl.col("succeeded") & pl.col("iteration").is_in(list(rounds)))
+        found = won.group_by("task_id").agg(pl.col("iteration").min()).collect()
+        for task, first in zip(found["task_id"].to_list(), found["iteration"].to_list(), strict=True):
+            self._first_won[task] = min(first, self._first_won.get(task, first))
+        self._rounds_read |= rounds
 
     def outcomes(self, purpose: Purpose, iteration: int, split: str | None = None) -> dict[str, bool]:
         """Task -> whether a scored episode of this iteration won it; reads nothing but that."""
@@ -135,8 +160,7 @@ class Episodes:
         `policy` is for weights that the loop does not hand to the engines: those of a candidate, or of a
         round that a resumed run still owes. None plays with what the engines hold.
         """
-        frame = self._folder.store.scan(Where(iteration=iteration, purpose=purpose)).select("id").collect()
-        there = set(frame["id"].to_list())
+        there = self.ids(purpose, iteration)
         missing = [request for request in requests if request.id not in there]
         played = Played()
         if not missing:

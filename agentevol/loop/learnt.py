@@ -6,8 +6,10 @@
                "token_share": 1.0, "mean_weight": 1.0, "effective_sample_size": 12.0}}
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -18,39 +20,81 @@ from agentgym_store.records import Trajectory
 Versions = dict[str, list[int | None]]
 """Episode -> version of the weights that sampled each of its turns; None for scripted ones."""
 
+Source = Literal["new", "earlier", "expert"]
 
-def learnt_figures(
+
+class Share(NamedTuple):
+    """Rows of one source and environment, as the figures of an iteration count them."""
+
+    environment: str
+    source: Source
+    tokens: int
+    """Learnt tokens of the rows whose weight is above 0."""
+    weights: Sequence[float]
+    """Of every row."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows of an iteration that come from one place, and their share of its figures."""
+
+    rows: Sequence[TrainingSequence]
+    digest: str
+    """Of the rows (`agentevol.loop.manifests.of_rows`)."""
+    turns: Mapping[int, int]
+    """Version of the weights -> number of learnt turns that these sampled."""
+    shares: Sequence[Share]
+
+
+def shares(
     rows: Iterable[TrainingSequence],
     *,
     new: Set[str],
     expert: Set[str],
     environment: str,
     environments: Mapping[str, str],
-) -> dict[str, dict[str, float]]:
+) -> list[Share]:
+    """The rows by environment and source.
+
+    `new` and `expert` are ids of episodes; the others are of earlier iterations or retained. `environments`
+    names that of an episode which is not of `environment`, the run's own.
+    """
+    found: dict[tuple[str, Source], list[TrainingSequence]] = defaultdict(list)
+    for row in rows:
+        name = row.trajectory_id
+        source: Source = "new" if name in new else "expert" if name in expert else "earlier"
+        found[environments.get(name, environment), source].append(row)
+    return [
+        Share(*kind, sum(int(row.mask.sum()) for row in own if row.weight > 0), [row.weight for row in own])
+        for kind, own in found.items()
+    ]
+
+
+def learnt_figures(found: Iterable[Share]) -> dict[str, dict[str, float]]:
     """By environment: rows by source, the share of all learnt tokens (`replay.floor` is the least of it that
     a replayed environment should have), what weights come to, and explored rows for each of the expert's.
 
-    `new` and `expert` are ids of episodes; the others are of earlier iterations or retained. `environments`
-    names that of an episode which is not of `environment`, the run's own. `explored_to_expert` (|D_m| / |D_s|
-    of AgentEvol) is there only where the expert has rows.
+    `explored_to_expert` (|D_m| / |D_s| of AgentEvol) is there only where the expert has rows.
     """
-    found: dict[str, list[TrainingSequence]] = defaultdict(list)
-    for row in rows:
-        found[environments.get(row.trajectory_id, environment)].append(row)
-    tokens = {name: sum(int(row.mask.sum()) for row in own if row.weight > 0) for name, own in found.items()}
+    by_environment: dict[str, list[Share]] = defaultdict(list)
+    for share in found:
+        if len(share.weights):
+            by_environment[share.environment].append(share)
+    tokens = {name: sum(share.tokens for share in own) for name, own in by_environment.items()}
     whole = sum(tokens.values())
-    shares = {name: {"token_share": count / whole} if whole else {} for name, count in tokens.items()}
-    return {name: shares[name] | _figures(found[name], new, expert) for name in sorted(found)}
+    part = {name: {"token_share": count / whole} if whole else {} for name, count in tokens.items()}
+    return {name: part[name] | _figures(by_environment[name]) for name in sorted(by_environment)}
 
 
-def _figures(rows: Sequence[TrainingSequence], new: Set[str], expert: Set[str]) -> dict[str, float]:
-    ids = [row.trajectory_id for row in rows]
-    fresh, shown = sum(name in new for name in ids), sum(name in expert for name in ids)
-    weights = [row.weight for row in rows]
-    ratio = {"explored_to_expert": (len(rows) - shown) / shown} if shown else {}
+def _figures(own: Sequence[Share]) -> dict[str, float]:
+    count = Counter[str]()
+    for share in own:
+        count[share.source] += len(share.weights)
+    shown, weights = count["expert"], [weight for share in own for weight in share.weights]
+    ratio = {"explored_to_expert": (len(weights) - shown) / shown} if shown else {}
     return {
-        "rows_new": float(fresh),
-        "rows_earlier": float(len(rows) - fresh - shown),
+        "rows_new": float(count["new"]),
+        "rows_earlier": float(count["earlier"]),
         "rows_expert": float(shown),
         **ratio,
         "mean_weight": sum(weights) / len(weights),
@@ -63,21 +107,38 @@ def versions(episodes: Iterable[Trajectory]) -> Versions:
     return {t.id: [turn.sample.policy_version if turn.sample else None for turn in t.turns] for t in episodes}
 
 
-def version_lag(rows: Iterable[TrainingSequence], sampled_by: Versions, newest: int) -> dict[str, float]:
+def sampled_turns(row: TrainingSequence, sampled_by: Versions) -> list[int]:
+    """Version of the weights that sampled each learnt turn of a row.
+
+    Episodes that are not in `sampled_by` (another run's policy played them, or a script) have none.
+    """
+    if row.turn is None or row.trajectory_id not in sampled_by:
+        return []
+    by_turn = sampled_by[row.trajectory_id]
+    found = (by_turn[turn] for turn in np.unique(row.turn[row.mask]).tolist())
+    return [version for version in found if version is not None]
+
+
+def turns_by_version(rows: Iterable[TrainingSequence], sampled_by: Versions) -> dict[int, int]:
+    """Version of the weights -> number of learnt turns that these sampled."""
+    return Counter(version for row in rows for version in sampled_turns(row, sampled_by))
+
+
+def version_lag(turns: Iterable[Mapping[int, int]], newest: int) -> dict[str, float]:
     """Updates between the weights that sampled a learnt turn and version `newest`: mean and maximum.
 
-    Episodes that are not in `sampled_by` (another run's policy played them, or a script) have no age. Nothing
-    where no learnt turn has one.
+    `turns` are the learnt turns by version of each part. Nothing where no learnt turn has a version.
     """
-    lags: list[int] = []
-    for row in rows:
-        if row.turn is not None and row.trajectory_id in sampled_by:
-            by_turn = sampled_by[row.trajectory_id]
-            found = (by_turn[turn] for turn in np.unique(row.turn[row.mask]).tolist())
-            lags += [newest - version for version in found if version is not None]
-    if not lags:
+    found = Counter[int]()
+    for part in turns:
+        found.update(part)
+    if not found:
         return {}
-    return {"policy_version_lag_mean": sum(lags) / len(lags), "policy_version_lag_max": float(max(lags))}
+    lag = sum(count * (newest - version) for version, count in found.items())
+    return {
+        "policy_version_lag_mean": lag / found.total(),
+        "policy_version_lag_max": float(newest - min(found)),
+    }
 
 
 def staleness(lag: Mapping[str, float]) -> str:

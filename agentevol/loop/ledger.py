@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agentevol.loop.learnt import versions
-from agentevol.loop.manifests import Manifest, Stage, of_episodes, of_rows, of_scores, of_weights
+from agentevol.loop.manifests import Manifest, Stage, of_episodes, of_parts, of_rows, of_scores, of_weights
 from agentevol.protocols import Checkpoint, TrainingSequence
 from agentevol.run_folder import RunFolder
 from agentgym_store.records import Trajectory
@@ -33,17 +33,15 @@ class Ledger:
         self._note(iteration, "explore", inputs, played, self._seed, newest)
         self._note(iteration, "score", {"explore": played}, of_scores(episodes), self._seed, newest)
 
-    def filtered(self, iteration: int, rows: Sequence[TrainingSequence]) -> None:
-        """What the selection made of them, with weights."""
+    def filtered(self, iteration: int, digest: str) -> None:
+        """The rows that the selection made of them, with weights, by their hash."""
         inputs = self._made(iteration, "explore", "score")
-        self._note(iteration, "filter", inputs, of_rows(rows), self._drawn(iteration), iteration - 1)
+        self._note(iteration, "filter", inputs, digest, self._drawn(iteration), iteration - 1)
 
-    def merged(
-        self, iteration: int, rows: Sequence[TrainingSequence], added: Sequence[TrainingSequence]
-    ) -> None:
-        """What is learnt beside it."""
-        inputs = {**self._made(iteration, "filter"), "added": of_rows(added)}
-        made = of_rows([*rows, *added])
+    def merged(self, iteration: int, own: str, added: Sequence[str]) -> None:
+        """What is learnt beside these, by the hash of each part: no part is hashed again."""
+        inputs = {**self._made(iteration, "filter"), "added": of_parts(added)}
+        made = of_parts([own, *added])
         self._note(iteration, "merge", inputs, made, self._drawn(iteration), iteration - 1)
 
     def rewarded(self, iteration: int, rows: Sequence[TrainingSequence], model: Checkpoint) -> None:

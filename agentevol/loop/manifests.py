@@ -65,6 +65,14 @@ def of_rows(rows: Iterable[TrainingSequence]) -> str:
     return _named(digest)
 
 
+def of_parts(digests: Iterable[str]) -> str:
+    """Hash of rows that were hashed in parts, in this order; empty parts count as if they were not there."""
+    parts = [digest for digest in digests if digest != of_rows([])]
+    if len(parts) < 2:
+        return parts[0] if parts else of_rows([])
+    return _hashed(parts)
+
+
 def of_weights(folder: Path) -> str:
     """Hash of the weights in a checkpoint; the files beside them name times and places."""
     return f"sha256:{content_hash(folder)}"

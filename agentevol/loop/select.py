@@ -5,7 +5,7 @@ of its input, so equal inputs give equal outputs whatever order the episodes fin
 first).
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import Literal
@@ -161,6 +161,11 @@ def fresh(
     return [
         t for t in trajectories if newest_of[t.run] - min(_versions(t), default=newest_of[t.run]) <= max_lag
     ]
+
+
+def ages(trajectories: Iterable[Trajectory]) -> list[tuple[int | None, int]]:
+    """By the oldest version that sampled a turn of it, the number of episodes; None is one without age."""
+    return list(Counter(min(_versions(t), default=None) for t in trajectories).items())
 
 
 def _versions(trajectory: Trajectory) -> list[int]:

@@ -1,22 +1,28 @@
 """Where the rows of a run come from: its selections, earlier ones, the expert's, and what it has retained."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from agentevol.config.run import RunConfig
 from agentevol.learn.algorithms import objective
 from agentevol.learn.fitting import NothingToLearn
+from agentevol.learn.replay import Row
+from agentevol.loop.cache import CacheKeys, RowCache
 from agentevol.loop.demonstrations import demonstrate, demonstration_rows
 from agentevol.loop.drafts import Drafts
 from agentevol.loop.episodes import Episodes
-from agentevol.loop.learnt import Versions, versions
+from agentevol.loop.learnt import Part, Share, Source, shares, turns_by_version, versions
+from agentevol.loop.manifests import of_rows
 from agentevol.loop.probe import FILE as PROBE
 from agentevol.loop.probe import from_lines, probe_rows, to_lines
 from agentevol.loop.retention import last_stage
-from agentevol.loop.select import fresh, informative, select
+from agentevol.loop.select import ages, fresh, informative, select
 from agentevol.progress import Progress
 from agentevol.protocols import Anchor, Checkpoint, TrainingSequence
+from agentevol.rows.encoded import EncodedRows
 from agentevol.rows.examples import rows_of
-from agentevol.rows.memory import Old, copied, replayed, retained_episodes, retained_rows, said_in
+from agentevol.rows.memory import again, copied, replayed_places, retained_episodes, retained_rows, said_in
 from agentevol.run_folder import RunFolder, write_atomically
 from agentevol.tasks import drawn
 from agentgym_store.records import Trajectory
@@ -33,11 +39,13 @@ class Sources:
         episodes: Episodes,
         drafts: Drafts,
         progress: Progress,
+        keys: CacheKeys,
     ) -> None:
         self.config: RunConfig = folder.config
         self._folder, self._url, self._base = folder, url, base
         self._episodes, self._drafts, self._progress = episodes, drafts, progress
         self._objective = objective(self.config.learn.algorithm, self.config.learn.options)
+        self._cache = RowCache(folder.path / "rows", keys)
 
     def rows(self, iteration: int, explored: Sequence[Trajectory]) -> list[TrainingSequence]:
         """Of the selection of explored episodes; says so where nothing can be made of them."""
@@ -53,70 +61,155 @@ class Sources:
             self._progress.say(f"iteration {iteration}: {reason}")
             return []
 
-    def beside(
-        self, iteration: int, rows: Sequence[TrainingSequence]
-    ) -> tuple[list[TrainingSequence], Versions, dict[str, str]]:
-        """What is learnt beside `rows`, as `select.merge` says; which weights sampled it; and by episode the
-        environment of what was replayed.
+    def own(self, iteration: int, explored: Sequence[Trajectory]) -> Part:
+        """The rows of the selection of explored episodes.
+
+        Where later iterations learn them again, they are encoded here once, for all of these.
         """
+        if self._is_merged and self._episodes.ids("explore", iteration) == {t.id for t in explored}:
+            (fingerprint,) = self._episodes.fingerprints("explore", [iteration])
+            return self._part(self._round(iteration, fingerprint, explored), "new")
+        return self._counted(self.rows(iteration, explored), explored)
+
+    def beside(self, iteration: int, rows: Sequence[TrainingSequence]) -> list[Part]:
+        """What is learnt beside `rows`, as `select.merge` says."""
         match self.config.select.merge:
             case "replay":
-                earlier, sampled_by = self._old(iteration)
-                old = earlier + self.retained()
-                environment, seed = self.config.environment.name, self.config.seed * 1000 + iteration
-                added = replayed(rows, old, environment, self.config.replay, seed)
-                return added, sampled_by, {one.row.trajectory_id: one.environment for one in old}
+                return [self._replayed(iteration, rows)]
             case "cumulative":
-                earlier, sampled_by = self._old(iteration)
-                return [one.row for one in earlier], sampled_by, {}
+                earlier = [self._part(one, "earlier") for one in self._earlier(iteration)]
+                return [*earlier, self._expert()]
             case "expert":
-                return self.demonstrations(), {}, {}
+                return [self._expert()]
             case "none":
-                return [], {}, {}
+                return []
 
-    def _old(self, iteration: int) -> tuple[list[Old], Versions]:
-        """Rows of what the run has learnt before this iteration: of earlier ones, of demonstrations.
+    @property
+    def _is_merged(self) -> bool:
+        """Whether rows of an iteration are learnt in later ones again."""
+        return self.config.select.merge in ("cumulative", "replay")
 
-        Also which weights sampled them.
-        """
-        rows, stale, sampled_by = list[TrainingSequence](), 0, Versions()
-        for earlier in range(1, iteration):
-            explored = self._episodes.of("explore", earlier)
-            current = fresh(explored, self.config.select.max_lag, iteration - 1)
-            stale += len(explored) - len(current)
-            rows += self.rows(earlier, current)
-            sampled_by |= versions(current)
+    def _earlier(self, iteration: int) -> list[EncodedRows]:
+        """By iteration, the rows of those before this one, without episodes that are stale by now."""
+        max_lag, newest = self.config.select.max_lag, iteration - 1
+        found, stale = list[EncodedRows](), 0
+        fingerprints = self._episodes.fingerprints("explore", range(1, iteration))
+        for earlier, fingerprint in enumerate(fingerprints, start=1):
+            whole = self._round(earlier, fingerprint)
+            left_out = 0 if max_lag is None else whole.staler(newest - max_lag)
+            stale += left_out
+            if left_out and left_out < whole.episodes:
+                found.append(self._fresh(earlier, fingerprint, left_out, newest))
+            elif not left_out:
+                found.append(whole)
         self._drafts.note(iteration, stale=stale)
-        environment = self.config.environment.name
-        return [Old(environment, row) for row in (*rows, *self.demonstrations())], sampled_by
+        return found
 
-    def retained(self) -> list[Old]:
+    def _round(
+        self, iteration: int, fingerprint: str, explored: Sequence[Trajectory] | None = None
+    ) -> EncodedRows:
+        """The rows of a whole round; its episodes are read only where they are needed and not given."""
+
+        def derive() -> EncodedRows:
+            found = self._episodes.of("explore", iteration) if explored is None else explored
+            return EncodedRows.of(self.rows(iteration, found), versions(found), ages(found))
+
+        return self._cache.rows(f"{iteration:04d}", fingerprint, derive)
+
+    def _fresh(self, iteration: int, fingerprint: str, left_out: int, newest: int) -> EncodedRows:
+        """The rows of a round without its `left_out` stale episodes, which may be selected otherwise."""
+
+        def derive() -> EncodedRows:
+            explored = self._episodes.of("explore", iteration)
+            found = fresh(explored, self.config.select.max_lag, newest)
+            return EncodedRows.of(self.rows(iteration, found), versions(found), ages(found))
+
+        return self._cache.rows(f"{iteration:04d}-without-{left_out}", fingerprint, derive)
+
+    def _replayed(self, iteration: int, rows: Sequence[TrainingSequence]) -> Part:
+        """A share of all that was learnt before: only the rows that are drawn are read."""
+        own = self.config.environment.name
+        retained, shown = self.retained(), EncodedRows.of(self.demonstrations())
+        parts = [*self._earlier(iteration), shown, retained]
+        old = [Row(own, tokens) for part in parts[:-1] for tokens in part.tokens]
+        old += map(Row, retained.environments, retained.tokens)
+        places = [(part, index) for part in parts for index in range(len(part))]
+        chosen = replayed_places(rows, old, own, self.config.replay, self.config.seed * 1000 + iteration)
+        found = list[TrainingSequence]()
+        turns, environments = Counter[int](), dict[str, str]()
+        for place, before in chosen:
+            part, index = places[place]
+            found.append(again(part[index], before))
+            turns.update(part.sampled_by(index))
+            environments[found[-1].trajectory_id] = old[place].environment
+        return replace(self._counted(found, environments=environments), turns=turns)
+
+    def _part(self, rows: EncodedRows, source: Source) -> Part:
+        share = Share(self.config.environment.name, source, sum(rows.tokens), rows.weights)
+        return Part(rows, rows.digest, rows.turns, [share])
+
+    def _expert(self) -> Part:
+        return self._part(EncodedRows.of(self.demonstrations()), "expert")
+
+    def _counted(
+        self,
+        rows: Sequence[TrainingSequence],
+        explored: Sequence[Trajectory] = (),
+        environments: Mapping[str, str] | None = None,
+    ) -> Part:
+        """Rows that are not encoded; `environments` are those of episodes that are not of the run's own."""
+        counted = shares(
+            rows,
+            new={t.id for t in explored},
+            expert=self._episodes.ids("demonstrate", 0),
+            environment=self.config.environment.name,
+            environments=environments or {},
+        )
+        return Part(rows, of_rows(rows), turns_by_version(rows, versions(explored)), counted)
+
+    def retained(self) -> EncodedRows:
         """Rows of `retained.data`, whose episodes are copied into the run's own table once."""
         config = self.config
         if config.retained.data is None:
-            return []
-        there = self._episodes.of("retain", 0)
-        if not there:
-            there = copied(retained_episodes(config), config.name)
-            self._episodes.append(there, 0, "retain")
-        return retained_rows(there, self._objective, config, self._base)
+            return EncodedRows.of([])
+        if not self._episodes.ids("retain", 0):
+            self._episodes.append(copied(retained_episodes(config), config.name), 0, "retain")
 
-    def demonstrations(self) -> list[TrainingSequence]:
+        def derive() -> EncodedRows:
+            there = self._episodes.of("retain", 0)
+            return EncodedRows.of(
+                [one.row for one in retained_rows(there, self._objective, config, self._base)]
+            )
+
+        (fingerprint,) = self._episodes.fingerprints("retain", [0])
+        return self._cache.rows("retained", fingerprint, derive)
+
+    def demonstrations(self) -> Sequence[TrainingSequence]:
         """Of the environment's expert, which plays `demonstrations.tasks` once."""
         config = self.config
         if not config.demonstrations.tasks:
             return []
-        shown = self._episodes.of("demonstrate", 0)
-        if len(shown) < config.demonstrations.tasks:
-            choice = drawn(config.seed, 0, config.demonstrations.tasks)
-            tasks = self._episodes.tasks(config.explore_split, config.explore.difficulty, choice)
-            there = {t.id for t in shown}
-            requests = [self._episodes.request("demonstrate", 0, task, 0) for task in tasks]
-            played = demonstrate(config.environment, self._url, [r for r in requests if r.id not in there])
-            if played:
-                self._episodes.append(played, 0, "demonstrate")
+        self._demonstrate()
+
+        def derive() -> EncodedRows:
             shown = self._episodes.of("demonstrate", 0)
-        return demonstration_rows(shown, self._base, config)
+            return EncodedRows.of(demonstration_rows(shown, self._base, config))
+
+        (fingerprint,) = self._episodes.fingerprints("demonstrate", [0])
+        return self._cache.rows("demonstrations", fingerprint, derive)
+
+    def _demonstrate(self) -> None:
+        """Have the expert play the demonstrations that are not in the table."""
+        config = self.config
+        there = self._episodes.ids("demonstrate", 0)
+        if len(there) >= config.demonstrations.tasks:
+            return
+        choice = drawn(config.seed, 0, config.demonstrations.tasks)
+        tasks = self._episodes.tasks(config.explore_split, config.explore.difficulty, choice)
+        requests = [self._episodes.request("demonstrate", 0, task, 0) for task in tasks]
+        played = demonstrate(config.environment, self._url, [r for r in requests if r.id not in there])
+        if played:
+            self._episodes.append(played, 0, "demonstrate")
 
     def anchor_checkpoint(self, iteration: int) -> Checkpoint:
         """The policy that learning holds on to: the first, or with online EWC the latest."""
@@ -129,11 +222,14 @@ class Sources:
         if config is None:
             return Anchor(checkpoint)
         stage = last_stage(self._folder.earlier(iteration)) if config.online else 0
-        if stage:
-            rows = said_in(self.rows(stage, self._episodes.of("explore", stage)))
-        else:
-            rows = [*self.demonstrations(), *(one.row for one in self.retained())]
+        rows = said_in(self._stage_rows(stage)) if stage else [*self.demonstrations(), *self.retained()]
         return Anchor(checkpoint, rows, None if config.online else self._folder.path / "ewc.safetensors")
+
+    def _stage_rows(self, stage: int) -> Sequence[TrainingSequence]:
+        if self._is_merged:
+            (fingerprint,) = self._episodes.fingerprints("explore", [stage])
+            return self._round(stage, fingerprint)
+        return self.rows(stage, self._episodes.of("explore", stage))
 
     def probe(self) -> list[TrainingSequence]:
         """The rows of `probe.data`, which are copied into the run once."""

@@ -11,17 +11,18 @@ from agentevol.cluster.cluster import Cluster
 from agentevol.config.run import RunConfig
 from agentevol.learn.algorithms import objective
 from agentevol.learn.config import LearnConfig
-from agentevol.learn.constraints import Multiplier
 from agentevol.learn.fitting import NothingToLearn
 from agentevol.loop.ahead import Ahead
+from agentevol.loop.cache import CacheKeys
 from agentevol.loop.cloning import Cloning
-from agentevol.loop.controllers import kl_coefficient, multipliers, price_figures
+from agentevol.loop.controllers import kl_coefficient, price_figures
 from agentevol.loop.drafts import Drafts
 from agentevol.loop.episodes import Episodes
 from agentevol.loop.evaluate import compared, summarise
 from agentevol.loop.exploring import Exploring
-from agentevol.loop.learnt import learnt_figures, staleness, version_lag, versions
+from agentevol.loop.learnt import learnt_figures, staleness, version_lag
 from agentevol.loop.ledger import Ledger
+from agentevol.loop.prices import Prices
 from agentevol.loop.remarks import remarks
 from agentevol.loop.retention import play_protected, verdict_on
 from agentevol.loop.rewarding import Rewarding
@@ -59,7 +60,9 @@ class Stages:
         self._episodes = Episodes(folder, cluster, url, base, progress, self._ahead.given_up)
         self._drafts = Drafts()
         self._rewarding = Rewarding(folder, cluster, self._episodes, self._drafts, progress)
-        self._sources = Sources(folder, url, base, self._episodes, self._drafts, progress)
+        keys = CacheKeys(self.config, base)
+        self._sources = Sources(folder, url, base, self._episodes, self._drafts, progress, keys)
+        self._prices = Prices(folder.path / "prices", self.config, self._episodes, keys)
         self._ledger = Ledger(folder)
         self._cloning = Cloning(folder, cluster, self._sources, self._drafts, self._ledger, progress)
         self._exploring = Exploring(folder, self._episodes, self._drafts, self._ledger, progress)
@@ -83,9 +86,12 @@ class Stages:
             self._episodes.load(policy)  # of a run that goes on
 
     def explore(self, iteration: int, policy: Checkpoint) -> list[Trajectory]:
-        """K sampled episodes of every task of this iteration, from the table, in the order of their ids."""
+        """K sampled episodes of every task of this iteration, from the table, in the order of their ids.
+
+        Nothing of an iteration that has finished: no further step of it reads them.
+        """
         if self._folder.summary(iteration) is not None:
-            return self._episodes.of("explore", iteration)
+            return []
         if iteration not in self._ahead:
             if self.config.rollout.mode == "one_step_off" and iteration > 1:  # of a run that goes on
                 policy = self._folder.checkpoint(iteration - 2)
@@ -105,31 +111,28 @@ class Stages:
         """Rows to learn from: the selection of this iteration, joined with what `select.merge` says."""
         if self._folder.summary(iteration) is not None:
             return []
-        rows = self._sources.rows(iteration, explored)
+        own = self._sources.own(iteration, explored)
+        rows = list(own.rows)
         learnt = {row.trajectory_id for row in rows if row.weight > 0 and row.mask.any()}
         chosen = [trajectory for trajectory in explored if trajectory.id in learnt]
         figures = selection_figures(explored, chosen, self._episodes.solved_before(iteration))
         self._progress.say(f"iteration {iteration}: {sentence(figures)}")
         figures |= since_previous(self._episodes.outcomes("explore", iteration - 1), outcomes(explored))
-        self._ledger.filtered(iteration, rows)
-        added, sampled_by, environments = self._sources.beside(iteration, rows)
-        self._ledger.merged(iteration, rows, added)
-        rows += added
-        lag = version_lag(rows, versions(explored) | sampled_by, iteration - 1)
+        self._ledger.filtered(iteration, own.digest)
+        beside = self._sources.beside(iteration, rows)
+        self._ledger.merged(iteration, own.digest, [part.digest for part in beside])
+        rows += [row for part in beside for row in part.rows]
+        parts = [own, *beside]
+        lag = version_lag([part.turns for part in parts], iteration - 1)
         if lag and self.config.rollout.mode != "synchronous":
             self._progress.say(f"iteration {iteration}: {staleness(lag)}")
         figures |= lag
-        data = learnt_figures(
-            rows,
-            new={t.id for t in explored},
-            expert={t.id for t in self._episodes.of("demonstrate", 0)},
-            environment=self.config.environment.name,
-            environments=environments,
-        )
+        data = learnt_figures(share for part in parts for share in part.shares)
         known = self._drafts.of(iteration).selection
         self._drafts.note(
             iteration, selected=len(chosen), rows=len(rows), selection={**known, **figures}, data=data
         )
+        self._prices.update(iteration, explored)
         return rows
 
     def shape(
@@ -270,7 +273,7 @@ class Stages:
                     self._note_learning(iteration, self._folder.metrics_of(own))
                 return done
         out = learnt if self.config.interpolate.shares else checkpoint
-        prices = self._prices(iteration)
+        prices = self._priced(iteration)
         with self._drafts.timed(iteration, "learn"), self._progress.learning(iteration) as step:
             try:
                 report = self._cluster.learn(
@@ -321,20 +324,13 @@ class Stages:
             since_previous(self._episodes.outcomes("evaluate", iteration - 1, split), outcomes(evaluated)),
         )
 
-    def _prices(self, iteration: int) -> dict[str, float]:
+    def _priced(self, iteration: int) -> dict[str, float]:
         """What a unit of each constrained cost is worth in this iteration."""
-        found = self._multipliers(iteration)
+        found = self._prices.before(iteration)
         for name, multiplier in sorted(found.items()):
             note = ", its maximum (constraint_infeasible)" if multiplier.infeasible else ""
             self._progress.say(f"iteration {iteration}: price of {name} {multiplier.value:.3g}{note}")
         return {name: multiplier.value for name, multiplier in found.items()}
-
-    def _multipliers(self, iteration: int) -> dict[str, Multiplier]:
-        constraints = self.config.constraints
-        if not constraints:
-            return {}
-        earlier = [self._episodes.of("explore", m) for m in range(1, iteration)]
-        return multipliers(constraints, earlier, str(self._objective.options["cost"]))
 
     def _learn_config(self, iteration: int) -> LearnConfig:
         """How this iteration learns: as configured, but for a KL coefficient that follows its target."""
@@ -362,6 +358,6 @@ class Stages:
             return {"probe_ppl": self._cluster.perplexity(policy, rows)}
 
     def _note_learning(self, iteration: int, figures: Mapping[str, float | None]) -> None:
-        prices = price_figures(self._multipliers(iteration))
+        prices = price_figures(self._prices.before(iteration))
         found = {**self._folder.process_figures(iteration), **prices, **figures}
         self._drafts.learnt(iteration, found)

@@ -105,22 +105,39 @@ def replayed(
 
     A function of its arguments. A row that comes again is a sequence of its own.
     """
-    pool = [one for one in old if one.row.weight > 0 and one.row.mask.any()]
+    counted = [Row(one.environment, _tokens(one.row)) for one in old]
+    places = replayed_places(new, counted, environment, config, seed)
+    return [again(old[place].row, before) for place, before in places]
+
+
+def replayed_places(
+    new: Sequence[TrainingSequence], old: Sequence[Row], environment: str, config: ReplayConfig, seed: int
+) -> list[tuple[int, int]]:
+    """Where the old rows to learn beside `new` ones are among all, and how often each came before.
+
+    Old rows without a token to learn are never drawn.
+    """
+    pool = [place for place, row in enumerate(old) if row.tokens]
     chosen = mixture(
         [Row(environment, _tokens(row)) for row in new if row.weight > 0],
-        [Row(one.environment, _tokens(one.row)) for one in pool],
+        [old[place] for place in pool],
         fraction=config.fraction,
         floor=config.floor,
         seed=seed,
     )
     seen = Counter[int]()
-    rows: list[TrainingSequence] = []
+    places: list[tuple[int, int]] = []
     for index in chosen:
-        unit = f"again {seen[index]}" if seen[index] else ""
-        rows.append(replace(pool[index].row, replayed=True, unit=unit))
+        places.append((pool[index], seen[index]))
         seen[index] += 1
-    return rows
+    return places
+
+
+def again(row: TrainingSequence, before: int) -> TrainingSequence:
+    """A row as it is replayed, after it was drawn `before` times."""
+    return replace(row, replayed=True, unit=f"again {before}" if before else "")
 
 
 def _tokens(row: TrainingSequence) -> int:
-    return int(row.mask.sum())
+    """Learnt tokens; those of a row of weight 0 are not."""
+    return int(row.mask.sum()) if row.weight > 0 else 0

@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 from typer.testing import CliRunner
 
-from agentevol.bench import startup, store
+from agentevol.bench import merge, startup, store
 from agentevol.bench.env import alfworld
 from agentevol.bench.figures import Figure, ratio
 from agentevol.cli import app
@@ -96,3 +96,25 @@ def test_the_store_is_measured_beside_plain_parquet(capsys: pytest.CaptureFixtur
     append = figures["append"]
     assert append["plain_over_store"] == pytest.approx(append["plain_s"] / append["store_s"])
     assert figures["export as JSON Lines"]["plain_over_store"] is None
+
+
+def test_both_sides_of_merging_are_measured_on_the_same_rows_and_prices(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    size = merge.Size(iterations=3, episodes=120, turns=12)
+    merge.main(json=True, size=size, shown=(1, 3))
+    found = json.loads(capsys.readouterr().out)
+    assert found["size"] == {"iterations": 3, "episodes": 120, "turns": 12}
+    for took in found["figures"].values():
+        assert [one["iteration"] for one in took] == [1, 3]
+        assert took[1]["rows"] == 3 * took[0]["rows"] > 0
+
+
+def test_sides_of_merging_that_find_something_else_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    took = [merge.Took(1, 9, (0.1, 0.1), (0.1, 0.1), 1.0)]
+    found = [("sha256:1", {"turns": 0.1})]
+    for other in ([("sha256:2", {"turns": 0.1})], [("sha256:1", {"turns": 0.2})]):
+        sides = iter([took, found, (took, other)])
+        monkeypatch.setattr(merge, "in_a_process", lambda *_, sides=sides: next(sides))
+        with pytest.raises(RuntimeError, match="iteration 1: the sides found different rows or prices"):
+            merge.main(shown=(1,))

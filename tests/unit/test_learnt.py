@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from agentevol.loop.learnt import learnt_figures, version_lag, versions
+from agentevol.loop.learnt import Share, learnt_figures, shares, turns_by_version, version_lag, versions
 from agentevol.protocols import TrainingSequence
 from agentgym_store.records import Sample, Terminated, Trajectory, Turn
 
@@ -44,14 +44,14 @@ def played(name: str, *sampled_by: int | None) -> Trajectory:
 
 def test_rows_are_counted_by_source_and_environment_with_their_weights():
     rows = [row("new", 2.0), row("new 2", 0.0), row("old", 1.0), row("shown"), row("shown"), row("maze", 3.0)]
-    found = learnt_figures(
+    found = shares(
         rows,
         new={"new", "new 2", "not learnt"},
         expert={"shown"},
         environment="guess",
         environments={"maze": "maze", "old": "guess"},
     )
-    assert found == {
+    assert learnt_figures(found) == {
         "guess": {
             "rows_new": 2.0,
             "rows_earlier": 1.0,
@@ -72,19 +72,24 @@ def test_rows_are_counted_by_source_and_environment_with_their_weights():
             "effective_sample_size": 1.0,
         },
     }
-    assert learnt_figures([], new=set(), expert=set(), environment="guess", environments={}) == {}
+    assert learnt_figures([]) == {}
+    # a source without rows, as that of a round in which nothing was won, adds nothing
+    assert learnt_figures([*found, Share("ship", "earlier", 0, [])]) == learnt_figures(found)
 
 
 def test_the_lag_is_of_learnt_turns():
-    episodes = [played("now", 5, 5), played("mixed", 2, 5), played("shown", None, None)]
+    sampled_by = versions([played("now", 5, 5), played("mixed", 2, 5), played("shown", None, None)])
+
+    def lag(*parts: list[TrainingSequence]) -> dict[str, float]:
+        return version_lag([turns_by_version(part, sampled_by) for part in parts], newest=5)
+
     rows = [row("now"), row("mixed"), row("shown"), row("of another run")]
     # 0, 0 and 3, 0: scripts and other runs' policies have no age
-    assert version_lag(rows, versions(episodes), newest=5) == {
-        "policy_version_lag_mean": 0.75,
-        "policy_version_lag_max": 3.0,
-    }
+    expected = {"policy_version_lag_mean": 0.75, "policy_version_lag_max": 3.0}
+    assert lag(rows) == expected
+    assert lag(rows[:1], [], rows[1:]) == expected  # in however many parts
     # the stale turn of the mixed episode is context only
     late = [row("now"), row("mixed", learnt=(1,))]
-    assert version_lag(late, versions(episodes), newest=5)["policy_version_lag_max"] == 0.0
-    assert version_lag([row("shown")], versions(episodes), newest=5) == {}
-    assert version_lag([replace(row("now"), turn=None)], versions(episodes), newest=5) == {}
+    assert lag(late)["policy_version_lag_max"] == 0.0
+    assert lag([row("shown")]) == {}
+    assert lag([replace(row("now"), turn=None)]) == {}

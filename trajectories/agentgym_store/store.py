@@ -171,6 +171,15 @@ class Store:
             frame = pl.scan_parquet(files, glob=False) if files else _no_episodes()
             return frame.select(EPISODE_COLUMNS).filter(where.polars())
 
+    def files(self, *wheres: Where) -> list[list[str]]:
+        """For each filter, the names of the Parquet files in which an episode may match; reads no episode.
+
+        A file with a name never changes: equal names hold equal episodes.
+        """
+        with self._errors("read"):
+            log = _Log(self._at(None))
+            return [log.files(where) for where in wheres]
+
     def trajectories(self, where: Where = ALL, *, version: int | None = None) -> Iterator[Trajectory]:
         """The matching episodes exactly as they were appended, in that order; a few hundred are in memory."""
         with self._errors("read"):
@@ -223,12 +232,7 @@ class Store:
         """The Parquet files of a version in which something may match, by what the log says of them; their
         names begin with the version that they made.
         """
-        actions = pa.table(self._at(version).get_add_actions(flatten=True))
-        names = set(actions.column("path").to_pylist())
-        for column, values in where.terms():
-            if column in _PRUNED and f"min.{column}" in actions.column_names:
-                names -= set(_without(actions, column, values))
-        return sorted(names)
+        return _Log(self._at(version)).files(where)
 
     def _read_new_commits(self) -> None:
         self._table.update_incremental()
@@ -304,12 +308,30 @@ def _one_error(what: str) -> Generator[None]:
         raise StoreError(f"{what}: {one_line(cause)}") from cause
 
 
-def _without(actions: Any, column: str, values: Sequence[Any]) -> Iterator[str]:
-    """Files in which no row has any of these values; of some the log may not say."""
-    ranges = (actions.column(name).to_pylist() for name in ("path", f"min.{column}", f"max.{column}"))
-    for path, low, high in zip(*ranges, strict=True):
-        if low is not None and high is not None and not any(low <= value <= high for value in values):
-            yield path
+class _Log:
+    """The Parquet files of a version of the table, and what its log says of each."""
+
+    def __init__(self, table: DeltaTable) -> None:
+        actions = pa.table(table.get_add_actions(flatten=True))
+        ends = [f"{end}.{column}" for column in _PRUNED for end in ("min", "max")]
+        self._columns: dict[str, list[Any]] = {
+            name: actions.column(name).to_pylist() for name in ("path", *ends) if name in actions.column_names
+        }
+
+    def files(self, where: Where) -> list[str]:
+        """Those in which something may match, by name."""
+        names = set(self._columns["path"])
+        for column, values in where.terms():
+            if f"min.{column}" in self._columns:
+                names -= set(self._without(column, values))
+        return sorted(names)
+
+    def _without(self, column: str, values: Sequence[Any]) -> Iterator[str]:
+        """Files in which no row has any of these values; of some the log may not say."""
+        ranges = (self._columns[name] for name in ("path", f"min.{column}", f"max.{column}"))
+        for path, low, high in zip(*ranges, strict=True):
+            if low is not None and high is not None and not any(low <= value <= high for value in values):
+                yield path
 
 
 def _no_episodes() -> pl.LazyFrame:
