@@ -170,25 +170,20 @@ def read_rows(file: Path, key: str, *, mapped: bool = True) -> EncodedRows | Non
         with file.open("rb") as stream:
             data = stream.read()
             shared = mmap(stream.fileno(), 0, access=ACCESS_READ) if mapped else data
-        header = json.loads(data[8 : _start(data)])
+        start = 8 + int.from_bytes(data[:8], "little")  # of the columns, after the header
+        header = json.loads(data[8:start])
         told = json.loads(header.pop("__metadata__")["rows"])
-        columns = _columns(header, data)
+        columns = _columns(header, data, start)
         if (told["key"], told["sha256"]) != (key, _checksum(key, told["about"], columns)):
             return None
         # The small columns are copied, so that a mapped page is in memory only once a row of it is read.
         small = {name: column.copy() for name, column in columns.items() if name not in BY_TOKEN}
-        return EncodedRows({**_columns(header, shared), **small}, _about(**json.loads(told["about"])))
+        return EncodedRows({**_columns(header, shared, start), **small}, _about(**json.loads(told["about"])))
     except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError):
         return None
 
 
-def _start(data: mmap | bytes) -> int:
-    """Where the columns begin: after the length of the header, and the header."""
-    return 8 + int.from_bytes(data[:8], "little")
-
-
-def _columns(header: Mapping[str, Mapping[str, Any]], data: mmap | bytes) -> Columns:
-    start = _start(data)
+def _columns(header: Mapping[str, Mapping[str, Any]], data: mmap | bytes, start: int) -> Columns:
     return {
         name: np.ndarray(tuple(one["shape"]), TYPES[one["dtype"]], data, start + one["data_offsets"][0])
         for name, one in header.items()
