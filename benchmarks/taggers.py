@@ -1,4 +1,4 @@
-"""How often taggers give a purchase the same `r_type`: ours, and a model of spaCy's where one is named.
+"""Agreement of taggers on the `r_type` of purchases: ours, and a model of spaCy's where one is named.
 
     agentevol data import webshop DIR
     python benchmarks/taggers.py [MODEL]

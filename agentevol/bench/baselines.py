@@ -1,4 +1,4 @@
-"""What WebShop's baselines earn: on the generated catalogue, and on what was imported of the benchmark.
+"""Scores of WebShop's baselines on the generated catalogue and on the imported goals of the benchmark.
 
     agentevol bench baselines [--json]
 

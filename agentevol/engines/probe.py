@@ -1,4 +1,4 @@
-"""Whether an engine samples with the weights that it should: its log-probabilities beside transformers'.
+"""Check of an engine's weights: its log-probabilities beside those of transformers.
 
 The engine samples a few sequences at temperature 1, in the way in which it samples actions; transformers
 reads the same ids in one pass. The prompts are the same for all weights and longer than a block of a prefix

@@ -1,4 +1,4 @@
-"""Whether engine and learner compute the same model: their log-probabilities of the same tokens.
+"""Check that engine and learner compute the same model, by their log-probabilities of the same tokens.
 
 They agree to rounding where both read the same ids with the same weights at the same temperature. A guard
 that compared nothing, or met what is no number, has failed.

@@ -1,4 +1,4 @@
-"""What is done to a model before and after training: checks, adapters, precision."""
+"""Checks, adapters and precision of a model before and after training."""
 
 from typing import TYPE_CHECKING, Literal, cast
 

@@ -1,4 +1,4 @@
-"""What an iteration learns from: new, earlier and expert rows of each environment, and how old they are.
+"""Figures of the rows of an iteration: new, earlier and expert ones of each environment, and their age.
 
 6 rows of this iteration, 2 of an earlier one and 4 of demonstrations, all of weight 1, are
 

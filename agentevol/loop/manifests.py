@@ -1,4 +1,4 @@
-"""What each stage of an iteration read and made, as hashes: `manifests/0001.json` in a run's folder.
+"""Hashes of the inputs and outputs of each stage of an iteration: `manifests/0001.json` in a run's folder.
 
     {"explore": {"inputs": {"policy": "sha256:9f.."}, "output": "sha256:3c..", "seed": 7,
                  "policy_version": 0},

@@ -1,4 +1,4 @@
-"""What is worth saying of an update: how exact it was, and where its figures call for a look."""
+"""Remarks and warnings about an update, from its figures."""
 
 import math
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Where the rows of a run come from: its selections, earlier ones, the expert's, and what it has retained."""
+"""Sources of training rows: selections of this and earlier rounds, demonstrations, retained episodes."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What an import of a benchmark's own data reports, whatever the environment: `ImportReport`.
+"""Report of an import of a benchmark's own data, for every environment: `ImportReport`.
 
 An environment whose data can be imported has a module with three functions:
 

@@ -1,4 +1,4 @@
-"""Which of two ways the shop has where the original has a defect, each a switch of its own.
+"""Rules of the shop: a switch for each defect of the original, which is kept or mended.
 
 `COMPAT` is the original to the letter but for the tagger, for scores that are compared with published ones;
 `FIXED` is what it should have been. No switch brings back what only breaks a server: pages taken from the

@@ -63,16 +63,16 @@ class Forwarder:
 
     async def answer(self, request: Request, caller: Rank) -> Reply:
         """The server's reply, or what is known of a session whose server died; raises `Problem`."""
-        act, ledger = act_of(request), self._gateway.ledger
+        act, records = act_of(request), self._gateway.records
         try:
             reply = await self._deliver(request)
         except Problem:
-            view = ledger.answer(act) if self._gateway.fleet.died(tag_of(act.session_id)) else None
+            view = records.answer(act) if self._gateway.fleet.died(tag_of(act.session_id)) else None
             if view is None:
                 raise
             need(OPERATIONS[act.name].scope, caller)
             return json_reply(view, headers=(NO_STORE,))
-        ledger.note(act, reply.status, reply.body)
+        records.note(act, reply.status, reply.body)
         return reply
 
     async def _deliver(self, request: Request) -> Reply:

@@ -5,7 +5,7 @@
                         -> Forwarder                   everything else
     all three           -> Delivery -> Backend of the Fleet, which the Watch keeps up to date
 
-Every session id names its server. The Ledger answers for sessions whose server died, and for nothing else.
+Every session id names its server. SessionRecords answers for sessions whose server died, and no others.
 """
 
 import asyncio
@@ -21,8 +21,8 @@ from agentgym_server.gateway.delivery import Homes
 from agentgym_server.gateway.exposition import own, summed
 from agentgym_server.gateway.fleet import Backend, Fleet
 from agentgym_server.gateway.forwarder import Forwarder
-from agentgym_server.gateway.ledger import Ledger
 from agentgym_server.gateway.queues import Queues
+from agentgym_server.gateway.records import SessionRecords
 from agentgym_server.gateway.routing import Request
 from agentgym_server.gateway.sources import Source
 from agentgym_server.gateway.switchboard import HttpLines, SocketLines, Switchboard
@@ -58,7 +58,7 @@ class Gateway:
         self.fleet = Fleet()
         self.watch = Watch(self.fleet, self.upstream, sources, settings.token or settings.trainer_token)
         self.homes = Homes(self.clock, settings.idempotency_s)
-        self.ledger = Ledger(self.clock)
+        self.records = SessionRecords(self.clock)
         self.queues = Queues(self.fleet, self.watch)
         self._started_at = self.clock.now()
 

@@ -153,11 +153,11 @@ class Switchboard:
     def _note(self, act: Act, members: bytes) -> None:
         head, _, body = members.partition(b'"result":')
         if body:
-            self._gateway.ledger.note(act, status_of(head), body)
+            self._gateway.records.note(act, status_of(head), body)
 
     def _lost(self, act: Act) -> bytes | None:
         """The result of an operation on a session whose server died, where it is known without the server."""
-        view = self._gateway.ledger.answer(act) if self._gateway.fleet.died(tag_of(act.session_id)) else None
+        view = self._gateway.records.answer(act) if self._gateway.fleet.died(tag_of(act.session_id)) else None
         if view is None or RANKS[self._caller] < RANKS[OPERATIONS[act.name].scope]:
             return None
         return OK + strict_json.dump(view)

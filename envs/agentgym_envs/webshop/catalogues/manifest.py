@@ -1,4 +1,4 @@
-"""What a catalogue on disk consists of: arrays, one a file, and a manifest with their sizes and hashes."""
+"""A catalogue on disk: arrays, one a file, and a manifest with their sizes and hashes."""
 
 import hashlib
 import json

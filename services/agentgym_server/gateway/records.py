@@ -1,4 +1,4 @@
-"""The sessions that began through this gateway, so that one whose server died still has a state.
+"""Records of the sessions that began through this gateway: one whose server died still has a state.
 
 A server holds its sessions in memory. When it dies, an open one has failed with `worker-lost`. An ended one
 keeps its outcome, but its replies are gone: it has expired. A closed one stays closed.
@@ -25,7 +25,7 @@ Json = dict[str, Any]
 
 
 @dataclass(slots=True)
-class Page:
+class SessionRecord:
     """What is known of one session."""
 
     facts: Json
@@ -39,23 +39,23 @@ class Page:
     """The reply of its deletion."""
 
 
-class Ledger:
-    """Sessions by id."""
+class SessionRecords:
+    """Session records by id."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._pages: OrderedDict[str, Page] = OrderedDict()
+        self._records: OrderedDict[str, SessionRecord] = OrderedDict()
 
     def note(self, act: Act, status: int, body: bytes) -> None:
         """Take down what a reply says; `body` is the result's JSON."""
         if status == 201 and act.name in ("create", "fork"):
             self._begin(json.loads(body))
-        elif status == 200 and act.session_id in self._pages:
-            page = self._pages[act.session_id]
+        elif status == 200 and act.session_id in self._records:
+            record = self._records[act.session_id]
             if act.name == "step":
-                self._play(page, body)
+                self._play(record, body)
             elif act.name == "delete":
-                page.closing = json.loads(body)
+                record.closing = json.loads(body)
 
     def answer(self, act: Act) -> Json | None:
         """What is said instead of a server that died; None where only the server could carry this out."""
@@ -65,43 +65,43 @@ class Ledger:
 
     def shown(self, session_id: str) -> Json:
         """The session object of a session whose server died; what nobody knows any more is missing."""
-        page = self._pages.get(session_id)
-        if page is None:
+        record = self._records.get(session_id)
+        if record is None:
             return {"session_id": session_id, **_failed(0)}
-        played = cast("Json", json.loads(page.last)) if page.last else {}
-        view = page.facts | {name: played[name] for name in OF_A_STEP if name in played}
+        played = cast("Json", json.loads(record.last)) if record.last else {}
+        view = record.facts | {name: played[name] for name in OF_A_STEP if name in played}
         parent = cast("Json", view.get("parent") or {})
         return {
             **view,
-            **_fate(page, view),
+            **_fate(record, view),
             "steps_executed": view["turn"] - parent.get("turn", 0),
-            "last_activity_at": self._clock.stamp(page.active_at),
-            "wall_s": round(page.active_at - page.begun_at, 6),
+            "last_activity_at": self._clock.stamp(record.active_at),
+            "wall_s": round(record.active_at - record.begun_at, 6),
             "stored_bytes": 0,
         }
 
     def closed(self, session_id: str) -> Json:
         """The reply of the deletion of a session whose server died."""
-        page = self._pages.get(session_id)
-        if page is not None and page.closing is not None:
-            return page.closing
+        record = self._records.get(session_id)
+        if record is not None and record.closing is not None:
+            return record.closing
         reply = {"session_id": session_id, "state": "closed", "outcome": self.shown(session_id)["outcome"]}
-        if page is not None:
-            page.closing = reply
+        if record is not None:
+            record.closing = reply
         return reply
 
     def _begin(self, session: Json) -> None:
         facts = {name: value for name, value in session.items() if name not in OF_THE_LIVING}
         now = self._clock.now()
-        self._pages.setdefault(session["session_id"], Page(facts, now, now, session["turn"]))
-        if len(self._pages) > KEPT:
-            self._pages.popitem(last=False)
+        self._records.setdefault(session["session_id"], SessionRecord(facts, now, now, session["turn"]))
+        if len(self._records) > KEPT:
+            self._records.popitem(last=False)
 
-    def _play(self, page: Page, body: bytes) -> None:
+    def _play(self, record: SessionRecord, body: bytes) -> None:
         found = TURN.search(body, 0, HEAD_BYTES)
         turn = int(found.group(1)) if found is not None else 0
-        if turn > page.turn:  # else: a reply that was given before
-            page.turn, page.last, page.active_at = turn, body, self._clock.now()
+        if turn > record.turn:  # else: a reply that was given before
+            record.turn, record.last, record.active_at = turn, body, self._clock.now()
 
 
 def _failed(turn: int) -> Json:
@@ -109,16 +109,16 @@ def _failed(turn: int) -> Json:
     return {"state": "failed", "failure": failure, "outcome": "failed", "reason": None}
 
 
-def _fate(page: Page, view: Json) -> Json:
+def _fate(record: SessionRecord, view: Json) -> Json:
     """State, outcome and failure."""
     ended = view["terminated"] or view["truncated"]
     fate = _failed(view["turn"] + 1)
     if ended:
         outcome = "terminated" if view["terminated"] else "truncated"
         fate = {"state": "expired", "failure": None, "outcome": outcome, "reason": None}
-    if page.closing is None:
+    if record.closing is None:
         return fate
-    closing = {name: page.closing[name] for name in ("state", "outcome")}
+    closing = {name: record.closing[name] for name in ("state", "outcome")}
     reason = "closed" if closing["outcome"] == "cancelled" else None
     failure = fate["failure"] if closing["outcome"] == "failed" else None
     return {**fate, **closing, "reason": reason, "failure": failure}
