@@ -5,6 +5,7 @@ import lzma
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from agentgym_envs.alfworld.expert import plan
 from agentgym_envs.alfworld.game import Game, read_compact_line, read_official
 from agentgym_envs.alfworld.scene import parse
+from agentgym_envs.alfworld.search import play
 from agentgym_envs.alfworld.world import World
 
 pytestmark = pytest.mark.golden
@@ -111,3 +113,16 @@ def test_all_official_walkthroughs_win_and_so_does_the_expert(
     assert mean == pytest.approx(6.19, abs=0.01)  # shorter than that would be news, longer a regression
     with capsys.disabled():
         print(f"\n{len(lengths)} games won twice, the expert's mean is {mean:.2f} commands", end="")  # noqa: T201
+
+
+def test_the_searcher_wins_every_game_of_unseen_rooms_by_reading_alone(shared_data: Path) -> None:
+    games = [
+        read_compact_line(line) for line in lines_of(shared_data / "alfworld/compact_valid_unseen.jsonl.xz")
+    ]
+    lost = []
+    for number, game in enumerate(games):
+        world = World(parse(game))
+        play(world, Random(number), max_turns=30)
+        if not world.won:
+            lost.append(game.id)
+    assert (len(games), lost) == (134, [])

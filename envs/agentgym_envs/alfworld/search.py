@@ -77,7 +77,7 @@ def search(first_observation: str, rng: Random, *, care: float = 1.0) -> Agent:
     for number in range(2 if memory.verb == "two" else 1):
         if number > 0 and rng.random() >= care:
             break
-        thing = yield from _fetch(memory, avoid=memory.target)
+        thing = yield from _fetch(memory, avoid="" if memory.verb in _APPLIANCE else memory.target)
         if not thing or not homes:
             return
         if memory.verb in _APPLIANCE and rng.random() < care:
@@ -130,7 +130,7 @@ def _likelihood(place: str, wanted: str, rng: Random) -> float:
 
 def _fetch(memory: _Memory, avoid: str) -> Generator[str, str, str]:
     """Find a thing of the wanted type outside receptacles of type `avoid` and take it; its name, or "" if
-    none.
+    none. What is in the target already counts there, unless it is still to be cleaned, heated or cooled.
     """
     for place, things in memory.seen.items():
         for thing in _of_type(things, memory.object):
