@@ -1,7 +1,7 @@
 """Procedural ALFWorld games: unlimited rooms and tasks from a seed, in the very format of the official ones.
 
     >>> game("train", "small", 0).sentence
-    'clean some fork and put it in drawer'
+    'find two plunger and put them in cart'
 
 Three levels of difficulty: `small` rooms have 3 to 8 receptacles, `medium` 9 to 14, `large` are furnished
 like the official rooms. Every game has a room of its own, and its seed is a function of split, level and

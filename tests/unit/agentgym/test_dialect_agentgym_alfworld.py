@@ -19,11 +19,13 @@ async def household(tmp_path: Path) -> AsyncGenerator[Client]:
         yield client
 
 
+GAME = 213
 ROOM = (
-    "You are in the middle of a room. Looking quickly around you, you see a diningtable 1, a fridge 1, a "
-    "sinkbasin 1, and a stoveburner 1.\nYour task is to: put a cool tomato in diningtable."
+    "You are in the middle of a room. Looking quickly around you, you see a cabinet 1, a diningtable 1, a "
+    "fridge 1, a sinkbasin 1, and a stoveburner 1.\nYour task is to: put a cool cup in diningtable."
 )
 FROM_THE_MIDDLE = [
+    "go to cabinet 1",
     "go to diningtable 1",
     "go to fridge 1",
     "go to sinkbasin 1",
@@ -33,6 +35,7 @@ FROM_THE_MIDDLE = [
     "look",
 ]
 AT_THE_FRIDGE = [
+    "examine cabinet 1",
     "examine fridge 1",
     "go to diningtable 1",
     "go to sinkbasin 1",
@@ -40,28 +43,29 @@ AT_THE_FRIDGE = [
     "help",
     "inventory",
     "look",
+    "open cabinet 1",
     "open fridge 1",
 ]
 WINNING = [
     "go to fridge 1",
     "open fridge 1",
-    "take tomato 2 from fridge 1",
-    "cool tomato 2 with fridge 1",
+    "take cup 3 from fridge 1",
+    "cool cup 3 with fridge 1",
     "go to diningtable 1",
-    "move tomato 2 to diningtable 1",
+    "move cup 3 to diningtable 1",
 ]
 
 
 async def test_alfworld_every_message(household: Client):
     assert await household.get("alfworld/") == (200, "This is environment AlfWorld.")
     assert await household.post("alfworld/create") == (200, {"id": 0})
-    assert await household.post("alfworld/reset", {"id": 0, "game": 0, "world_type": "Text"}) == (
+    assert await household.post("alfworld/reset", {"id": 0, "game": GAME, "world_type": "Text"}) == (
         200,
         {
             "id": 0,
             "observation": ROOM,
             "available_actions": FROM_THE_MIDDLE,
-            "task_type": "pick_cool_then_place_in_recep/train/small/0",
+            "task_type": "pick_cool_then_place_in_recep/train/small/71",
         },
     )
     assert await household.get("alfworld/observation?id=0") == (200, ROOM)
@@ -79,7 +83,7 @@ async def test_alfworld_every_message(household: Client):
     assert await household.get("alfworld/observation?id=0") == (200, at_the_fridge["observation"])
     assert await household.get("alfworld/detail?id=0") == (
         200,
-        {"game": 0, "world_type": "Text", **at_the_fridge, "deleted": False},
+        {"game": GAME, "world_type": "Text", **at_the_fridge, "deleted": False},
     )
     assert await household.post("alfworld/close", {"id": 0}) == (200, True)
     assert await household.post("alfworld/close", {"id": 0}) == (200, False)
@@ -87,7 +91,7 @@ async def test_alfworld_every_message(household: Client):
 
 async def test_alfworld_won_and_begun_again(household: Client):
     await household.post("alfworld/create")
-    begin = {"id": 0, "game": 0, "world_type": "Text"}
+    begin = {"id": 0, "game": GAME, "world_type": "Text"}
     await household.post("alfworld/reset", begin)
     replies = [await household.post("alfworld/step", {"id": 0, "action": action}) for action in WINNING]
     assert [(reply["reward"], reply["done"]) for _, reply in replies] == [(0.0, False)] * 5 + [(1.0, True)]
