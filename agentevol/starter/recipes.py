@@ -25,6 +25,7 @@ RECIPES: dict[str, StarterRecipe] = {
         care=0.4,
         first_task=100_000,  # runs draw from the whole split and meet few of these
         vocabulary_texts=_ALFWORLD_WORDS,
+        shape=Shape(rotary_base=1e6, copies=True),
     ),
     "webshop": StarterRecipe(
         environment="webshop",
