@@ -52,6 +52,7 @@ def build(
         studies=scaled(recipe.studies),
         excerpts=scaled(recipe.excerpts),
         drills=scaled(recipe.drills),
+        finds=scaled(recipe.finds),
         learn=recipe.learn.model_copy(update={"threads": threads}),
     )
     progress = Progress()

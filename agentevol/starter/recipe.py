@@ -1,9 +1,10 @@
 """How the starter policy is made: demonstrations of a careless player, then supervised learning from nothing.
 
 The player sees only texts and forgets most of what a task asks for (`Environment.demonstrate`), so that the
-starter knows how to act, and has still to find out what pays. What it thinks where it is careful may be
-drilled besides (`agentevol.starter.rows`): what, not that it does. Its tasks are of the `train` split alone.
-Equal recipes give equal weights on the same machine with the same number of threads.
+starter knows how to act, and has still to find out what pays. What it thinks where it is careful, and whether
+it takes what it has just read of, may be drilled besides (`agentevol.starter.rows`): what, not that it does.
+Its tasks are of the `train` split alone. Equal recipes give equal weights on the same machine with the same
+number of threads.
 """
 
 import json
@@ -85,6 +86,10 @@ class StarterRecipe:
     drills: Mapping[str, int] = field(default_factory=dict[str, int])
     """Difficulty -> further episodes, with care 1, of which only thoughts about short pages are shown, and
     how they end where they are won.
+    """
+    finds: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Difficulty -> further episodes, of which only two turns are shown: one that takes what was just read
+    of, and one that leaves it.
     """
     worlds: tuple[Mapping[str, Any], ...] = ({},)
     """The environment's options. Where there are several, demonstrations come from each in turn."""
@@ -193,6 +198,9 @@ def demonstrations(
         yield from rows.thoughts(one.task_id, one.turns, SHORT)
         if one.is_won:
             yield from rows.ending(one.task_id, one.turns)
+    first += sum(recipe.drills.values())
+    for one in _shown(play, recipe.finds, first):
+        yield from rows.finds(one.task_id, one.turns, draw)
 
 
 def _shown(

@@ -21,8 +21,9 @@ _NUMBERS = tuple(f"{number:0{digits}}" for digits in (2, 3) for number in range(
 RECIPES: dict[str, StarterRecipe] = {
     "alfworld": StarterRecipe(
         environment="alfworld",
-        demonstrations={"small": 11_000, "medium": 6_000, "large": 4_500},
-        care=0.4,
+        demonstrations={"small": 6_000, "medium": 4_000, "large": 2_500},
+        care=0.25,
+        finds={"small": 2_500, "medium": 2_500, "large": 1_000},
         first_task=100_000,  # runs draw from the whole split and meet few of these
         vocabulary_texts=_ALFWORLD_WORDS,
         shape=Shape(rotary_base=1e6, copies=True),

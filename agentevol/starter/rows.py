@@ -16,6 +16,10 @@ from agentgym_envs.formats import THINKING
 _REPEATED = re.compile(r"\[ (.+)\]$")
 """What a search says again of the instruction."""
 
+TAKING = "take "
+"""How an action begins that answers what was just read."""
+_THING = re.compile(r", you see an? ")
+
 
 class Turn(NamedTuple):
     """What was heard, and the message that answered it."""
@@ -86,6 +90,17 @@ class RowMaker:
                 row = self._row(name, [turn], [self._unlearnt(turn, False)])
                 if longest is None or len(row.token_ids) <= longest:
                     yield row
+
+    def finds(self, name: str, turns: Sequence[Turn], draw: Random) -> Iterator[TrainingSequence]:
+        """A row of the turn in which something is taken for the first time, and one of a turn before it that
+        read of things and left them: each after the episode's first text, and learnt alone.
+        """
+        taken = next((place for place, turn in enumerate(turns) if turn.said.startswith(TAKING)), 0)
+        left = [place for place in range(1, taken) if _THING.search(turns[place].heard)]
+        for place in [taken, *draw.sample(left, min(1, len(left)))]:
+            if place > 0:
+                opening = Turn(turns[0].heard, turns[place - 1].said)
+                yield self._row(name, [opening, turns[place]], [None, 0])
 
     def _unlearnt(self, turn: Turn, is_learnt: bool) -> int | None:
         """How many tokens of what was said, from the first, are not learnt; None for all of them."""

@@ -99,3 +99,19 @@ def test_of_what_was_lost_only_thoughts_are_shown(monkeypatch: pytest.MonkeyPatc
     rows = list(demonstrations(play, made, ChatRenderer(word_tokenizer(["<think> care"], folded=True))))
     assert [(row.trajectory_id, int(row.mask[:-1].sum()) > 0) for row in rows] == [("guess-2", True)]
     play.close()
+
+
+def test_finds_are_of_further_episodes_of_the_careless_player(monkeypatch: pytest.MonkeyPatch):
+    def demonstrate(_: Hint, __: GuessTask, seed: int, care: float) -> list[str]:
+        return [f"go {100 * care:.0f}", f"take {seed}"]
+
+    monkeypatch.setattr(Hint, "demonstrate", demonstrate)
+    made = StarterRecipe("guess", {"small": 1}, care=0.5, drills={"small": 1}, finds={"small": 2})
+    play = Demonstrator(made)
+    tokenizer = word_tokenizer(["go take 0 1 2 3 50 100"], folded=True)
+    rows = list(demonstrations(play, made, ChatRenderer(tokenizer)))
+    said = [tokenizer.decode(list(row.token_ids)).split("<|agent|>")[1:] for row in rows]
+    assert [row.trajectory_id for row in rows] == ["guess-1", "guess-5", "guess-7"]
+    assert [one[0].partition("<")[0] for one in said] == ["go 50"] * 3
+    assert [one[1].partition("<")[0] for one in said] == ["take 0", "take 2", "take 3"]
+    play.close()

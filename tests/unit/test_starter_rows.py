@@ -106,3 +106,33 @@ def test_longer_thoughts_than_asked_for_are_left_out(rows: RowMaker):
     lengths = [len(row.token_ids) for row in rows.thoughts("a", TURNS)]
     assert [len(row.token_ids) for row in rows.thoughts("a", TURNS, min(lengths))] == [min(lengths)]
     assert not list(rows.thoughts("a", TURNS, min(lengths) - 1))
+
+
+SEARCHED = [
+    Turn("a desk 1 and a shelf 1. find a mug", "go to desk 1"),
+    Turn("the desk 1 is closed", "open desk 1"),
+    Turn("in it, you see a pen 2", "go to shelf 1"),
+    Turn("on it, you see a mug 3", "take mug 3"),
+    Turn("taken", "go to desk 1"),
+    Turn("on it, you see a pen 2", "take pen 2"),
+]
+
+
+def test_finds_are_the_first_thing_taken_and_one_that_was_left(renderer: ChatRenderer, rows: RowMaker):
+    opening = f"{SEARCHED[0].heard}<|agent|>"
+    taken, left = (texts(renderer, row) for row in rows.finds("a", SEARCHED, Random(0)))
+    assert taken == (
+        f"{opening}go to shelf 1<|end|>on it, you see a mug 3<|agent|>take mug 3<|end|>",
+        "take mug 3<|end|>",
+    )
+    assert left == (
+        f"{opening}open desk 1<|end|>in it, you see a pen 2<|agent|>go to shelf 1<|end|>",
+        "go to shelf 1<|end|>",
+    )
+
+
+@pytest.mark.parametrize(
+    ("turns", "count"), [(SEARCHED[:3], 0), (SEARCHED[3:4], 0), (SEARCHED[:1] + SEARCHED[3:], 1)]
+)
+def test_what_was_never_taken_or_never_left_is_no_find(rows: RowMaker, turns: list[Turn], count: int):
+    assert len(list(rows.finds("a", turns, Random(0)))) == count
