@@ -21,7 +21,8 @@ from transformers import (
 
 from agentevol.engines import embedded, slots
 from agentevol.engines.embedded import EmbeddedEngine
-from agentevol.engines.slots import Run, Step
+from agentevol.engines.forward import StepModel
+from agentevol.engines.slots import Run, SlotCache, Step
 from agentevol.errors import ConfigError, PolicyFault
 from agentevol.protocols import Checkpoint, ContextFull, Conversation, Message, Sampling
 from agentgym_envs.core import Observation
@@ -310,6 +311,33 @@ def test_a_model_with_another_attention_is_refused_at_the_start(tmp_path):
     config = Gemma2Config(**SHAPE | {"pad_token_id": 0}, num_key_value_heads=2, head_dim=8)
     with pytest.raises(ConfigError, match=r"cannot serve models of type gemma2: .*soft capping"):
         EmbeddedEngine(Checkpoint(write_checkpoint(tmp_path, config), 0), slots=2)
+
+
+@pytest.mark.parametrize(
+    ("differences", "asked"),
+    [((0.1,), 1), ((0.4, 1e-5), 2), ((0.4, 0.4), 2), ((1.5, 1e-5), 1), ((float("nan"), 1e-5), 1)],
+)
+def test_what_rounding_amounts_to_is_told_from_another_attention_in_float32(
+    differences, asked, folder, monkeypatch
+):
+    seen: list[torch.dtype] = []
+
+    def difference(self: StepModel) -> float:
+        seen.append(next(self.model.parameters()).dtype)
+        return differences[len(seen) - 1]
+
+    monkeypatch.setattr(StepModel, "_difference", difference)
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16)
+    before = {name: tensor.data_ptr() for name, tensor in model.state_dict().items()}
+    step = StepModel(model, SlotCache(2, 32))
+    if differences in ((0.1,), (0.4, 1e-5)):
+        step.check()
+    else:
+        with pytest.raises(ConfigError, match=f"differ by {differences[0]:.2g} from"):
+            step.check()
+    assert seen == [torch.bfloat16, torch.float32][:asked]
+    assert {name: tensor.data_ptr() for name, tensor in model.state_dict().items()} == before
+    assert {tensor.dtype for tensor in model.parameters()} == {torch.bfloat16}
 
 
 @pytest.mark.parametrize(
