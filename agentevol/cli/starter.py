@@ -27,8 +27,8 @@ def build(
     threads: Annotated[int, typer.Option(min=1, help="CPU threads.")] = 2,
     seed: Annotated[int, typer.Option(min=0, help="Seed of demonstrations and weights.")] = 0,
 ) -> None:
-    """Train the starter policy from nothing on demonstrations; the full recipe takes about half an hour on
-    two cores, that of WebShop three quarters.
+    """Train the starter policy from nothing on demonstrations; the full recipe takes about a quarter of
+    an hour on two cores, that of WebShop three quarters.
 
     Example: agentevol starter build --out starters/tiny --scale 0.01
 
