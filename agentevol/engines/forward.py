@@ -11,7 +11,7 @@ from agentevol.errors import ConfigError, one_line
 
 TOLERANCES = {torch.float32: 1e-3, torch.bfloat16: 0.15, torch.float16: 0.05}
 """Largest accepted difference of log-probabilities from transformers' own attention: rounding."""
-COARSEST = 1.0
+LARGEST_ROUNDING = 1.0
 """Limit of a difference that float32 may show to be rounding: attention that looks for equal tokens has large
 scores, and transformers' own attentions then differ by several tenths in bfloat16.
 """
@@ -54,7 +54,7 @@ class StepModel:
         try:
             difference = self._difference()
             is_served = difference < TOLERANCES[self.model.dtype] or (
-                difference < COARSEST and self._exact_difference() < TOLERANCES[torch.float32]
+                difference < LARGEST_ROUNDING and self._exact_difference() < TOLERANCES[torch.float32]
             )
         except (
             NotImplementedError,

@@ -1,4 +1,4 @@
-"""How the starter policy is made: demonstrations of a careless player, then supervised learning from nothing.
+"""Recipe of a starter policy: demonstrations of a careless player, then supervised learning from nothing.
 
 The player sees only texts and forgets most of what a task asks for (`Environment.demonstrate`), so that the
 starter knows how to act, and has still to find out what pays. What it thinks where it is careful, and whether

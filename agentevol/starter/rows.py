@@ -96,11 +96,12 @@ class RowMaker:
         read of things and left them: each after the episode's first text, and learnt alone.
         """
         taken = next((place for place, turn in enumerate(turns) if turn.said.startswith(TAKING)), 0)
+        if taken == 0:
+            return
         left = [place for place in range(1, taken) if _THING.search(turns[place].heard)]
-        for place in [taken, *draw.sample(left, min(1, len(left)))]:
-            if place > 0:
-                opening = Turn(turns[0].heard, turns[place - 1].said)
-                yield self._row(name, [opening, turns[place]], [None, 0])
+        for place in [taken, draw.choice(left)] if left else [taken]:
+            opening = Turn(turns[0].heard, turns[place - 1].said)
+            yield self._row(name, [opening, turns[place]], [None, 0])
 
     def _unlearnt(self, turn: Turn, is_learnt: bool) -> int | None:
         """How many tokens of what was said, from the first, are not learnt; None for all of them."""

@@ -1,4 +1,4 @@
-"""What the gateway does not answer itself goes to the server where it belongs; its answer comes back.
+"""Forwarder of requests that the gateway does not answer itself, to the server that they belong to.
 
 Requests arrive here past the gate: authenticated, their bodies bounded and read. The server checks again,
 with the caller's own token.
