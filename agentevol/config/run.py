@@ -303,9 +303,7 @@ def _preset(values: Mapping[str, Any], kind: type[Section]) -> dict[str, Any]:
 
 
 def _of_world(values: Mapping[str, Any]) -> dict[str, Any]:
-    name = _given(values, "environment", "name")
-    if name is None:
-        return {}
+    name = _given(values, "environment", "name") or EnvironmentConfig().name
     learnt_by = _given(values, "learn", "algorithm")
     imitated = learnt_by is None or algorithm(learnt_by).data == "episodes"
     return {**BY_ENVIRONMENT.get(name, {}), **(IMITATION_BY_ENVIRONMENT.get(name, {}) if imitated else {})}

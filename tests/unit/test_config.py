@@ -28,6 +28,8 @@ def test_a_world_has_settings_of_its_own_below_the_algorithms_and_the_users():
     own = load(None, ["env=webshop", "start=latest", "explore.tasks=9", "base=starter"])
     assert (own.base, own.start, own.explore.tasks) == ("starter", "latest", 9)
     assert load(None, ["env=alfworld"]).start == RunConfig().start == "latest"
+    assert [load(None, named).select.per_task for named in ([], ["env=alfworld"], ["env=webshop"])] == [2, 2, 4]
+    assert load(None, ["algorithm=weighted_bc"]).select.per_task is None, "what the algorithm says goes before"
 
 
 @pytest.mark.parametrize(
