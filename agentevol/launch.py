@@ -6,23 +6,57 @@ from pathlib import Path
 
 from agentevol.checkpoint_store import CheckpointStore
 from agentevol.cluster.cluster import Cluster
+from agentevol.config.fitting import fitted
 from agentevol.config.run import RunConfig
-from agentevol.config.sections import RolloutConfig
+from agentevol.config.sections import EnvironmentConfig, RolloutConfig
 from agentevol.engines.vllm_capability import check_installed
+from agentevol.environments import opened, said, served_counts, task_counts
 from agentevol.errors import ConfigError
 from agentevol.hub import hub_name
+from agentevol.loop.cloning import settled
 from agentevol.loop.evolve import evolve
 from agentevol.loop.retention import protected_environments
 from agentevol.loop.stages import Stages
-from agentevol.models import check_folder, resolve
+from agentevol.models import check_folder, pinned, resolve
 from agentevol.progress import Progress
 from agentevol.rendering import ChatRenderer, load_tokenizer
 from agentevol.report.summary import RunSummary
 from agentevol.rewards.judging import check_process_model, check_reward_model, take_in
 from agentevol.run_folder import RunFolder
-from agentevol.tokenizer_checks import check_vocabulary
+from agentevol.tokenizer_checks import action_tokens, check_vocabulary, check_words
 from agentevol.workers.faults import FaultLog
-from agentgym_envs.registry import names
+from agentgym_envs.registry import environment_class, names
+
+
+def prepared(config: RunConfig, *, here: bool = True) -> RunConfig:
+    """The configuration with everything decided that it leaves to the environment and to the base.
+
+    Raises `ConfigError` as `check` does, for splits and difficulties that the environment does not have, and
+    for a base whose vocabulary lacks the environment's words.
+    """
+    _check_name(config.environment)
+    told: list[str] = []
+    if config.environment.url is None:
+        with opened(config.environment) as world:
+            config = fitted(config, task_counts(world), strict=here)
+            if config.explore_split in world.splits:
+                told = said(world, config.explore_split, config.explore.difficulty)
+    elif here:
+        config = fitted(config, served_counts(config.environment.url, config.environment.name))
+    check(config, here=here)
+    base = resolve(config.base, weights=here)
+    tokenizer = load_tokenizer(base.path)
+    check_words(config.base, tokenizer, told)
+    new_tokens = config.explore.max_new_tokens or action_tokens(tokenizer, told)
+    explore = config.explore.model_copy(update={"max_new_tokens": new_tokens})
+    return settled(config.model_copy(update={"base": pinned(config.base), "explore": explore}), base.path)
+
+
+def _check_name(environment: EnvironmentConfig) -> None:
+    if environment.url is None and environment.name not in names():
+        raise ConfigError(
+            f"environment.name: no environment named {environment.name!r}; there are: {', '.join(names())}"
+        )
 
 
 def check(config: RunConfig, *, here: bool = True) -> None:
@@ -30,11 +64,7 @@ def check(config: RunConfig, *, here: bool = True) -> None:
     folder. Where the run is not to begin `here`, as for a plan, weights are not fetched for it, and vLLM and
     its servers may be elsewhere.
     """
-    if config.environment.url is None and config.environment.name not in names():
-        raise ConfigError(
-            f"environment.name: no environment named {config.environment.name!r};"
-            f" there are: {', '.join(names())}"
-        )
+    _check_name(config.environment)
     base = resolve(config.base, weights=here).path
     if here or hub_name(config.base) is None:
         check_folder(base)
@@ -93,12 +123,18 @@ def plan(config: RunConfig) -> list[str]:
     explore, evaluate, engine = config.explore, config.evaluate, config.engine
     episodes = explore.tasks * explore.samples
     tasks = "all" if evaluate.episodes is None else str(evaluate.episodes)
+    held_out = config.held_out_parts
     return [
         f"base: {config.base}",
         *_cloning(config),
         f"{config.iterations} iterations, each learning from the {config.start} checkpoint",
         f"explore: {explore.tasks} tasks of {config.environment.name}/{config.explore_split}"
         f" ({explore.difficulty or 'all levels'}), {explore.samples} samples each: {episodes} episodes",
+        *(
+            [f"held out: {evaluate.held_out:.0%} of {config.explore_split} for each of {', '.join(held_out)}"]
+            if held_out
+            else []
+        ),
         *_beside(config.rollout),
         f"select: {config.select.rule}, merge {config.select.merge}",
         f"learn: {_algorithm(config)}, {config.learn.epochs} epochs,"
@@ -107,6 +143,7 @@ def plan(config: RunConfig) -> list[str]:
         *_controllers(config),
         f"evaluate: {tasks} tasks of {config.evaluate_split}, {evaluate.validation_episodes or 'all'} of"
         f" {config.validate_split} to choose the best checkpoint",
+        f"actions: at most {config.explore_sampling.max_new_tokens} tokens, {_turns(config.environment)}",
         f"engine: {engine.name}, {engine.dtype}" + (f", at {', '.join(engine.urls)}" if engine.urls else ""),
         f"processes: {engine.workers} rollout workers with {engine.capacity} episodes each,"
         f" {_learners(config.learn.shards)}, 1 environment server"
@@ -116,6 +153,13 @@ def plan(config: RunConfig) -> list[str]:
         *([] if config.checkpoints is None else [f"checkpoints: {config.checkpoints}"]),
         *placement.lines(config, resolve(config.base, weights=False).path),
     ]
+
+
+def _turns(environment: EnvironmentConfig) -> str:
+    """The turn limit of an episode; a server that runs already may have one of its own."""
+    if environment.max_turns is None and environment.url is not None:
+        return "as many turns as the server allows"
+    return f"at most {environment.max_turns or environment_class(environment.name).max_turns} turns"
 
 
 def _cloning(config: RunConfig) -> list[str]:

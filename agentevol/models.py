@@ -10,7 +10,9 @@ from typing import Any
 from agentevol.errors import ConfigError
 from agentevol.hub import HubName, hub_name, snapshot
 from agentevol.protocols import Checkpoint
+from agentgym_envs.home import data_home
 
+STARTERS = Path(__file__).parent / "starter"
 _STARTER = re.compile(r"starter(?::(.*))?", re.DOTALL)
 """With the environment whose starter is meant; without, it is ALFWorld's."""
 
@@ -74,13 +76,28 @@ def _whole(number: object) -> int:
     return number if isinstance(number, int) else 0
 
 
+def shipped_starters() -> list[str]:
+    """Environments whose starter policies come with the package."""
+    return sorted(file.parent.name for file in STARTERS.glob("*/model.safetensors"))
+
+
+def built_starter(environment: str) -> Path:
+    """The place of an environment's starter policy that `agentevol starter build` made; it need not exist."""
+    return data_home() / "starters" / environment
+
+
 def starter_folder(environment: str = "alfworld") -> Path:
-    """The starter policy of an environment that comes with the package."""
-    root = Path(__file__).parent / "starter"
-    known = sorted(file.parent.name for file in root.glob("*/model.safetensors"))
-    if environment not in known:
-        raise ConfigError(
-            f"no starter policy comes with agentevol for {environment!r}, only for {', '.join(known)}: give"
-            f" base=MODEL, or make one with `agentevol starter build --env {environment} --out MODEL`"
-        )
-    return root / environment
+    """The starter policy of an environment: the package's own, or one that was built on this machine.
+
+    Raises `ConfigError` where there is neither.
+    """
+    if environment in shipped_starters():
+        return STARTERS / environment
+    built = built_starter(environment)
+    if "/" not in environment and (built / "model.safetensors").is_file():
+        return built
+    raise ConfigError(
+        f"no starter policy for {environment!r}: build one with"
+        f" `agentevol starter build --env {environment}`, or give base=FOLDER of a model, or"
+        " base=OWNER/NAME of the Hugging Face hub"
+    )

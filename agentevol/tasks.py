@@ -1,24 +1,17 @@
-"""Which tasks there are, asked of the environment server."""
+"""Tasks of a split, listed by the environment server."""
 
 import asyncio
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from agentevol.errors import ConfigError, EnvironmentFault, TransportFault
+from agentevol.splits import Choice
 from agentgym_client import EnvClient
 from agentgym_client.errors import EnvClientError, ServerProblem
 
 PAGE = 1000
-GOLDEN = 0.6180339887498949
-"""Multiples of it, modulo 1, fill the unit interval evenly."""
 REQUESTS = 16
 """Pages that are asked for at a time."""
-
-Choice = Callable[[int], Sequence[int]]
-"""From the number of tasks in a split to the positions wanted."""
 
 
 class EnvTask(NamedTuple):
@@ -29,43 +22,6 @@ class EnvTask(NamedTuple):
     kind: str
     difficulty: str
     instruction: str
-
-
-def spread(count: int | None) -> Choice:
-    """At most `count` positions, evenly over the split (None: all): the same in every run.
-
-    One of each of `count` equal stretches, not always at the same place of it: where levels take turns, equal
-    steps would meet the same level again and again.
-    """
-
-    def choose(total: int) -> list[int]:
-        wanted = min(count or total, total)
-        ends = [number * total // wanted for number in range(wanted + 1)]
-        return [
-            first + int((number * GOLDEN % 1.0) * (end - first))
-            for number, (first, end) in enumerate(pairwise(ends))
-        ]
-
-    return choose
-
-
-def drawn(seed: int, first: int, count: int) -> Choice:
-    """At most `count` different positions in a random order of the split, from place `first` of it on.
-
-    Different seeds draw different orders; splits are often sorted by kind. Whoever goes on at `first` +
-    `count` sees no task again before the next round.
-    """
-
-    def choose(total: int) -> list[int]:
-        begin, needed = first % total, min(count, total)
-        order = np.random.default_rng([seed, first // total]).permutation(total)
-        if begin + needed > total:  # into the next round, without the tasks that end this one
-            ending = order[begin:]
-            following = np.random.default_rng([seed, first // total + 1]).permutation(total)
-            order = np.concatenate([order, following[~np.isin(following, ending)]])
-        return order[begin : begin + needed].tolist()
-
-    return choose
 
 
 def list_tasks(

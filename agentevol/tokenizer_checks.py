@@ -3,15 +3,19 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from agentevol.config.sections import NEW_TOKENS
 from agentevol.errors import ConfigError
 from agentevol.rendering import ChatRenderer
 from agentgym_store.records import Sample, Trajectory
 
 if TYPE_CHECKING:
+    from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerBase
 
+MOST_UNKNOWN = 0.1
+"""Share of unknown words in the texts of an environment's players up to which a base can speak to it."""
 COMPARED = 64
 """How many samples are read to see whether the tokenizer is theirs."""
 
@@ -31,6 +35,48 @@ def check_vocabulary(path: Path, tokenizer: "PreTrainedTokenizerBase") -> None:
             f"the tokenizer in {path} gives {tokenizer.vocab_size} ids, its model reads {known}: take both"
             " from one checkpoint"
         )
+
+
+def unknown_share(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]) -> float:
+    """Share of the words of `texts` that the tokenizer has no token for, 0 to 1; 0 of no texts.
+
+    A vocabulary without merges, as those of the starter policies, has whole words: any other falls apart into
+    bytes that its model never learnt. In other vocabularies it is the share of unknown tokens.
+    """
+    state = json.loads(_backend(tokenizer).to_str())["model"]
+    if state.get("type") == "BPE" and not state.get("merges"):
+        words = [word for text in texts for word in _words(tokenizer, text)]
+        return sum(word not in state["vocab"] for word in words) / len(words) if words else 0.0
+    ids = [number for text in texts for number in tokenizer.encode(text, add_special_tokens=False)]
+    return sum(number == tokenizer.unk_token_id for number in ids) / len(ids) if ids else 0.0
+
+
+def _words(tokenizer: "PreTrainedTokenizerBase", text: str) -> list[str]:
+    backend = _backend(tokenizer)
+    normal = backend.normalizer.normalize_str(text) if backend.normalizer else text
+    return [word for word, _ in backend.pre_tokenizer.pre_tokenize_str(normal)]
+
+
+def _backend(tokenizer: Any) -> "Tokenizer":
+    return tokenizer.backend_tokenizer
+
+
+def check_words(name: str, tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]) -> None:
+    """Raise `ConfigError` where the vocabulary of the base `name` lacks the words of the environment's
+    players.
+    """
+    share = unknown_share(tokenizer, texts)
+    if share > MOST_UNKNOWN:
+        raise ConfigError(
+            f"base {name} cannot speak to this environment: {share:.0%} of the words of its players are not"
+            " in the base's vocabulary; give another base, or build one with `agentevol starter build`"
+        )
+
+
+def action_tokens(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]) -> int:
+    """Room for an action like `texts`: twice the tokens of the longest one, at least `NEW_TOKENS`."""
+    lengths = [1 + len(tokenizer.encode(text, add_special_tokens=False)) for text in texts]
+    return max(NEW_TOKENS, 2 * max(lengths, default=0))
 
 
 def check_tokenizer(trajectories: Sequence[Trajectory], renderer: ChatRenderer) -> None:

@@ -11,28 +11,29 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentevol.config.presets import BY_ENVIRONMENT
 from agentevol.config.sections import EnvironmentConfig
 from agentevol.engines.choice import start_engine
 from agentevol.engines.openai import MAX_NEW_TOKENS as ENDPOINT_TOKENS
 from agentevol.engines.openai import PREFIX, OpenAIPolicy, Usage, openai_policy
 from agentevol.engines.scripted import SCRIPTED, scripted_policy
 from agentevol.engines.vllm_capability import check_installed
+from agentevol.environments import usual_action_tokens
 from agentevol.errors import ConfigError
 from agentevol.loop.evaluate import summarise
 from agentevol.loop.explore import EpisodeRequest, play_all
 from agentevol.models import resolve
-from agentevol.protocols import Policy, RolloutEngine, Sampling
+from agentevol.protocols import Checkpoint, Policy, RolloutEngine, Sampling
+from agentevol.rendering import load_tokenizer
 from agentevol.report.summary import EvaluationSummary
 from agentevol.serving import EnvironmentServer
-from agentevol.tasks import EnvTask, list_tasks, spread
+from agentevol.splits import spread
+from agentevol.tasks import EnvTask, list_tasks
 from agentgym_client import EnvClient
 from agentgym_envs.formats import FORMATS
 from agentgym_envs.registry import make
 from agentgym_store.records import Trajectory
 
 SLOTS = 64
-MAX_NEW_TOKENS = 16
 STARTER = "starter"
 """The environment's own, where it has one."""
 VLLM = "vllm:"
@@ -111,17 +112,16 @@ def _policy(
             raise ConfigError(f"--max-new-tokens has no effect: {model} samples no tokens")
         world = make(environment.name, **environment.options)
         return scripted_policy(model, lambda task_id: world.expert(world.task(task_id))), world.close
-    usual = BY_ENVIRONMENT.get(environment.name, {})
-    said = usual.get("explore", {}).get("max_new_tokens", MAX_NEW_TOKENS)
-    default = ENDPOINT_TOKENS if without_weights else said
-    sampling = Sampling(temperature=temperature, max_new_tokens=max_new_tokens or default)
     if without_weights:
+        sampling = Sampling(temperature=temperature, max_new_tokens=max_new_tokens or ENDPOINT_TOKENS)
         return openai_policy(model.removeprefix(PREFIX), sampling, SLOTS), lambda: None
-    engine = _engine(usual.get("base", model) if model == STARTER else model, overrides)
-    return engine.serve(sampling), engine.close
+    checkpoint = resolve(f"{STARTER}:{environment.name}" if model == STARTER else model.removeprefix(VLLM))
+    tokens = max_new_tokens or usual_action_tokens(environment, load_tokenizer(checkpoint.path))
+    engine = _engine(checkpoint, ["engine=vllm", *overrides] if model.startswith(VLLM) else overrides)
+    return engine.serve(Sampling(temperature=temperature, max_new_tokens=tokens)), engine.close
 
 
-def _engine(model: str, overrides: Sequence[str]) -> RolloutEngine:
+def _engine(checkpoint: Checkpoint, overrides: Sequence[str]) -> RolloutEngine:
     """The engine with a model's weights. Raises `ConfigError` for settings that no evaluation has."""
     from agentevol.config.run import load  # brings torch, which scripts and endpoints do without
 
@@ -131,8 +131,7 @@ def _engine(model: str, overrides: Sequence[str]) -> RolloutEngine:
             raise ConfigError(f"{key} has no effect in an evaluation, which has one worker: see engine.*")
         if key == "engine.lora":
             raise ConfigError("engine.lora has no effect in an evaluation: nothing is learnt in it")
-    named = [f"engine.slots={SLOTS}", *(["engine=vllm"] if model.startswith(VLLM) else [])]
-    settings, checkpoint = load(None, [*named, *overrides]).engine, resolve(model.removeprefix(VLLM))
+    settings = load(None, [f"engine.slots={SLOTS}", *overrides]).engine
     threaded = "engine.threads" in given
     if settings.name == "vllm" and threaded:
         raise ConfigError("engine.threads has no effect in an evaluation with vLLM: set OMP_NUM_THREADS")

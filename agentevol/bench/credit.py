@@ -53,7 +53,8 @@ from agentevol.rows.examples import facts
 from agentevol.rows.groups import group_of
 from agentevol.run_folder import RunFolder
 from agentevol.serving import EnvironmentServer
-from agentevol.tasks import EnvTask, drawn, list_tasks, spread
+from agentevol.splits import drawn, spread
+from agentevol.tasks import EnvTask, list_tasks
 from agentgym_client import EnvClient
 from agentgym_envs.formats import FORMATS
 from agentgym_store.records import Trajectory
@@ -156,21 +157,21 @@ class House:
             for task in self._tasks("train", explore.difficulty, choice)
             for attempt in range(explore.samples)
         ]
-        return self._play(policy, requests, explore.temperature)
+        return self._play(policy, requests, self._config.explore_sampling)
 
     def evaluate(self, policy: Checkpoint) -> list[Trajectory]:
         """One sampled episode of every test task, with the same draws whatever the seed."""
         tasks = self._tasks("test", self._config.evaluate.difficulty, spread(TEST_TASKS))
-        return self._play(policy, [self._request("evaluate", 0, 0, task, 0) for task in tasks], 1.0)
+        requests = [self._request("evaluate", 0, 0, task, 0) for task in tasks]
+        return self._play(policy, requests, self._config.evaluate_sampling)
 
     def _tasks(self, split: str, difficulty: str | None, choice: Any) -> list[EnvTask]:
         return list_tasks(self._server.url, self._config.environment.name, split, difficulty, choice)
 
     def _play(
-        self, policy: Checkpoint, requests: Sequence[EpisodeRequest], temperature: float
+        self, policy: Checkpoint, requests: Sequence[EpisodeRequest], sampling: Sampling
     ) -> list[Trajectory]:
         self._engine.update(policy)
-        sampling = Sampling(temperature, max_new_tokens=self._config.explore.max_new_tokens)
         return sorted(asyncio.run(self._all(requests, sampling)), key=lambda t: t.id)
 
     async def _all(self, requests: Sequence[EpisodeRequest], sampling: Sampling) -> list[Trajectory]:

@@ -15,7 +15,7 @@ from agentevol.causal_lm import load_model
 from agentevol.config.run import RunConfig
 from agentevol.protocols import Checkpoint, Message
 from agentevol.rendering import ChatRenderer, load_tokenizer
-from agentevol.tasks import drawn, spread
+from agentevol.splits import drawn, spread
 from agentgym_envs.core import Task
 from agentgym_envs.registry import make
 from agentgym_store.records import Sample, Terminated, Trajectory, Turn

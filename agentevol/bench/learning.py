@@ -30,10 +30,10 @@ from agentevol.bench.rounds import learnt
 from agentevol.bench.trials import options, tried
 from agentevol.config.run import RunConfig, load
 from agentevol.learn.algorithms import ALGORITHMS, algorithm
-from agentevol.learn.config import LearnConfig
 from agentevol.protocols import Checkpoint
 from agentevol.report.intervals import mean_interval
-from agentevol.starter.recipe import Shape, StarterRecipe, build
+from agentevol.starter.build import build
+from agentevol.starter.recipes import RECIPES
 from agentgym_store.records import Trajectory
 
 WORLD = "deliberate"
@@ -51,22 +51,7 @@ SETTINGS = (
 )
 """What all algorithms share; the rest are the defaults of each."""
 
-BASE = StarterRecipe(
-    environment=WORLD,
-    demonstrations={"shallow": 6000, "medium": 6000, "deep": 6000, "deepest": 6000},
-    care=0.9,
-    first_task=100_000,
-    vocabulary_episodes=200,
-    shape=Shape(hidden=64, layers=3, heads=4, intermediate=192, context=128),
-    learn=LearnConfig(
-        optimiser="muon",
-        learning_rate=5e-3,
-        betas=(0.9, 0.95),
-        batch_tokens=1280,
-        micro_batch_tokens=8192,
-        threads=2,
-    ),
-)
+BASE = RECIPES[WORLD]
 
 
 @dataclass(frozen=True)

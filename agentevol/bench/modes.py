@@ -36,7 +36,7 @@ from agentevol.config.run import RunConfig, load
 from agentevol.learn.checkpoints import read_lineage
 from agentevol.protocols import Checkpoint
 from agentevol.report.intervals import mean_interval
-from agentevol.starter.recipe import build
+from agentevol.starter.build import build
 from agentgym_store.records import Trajectory
 
 RECIPE = replace(BASE, care=1.0, learn=BASE.learn.model_copy(update={"threads": 1}))

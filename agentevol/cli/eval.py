@@ -33,7 +33,8 @@ def evaluate(
     max_turns: Annotated[int | None, typer.Option(min=1, help="Actions in an episode, at most.")] = None,
     temperature: Annotated[float, typer.Option(min=0, help="0 is greedy.")] = 0.0,
     max_new_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Tokens of a turn, at most; default 16, of an endpoint 1,024.")
+        int | None,
+        typer.Option(min=1, help="Tokens of a turn; default as in runs, of an endpoint 1,024."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of worlds and samples.")] = 0,
     action_format: Annotated[

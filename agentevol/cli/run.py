@@ -60,13 +60,9 @@ def run(
     from agentevol.config.run import load
 
     config = load(Path(files[0]) if files else None, [*overrides, *shortcuts], preset=preset)
-    from agentevol.launch import check, plan
-    from agentevol.loop.cloning import settled
-    from agentevol.models import pinned, resolve
+    from agentevol.launch import plan, prepared
 
-    check(config, here=not dry_run)
-    base = resolve(config.base, weights=not dry_run)
-    config = settled(config.model_copy(update={"base": pinned(config.base)}), base.path)
+    config = prepared(config, here=not dry_run)
     if dry_run:
         print(config.to_toml())
         print("\n".join(f"# {line}" for line in plan(config)))
@@ -76,8 +72,6 @@ def run(
 
 def _shortcuts(*, iters: int | None, seed: int | None, data: str | None) -> list[str]:
     settings = {"iterations": iters, "seed": seed, "environment.data": data}
-    if data == "official":  # official rooms have no difficulty levels
-        settings |= {"explore.difficulty": "null", "evaluate.difficulty": "null"}
     return [f"{key}={value}" for key, value in settings.items() if value is not None]
 
 

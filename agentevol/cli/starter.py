@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -14,21 +14,26 @@ def register(parent: typer.Typer) -> None:
     parent.add_typer(app, name="starter")
 
 
-Environment = Literal["alfworld", "webshop"]
-
-
 @app.command()
 def build(
-    env: Annotated[Environment, typer.Option(help="The world that it is for.")] = "alfworld",
-    out: Annotated[Path, typer.Option(help="A new folder for the model.")] = Path("starter"),
+    env: Annotated[str, typer.Option(help="The environment that it is for.")] = "alfworld",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="A new folder for the model; default: where runs in this environment look for it, or"
+            " ./starter where the package has a starter of its own."
+        ),
+    ] = None,
     scale: Annotated[
         float, typer.Option(min=0.0001, help="Share of the recipe's demonstrations to use.")
     ] = 1.0,
     threads: Annotated[int, typer.Option(min=1, help="CPU threads.")] = 2,
     seed: Annotated[int, typer.Option(min=0, help="Seed of demonstrations and weights.")] = 0,
 ) -> None:
-    """Train the starter policy from nothing on demonstrations; the full recipe takes about a quarter of
-    an hour on two cores, that of WebShop three quarters.
+    """Train a starter policy from nothing on demonstrations of the environment's player or expert.
+
+    On two cores ALFWorld's recipe takes about a quarter of an hour, that of WebShop three quarters, the
+    general one for other environments some minutes.
 
     Example: agentevol starter build --out starters/tiny --scale 0.01
 
@@ -36,11 +41,14 @@ def build(
     """
     from dataclasses import replace
 
+    from agentevol.models import built_starter, shipped_starters
     from agentevol.progress import Progress
-    from agentevol.starter.recipe import build
-    from agentevol.starter.recipes import RECIPES
+    from agentevol.starter.build import build
+    from agentevol.starter.general import recipe_for
 
-    recipe = RECIPES[env]
+    found_by_runs = out is None and env not in shipped_starters()
+    place = out or (built_starter(env) if found_by_runs else Path("starter"))
+    recipe = recipe_for(env)
 
     def scaled(counts: Mapping[str, int]) -> dict[str, int]:
         return {level: max(1, round(count * scale)) for level, count in counts.items()}
@@ -57,10 +65,13 @@ def build(
     )
     progress = Progress()
     with progress.learning(0) as step:
-        report = build(recipe, out, step)
+        report = build(recipe, place, step)
     figures = report.metrics
     progress.say(
-        f"{out}: {figures['rows']:.0f} demonstrations, {figures['tokens_read']:.0f} tokens,"
+        f"{place}: {figures['rows']:.0f} demonstrations, {figures['tokens_read']:.0f} tokens,"
         f" loss {figures['loss_last']:.3f}, {figures['seconds']:.0f} s"
     )
-    progress.say(f"try it: agentevol eval --env {env} --model {out} --difficulty small --episodes 100")
+    model = "starter" if found_by_runs else str(place)
+    progress.say(f"try it: agentevol eval --env {env} --model {model} --episodes 100")
+    if found_by_runs:
+        progress.say(f"improve it: agentevol run env={env}")

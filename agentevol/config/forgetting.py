@@ -102,7 +102,7 @@ class ProtectedTasks(Section):
     environment: str | None = None
     """None is the run's own; another one is served beside it."""
     split: str | None = None
-    """None is the run's validation split."""
+    """None is the run's validation split, or `valid` of another environment."""
     difficulty: str | None = None
     """Only tasks of this level; None takes all."""
     episodes: int = Field(default=100, ge=2)

@@ -28,10 +28,12 @@ from agentevol.config.presets import (
     BY_REWARD,
     IMITATION,
     IMITATION_BY_ENVIRONMENT,
+    OFFICIAL,
     STALE,
     TRAIN_BY_DATA,
 )
 from agentevol.config.sections import (
+    NEW_TOKENS,
     CautionConfig,
     DemonstrationConfig,
     EngineConfig,
@@ -53,6 +55,8 @@ from agentevol.learn.algorithms import algorithm, objective
 from agentevol.learn.algorithms.contract import Option
 from agentevol.learn.config import LearnConfig
 from agentevol.learn.constraints import Constraint
+from agentevol.protocols import Sampling
+from agentevol.splits import parent
 from agentgym_store.errors import StoreError
 from agentgym_store.urls import checked
 
@@ -79,9 +83,10 @@ class RunConfig(Section):
     name: str = "evolve"
     seed: int = Field(default=0, ge=0, lt=2**31)
     iterations: int = Field(default=5, ge=1)
-    base: str = "starter"
-    """The policy to begin with: `starter`, a model folder, a run's folder, or one of the Hugging Face hub as
-    `owner/name` or `owner/name@revision`. A run keeps the commit.
+    base: str = "starter:alfworld"
+    """The policy to begin with: `starter` (that of the environment) or `starter:ENVIRONMENT`, a model folder,
+    a run's folder, or one of the Hugging Face hub as `owner/name` or `owner/name@revision`. A run keeps the
+    commit.
     """
     start: Literal["base", "latest"] = "latest"
     """What learning begins from in each iteration: the base, as it was before any cloning (AgentEvol's
@@ -195,20 +200,38 @@ class RunConfig(Section):
         return self.learn.model_copy(update=named | alone | pace)
 
     @property
+    def explore_sampling(self) -> Sampling:
+        """How a policy explores."""
+        return self._sampling(self.explore.temperature)
+
+    @property
+    def evaluate_sampling(self) -> Sampling:
+        """How a policy is evaluated."""
+        return self._sampling(self.evaluate.temperature)
+
+    def _sampling(self, temperature: float) -> Sampling:
+        return Sampling(temperature=temperature, max_new_tokens=self.explore.max_new_tokens or NEW_TOKENS)
+
+    @property
     def explore_split(self) -> str:
         """The split that is explored."""
-        return self.explore.split or ("official_train" if self.environment.data == "official" else "train")
+        return self.explore.split or "train"
 
     @property
     def evaluate_split(self) -> str:
         """The held-out split."""
-        return self.evaluate.split or ("valid_unseen" if self.environment.data == "official" else "test")
+        return self.evaluate.split or "test"
 
     @property
     def validate_split(self) -> str:
         """The split by which the best checkpoint is chosen."""
-        official = self.environment.data == "official"
-        return self.evaluate.validation_split or ("valid_seen" if official else "valid")
+        return self.evaluate.validation_split or "valid"
+
+    @property
+    def held_out_parts(self) -> list[str]:
+        """Parts of splits that evaluation holds out, such as `train:valid`."""
+        splits = (self.evaluate_split, self.validate_split)
+        return sorted({split for split in splits if parent(split) != split})
 
     def to_toml(self) -> str:
         """The whole configuration; None is written as `"null"`, since TOML has no word for it."""
@@ -291,6 +314,8 @@ def validated(values: dict[str, Any], kind: type[ConfigT] = RunConfig) -> Config
     try:
         # A section that is given in part keeps the run's own defaults for the rest, not the section's.
         defaults = _merged(kind().model_dump(), _preset(values, kind))
+        if kind is RunConfig and values.get("base") == "starter":
+            del values["base"]
         return kind.model_validate(_merged(defaults, values))
     except ValidationError as cause:
         raise ConfigError("; ".join(_complaint(error) for error in cause.errors())) from cause
@@ -305,8 +330,17 @@ def _preset(values: Mapping[str, Any], kind: type[Section]) -> dict[str, Any]:
 def _of_world(values: Mapping[str, Any]) -> dict[str, Any]:
     name = _given(values, "environment", "name") or EnvironmentConfig().name
     learnt_by = _given(values, "learn", "algorithm")
-    imitated = learnt_by is None or algorithm(learnt_by).data == "episodes"
-    return {**BY_ENVIRONMENT.get(name, {}), **(IMITATION_BY_ENVIRONMENT.get(name, {}) if imitated else {})}
+    found = {"base": f"starter:{name}", **BY_ENVIRONMENT.get(name, {})}
+    if learnt_by is None or algorithm(learnt_by).data == "episodes":
+        found |= IMITATION_BY_ENVIRONMENT.get(name, {})
+    if _given(values, "environment", "data") == "official":
+        if name not in OFFICIAL:
+            raise ConfigError(
+                f"environment.data = 'official' has no effect for {name!r}: name its splits with"
+                " explore.split, evaluate.split and evaluate.validation_split"
+            )
+        found = _merged(found, dict(OFFICIAL[name]))
+    return found
 
 
 def _given(values: Mapping[str, Any], section: str, key: str) -> str | None:
@@ -345,9 +379,9 @@ def _apply(values: dict[str, Any], override: str) -> None:
     key, equals, text = override.partition("=")
     if not equals or not key.strip():
         raise ConfigError(f"an override has the form key.path=value, not {override!r}")
-    *parents, last = SHORT.get(key.strip(), key.strip()).split(".")
-    for parent in parents:
-        values = values.setdefault(parent, {})
+    *sections, last = SHORT.get(key.strip(), key.strip()).split(".")
+    for section in sections:
+        values = values.setdefault(section, {})
         if not isinstance(values, dict):
             raise ConfigError(f"{key}: {parent} is not a section")
     values[last] = _literal(text)

@@ -8,6 +8,9 @@ from agentevol.config.urls import check_url
 from agentevol.learn.algorithms.contract import Option
 from agentevol.protocols import InFlightRule, Overflow, RowKind, Transfer
 
+NEW_TOKENS = 16
+"""Tokens of an action, at most, where nothing says what the environment needs."""
+
 Rule = Literal["invalid_actions", "format", "repetitions"]
 """What a turn may break, seen without a model."""
 
@@ -130,8 +133,8 @@ class ExploreConfig(Section):
     """The E-step: sample episodes from the current policy."""
 
     split: str | None = None
-    """None is `train`, or `official_train` for official data."""
-    difficulty: str | None = "medium"
+    """None is `train`."""
+    difficulty: str | None = None
     """Only tasks of this level; None draws from all."""
     tasks: int = Field(default=100, ge=1)
     """Tasks in an iteration; each goes on where the last one ended, in an order drawn from `seed`."""
@@ -143,7 +146,10 @@ class ExploreConfig(Section):
     from.
     """
     temperature: float = Field(default=1.0, gt=0)
-    max_new_tokens: int = Field(default=16, ge=1)
+    max_new_tokens: int | None = Field(default=None, ge=1)
+    """Tokens of an action, at most; None is twice the longest action of the environment's expert, at least
+    16.
+    """
     retries: int = Field(default=2, ge=0)
     """How often an episode that infrastructure broke is played again before it counts as failed."""
     max_failed: float = Field(default=0.05, ge=0, le=1)
@@ -403,12 +409,17 @@ class EvaluateConfig(Section):
     """How good a policy is on tasks that nothing is learnt from."""
 
     split: str | None = None
-    """None is `test`, or `valid_unseen` for official data."""
-    difficulty: str | None = "medium"
+    """None is `test`, or where the world has no such split the part `train:test` of the explored one."""
+    difficulty: str | None = None
+    """Only tasks of this level; None plays all."""
+    held_out: float = Field(default=0.1, gt=0, lt=0.5)
+    """Share of the explored split that each of its parts `train:valid` and `train:test` holds out."""
     episodes: int | None = Field(default=200, ge=1)
     """So many tasks, evenly over the split; None plays all."""
     validation_split: str | None = None
-    """The best checkpoint is chosen on this one; None is `valid`, or `valid_seen` for official data."""
+    """The best checkpoint is chosen on this one; None is `valid`, or where the world has no such split the
+    part `train:valid` of the explored one.
+    """
     validation_episodes: int | None = Field(default=100, ge=1)
     temperature: float = Field(default=0.0, ge=0)
     """0 is greedy."""

@@ -15,7 +15,8 @@ from agentevol.loop.explore import REPLAY_MISMATCH, EpisodeRequest
 from agentevol.progress import Progress
 from agentevol.protocols import Checkpoint, Sampling
 from agentevol.run_folder import RunFolder
-from agentevol.tasks import Choice, EnvTask, list_tasks
+from agentevol.splits import Choice, held_out, parent, remaining, within
+from agentevol.tasks import EnvTask, list_tasks
 from agentevol.workers.dispatch import Played
 from agentgym_store.records import Trajectory
 from agentgym_store.store import Where
@@ -100,14 +101,24 @@ class Episodes:
     ) -> list[EnvTask]:
         """The chosen tasks of a split, of the run's own environment or of `env`.
 
+        Without `env`, tasks that evaluation holds out of this split are not among them.
+
         Raises `RunStopped` where the node of the environment server is lost, `TransportFault` where it does
         not come back.
         """
+        whole = split
+        if env is None:
+            share, parts = self._config.evaluate.held_out, self._config.held_out_parts
+            if split in parts:
+                whole, choose = parent(split), within(choose, held_out(split, share))
+            elif taken := [part for part in parts if parent(part) == split]:
+                choose = within(choose, remaining(taken, share))
         own = self._config.environment.url is None
         away_until = time.monotonic() + (AWAY_S if own else 0.0)
         while True:
             try:
-                return list_tasks(self._url, env or self._config.environment.name, split, difficulty, choose)
+                found = list_tasks(self._url, env or self._config.environment.name, whole, difficulty, choose)
+                return [task._replace(split=split) for task in found]
             except TransportFault:
                 self._cluster.look()
                 if time.monotonic() >= away_until or self._given_up.wait(1.0):

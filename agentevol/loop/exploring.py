@@ -11,10 +11,10 @@ from agentevol.loop.ledger import Ledger
 from agentevol.loop.select import informative
 from agentevol.loop.solved import group_figures
 from agentevol.progress import Progress
-from agentevol.protocols import Checkpoint, Sampling
+from agentevol.protocols import Checkpoint
 from agentevol.report.summary import AHEAD
 from agentevol.run_folder import RunFolder
-from agentevol.tasks import drawn
+from agentevol.splits import drawn
 from agentgym_store.records import Trajectory
 
 
@@ -27,8 +27,7 @@ class Exploring:
         self._config: RunConfig = folder.config
         self._folder, self._episodes = folder, episodes
         self._drafts, self._ledger, self._progress = drafts, ledger, progress
-        explore, learn = self._config.explore, self._config.learn
-        self._sampling = Sampling(temperature=explore.temperature, max_new_tokens=explore.max_new_tokens)
+        learn, self._sampling = self._config.learn, self._config.explore_sampling
         self._compares_groups = objective(learn.algorithm, learn.options).algorithm.data == "groups"
 
     def round(self, iteration: int, policy: Checkpoint, *, ahead: bool = False) -> list[Trajectory]:

@@ -15,9 +15,9 @@ from agentevol.learn.retention import Fall, backward_transfer, changes, forgetti
 from agentevol.loop.episodes import Episodes
 from agentevol.loop.evaluate import summarise
 from agentevol.loop.explore import EpisodeRequest
-from agentevol.protocols import Checkpoint, Sampling
+from agentevol.protocols import Checkpoint
 from agentevol.report.summary import EvaluationSummary, IterationSummary
-from agentevol.tasks import spread
+from agentevol.splits import spread
 
 Protected = Mapping[str, EvaluationSummary]
 
@@ -43,6 +43,13 @@ def protected_environments(config: RunConfig) -> list[str]:
     """Environments of protected tasks besides the run's own."""
     named = {tasks.environment for tasks in config.protect.values() if tasks.environment is not None}
     return sorted(named - {config.environment.name})
+
+
+def protected_split(config: RunConfig, protected: ProtectedTasks) -> str:
+    """The split of protected tasks; without a name the run's validation split, or `valid` of another
+    environment.
+    """
+    return protected.split or (config.validate_split if protected.environment is None else "valid")
 
 
 def verdict_on(
@@ -80,7 +87,7 @@ def play_protected(
     """How good a policy is at the protected tasks, by name; what is in the table is not played again."""
     found: dict[str, EvaluationSummary] = {}
     for name, protected in config.protect.items():
-        env, split = protected.environment, protected.split or config.validate_split
+        env, split = protected.environment, protected_split(config, protected)
         tasks = episodes.tasks(split, protected.difficulty, spread(protected.episodes), env)
         requests = [episodes.request("protect", iteration, task, 0, env=env) for task in tasks]
         found[name] = judged_by(episodes, config, iteration, policy, requests)
@@ -98,9 +105,7 @@ def judged_by(
 
     Raises `RunStopped` where too many episodes failed.
     """
-    evaluate = config.evaluate
-    sampling = Sampling(temperature=evaluate.temperature, max_new_tokens=config.explore.max_new_tokens)
-    episodes.play("protect", iteration, policy, requests, sampling)
+    episodes.play("protect", iteration, policy, requests, config.evaluate_sampling)
     wanted = {request.id for request in requests}
     played = [t for t in episodes.of("protect", iteration) if t.id in wanted]
     episodes.stop_if_too_many_failed(played)

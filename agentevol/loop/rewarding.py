@@ -17,7 +17,7 @@ from agentevol.loop.drafts import Drafts
 from agentevol.loop.episodes import Episodes
 from agentevol.loop.select import select
 from agentevol.progress import Progress
-from agentevol.protocols import Checkpoint, Sampling, TrainingSequence
+from agentevol.protocols import Checkpoint, TrainingSequence
 from agentevol.report.summary import IterationSummary
 from agentevol.rewards.judging import (
     agreement_figures,
@@ -52,8 +52,7 @@ class Rewarding:
         self.config: RunConfig = folder.config
         self._folder, self._cluster, self._episodes = folder, cluster, episodes
         self._drafts, self._progress = drafts, progress
-        explore = self.config.explore
-        self._sampling = Sampling(temperature=explore.temperature, max_new_tokens=explore.max_new_tokens)
+        self._sampling = self.config.explore_sampling
 
     def shape(
         self,

@@ -14,9 +14,9 @@ from statistics import fmean
 from agentevol.config.run import RunConfig
 from agentevol.loop.episodes import Episodes
 from agentevol.loop.explore import EpisodeRequest
-from agentevol.loop.retention import judged_by
+from agentevol.loop.retention import judged_by, protected_split
 from agentevol.protocols import Checkpoint
-from agentevol.tasks import spread
+from agentevol.splits import spread
 
 WHOLE = 1.0
 
@@ -69,7 +69,7 @@ def _requests(
     """Of candidate `number` from 1: the validation tasks, then each group of protected ones."""
     evaluate, validation = config.evaluate, config.validate_split
     asked = [(None, validation, evaluate.difficulty, evaluate.validation_episodes)] + [
-        (tasks.environment, tasks.split or validation, tasks.difficulty, tasks.episodes)
+        (tasks.environment, protected_split(config, tasks), tasks.difficulty, tasks.episodes)
         for tasks in config.protect.values()
     ]
     return [

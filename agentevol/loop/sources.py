@@ -24,7 +24,7 @@ from agentevol.rows.encoded import EncodedRows
 from agentevol.rows.examples import rows_of
 from agentevol.rows.memory import again, copied, replayed_places, retained_episodes, retained_rows, said_in
 from agentevol.run_folder import RunFolder, write_atomically
-from agentevol.tasks import drawn
+from agentevol.splits import drawn
 from agentgym_store.records import Trajectory
 
 

@@ -30,11 +30,11 @@ from agentevol.loop.shares import WHOLE, best_share, tried
 from agentevol.loop.solved import outcomes, selection_figures, sentence, since_previous
 from agentevol.loop.sources import Sources
 from agentevol.progress import Progress
-from agentevol.protocols import Checkpoint, Sampling, TrainingSequence
+from agentevol.protocols import Checkpoint, TrainingSequence
 from agentevol.report.curves import write_curves
 from agentevol.report.summary import EvaluationSummary, RunSummary, best
 from agentevol.run_folder import RunFolder, append_metrics
-from agentevol.tasks import spread
+from agentevol.splits import spread
 from agentevol.workers.faults import FaultLog
 from agentgym_store.records import Trajectory
 
@@ -313,9 +313,8 @@ class Stages:
         tasks = self._episodes.tasks(split, config.difficulty, spread(episodes))
         purpose = f"evaluate {split}"
         requests = [self._episodes.request("evaluate", iteration, task, 0) for task in tasks]
-        sampling = Sampling(temperature=config.temperature, max_new_tokens=self.config.explore.max_new_tokens)
         with self._drafts.timed(iteration, purpose):
-            self._episodes.play("evaluate", iteration, None, requests, sampling)
+            self._episodes.play("evaluate", iteration, None, requests, self.config.evaluate_sampling)
         wanted = {request.id for request in requests}
         evaluated = [t for t in self._episodes.of("evaluate", iteration) if t.id in wanted]
         self._episodes.stop_if_too_many_failed(evaluated)

@@ -1,5 +1,6 @@
 """The recipes of the starter policies that come with the package, by environment."""
 
+from agentevol.learn.config import LearnConfig
 from agentevol.starter.recipe import LEARN, Shape, StarterRecipe
 
 _ALFWORLD_WORDS = (
@@ -28,6 +29,31 @@ RECIPES: dict[str, StarterRecipe] = {
         vocabulary_texts=_ALFWORLD_WORDS,
         shape=Shape(rotary_base=1e6, copies=True),
     ),
+    "deliberate": StarterRecipe(
+        environment="deliberate",
+        demonstrations={"shallow": 6000, "medium": 6000, "deep": 6000, "deepest": 6000},
+        care=0.9,
+        first_task=100_000,
+        vocabulary_episodes=200,
+        shape=Shape(hidden=64, layers=3, heads=4, intermediate=192, context=128),
+        learn=LearnConfig(
+            optimiser="muon",
+            learning_rate=5e-3,
+            betas=(0.9, 0.95),
+            batch_tokens=1280,
+            micro_batch_tokens=8192,
+            threads=2,
+        ),
+    ),
+    "guess": StarterRecipe(
+        environment="guess",
+        demonstrations={"": 4_000},
+        care=0.5,
+        vocabulary_episodes=200,
+        vocabulary_texts=(*"0123456789", " 0 1 2 3 4 5 6 7 8 9"),
+        shape=Shape(hidden=64, layers=2, heads=2, intermediate=128, context=256),
+        learn=LEARN.model_copy(update={"batch_tokens": 256}),
+    ),
     "webshop": StarterRecipe(
         environment="webshop",
         demonstrations={"small": 4_300, "medium": 200, "large": 100},
@@ -37,6 +63,7 @@ RECIPES: dict[str, StarterRecipe] = {
         excerpts={"small": 5_000},
         drills={"small": 12_000},
         worlds=tuple({"shop": number} for number in range(1, 17)),  # of which no run plays one
+        by_task=True,
         max_turns=20,
         vocabulary_texts=(*_SHOP_WORDS, *_NUMBERS),
         folded=True,

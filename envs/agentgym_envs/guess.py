@@ -8,6 +8,7 @@ Right.
 
 import re
 from collections.abc import Sequence
+from random import Random
 
 from agentgym_envs.core import Environment, Observation, StepResult, Task, TaskNotFound
 
@@ -72,6 +73,14 @@ class Guess(Environment[GuessTask]):
 
     def expert(self, task: GuessTask) -> list[str]:
         return [str(task.secret)]
+
+    def demonstrate(self, task: GuessTask, seed: int, care: float = 1.0) -> list[str]:
+        random, low, high, said = Random(seed), 1, HIGHEST, list[str]()
+        while not said or (int(said[-1]) != task.secret and len(said) < self.max_turns):
+            guess = (low + high) // 2 if random.random() < care else random.randint(1, HIGHEST)
+            low, high = (max(low, guess + 1), high) if task.secret > guess else (low, min(high, guess - 1))
+            said.append(str(guess))
+        return said
 
     def snapshot(self) -> object:
         return self.secret

@@ -26,10 +26,16 @@ def test_a_world_has_settings_of_its_own_below_the_algorithms_and_the_users():
     assert (shop.base, shop.start, shop.explore.tasks) == ("starter:webshop", "base", 200)
     assert (shop.explore.difficulty, shop.evaluate.validation_episodes) == ("small", 250)
     own = load(None, ["env=webshop", "start=latest", "explore.tasks=9", "base=starter"])
-    assert (own.base, own.start, own.explore.tasks) == ("starter", "latest", 9)
+    assert (own.base, own.start, own.explore.tasks) == ("starter:webshop", "latest", 9)
     assert load(None, ["env=alfworld"]).start == RunConfig().start == "latest"
-    assert [load(None, named).select.per_task for named in ([], ["env=alfworld"], ["env=webshop"])] == [2, 2, 4]
-    assert load(None, ["algorithm=weighted_bc"]).select.per_task is None, "what the algorithm says goes before"
+    assert [load(None, named).select.per_task for named in ([], ["env=alfworld"], ["env=webshop"])] == [
+        2,
+        2,
+        4,
+    ]
+    assert load(None, ["algorithm=weighted_bc"]).select.per_task is None, (
+        "what the algorithm says goes before"
+    )
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from agentevol.config.run import load
 from agentevol.errors import RunStopped, TransportFault
 from agentevol.loop import episodes, sources
 from agentevol.loop.episodes import Episodes, Purpose
+from agentevol.splits import Choice, spread
 from agentevol.tasks import EnvTask
 
 TASK = EnvTask("guess-1", "train", "", "", "Guess.")
@@ -74,6 +75,25 @@ def test_nobody_waits_for_ever_nor_for_what_is_given_up_nor_for_a_server_of_othe
     monkeypatch.setattr(episodes, "AWAY_S", 0.0)
     with pytest.raises(TransportFault):
         asked(monkeypatch, Nodes(), 1)
+
+
+def test_held_out_tasks_are_explored_by_no_run_and_keep_the_name_of_their_part(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    def list_tasks(_: str, __: str, split: str, ___: None, choose: Choice) -> list[EnvTask]:
+        return [TASK._replace(task_id=f"{split}-{position}", split=split) for position in choose(20)]
+
+    monkeypatch.setattr(episodes, "list_tasks", list_tasks)
+    config = load(None, ["env=guess", "evaluate.validation_split=train:valid"])
+    whole = Episodes(cast(Any, SimpleNamespace(config=config)), *[cast(Any, None)] * 4)
+    explored = {task.task_id for task in whole.tasks("train", None, spread(None))}
+    validated = whole.tasks("train:valid", None, spread(None))
+    assert {(task.task_id, task.split) for task in validated} == {
+        ("train-0", "train:valid"),
+        ("train-11", "train:valid"),
+    }
+    assert explored == {f"train-{number}" for number in range(20)} - {"train-0", "train-11"}
+    assert len(whole.tasks("train", None, spread(None), env="chess")) == 20, "parts are the run's own"
 
 
 class Overlapping:

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from agentevol.rendering import ChatRenderer
-from agentevol.starter import recipe
-from agentevol.starter.recipe import CAREFUL, Demonstrator, StarterRecipe, demonstrations
+from agentevol.starter import demonstrations as module
+from agentevol.starter.demonstrations import CAREFUL, Demonstrator, demonstrations
+from agentevol.starter.recipe import StarterRecipe
 from agentevol.starter.tokenizer import word_tokenizer
 from agentgym_envs.guess import Guess, GuessTask
 
@@ -35,7 +36,7 @@ def worlds(monkeypatch: pytest.MonkeyPatch) -> list[Hint]:
         made.append(Hint(**options))
         return made[-1]
 
-    monkeypatch.setattr(recipe, "make", make)
+    monkeypatch.setattr(module, "make", make)
     return made
 
 
@@ -44,12 +45,13 @@ def shown(count: int, **settings: Any) -> list[tuple[str, str]]:
     play = Demonstrator(StarterRecipe("guess", {"small": count}, care=0.5, **settings))
     found = [play("small", number) for number in range(count)]
     play.close()
-    return [(one.task_id, one.turns[0].said) for one in found]
+    return [(one.id, one.turns[0].said) for one in found]
 
 
 def test_one_world_shows_its_tasks_in_order_and_again():
     said = [("guess-1", "plain"), ("guess-2", "plain"), ("guess-5", "plain"), ("guess-7", "plain")]
-    assert shown(5) == [*said, said[0]]
+    assert shown(6) == [*said, ("guess-1/1", "plain"), ("guess-2/1", "plain")]
+    assert shown(6, by_task=True) == [*said, *said[:2]]
 
 
 def test_several_worlds_take_turns_and_each_shows_all_of_its_tasks():
@@ -80,7 +82,7 @@ def test_a_share_of_the_demonstrations_is_careful():
 
 
 def test_studies_excerpts_and_drills_are_of_further_careful_episodes():
-    further = {name: {"small": 1} for name in ("studies", "excerpts", "drills")}
+    further: dict[str, Any] = {name: {"small": 1} for name in ("studies", "excerpts", "drills")}
     made = StarterRecipe("guess", {"small": 1}, care=0.5, **further)
     play = Demonstrator(made)
     tokenizer = word_tokenizer(["<think> care 50 100 Go lower than 2."], folded=True)

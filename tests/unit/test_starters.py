@@ -45,5 +45,6 @@ def test_any_text_is_read_and_written(environment: str):
 
 
 def test_a_starter_that_is_not_there_is_said():
-    with pytest.raises(ConfigError, match="no starter policy comes with agentevol for 'sotopia', only for"):
+    ways = ".*agentevol starter build --env sotopia.*base=FOLDER.*base=OWNER/NAME of the Hugging Face hub"
+    with pytest.raises(ConfigError, match=f"no starter policy for 'sotopia': {ways}"):
         resolve("starter:sotopia")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentevol.tasks import drawn, spread
+from agentevol.splits import drawn, held_out, parent, remaining, spread, within
 
 
 def test_an_evaluation_is_spread_evenly_and_never_longer_than_the_split():
@@ -38,3 +38,29 @@ def test_an_evaluation_meets_all_levels_where_they_take_turns():
     levels = [sum(position % 4 == level for position in chosen) for level in range(4)]
     assert all(80 <= count <= 120 for count in levels), levels  # equal steps of 100 would meet one level only
     assert len(set(chosen)) == 400
+
+
+def test_parts_of_a_split_are_named_after_it():
+    assert [parent(split) for split in ("train:valid", "train", "valid", "a:b", "a:test")] == [
+        "train",
+        "train",
+        "valid",
+        "a:b",
+        "a",
+    ]
+
+
+def test_held_out_parts_are_the_same_in_every_run_and_at_least_one_task():
+    assert (held_out("train:valid", 0.1)(20), held_out("train:test", 0.1)(20)) == ([0, 11], [8, 19])
+    assert remaining(["train:test"], 0.1)(4) == [0, 1, 2]
+    assert within(drawn(0, 0, 2), held_out("train:test", 0.1))(20) == [8, 19]
+
+
+@settings(deadline=None)
+@given(total=st.integers(0, 300), share=st.floats(0.01, 0.45))
+def test_held_out_parts_and_what_remains_make_up_the_split(total: int, share: float):
+    parts = ["train:valid", "train:test"]
+    found = [remaining(parts, share)(total), *(held_out(part, share)(total) for part in parts)]
+    assert sorted(position for one in found for position in one) == list(range(total))
+    if total >= 10:
+        assert all(len(one) == max(1, round(share * total)) for one in found[1:])

@@ -1,0 +1,126 @@
+"""Demonstrations of a starter recipe: episodes of the environment's player, and training rows of them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from random import Random
+from typing import Any, NamedTuple
+
+from agentevol.environments import demonstration
+from agentevol.protocols import TrainingSequence
+from agentevol.rendering import ChatRenderer
+from agentevol.splits import remaining
+from agentevol.starter.recipe import StarterRecipe
+from agentevol.starter.rows import RowMaker, Turn
+from agentgym_envs.core import Environment, Task
+from agentgym_envs.episodes import Player, follow
+from agentgym_envs.formats import after_thinking
+from agentgym_envs.registry import make
+
+CAREFUL = 0.95
+"""Care of the demonstrations that `StarterRecipe.careful` is a share of."""
+OPENINGS = 3
+"""Times that the first turn of an excerpt is shown, each in other words."""
+SHORT = 256
+"""Tokens of a drill, at most."""
+
+
+class Demonstration(NamedTuple):
+    """An episode that was shown."""
+
+    id: str
+    turns: Sequence[Turn]
+    last: str
+    """What was heard after the last message."""
+    is_won: bool
+    """Whether it earned all that can be earned."""
+
+
+class Demonstrator:
+    """The player in its worlds."""
+
+    def __init__(self, recipe: StarterRecipe) -> None:
+        self._worlds: list[Environment[Any]] = [
+            make(recipe.environment, **options) for options in recipe.worlds
+        ]
+        if recipe.max_turns is not None:
+            for world in self._worlds:
+                world.max_turns = recipe.max_turns  # pyright: ignore[reportAttributeAccessIssue]
+        self._player = Player()
+        self._recipe = recipe
+        self._positions: dict[tuple[int, str], Sequence[int]] = {}
+
+    def __call__(self, difficulty: str, number: int, care: float | None = None) -> Demonstration:
+        """Won or lost; with the recipe's care, unless `care` says how much."""
+        recipe = self._recipe
+        round_, which = divmod(number, len(self._worlds))
+        world = self._worlds[which]
+        tasks = world.tasks(recipe.split, difficulty or None)
+        shown = self._shown(which, difficulty, len(tasks))
+        task: Task = tasks[shown[round_ % len(shown)]]
+        seed = recipe.seed + number
+        if care is None:
+            care = CAREFUL if Random(seed).random() < recipe.careful else recipe.care
+        messages = demonstration(world, task, seed, care)
+        acts = follow([after_thinking(message) for message in messages])
+        episode = self._player.play(world, task, acts, seed=recipe.seed)
+        heard = [episode.first, *(result.observation for result in episode.results)]
+        turns = [Turn(one.text, said) for one, said in zip(heard, messages, strict=False)]
+        is_won = episode.total_reward >= world.reward_range[1]
+        again = round_ // len(shown)
+        identity = f"{task.id}/{again}" if again and not recipe.by_task else task.id
+        return Demonstration(identity, turns, heard[-1].text, is_won)
+
+    def _shown(self, world: int, difficulty: str, total: int) -> Sequence[int]:
+        """Positions of the tasks that may be demonstrated."""
+        recipe = self._recipe
+        if not recipe.held_out:
+            return range(total)
+        key = (world, difficulty)
+        if key not in self._positions:
+            self._positions[key] = remaining(recipe.held_out, recipe.held_out_share)(total)
+        return self._positions[key]
+
+    @property
+    def data_version(self) -> str:
+        """That of the first world."""
+        return self._worlds[0].data_version
+
+    def close(self) -> None:
+        """End the world."""
+        self._player.close()
+        for world in self._worlds:
+            world.close()
+
+
+def demonstrations(
+    play: Demonstrator, recipe: StarterRecipe, renderer: ChatRenderer
+) -> Iterator[TrainingSequence]:
+    """A row for every demonstration and study, and those of excerpts and drills."""
+    rows = RowMaker(renderer)
+    draw = Random(recipe.seed)
+    for one in _shown(play, recipe.demonstrations, recipe.first_task):
+        yield rows.whole(one.id, one.turns)
+    first = recipe.first_task + sum(recipe.demonstrations.values())
+    for one in _shown(play, recipe.studies, first, 1.0):
+        if one.is_won:
+            yield rows.studied(one.id, one.turns)
+    first += sum(recipe.studies.values())
+    for one in _shown(play, recipe.excerpts, first, 1.0):
+        yield from rows.openings(one.id, one.turns, OPENINGS, draw)
+        yield from rows.thoughts(one.id, one.turns)
+    first += sum(recipe.excerpts.values())
+    for one in _shown(play, recipe.drills, first, 1.0):
+        yield from rows.thoughts(one.id, one.turns, SHORT)
+        if one.is_won:
+            yield from rows.ending(one.id, one.turns)
+    first += sum(recipe.drills.values())
+    for one in _shown(play, recipe.finds, first):
+        yield from rows.finds(one.id, one.turns, draw)
+
+
+def _shown(
+    play: Demonstrator, counts: Mapping[str, int], first: int, care: float | None = None
+) -> Iterator[Demonstration]:
+    """Of each difficulty as many as `counts` says, from the one that is number `first`."""
+    for difficulty, count in counts.items():
+        for number in range(first, first + count):
+            yield play(difficulty, number, care)
