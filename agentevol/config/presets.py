@@ -54,8 +54,8 @@ BY_ENVIRONMENT: Mapping[str, Mapping[str, Any]] = {
     },
 }
 """By environment, the settings below those of the algorithm. In rooms two wins of a task teach about what
-four do (58.3 points of gain, 59.8 with four, means of three seeds) in two thirds of the time. In a shop a search
-or a thought says many words, looking at a few items takes more than the benchmark's 15 turns, and few
+four do (58.3 points of gain, 59.8 with four, means of three seeds) in two thirds of the time. In a shop a
+search or a thought says many words, looking at a few items takes more than the benchmark's 15 turns, and few
 episodes are won, so that it takes many to tell one checkpoint from another.
 """
 
