@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from agentevol.cli.output import AsJson, print_json, print_table
+from agentevol.cli.output import AsJson, print_json, print_table, printable
 
 if TYPE_CHECKING:
     from agentgym_store.records import Trajectory
@@ -42,10 +42,11 @@ def stats(path: Table, iteration: Iteration = None, purpose: Purpose = None, jso
     if json:
         print_json(found.model_dump())
         return
-    header = ("by", "value", "episodes", "scored", "success", "reward", "turns", "tokens")
-    rows = [("all", "", *_figures(found.total))]
+    # One column names a group: with two, the longest task types of ALFWorld do not fit 80 characters.
+    header = ("group", "episodes", "scored", "success", "reward", "turns", "tokens")
+    rows = [("all", *_figures(found.total))]
     for name, groups in found.by.items():
-        rows.extend((name, value, *_figures(group)) for value, group in groups.items())
+        rows.extend((f"{name} {value}", *_figures(group)) for value, group in groups.items())
     print_table(header, rows)
 
 
@@ -170,14 +171,6 @@ def transcript(episode: "Trajectory") -> Iterator[str]:
     reason = "".join(f", {name} {value}" for name, value in details.items() if value)
     total = episode.total_reward
     yield f"\n{episode.ending.kind}{reason}; return {'none' if total is None else f'{total:g}'}"
-
-
-def printable(text: str) -> str:
-    """Text whose control characters, except line breaks, show as escapes and cannot steer a terminal."""
-    return "".join(
-        char if char == "\n" or char.isprintable() else char.encode("unicode_escape").decode()
-        for char in text
-    )
 
 
 def _where(iteration: int | None, purpose: str | None) -> "Where":

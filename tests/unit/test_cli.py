@@ -290,6 +290,21 @@ def test_the_table_of_a_run_is_read(capsys: pytest.CaptureFixture[str], tmp_path
     assert run(capsys, "trajectories", "export", folder, str(out_file))[0] == 1  # nothing is overwritten
 
 
+def test_figures_of_a_group_are_one_line_in_a_pipe(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = pytest.importorskip("agentgym_store.store")
+    monkeypatch.setenv("COLUMNS", "40")
+    kind = "pick_clean_then_place_in_recep"
+    table = store.Store.open(tmp_path / "table")
+    table.append([episode(kind=kind)], commit={"run": "run", "iteration": "1"})
+    code, out, _ = run(capsys, "trajectories", "stats", str(tmp_path / "table"))
+    rows = [line.split() for line in out.splitlines()]
+    assert code == 0
+    assert ["group", "episodes", "scored", "success", "reward", "turns", "tokens"] in rows
+    assert ["kind", kind, "1", "1", "100.0%", "1.000", "1.0", "1.0"] in rows
+
+
 @pytest.mark.parametrize(
     ("setting", "reason"),
     [
