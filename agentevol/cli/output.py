@@ -22,6 +22,11 @@ def print_json(value: object) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=str))
 
 
+def print_json_line(value: object) -> None:
+    """Print `value` as a line of JSON. NaN is refused."""
+    print(json.dumps(value, ensure_ascii=False, allow_nan=False))
+
+
 def print_table(
     header: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "", spare: Sequence[str] = ()
 ) -> None:

@@ -1,13 +1,14 @@
-"""`agentevol trajectories`: figures of a run's episodes, one episode to read, and data sets made of them."""
+"""`agentevol trajectories`: lists and figures of a run's episodes, one to read, and data sets of them."""
 
 import math
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from agentevol.cli.output import AsJson, print_json, print_table, printable
+from agentevol.cli.output import AsJson, print_json, print_json_line, print_table, printable
 
 if TYPE_CHECKING:
     from agentgym_store.records import Trajectory
@@ -24,10 +25,74 @@ Purpose = Annotated[
 ]
 Format = Literal["jsonl", "agenttraj", "sft"]
 
+LISTED: dict[str, str] = {
+    "id": "id",
+    "env": "env",
+    "task_id": "task",
+    "purpose": "purpose",
+    "iteration": "iteration",
+    "ending": "ending",
+    "total_reward": "reward",
+    "turn_count": "turns",
+}
+"""Columns of the table that `list` shows, and their headings."""
+PAGE = 1_000
+"""Rows that `list` holds in memory: so many follow one header."""
+
 
 def register(parent: typer.Typer) -> None:
     """Add the group to the command line."""
     parent.add_typer(app, name="trajectories")
+
+
+@app.command("list")
+def list_episodes(
+    path: Table,
+    ending: Annotated[
+        Literal["terminated", "truncated", "failed", "cancelled"] | None,
+        typer.Option(help="Only episodes with this ending."),
+    ] = None,
+    task: Annotated[list[str] | None, typer.Option(help="Only this task; may be repeated.")] = None,
+    min_reward: Annotated[float | None, typer.Option(help="Only episodes with this return or more.")] = None,
+    max_reward: Annotated[float | None, typer.Option(help="Only episodes with this return or less.")] = None,
+    env: Annotated[str | None, typer.Option(help="Only this environment.")] = None,
+    iteration: Iteration = None,
+    purpose: Purpose = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="At most this number of episodes; default: all.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
+) -> None:
+    """List episodes in the order in which they were stored; `show` prints one of them.
+
+    Failed and cancelled episodes have no reward, and so are in no range of rewards. A terminal that is too
+    narrow shows fewer columns.
+
+    Example: agentevol trajectories list runs/first --ending truncated --max-reward 0 --limit 20
+    """
+    from agentgym_store.store import Where
+
+    where = Where(
+        ending=ending,
+        task_ids=task or None,
+        min_reward=min_reward,
+        max_reward=max_reward,
+        env=env,
+        iteration=iteration,
+        purpose=purpose,
+    )
+    found = open_table(path).rows(tuple(LISTED), where)
+    first = islice(found, limit)
+    if json:
+        for row in first:
+            print_json_line(_members(row))
+        return
+    count = 0
+    while page := [_cells(*row) for row in islice(first, PAGE)]:
+        print_table(tuple(LISTED.values()), page, spare=("task", "purpose", "iteration"))
+        count += len(page)
+    more = next(found, None) is not None
+    print(f"the first {count:,} episodes; there are more" if more else f"{count:,} episodes")
 
 
 @app.command()
@@ -177,6 +242,19 @@ def _where(iteration: int | None, purpose: str | None) -> "Where":
     from agentgym_store.store import Where
 
     return Where(iteration=iteration, purpose=purpose)
+
+
+def _members(row: tuple[Any, ...]) -> dict[str, object]:
+    """A row of `LISTED` by the table's own names; null for a return that is no number."""
+    named = dict(zip(LISTED, row, strict=True))
+    reward: float | None = named["total_reward"]
+    return {**named, "total_reward": None if reward is None else _finite(reward)}
+
+
+def _cells(*row: Any) -> tuple[Any, ...]:
+    """A row of `LISTED` as `list` shows it."""
+    *known, reward, turns = row
+    return (*known, _number(reward, "g"), turns)
 
 
 def _figures(group: "Group") -> tuple[str, ...]:

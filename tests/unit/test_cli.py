@@ -10,7 +10,7 @@ from agentevol.cli import main
 from agentevol.cli.failures import EXPECTED, failure
 from agentevol.cli.trajectories import printable, transcript
 from agentevol.errors import ConfigError, EnvironmentFault, RunStopped
-from agentgym_store.records import Failed, Sample, Terminated, Trajectory, Turn
+from agentgym_store.records import Failed, Sample, Terminated, Trajectory, Truncated, Turn
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -78,6 +78,13 @@ def test_the_manifest_of_openenv_is_written_into_a_folder(
             "error: system: no such file or folder: no/such; check",
         ),
         (["trajectories", "stats", "no/such"], 1, "error: store: there is no table of trajectories at "),
+        (["trajectories", "list", "docs"], 1, "error: store: there is no table of trajectories at "),
+        (
+            ["trajectories", "list", "docs", "--ending", "lost"],
+            2,
+            "error: usage: Invalid value for '--ending'",
+        ),
+        (["trajectories", "list", "docs", "--limit", "0"], 2, "error: usage: Invalid value for '--limit'"),
         (
             ["envs", "up", "guess", "--option", "dialect=put"],
             2,
@@ -303,6 +310,93 @@ def test_figures_of_a_group_are_one_line_in_a_pipe(
     assert code == 0
     assert ["group", "episodes", "scored", "success", "reward", "turns", "tokens"] in rows
     assert ["kind", kind, "1", "1", "100.0%", "1.000", "1.0", "1.0"] in rows
+
+
+@pytest.fixture(scope="module")
+def listed(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A table of four episodes: two that were won, one without reward, and one that failed."""
+    store = pytest.importorskip("agentgym_store.store")
+    folder = tmp_path_factory.mktemp("listed") / "table"
+    lost = (Turn(action="1", observation="higher", reward=0.0),) * 2
+    episodes = [
+        episode(),
+        episode(id="run/1/guess-8/0", task_id="guess-8", turns=lost, ending=Truncated(limit="max_turns")),
+        episode(id="run/1/guess-8/1", task_id="guess-8", ending=Failed(failure="transport")),
+        episode(id="run/2/desk/0", task_id="desk", iteration=2, purpose="evaluate", env="alfworld"),
+    ]
+    store.Store.open(folder).append(episodes, commit={"run": "run", "iteration": "1"})
+    return str(folder)
+
+
+def test_episodes_are_listed_in_order_with_their_number(
+    capsys: pytest.CaptureFixture[str], listed: str
+) -> None:
+    code, out, err = run(capsys, "trajectories", "list", listed)
+    header, _, *rows, last = [line.split() for line in out.splitlines() if line.strip()]
+    assert (code, err, last) == (0, "", ["4", "episodes"])
+    assert header == ["id", "env", "task", "purpose", "iteration", "ending", "reward", "turns"]
+    assert rows == [
+        ["run/1/guess-4/0", "guess", "guess-4", "explore", "1", "terminated", "1", "1"],
+        ["run/1/guess-8/0", "guess", "guess-8", "explore", "1", "truncated", "0", "2"],
+        ["run/1/guess-8/1", "guess", "guess-8", "explore", "1", "failed", "-", "1"],
+        ["run/2/desk/0", "alfworld", "desk", "evaluate", "2", "terminated", "1", "1"],
+    ]
+
+
+def test_listed_episodes_are_lines_of_json_for_scripts(
+    capsys: pytest.CaptureFixture[str], listed: str
+) -> None:
+    code, out, _ = run(capsys, "trajectories", "list", listed, "--task", "guess-8", "--json")
+    same = {"env": "guess", "task_id": "guess-8", "purpose": "explore", "iteration": 1}
+    assert code == 0
+    assert [json.loads(line) for line in out.splitlines()] == [
+        {"id": "run/1/guess-8/0", **same, "ending": "truncated", "total_reward": 0.0, "turn_count": 2},
+        {"id": "run/1/guess-8/1", **same, "ending": "failed", "total_reward": None, "turn_count": 1},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        (("--ending", "failed"), ["run/1/guess-8/1"]),
+        (("--task", "guess-4", "--task", "desk"), ["run/1/guess-4/0", "run/2/desk/0"]),
+        (("--min-reward", "0.5"), ["run/1/guess-4/0", "run/2/desk/0"]),
+        (("--max-reward", "0"), ["run/1/guess-8/0"]),
+        (("--min-reward", "0", "--max-reward", "0.5"), ["run/1/guess-8/0"]),
+        (("--env", "alfworld"), ["run/2/desk/0"]),
+        (("--iteration", "2"), ["run/2/desk/0"]),
+        (("--purpose", "evaluate"), ["run/2/desk/0"]),
+        (("--env", "guess", "--limit", "2"), ["run/1/guess-4/0", "run/1/guess-8/0"]),
+        (("--env", "chess"), []),
+    ],
+    ids=" ".join,
+)
+def test_filters_choose_the_episodes_that_are_listed(
+    capsys: pytest.CaptureFixture[str], listed: str, filters: tuple[str, ...], found: list[str]
+) -> None:
+    code, out, _ = run(capsys, "trajectories", "list", listed, *filters, "--json")
+    assert (code, [json.loads(line)["id"] for line in out.splitlines()]) == (0, found)
+
+
+@pytest.mark.parametrize(
+    ("limit", "last"), [("3", "the first 3 episodes; there are more"), ("4", "4 episodes")]
+)
+def test_a_list_that_stops_at_the_limit_says_so(
+    capsys: pytest.CaptureFixture[str], listed: str, limit: str, last: str
+) -> None:
+    assert run(capsys, "trajectories", "list", listed, "--limit", limit)[1].splitlines()[-1] == last
+
+
+def test_a_long_list_is_printed_page_by_page(
+    capsys: pytest.CaptureFixture[str], listed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agentevol.cli.trajectories.PAGE", 3)
+    words = [line.split() for line in run(capsys, "trajectories", "list", listed)[1].splitlines()]
+    assert [row[0] for row in words if row and row[0][:2] in ("id", "ru")] == [
+        *("id", "run/1/guess-4/0", "run/1/guess-8/0", "run/1/guess-8/1"),
+        *("id", "run/2/desk/0"),
+    ]
+    assert words[-1] == ["4", "episodes"]
 
 
 @pytest.mark.parametrize(

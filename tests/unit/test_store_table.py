@@ -161,6 +161,10 @@ def test_two_writers_with_different_keys_both_get_in(tmp_path, monkeypatch):
         (Where(task_ids=[]), []),
         (Where(ids={"d"}), ["d"]),
         (Where(run="a", iteration=1, ending="terminated"), ["a"]),
+        (Where(min_reward=1.0), ["a", "b", "d"]),
+        (Where(max_reward=1.0, ending="truncated"), ["b"]),
+        (Where(min_reward=1.5), []),
+        (Where(max_reward=0.5), []),
     ],
     ids=str,
 )
@@ -175,6 +179,28 @@ def test_a_filter_selects_episodes_in_both_views(tmp_path, where, names):
     store.append([episode("d", run="other")], commit=SECOND)
     assert [one.id for one in store.trajectories(where)] == names
     assert sorted(store.scan(where).collect()["id"]) == names
+    assert list(store.rows(["id"], where)) == [(name,) for name in names]
+
+
+def test_rows_have_the_columns_that_were_asked_for_in_order(tmp_path):
+    store = Store.open(tmp_path / "table")
+    assert list(store.rows(["id"])) == []
+    store.append([episode("b"), episode("a", ending=Cancelled())], commit=FIRST)
+    store.append([episode("c", 2)], commit=SECOND)
+    wanted = ["turn_count", "id", "total_reward"]
+    assert list(store.rows(wanted)) == [(1, "b", 1.0), (1, "a", None), (1, "c", 1.0)]
+    assert list(store.rows(wanted, version=1)) == [(1, "b", 1.0), (1, "a", None)]
+
+
+def test_rows_come_before_the_rest_of_the_table_is_read(tmp_path):
+    store = Store.open(tmp_path / "table")
+    for number in range(4):
+        store.append([episode(str(number))], commit={"run": "a", "iteration": str(number)})
+    (tmp_path / "table" / files(tmp_path / "table")[-1]).write_bytes(b"no Parquet")
+    rows = store.rows(["id"])
+    assert next(rows) == ("0",)
+    with pytest.raises(StoreError, match="cannot read the table of trajectories"):
+        list(rows)
 
 
 def test_files_in_which_nothing_can_match_are_not_opened(tmp_path):
@@ -371,6 +397,14 @@ def test_a_missing_table_is_not_made_for_a_reader(tmp_path):
     with pytest.raises(StoreError, match="there is no table of trajectories"):
         Store.open(tmp_path / "table", create=False)
     assert not (tmp_path / "table").exists()
+
+
+def test_a_reader_of_a_folder_without_a_table_is_told_what_to_name(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(StoreError) as error:
+        Store.open(tmp_path, create=False)
+    remedy = "name the folder of a run, or a table's folder or URL"
+    assert str(error.value) == f"there is no table of trajectories at {tmp_path}; {remedy}"
 
 
 def test_somebody_elses_delta_table_is_refused(tmp_path):

@@ -13,13 +13,13 @@ sees all of it. That holds in object stores too: `Store.open("s3://bucket/runs/a
 
 import json
 import time
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import polars as pl
@@ -42,6 +42,8 @@ from agentgym_store.places import Place
 from agentgym_store.records import Trajectory
 from agentgym_store.rows import from_batch, to_batch
 
+ReadT = TypeVar("ReadT")
+
 _COMMIT_PREFIX = "agentevol."
 _GROUP_EPISODES = 1024
 _GROUP_CHARACTERS = 64 * 2**20  # a column of one row group stays far below Arrow's 2 GiB
@@ -62,6 +64,9 @@ class Where:
     split: str | None = None
     task_ids: Collection[str] | None = None
     ids: Collection[str] | None = None
+    min_reward: float | None = None
+    """Least return. An episode without a return is in no range."""
+    max_reward: float | None = None
 
     def terms(self) -> Iterator[tuple[str, list[str | int]]]:
         """Columns, and the values of them that match."""
@@ -75,15 +80,26 @@ class Where:
 
     def polars(self) -> pl.Expr:
         """The filter for a polars frame."""
-        return pl.all_horizontal(pl.lit(True), *(pl.col(name).is_in(v) for name, v in self.terms()))
+        equal = (pl.col(name).is_in(values) for name, values in self.terms())
+        return pl.all_horizontal(pl.lit(True), *equal, *self._bounds(pl.col("total_reward")))
 
     def arrow(self) -> Any:
         """The filter for a pyarrow dataset; None where everything matches."""
+        equal = (
+            dataset.field(name).isin(pa.array(values, SCHEMA.field(name).type))
+            for name, values in self.terms()
+        )
         expression = None
-        for name, values in self.terms():
-            term = dataset.field(name).isin(pa.array(values, SCHEMA.field(name).type))
+        for term in (*equal, *self._bounds(dataset.field("total_reward"))):
             expression = term if expression is None else expression & term
         return expression
+
+    def _bounds(self, reward: Any) -> Iterator[Any]:
+        """Comparisons of the column of returns, of polars or of pyarrow."""
+        if self.min_reward is not None:
+            yield reward >= self.min_reward
+        if self.max_reward is not None:
+            yield reward <= self.max_reward
 
 
 ALL = Where()
@@ -182,25 +198,46 @@ class Store:
 
     def trajectories(self, where: Where = ALL, *, version: int | None = None) -> Iterator[Trajectory]:
         """The matching episodes exactly as they were appended, in that order; a few hundred are in memory."""
+        return self._each(from_batch, where, version)
+
+    def rows(
+        self, columns: Sequence[str], where: Where = ALL, *, version: int | None = None
+    ) -> Iterator[tuple[Any, ...]]:
+        """Some of `EPISODE_COLUMNS` of the matching episodes, in order of appending; a few hundred rows are
+        in memory, and nothing of other columns is read.
+        """
+        return self._each(_tuples, where, version, list(columns))
+
+    def _each(
+        self,
+        read: Callable[[Any], Sequence[ReadT]],
+        where: Where,
+        version: int | None,
+        columns: list[str] | None = None,
+    ) -> Iterator[ReadT]:
+        """Results of `read` for each batch, one by one; `columns` None: all."""
         with self._errors("read"):
-            batches = self._batches(where, version)
+            batches = self._batches(where, version, columns)
         while True:
             with self._errors("read"):
                 batch = next(batches, None)
-                episodes = [] if batch is None else from_batch(batch)
+                found: Sequence[ReadT] = () if batch is None else read(batch)
             if batch is None:
                 return
-            yield from episodes
+            yield from found
 
     def _opened(self, create: bool) -> DeltaTable:
         place = self.place
         if place.holds_table():
             return DeltaTable(place.name)
+        if not create:
+            raise StoreError(
+                f"there is no table of trajectories at {place}; name the folder of a run, or a table's folder"
+                " or URL"
+            )
         # a log without entries is what a process leaves that was killed while it made the table
         if set(place.names()) - {"_delta_log"}:
             raise StoreError(f"{place} is not a table of trajectories; name a new folder")
-        if not create:
-            raise StoreError(f"there is no table of trajectories at {place}")
         place.make()
         return DeltaTable.create(
             place.name,
@@ -219,13 +256,17 @@ class Store:
         self._table.update_incremental()
         return self._table
 
-    def _batches(self, where: Where, version: int | None) -> Iterator[Any]:
+    def _batches(self, where: Where, version: int | None, columns: list[str] | None) -> Iterator[Any]:
         files = self._files(version, where)
         if not files:
             return iter(())
         rows = dataset.dataset(files, schema=SCHEMA, format="parquet", filesystem=self.place.files)
         return rows.to_batches(
-            filter=where.arrow(), batch_size=_READ_EPISODES, batch_readahead=1, fragment_readahead=1
+            columns=columns,
+            filter=where.arrow(),
+            batch_size=_READ_EPISODES,
+            batch_readahead=1,
+            fragment_readahead=1,
         )
 
     def _files(self, version: int | None, where: Where = ALL) -> list[str]:
@@ -332,6 +373,11 @@ class _Log:
         for path, low, high in zip(*ranges, strict=True):
             if low is not None and high is not None and not any(low <= value <= high for value in values):
                 yield path
+
+
+def _tuples(batch: Any) -> list[tuple[Any, ...]]:
+    """The rows of a `pyarrow.RecordBatch`."""
+    return list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
 
 
 def _no_episodes() -> pl.LazyFrame:
