@@ -18,6 +18,9 @@ IMPORTERS: dict[str, str] = {
 }
 """Environment to the module with the functions of `agentgym_envs.imports`; it loads where there are data."""
 
+PARTS: dict[str, str] = {"alfworld": "game files", "webshop": "entries of files"}
+"""Environment to the parts of its data that an import accepts or refuses one by one."""
+
 Importable = Literal["alfworld", "webshop"]
 MANIFEST = "manifest.json"
 SHOWN = 20
@@ -53,8 +56,14 @@ def import_data(
         Path,
         typer.Argument(help="A folder as its publisher ships it; of several catalogues, a file of products."),
     ],
+    strict: Annotated[
+        bool, typer.Option("--strict", help="End with exit code 1 where a part was refused.")
+    ] = False,
 ) -> None:
     """Check the data of a benchmark and copy it to AGENTEVOL_HOME, all or nothing.
+
+    Game files of ALFWorld and entries of WebShop's files that are not sound are refused, named and counted;
+    the others are imported, with `--strict` too.
 
     Example: agentevol data import webshop ~/WebShop/data
     """
@@ -74,7 +83,9 @@ def import_data(
     for note in report.notes:
         print(f"note: {note}")
     print_table(("split", "tasks"), sorted(report.counts.items()))
-    print(f"imported into {home / env}; {len(report.refused):,} refused")
+    print(f"imported into {home / env}; {len(report.refused):,} of the {PARTS[env]} refused")
+    if strict and report.refused:
+        raise typer.Exit(1)
 
 
 @app.command()

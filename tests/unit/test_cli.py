@@ -2,6 +2,7 @@
 
 import errno
 import json
+import lzma
 from pathlib import Path
 
 import pytest
@@ -158,26 +159,59 @@ def test_a_broken_manifest_is_one_line(
     assert (code, err) == (1, f"error: data: {manifest} is broken: import the {what} again\n")
 
 
-def test_data_are_imported_listed_and_verified(
-    capsys: pytest.CaptureFixture[str], home: Path, tmp_path: Path
-) -> None:
+@pytest.fixture
+def catalogue(tmp_path: Path) -> Path:
+    """WebShop's files as they are published, with one product that is sound and one that is not."""
     product = {"asin": "B0", "name": "Shorts", "full_description": "", "small_description": [], "pricing": ""}
     product |= {"query": "shorts", "category": "fashion", "product_category": "Men › Shorts"}
     annotated = {"B0": {"attributes": [], "instruction": "Find shorts", "instruction_attributes": ["dry"]}}
     for name, content in (("shuffle", [product, {"asin": "B1"}]), ("ins_v2", annotated)):
         (tmp_path / f"items_{name}_1000.json").write_text(json.dumps(content))
-    code, out, _ = run(capsys, "data", "import", "webshop", str(tmp_path))
+    return tmp_path
+
+
+def test_data_are_imported_listed_and_verified(
+    capsys: pytest.CaptureFixture[str], home: Path, catalogue: Path
+) -> None:
+    code, out, _ = run(capsys, "data", "import", "webshop", str(catalogue))
     assert code == 0
     assert out.startswith(
         "refused items_shuffle_1000.json: product 2 (B1): name: Field required\nwarning: items_s"
     )
-    assert out.endswith(f"imported into {home / 'webshop'}; 1 refused\n")
+    assert out.endswith(f"imported into {home / 'webshop'}; 1 of the entries of files refused\n")
     code, out, _ = run(capsys, "data", "list", "--json")
     assert json.loads(out)["data"] == {"alfworld": None, "webshop": {"1k-synthetic-test": 1}}
     assert run(capsys, "data", "verify") == (0, "webshop: ok\n", "")
     (blob,) = home.rglob("products.blob")
     blob.write_bytes(b"\0" + blob.read_bytes()[1:])
     assert run(capsys, "data", "verify") == (1, f"webshop: DAMAGED\n  {blob} is damaged\n", "")
+
+
+def test_a_strict_import_fails_where_something_was_refused(
+    capsys: pytest.CaptureFixture[str], home: Path, catalogue: Path
+) -> None:
+    code, out, err = run(capsys, "data", "import", "webshop", str(catalogue), "--strict")
+    assert (code, err) == (1, "")
+    assert out.endswith("; 1 of the entries of files refused\n")
+    assert json.loads(run(capsys, "data", "list", "--json")[1])["data"]["webshop"] == {"1k-synthetic-test": 1}
+    products = catalogue / "items_shuffle_1000.json"
+    products.write_text(json.dumps(json.loads(products.read_text())[:1]))
+    code, out, _ = run(capsys, "data", "import", "webshop", str(catalogue), "--strict")
+    assert (code, out.endswith(f"{home / 'webshop'}; 0 of the entries of files refused\n")) == (0, True)
+
+
+def test_refused_game_files_are_counted(
+    capsys: pytest.CaptureFixture[str], home: Path, tmp_path: Path
+) -> None:
+    sound = (Path(__file__).parent / "alfworld_kitchen.json").read_text()
+    with lzma.open(tmp_path / "compact_train.jsonl.xz", "wt", encoding="utf-8") as file:
+        file.writelines([json.dumps(json.loads(sound)) + "\n", "{broken\n"])
+    code, out, _ = run(capsys, "data", "import", "alfworld", str(tmp_path))
+    assert (code, out.splitlines()[-1]) == (
+        0,
+        f"imported into {home / 'alfworld'}; 1 of the game files refused",
+    )
+    assert run(capsys, "data", "import", "alfworld", str(tmp_path), "--strict")[0] == 1
 
 
 @pytest.mark.parametrize(
