@@ -1,7 +1,28 @@
-"""What holds for all tests."""
+"""Settings of all tests."""
+
+from importlib.metadata import EntryPoint, entry_points
 
 from hypothesis import settings
+
+from agentgym_envs import registry
 
 # How long an example takes says how busy the machine is, and nothing of what is tested.
 settings.register_profile("without deadline", deadline=None)
 settings.load_profile("without deadline")
+
+
+def identity(entry: EntryPoint) -> tuple[str, str, str]:
+    return (str(entry.dist.locate_file("")) if entry.dist else "", entry.name, entry.value)
+
+
+INSTALLED = frozenset(map(identity, entry_points(group=registry.ENTRY_POINT_GROUP)))
+
+
+def added(**wanted: str) -> list[EntryPoint]:
+    """Entry points that a test has put on the path itself."""
+    return [entry for entry in entry_points(**wanted) if identity(entry) not in INSTALLED]
+
+
+# Environments of other distributions that happen to be installed are not what is tested. They are hidden here
+# and not by a fixture, since tests may be parametrised over the registry.
+registry.entry_points = added
