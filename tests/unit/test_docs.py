@@ -11,8 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
+from agentevol import serving
 from agentevol.cli.reference import commands, reference
 from agentgym_envs.testing import check_environment
+from agentgym_server.gateway import supervisor
+from agentgym_server.workers import pool
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -125,6 +128,28 @@ def test_the_kubernetes_example_starts_commands_that_exist() -> None:
         ["agentevol", "envs", "gateway"],
     ]
     assert [unknown_part(command) for command in commands] == [None, None]
+
+
+def test_the_mcp_page_names_the_major_version_of_the_client_that_is_tested() -> None:
+    pinned = re.search(r"^mcp==(\d+)\.", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.M)
+    assert pinned is not None
+    major = int(pinned[1])
+    text = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
+    assert f"version {major} of the official client (`pip install 'mcp>={major},<{major + 1}'`" in text
+
+
+def test_the_page_of_deployment_says_how_long_restarts_wait() -> None:
+    text = " ".join((ROOT / "docs" / "deployment.md").read_text(encoding="utf-8").split())
+    for sentence in (
+        f"starts a server again {supervisor.FIRST_PAUSE_S:g} s after its process ended",
+        f"doubles the pause, up to {supervisor.LONGEST_PAUSE_S:g} s",
+        f"lived longer than {supervisor.STEADY_S:g} s begins with {supervisor.FIRST_PAUSE_S:g} s again",
+        f"not ready within {supervisor.START_TIMEOUT_S:g} s is ended",
+        f"{pool.FIRST_PAUSE_S:g} s first and twice as long each time, up to {pool.LONGEST_PAUSE_S:g} s",
+        f"then every second where that fails, {serving.RESTARTS} times at most",
+    ):
+        assert sentence in text
+    assert serving.RETRY_S == 1.0  # "every second"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
