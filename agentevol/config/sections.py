@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
 
 from agentevol.config.urls import check_url
+from agentevol.extensions import Extensions
 from agentevol.learn.algorithms.contract import Option
 from agentevol.protocols import InFlightRule, Overflow, RowKind, Transfer
 
@@ -181,10 +182,28 @@ class RolloutConfig(Section):
         return {"synchronous": 0, "one_step_off": 1, "asynchronous": self.max_staleness}[self.mode]
 
 
+SELECTIONS = Extensions(
+    "selection",
+    "agentevol.selections",
+    {
+        "succeeded": "agentevol.loop.rules:succeeded",
+        "threshold": "agentevol.loop.rules:threshold",
+        "top_k_ratio": "agentevol.loop.rules:top_k_ratio",
+        "best_of": "agentevol.loop.rules:best_of",
+        "rejection": "agentevol.loop.rules:rejection",
+        "all": "agentevol.loop.rules:everything",
+    },
+)
+"""Rules by name. They are imported only where episodes are selected."""
+
+
 class SelectConfig(Section):
     """Which of the explored episodes are learnt from."""
 
-    rule: Literal["succeeded", "threshold", "top_k_ratio", "best_of", "rejection", "all"] = "succeeded"
+    rule: str = "succeeded"
+    """`succeeded`, `threshold`, `top_k_ratio`, `best_of`, `rejection`, `all`; one of another distribution, or
+    `module:attribute` (`agentevol.loop.rules.Rule`).
+    """
     threshold: float = 0.999
     """For `threshold`: the least return."""
     thresholds: dict[str, float] = {}
@@ -229,6 +248,11 @@ class SelectConfig(Section):
     learns from a table with an algorithm that reads rewards (the policy gradients), it is 4 unless given; in
     a run these learn from what the latest weights sampled, with nothing stale to leave out.
     """
+
+    @field_validator("rule")
+    @classmethod
+    def _is_known(cls, value: str) -> str:
+        return SELECTIONS.checked(value)
 
 
 class PairsConfig(Section):

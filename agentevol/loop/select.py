@@ -8,11 +8,15 @@ first).
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from random import Random
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from agentevol.config.sections import SelectConfig
+from agentevol.config.sections import SELECTIONS, SelectConfig
+from agentevol.errors import ConfigError
 from agentevol.learn.algorithms.dynamic_sampling import informative_groups
 from agentgym_store.records import Trajectory
+
+if TYPE_CHECKING:
+    from agentevol.loop.rules import Rule
 
 
 def scored(trajectories: Iterable[Trajectory]) -> list[Trajectory]:
@@ -40,7 +44,7 @@ def top_ratio(trajectories: Iterable[Trajectory], ratio: float) -> list[Trajecto
     return [t for t in candidates if t.id in chosen]
 
 
-def best_of(trajectories: Iterable[Trajectory], k: int) -> list[Trajectory]:
+def best(trajectories: Iterable[Trajectory], k: int) -> list[Trajectory]:
     """The `k` best episodes of every task that has a return above the worst possible, 0."""
     return at_most_per_task([t for t in scored(trajectories) if (t.total_reward or 0.0) > 0], k)
 
@@ -101,23 +105,21 @@ def tokens(trajectory: Trajectory) -> int:
 def select(trajectories: Sequence[Trajectory], config: SelectConfig, seed: int) -> list[Trajectory]:
     """The episodes to learn from, in the order of their ids."""
     candidates = sorted(trajectories, key=lambda t: t.id)
-    match config.rule:
-        case "succeeded":
-            chosen = [t for t in scored(candidates) if t.succeeded()]
-        case "threshold":
-            chosen = at_least(candidates, config.threshold, config.thresholds)
-        case "top_k_ratio":
-            chosen = top_ratio(candidates, config.ratio)
-        case "best_of":
-            chosen = best_of(candidates, config.k)
-        case "rejection":
-            chosen = accepted(candidates, config.scale, seed)
-        case "all":
-            chosen = scored(candidates)
+    rule: Rule = SELECTIONS.load(config.rule)
+    chosen = _checked(config.rule, rule(candidates, config, seed), candidates)
     chosen = within_limits(chosen, max_turns=config.max_turns, max_tokens=config.max_tokens)
     if config.distinct:
         chosen = distinct(chosen)
     return at_most_per_task(chosen, config.per_task) if config.per_task is not None else chosen
+
+
+def _checked(rule: str, chosen: Sequence[Trajectory], candidates: Sequence[Trajectory]) -> list[Trajectory]:
+    """The chosen episodes that have a return. Raises `ConfigError` for episodes that are no candidates."""
+    known = {t.id for t in candidates}
+    if not all(isinstance(t, Trajectory) and t.id in known for t in chosen):
+        raise ConfigError(f"select.rule {rule!r} gave something else than episodes that it was asked about")
+    wanted = {t.id for t in chosen}
+    return [t for t in scored(candidates) if t.id in wanted]
 
 
 def informative(trajectories: Iterable[Trajectory]) -> list[Trajectory]:

@@ -91,7 +91,7 @@ def serve(store: str, rank: int) -> None:
     orders, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints is no answer
     torch.set_num_threads(1)
-    ALGORITHMS["contrast"] = __name__
+    ALGORITHMS["contrast"] = f"{__name__}:ALGORITHM"
     ranks = join(FileStore(store, 2), rank, 2, timeout_s=60)
     while True:
         name, arguments = pickle.load(orders)

@@ -2,7 +2,7 @@ from agentevol.config.sections import SelectConfig
 from agentevol.loop.select import (
     accepted,
     at_most_per_task,
-    best_of,
+    best,
     distinct,
     learnt_turns,
     select,
@@ -70,7 +70,7 @@ def test_the_top_quarter_prefers_shorter_episodes_among_equals():
 
 def test_the_best_of_a_task_excludes_those_that_earned_nothing():
     found = [episode("a", 0.5), episode("b", 0.9), episode("c", 0.0, task="u")]
-    assert names(best_of(found, 1)) == ["b"]
+    assert names(best(found, 1)) == ["b"]
 
 
 def test_rejection_sampling_takes_all_of_return_one_and_none_of_return_zero():

@@ -7,12 +7,12 @@ objective("sft", {"dft": True}).loss(batch)
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
 from agentevol.errors import ConfigError
+from agentevol.extensions import Extensions
 from agentevol.learn.algorithms.contract import (
     Algorithm,
     Column,
@@ -25,41 +25,48 @@ from agentevol.learn.algorithms.contract import (
 from agentevol.learn.algorithms.options import options_of, own, unbound
 
 ALGORITHMS: dict[str, str] = {
-    "adpo": "agentevol.learn.algorithms.adpo",
-    "agentevol": "agentevol.learn.algorithms.agentevol",
-    "ampo": "agentevol.learn.algorithms.ampo",
-    "bradley_terry": "agentevol.learn.algorithms.bradley_terry",
-    "cispo": "agentevol.learn.algorithms.cispo",
-    "dapo": "agentevol.learn.algorithms.dapo",
-    "dpo": "agentevol.learn.algorithms.dpo",
-    "dr_grpo": "agentevol.learn.algorithms.dr_grpo",
-    "filtered_bc": "agentevol.learn.algorithms.filtered_bc",
-    "gigpo": "agentevol.learn.algorithms.gigpo",
-    "grpo": "agentevol.learn.algorithms.grpo",
-    "gspo": "agentevol.learn.algorithms.gspo",
-    "ipo": "agentevol.learn.algorithms.ipo",
-    "kto": "agentevol.learn.algorithms.kto",
-    "lagrangian": "agentevol.learn.algorithms.lagrangian",
-    "orpo": "agentevol.learn.algorithms.orpo",
-    "ppo": "agentevol.learn.algorithms.ppo",
-    "process_reward": "agentevol.learn.algorithms.process_reward",
-    "ranking": "agentevol.learn.algorithms.ranking",
-    "reinforce_pp": "agentevol.learn.algorithms.reinforce_pp",
-    "reinforce_pp_baseline": "agentevol.learn.algorithms.reinforce_pp_baseline",
-    "rloo": "agentevol.learn.algorithms.rloo",
-    "sft": "agentevol.learn.algorithms.sft",
-    "softmax_bc": "agentevol.learn.algorithms.softmax_bc",
-    "weighted_bc": "agentevol.learn.algorithms.weighted_bc",
+    name: f"agentevol.learn.algorithms.{name}:ALGORITHM"
+    for name in (
+        "adpo",
+        "agentevol",
+        "ampo",
+        "bradley_terry",
+        "cispo",
+        "dapo",
+        "dpo",
+        "dr_grpo",
+        "filtered_bc",
+        "gigpo",
+        "grpo",
+        "gspo",
+        "ipo",
+        "kto",
+        "lagrangian",
+        "orpo",
+        "ppo",
+        "process_reward",
+        "ranking",
+        "reinforce_pp",
+        "reinforce_pp_baseline",
+        "rloo",
+        "sft",
+        "softmax_bc",
+        "weighted_bc",
+    )
 }
-"""Name to the module whose `ALGORITHM` it is; imported when it is asked for."""
+"""Name to the `Algorithm` of this package; its module is imported when it is asked for."""
+EXTENSIONS = Extensions("algorithm", "agentevol.algorithms", ALGORITHMS)
 
 
 def algorithm(name: str) -> Algorithm:
-    """The algorithm of this name; raises `ConfigError` where there is none."""
-    module = ALGORITHMS.get(name)
-    if module is None:
-        raise ConfigError(f"no algorithm named {name!r}; there are: {', '.join(sorted(ALGORITHMS))}")
-    return import_module(module).ALGORITHM
+    """The algorithm of this name: the package's own, an entry point's, or `module:attribute`.
+
+    Raises `ConfigError` where there is none.
+    """
+    found = EXTENSIONS.load(name)
+    if not isinstance(found, Algorithm):
+        raise ConfigError(f"algorithm {name!r} is {type(found).__name__}, not an Algorithm")
+    return found
 
 
 def objective(name: str, options: Mapping[str, Option] | None = None) -> Objective:

@@ -5,7 +5,12 @@ has left weighs as little as its ratio says. It gives no value for the upper bou
 (arXiv:2503.14476), and ScaleRL (arXiv:2510.13786) takes 4.
 """
 
+from dataclasses import replace
+
 from agentevol.learn.algorithms.advantages import grpo
 from agentevol.learn.algorithms.family import family
 
-ALGORITHM = family(grpo, surrogate="cispo", clip_low=1.0, clip_high=0.28)
+ALGORITHM = replace(
+    family(grpo, surrogate="cispo", clip_low=1.0, clip_high=0.28),
+    stops_gradient=True,
+)

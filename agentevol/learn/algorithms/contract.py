@@ -235,6 +235,8 @@ class Algorithm:
     """What is learnt: a language model, one with a value head, or heads only (`head`, without `logp`)."""
     needs: Mapping[Column, str | None] = field(default_factory=dict["Column", "str | None"])
     """Columns that the functions read, each always (None) or where the option of this name is on."""
+    stops_gradient: bool = False
+    """Whether the gradient is on purpose not that of the value; finite differences say nothing then."""
     advantage: Callable[..., Advantages] | None = None
     """(rollouts, *, options)."""
     weigh: Callable[..., Floats] | None = None

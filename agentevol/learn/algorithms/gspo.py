@@ -3,14 +3,19 @@
 The ratio is a geometric mean over the episode's learnt tokens and stays close to 1, hence the narrow clip.
 """
 
+from dataclasses import replace
+
 from agentevol.learn.algorithms.advantages import grpo
 from agentevol.learn.algorithms.family import family
 
-ALGORITHM = family(
-    grpo,
-    ratio="sequence",
-    clip_low=3e-4,
-    clip_high=4e-4,
-    dual_clip=0.0,
-    aggregation="seq_mean_token_mean",
+ALGORITHM = replace(
+    family(
+        grpo,
+        ratio="sequence",
+        clip_low=3e-4,
+        clip_high=4e-4,
+        dual_clip=0.0,
+        aggregation="seq_mean_token_mean",
+    ),
+    stops_gradient=True,
 )

@@ -84,4 +84,6 @@ def kto_losses(
     return weight_J * torch.sigmoid(-beta * sign_J * (log_ratio_J - point))
 
 
-ALGORITHM = Algorithm(loss=kto, data="labels", together="batch", needs={"ref_logp": None})
+ALGORITHM = Algorithm(
+    loss=kto, data="labels", together="batch", needs={"ref_logp": None}, stops_gradient=True
+)
