@@ -6,53 +6,27 @@ from pathlib import Path
 
 from agentevol.checkpoint_store import CheckpointStore
 from agentevol.cluster.cluster import Cluster
-from agentevol.config.fitting import fitted
 from agentevol.config.run import RunConfig
 from agentevol.config.sections import EnvironmentConfig, RolloutConfig
 from agentevol.engines.vllm_capability import check_installed
-from agentevol.environments import opened, said, served_counts, task_counts
 from agentevol.errors import ConfigError
 from agentevol.hub import hub_name
-from agentevol.loop.cloning import settled
 from agentevol.loop.evolve import evolve
 from agentevol.loop.retention import protected_environments
 from agentevol.loop.stages import Stages
-from agentevol.models import check_folder, pinned, resolve
+from agentevol.models import check_folder, resolve
 from agentevol.progress import Progress
 from agentevol.rendering import ChatRenderer, load_tokenizer
 from agentevol.report.summary import RunSummary
 from agentevol.rewards.judging import check_process_model, check_reward_model, take_in
 from agentevol.run_folder import RunFolder
-from agentevol.tokenizer_checks import action_tokens, check_vocabulary, check_words
+from agentevol.tokenizer_checks import check_vocabulary
 from agentevol.workers.faults import FaultLog
 from agentgym_envs.registry import environment_class, names
 
 
-def prepared(config: RunConfig, *, here: bool = True) -> RunConfig:
-    """The configuration with everything decided that it leaves to the environment and to the base.
-
-    Raises `ConfigError` as `check` does, for splits and difficulties that the environment does not have, and
-    for a base whose vocabulary lacks the environment's words.
-    """
-    _check_name(config.environment)
-    told: list[str] = []
-    if config.environment.url is None:
-        with opened(config.environment) as world:
-            config = fitted(config, task_counts(world), strict=here)
-            if config.explore_split in world.splits:
-                told = said(world, config.explore_split, config.explore.difficulty)
-    elif here:
-        config = fitted(config, served_counts(config.environment.url, config.environment.name))
-    check(config, here=here)
-    base = resolve(config.base, weights=here)
-    tokenizer = load_tokenizer(base.path)
-    check_words(config.base, tokenizer, told)
-    new_tokens = config.explore.max_new_tokens or action_tokens(tokenizer, told)
-    explore = config.explore.model_copy(update={"max_new_tokens": new_tokens})
-    return settled(config.model_copy(update={"base": pinned(config.base), "explore": explore}), base.path)
-
-
-def _check_name(environment: EnvironmentConfig) -> None:
+def check_name(environment: EnvironmentConfig) -> None:
+    """Raise `ConfigError` for an environment that no distribution registers here."""
     if environment.url is None and environment.name not in names():
         raise ConfigError(
             f"environment.name: no environment named {environment.name!r}; there are: {', '.join(names())}"
@@ -64,7 +38,7 @@ def check(config: RunConfig, *, here: bool = True) -> None:
     folder. Where the run is not to begin `here`, as for a plan, weights are not fetched for it, and vLLM and
     its servers may be elsewhere.
     """
-    _check_name(config.environment)
+    check_name(config.environment)
     base = resolve(config.base, weights=here).path
     if here or hub_name(config.base) is None:
         check_folder(base)

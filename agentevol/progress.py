@@ -129,6 +129,11 @@ class Progress:
         return Bars(*columns, console=self.console, disable=not self.console.is_terminal)
 
 
+def progress_on(console: Console | None) -> Progress:
+    """Progress of a call of the public API: on `console`, or on standard error where there is none."""
+    return Progress(console or Console(highlight=False, stderr=True))
+
+
 def figures(evaluation: EvaluationSummary) -> str:
     """Success with its interval, in words: `success on test 41.5 % [34.9, 48.4] of 200`."""
     if evaluation.n == 0:

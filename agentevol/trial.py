@@ -1,6 +1,7 @@
 """Playing a split once with one model, outside of a run: what `agentevol eval` does.
 
-A model is a script, an endpoint's (`openai:NAME`), or weights: `starter` or a folder, with an engine.
+A model is a script, an endpoint's (`openai:NAME`), weights (`starter` or a folder, with an engine), or any
+`Policy`.
 """
 
 import asyncio
@@ -10,6 +11,9 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
+
+from rich.console import Console
 
 from agentevol.config.sections import EnvironmentConfig
 from agentevol.engines.choice import start_engine
@@ -22,6 +26,7 @@ from agentevol.errors import ConfigError
 from agentevol.loop.evaluate import summarise
 from agentevol.loop.explore import EpisodeRequest, play_all
 from agentevol.models import resolve
+from agentevol.progress import progress_on
 from agentevol.protocols import Checkpoint, Policy, RolloutEngine, Sampling
 from agentevol.rendering import load_tokenizer
 from agentevol.report.summary import EvaluationSummary
@@ -65,8 +70,51 @@ class Trial:
         return summary.model_copy(update={"mean_tokens": tokens / summary.n})
 
 
+def evaluate(
+    model: str | Policy = STARTER,
+    env: str = "alfworld",
+    *,
+    split: str = "test",
+    difficulty: str | None = None,
+    episodes: int | None = None,
+    max_turns: int | None = None,
+    temperature: float = 0.0,
+    max_new_tokens: int | None = None,
+    seed: int = 0,
+    action_format: Literal["plain", "react"] = "plain",
+    url: str | None = None,
+    engine: Sequence[str] = (),
+    console: Console | None = None,
+) -> EvaluationSummary:
+    """Play a split of `env` with one model and return its figures: success, reward, turns, tokens, endings.
+
+    `model` is a name as `agentevol eval --model` takes it, or a policy; `temperature`, `max_new_tokens` and
+    `engine` (`engine.KEY=VALUE`) are for names. `episodes` tasks are played, evenly spread over the split, or
+    all of them, on the server at `url` or one that is started. Progress is written to `console`, standard
+    error by default. Raises `ConfigError` as `trial` does.
+    """
+    progress = progress_on(console)
+    shown = model if isinstance(model, str) else model.name
+    with progress.playing_once(f"{shown} on {env}/{split}") as started:
+        played = trial(
+            model,
+            EnvironmentConfig(name=env, max_turns=max_turns, format=action_format, url=url),
+            split,
+            difficulty=difficulty,
+            episodes=episodes,
+            temperature=temperature,
+            seed=seed,
+            started=started,
+            engine=engine,
+            max_new_tokens=max_new_tokens,
+        )
+    for failure in played.failures[:1]:
+        progress.say(f"{len(played.failures)} episodes failed; the first: {failure}")
+    return played.summary(split)
+
+
 def trial(
-    model: str,
+    model: str | Policy,
     environment: EnvironmentConfig,
     split: str,
     *,
@@ -85,7 +133,10 @@ def trial(
     overrides as a run has them, `engine.KEY=VALUE`. Raises `ConfigError` for an unknown model, split or
     difficulty, and for settings that nothing reads.
     """
-    policy, close = _policy(model, environment, temperature, engine, max_new_tokens)
+    if isinstance(model, str):
+        policy, close = _policy(model, environment, temperature, engine, max_new_tokens)
+    else:
+        policy, close = _given(model, engine, max_new_tokens), lambda: None
     with ExitStack() as stack:
         stack.callback(close)
         url = environment.url
@@ -94,6 +145,14 @@ def trial(
             url = stack.enter_context(EnvironmentServer(environment, Path(folder) / "server.log")).url
         played = _play(policy, environment, url, split, difficulty, episodes, seed, started)
     return Trial(played, policy.usage if isinstance(policy, OpenAIPolicy) else None)
+
+
+def _given(policy: Policy, overrides: Sequence[str], max_new_tokens: int | None) -> Policy:
+    """The policy of a caller. Raises `ConfigError` for settings that it does not read."""
+    if overrides or max_new_tokens is not None:
+        setting = overrides[0] if overrides else "max_new_tokens"
+        raise ConfigError(f"{setting} has no effect: {policy.name} is a policy, not the name of a model")
+    return policy
 
 
 def _policy(

@@ -1,10 +1,14 @@
 """`agentevol run`: the main job."""
 
-from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from agentevol.report.summary import RunSummary
 
 
 def register(parent: typer.Typer) -> None:
@@ -45,13 +49,18 @@ def run(
 
     Example: agentevol run --iters 5 --out runs/first explore.tasks=200
     """
+    from rich.console import Console
+
     from agentevol.errors import ConfigError
 
+    console = Console(highlight=False)
     shortcuts = _shortcuts(iters=iters, seed=seed, data=data)
     if resume is not None:
         if arguments or shortcuts or out or preset:
             raise ConfigError("--resume takes the run's own configuration: leave out other settings")
-        _go(resume, None)
+        from agentevol import runs
+
+        _print(runs.resume(resume, console=console), resume, console)
         return
     files = [argument for argument in arguments or [] if "=" not in argument]
     overrides = [argument for argument in arguments or [] if "=" in argument]
@@ -60,14 +69,17 @@ def run(
     from agentevol.config.run import load
 
     config = load(Path(files[0]) if files else None, [*overrides, *shortcuts], preset=preset)
-    from agentevol.launch import plan, prepared
+    from agentevol import runs
 
-    config = prepared(config, here=not dry_run)
     if dry_run:
+        from agentevol.launch import plan
+
+        config = runs.prepared(config, here=False)
         print(config.to_toml())
         print("\n".join(f"# {line}" for line in plan(config)))
         return
-    _go(out or Path("runs") / f"{config.name}-{datetime.now():%Y%m%d-%H%M%S}", config)
+    path = out or runs.default_folder(config)
+    _print(runs.run(config, out=path, console=console), path, console)
 
 
 def _shortcuts(*, iters: int | None, seed: int | None, data: str | None) -> list[str]:
@@ -75,19 +87,10 @@ def _shortcuts(*, iters: int | None, seed: int | None, data: str | None) -> list
     return [f"{key}={value}" for key, value in settings.items() if value is not None]
 
 
-def _go(path: Path, config: Any) -> None:
-    from agentevol.launch import launch
-    from agentevol.models import resolve
-    from agentevol.progress import Progress
+def _print(summary: "RunSummary", path: Path, console: "Console") -> None:
     from agentevol.report.table import terminal_table
-    from agentevol.run_folder import RunFolder
 
-    if config is None:
-        folder = RunFolder.resume(path)
-    else:
-        folder = RunFolder.create(path, config, resolve(config.base))
-    progress = Progress()
-    progress.say(f"run {folder.config.name} in {path}; resume it with: agentevol run --resume {path}")
-    summary = launch(folder, progress)
-    progress.console.print(terminal_table(summary))
-    progress.say(f"report: {path / 'report.html'}  plot: {path / 'success.png'}")
+    console.print(terminal_table(summary))
+    console.print(
+        f"report: {path / 'report.html'}  plot: {path / 'success.png'}", markup=False, soft_wrap=True
+    )

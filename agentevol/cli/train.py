@@ -50,15 +50,13 @@ def train(
 
     from rich.console import Console
 
+    from agentevol import training
     from agentevol.loop.remarks import remarks
-    from agentevol.progress import Progress
-    from agentevol.train import train as learn
     from agentgym_store.store import Where
-    from agentgym_store.urls import named
 
-    progress = Progress(Console(highlight=False, stderr=True)) if json else Progress()
-    with progress.learning() as step:
-        report = learn(named(data), config, out, Where(iteration=iteration, purpose=purpose), step)
+    console = Console(highlight=False, stderr=json)
+    where = Where(iteration=iteration, purpose=purpose)
+    report = training.train(data, config, out=out, where=where, console=console)
     if json:
         metrics = {name: value if isfinite(value) else None for name, value in report.metrics.items()}
         print_json({"checkpoint": str(report.checkpoint.path), "metrics": metrics})
@@ -66,6 +64,5 @@ def train(
     print_table(
         ("figure", config.learn.algorithm), [(name, f"{v:.6g}") for name, v in report.metrics.items()]
     )
-    for remark in remarks(report.metrics):
-        progress.say(remark)
-    progress.say(f"checkpoint: {report.checkpoint.path}")
+    for line in (*remarks(report.metrics), f"checkpoint: {report.checkpoint.path}"):
+        console.print(line, markup=False, soft_wrap=True)

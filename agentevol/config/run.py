@@ -286,7 +286,7 @@ ConfigT = TypeVar("ConfigT", RunConfig, TrainConfig, CautionConfig)
 
 
 def load(
-    path: Path | None,
+    path: Path | str | None = None,
     overrides: Sequence[str] = (),
     kind: type[ConfigT] = RunConfig,
     preset: str | None = None,
@@ -297,7 +297,7 @@ def load(
     Raises `ConfigError` with one line that names the file or key at fault.
     """
     values = _read(preset_file(preset)) if preset is not None else {}
-    values = _merged(values, _read(path) if path is not None else {})
+    values = _merged(values, _read(Path(path)) if path is not None else {})
     for override in overrides:
         _apply(values, override)
     return validated(values, kind)

@@ -21,7 +21,7 @@ from agentevol.loop.demonstrations import demonstration_rows
 from agentevol.protocols import Checkpoint, Conversation, Message, Sampling
 from agentevol.rendering import ChatRenderer, load_tokenizer
 from agentevol.rows.closing import with_closing
-from agentevol.train import train
+from agentevol.training import learn
 from agentgym_envs.core import Observation
 from agentgym_store.records import Sample, Terminated, Trajectory, Truncated, Turn
 from agentgym_store.store import Where
@@ -120,13 +120,13 @@ def test_train_encodes_chats_with_it_and_refuses_what_has_no_effect(checkpoints:
     read: list[float] = []
     for number, settings in enumerate(([], [SETTING])):
         config = load(None, [f"base={checkpoints['qwen3']}", "learn.epochs=1", *settings], TrainConfig)
-        report = train(data, config, tmp_path / str(number), Where(), lambda *_: None)
+        report = learn(data, config, tmp_path / str(number), Where(), lambda *_: None)
         read.append(report.metrics["tokens_read"])
     tokenizer = load_tokenizer(checkpoints["qwen3"])
     assert read[1] - read[0] == len(tokenizer.encode(EMPTY, add_special_tokens=False))
     config = load(None, [f"base={checkpoints['qwen2.5']}", SETTING], TrainConfig)
     with pytest.raises(ConfigError, match="enable_thinking has no effect"):
-        train(data, config, tmp_path / "refused", Where(), lambda *_: None)
+        learn(data, config, tmp_path / "refused", Where(), lambda *_: None)
 
 
 def test_eval_takes_it_and_scripts_do_not(checkpoints: Any, capsys: pytest.CaptureFixture[str]):

@@ -14,7 +14,7 @@ from agentevol.learn.assembly import Assembly
 from agentevol.learn.fitting import NothingToLearn, fit
 from agentevol.rows.examples import facts, grouped, imitated, labelled, paired, rows_of
 from agentevol.rows.pairing import Label, Pair
-from agentevol.train import kept_figures
+from agentevol.training import kept_figures
 from agentgym_store.records import Sample, Terminated, Trajectory, Truncated, Turn
 
 

@@ -15,7 +15,7 @@ from agentevol.rewards.pooling import pooled_values
 from agentevol.rewards.process_heads import agreements, counted_by_head, process_rewards
 from agentevol.rewards.values import Counted, State, continuations, recorded_states
 from agentevol.rows.examples import facts, valued
-from agentevol.train import state_rows
+from agentevol.training import state_rows
 from agentgym_store.records import Sample, Terminated, Trajectory, Turn
 
 

@@ -1,9 +1,11 @@
-"""Learning once from a data set: what `agentevol train` does."""
+"""Training on a data set: one update from episodes or chats that are there already."""
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+
+from rich.console import Console
 
 from agentevol.config.run import TrainConfig
 from agentevol.datasets import episodes_in
@@ -17,6 +19,7 @@ from agentevol.learn.learner import GradientLearner
 from agentevol.loop.select import fresh, select
 from agentevol.loop.solved import selection_figures
 from agentevol.models import resolve
+from agentevol.progress import progress_on
 from agentevol.protocols import Anchor, LearnReport, TrainingSequence
 from agentevol.rendering import ChatRenderer, load_tokenizer
 from agentevol.rewards.objectives import for_reward_model
@@ -29,6 +32,9 @@ from agentevol.rows.texts import read_texts
 from agentevol.tokenizer_checks import check_tokenizer
 from agentgym_store.records import Trajectory
 from agentgym_store.store import Where
+from agentgym_store.urls import named
+
+EXPLORED = Where(purpose="explore")
 
 KEPT = ("keep_rate", "tasks_solved", "tasks_never_solved", "distinct_ratio")
 
@@ -39,16 +45,29 @@ NEW = "new"
 def train(
     data: Path | str,
     config: TrainConfig,
+    *,
+    out: Path | str,
+    where: Where = EXPLORED,
+    console: Console | None = None,
+) -> LearnReport:
+    """Learn once from `data` and write the new checkpoint `out`; return the figures of the update.
+
+    `data` is a run's folder or table (of which `where` chooses episodes), which may be a URL, an export of it
+    as lossless JSON Lines, or a data set of chats (`agentevol.rows.texts`). Progress is written to `console`,
+    standard error by default. Raises `ConfigError` (`NothingToLearn` where no row is left) and `StoreError`.
+    """
+    with progress_on(console).learning() as step:
+        return learn(named(str(data)), config, Path(out), where, step)
+
+
+def learn(
+    data: Path | str,
+    config: TrainConfig,
     out: Path,
     where: Where,
     progress: Callable[[int, int, float], None],
 ) -> LearnReport:
-    """Learn from `data` and write the new checkpoint `out`.
-
-    `data` is a run's folder or table (of which `where` chooses), which may be a URL, an export of it as
-    lossless JSON Lines, or a data set of chats (`agentevol.rows.texts`). Raises `ConfigError`, `StoreError`,
-    and `NothingToLearn`.
-    """
+    """`train` with a callback, which is told step, steps and loss. A string is the URL of a table."""
     if out.exists():
         raise ConfigError(f"{out} exists already: a checkpoint is never overwritten")
     base = resolve(config.base)
