@@ -8,7 +8,6 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Any
 
 import typer
@@ -52,10 +51,9 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        try:
-            print(f"agentevol {version('agentevol')}")
-        except PackageNotFoundError:
-            print("agentevol, a checkout that is not installed")
+        from agentevol.version import __version__
+
+        print(f"agentevol {__version__}")
         raise typer.Exit
 
 

@@ -125,6 +125,24 @@ def test_a_command_without_its_extra_names_it() -> None:
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("from agentevol import run", "agentevol.run needs numpy: pip install 'agentevol[train]'"),
+        (
+            "from agentgym_store import Store",
+            "agentgym_store.Store needs polars: pip install 'agentevol[store]'",
+        ),
+        ("from agentgym_server import create_app", "needs fastapi: pip install 'agentevol[server]'"),
+    ],
+)
+def test_a_public_name_without_its_extra_says_which(statement: str, message: str) -> None:
+    done = bare(statement)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("ImportError: ")
+    assert done.stderr.rstrip().endswith(message)
+
+
 def test_environments_are_checked_without_any_extra() -> None:
     done = bare("from agentevol.cli import main; main(['envs', 'check', 'guess'])")
     assert done.returncode == 0, done.stderr
