@@ -25,6 +25,8 @@ MODULES = (
     "data",
     "trajectories",
     "starter",
+    "new",
+    "check",
     "bench",
     "doctor",
 )

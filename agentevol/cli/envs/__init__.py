@@ -9,6 +9,7 @@ from agentevol.cli.envs.gateway import gateway
 from agentevol.cli.envs.openenv import openenv
 from agentevol.cli.envs.options import Names, chosen
 from agentevol.cli.envs.serve import serve, up
+from agentevol.cli.new import Name, Out, write
 from agentevol.cli.output import AsJson, print_json, print_table
 
 app = typer.Typer(no_args_is_help=True, help="List, serve and check environments.")
@@ -62,6 +63,19 @@ def check(
             print("\n".join(f"  {line}" for line in report.lines()))
     if not all(report.passed for report in reports):
         raise typer.Exit(1)
+
+
+@app.command()
+def new(name: Name, out: Out = None) -> None:
+    """Write a package with an environment that passes its check.
+
+    Example: agentevol envs new chess --out packages/chess
+    """
+    place = write("environment", name, out)
+    print(f"install it: pip install -e {place}")
+    print(f"check it: agentevol envs check {name}")
+    print(f"make a policy to begin with: agentevol starter build --env {name}")
+    print(f"improve it: agentevol run env={name}")
 
 
 app.command("up")(up)

@@ -1,0 +1,70 @@
+"""From an empty folder to a report, by the commands of docs/extend.md: an environment and an algorithm of one's own."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from agentevol.run_folder import RunFolder
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "extend.md"
+
+pytestmark = pytest.mark.usefixtures("clean_environment")
+
+
+def commands() -> list[list[str]]:
+    """The commands of the page's first section, split at spaces."""
+    section = PAGE.read_text(encoding="utf-8").partition("## From an empty folder")[2].partition("\n## ")[0]
+    return [line.split() for line in re.findall(r"^ {4}(\S.*)$", section, re.M)]
+
+
+def here(command: list[str], site: Path) -> list[str]:
+    """A command with this interpreter; packages are built and installed into a folder of the test's own."""
+    program, *arguments = command
+    if program == "pip":
+        packages = [f"./{word}" for word in arguments if word not in ("install", "-e")]
+        install = ["install", "--quiet", "--no-deps", "--no-build-isolation", "--target", str(site)]
+        return [sys.executable, "-m", "pip", *install, *packages]
+    return [sys.executable, "-m", program, *arguments]
+
+
+def test_a_world_and_an_algorithm_of_ones_own_train_from_an_empty_folder(tmp_path: Path):
+    work, site, started = tmp_path / "work", tmp_path / "site", time.monotonic()
+    work.mkdir()
+    path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "PYTHONPATH": path}
+    for command in commands():
+        done = subprocess.run(
+            here(command, site), cwd=work, env=environment, capture_output=True, text=True, timeout=900
+        )
+        assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
+    summary = RunFolder.resume(work / "runs" / "mirror").run_summary()
+    first, last = summary.iterations[0].evaluation, summary.iterations[-1].evaluation
+    assert len(summary.iterations) == 3
+    assert first is not None
+    assert last is not None
+    assert last.mean_reward >= first.mean_reward
+    assert (work / "runs" / "mirror" / "report.html").is_file()
+    tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "mirror", "rule"]
+    assert subprocess.run(tests, cwd=work, env=environment, timeout=300).returncode == 0
+    print(f"from an empty folder to a report: {time.monotonic() - started:.0f} s")
+
+
+def test_a_rule_in_the_working_folder_selects(tmp_path: Path):
+    code = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)[-1]
+    (tmp_path / "rules.py").write_text(code)
+    run = [sys.executable, "-m", "agentevol", "run", "env=guess", "--iters", "1", "--out", "run"]
+    done = subprocess.run(
+        [*run, "select.rule=rules:short_wins"], cwd=tmp_path, capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stderr
+    assert "select.rule" not in done.stderr
+    misspelt = subprocess.run(
+        [*run, "select.rule=short_wins"], cwd=tmp_path, capture_output=True, text=True, timeout=600
+    )
+    assert misspelt.returncode == 2
+    assert "no selection named 'short_wins'; there are: all, best_of," in misspelt.stderr
