@@ -1,4 +1,4 @@
-"""From an empty folder to a report, by the commands of docs/extend.md: an environment and an algorithm of one's own."""
+"""An environment and an algorithm of one's own, from an empty folder to a report by the page's commands."""
 
 import os
 import re
@@ -32,7 +32,9 @@ def here(command: list[str], site: Path) -> list[str]:
     return [sys.executable, "-m", program, *arguments]
 
 
-def test_a_world_and_an_algorithm_of_ones_own_train_from_an_empty_folder(tmp_path: Path):
+def test_a_world_and_an_algorithm_of_ones_own_train_from_an_empty_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
     work, site, started = tmp_path / "work", tmp_path / "site", time.monotonic()
     work.mkdir()
     path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -42,6 +44,7 @@ def test_a_world_and_an_algorithm_of_ones_own_train_from_an_empty_folder(tmp_pat
             here(command, site), cwd=work, env=environment, capture_output=True, text=True, timeout=900
         )
         assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
+    monkeypatch.syspath_prepend(site)  # the run's configuration names the algorithm
     summary = RunFolder.resume(work / "runs" / "mirror").run_summary()
     first, last = summary.iterations[0].evaluation, summary.iterations[-1].evaluation
     assert len(summary.iterations) == 3
@@ -51,7 +54,8 @@ def test_a_world_and_an_algorithm_of_ones_own_train_from_an_empty_folder(tmp_pat
     assert (work / "runs" / "mirror" / "report.html").is_file()
     tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "mirror", "rule"]
     assert subprocess.run(tests, cwd=work, env=environment, timeout=300).returncode == 0
-    print(f"from an empty folder to a report: {time.monotonic() - started:.0f} s")
+    with capsys.disabled():
+        sys.stdout.write(f"\nfrom an empty folder to a report: {time.monotonic() - started:.0f} s\n")
 
 
 def test_a_rule_in_the_working_folder_selects(tmp_path: Path):
