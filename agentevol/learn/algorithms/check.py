@@ -57,8 +57,7 @@ def check_algorithm(name: str, values: Values | None = None) -> Report:
 
 def value_and_gradients(loss: Callable[[Batch], Any], batch: Batch) -> tuple[float, list[Tensor]]:
     """The loss and its gradients by every column that can have one; zeros where it does not depend on it."""
-    leaves = {name: _leaf(getattr(batch, name)) for name in GRADIENTS}
-    given = {name: tensor for name, tensor in leaves.items() if tensor is not None}
+    given = _leaves(batch)
     value = loss(replace(batch, **given)).value
     gradients = torch.autograd.grad(value, list(given.values()), allow_unused=True)
     return value.item(), [
@@ -139,8 +138,14 @@ def _result(name: str, check: Check, subject: Objective) -> CheckResult:
     return CheckResult(name=name, cases=cases, violations=tuple(islice(violations, MOST_VIOLATIONS)))
 
 
-def _leaf(tensor: Tensor | None) -> Tensor | None:
-    return None if tensor is None else tensor.detach().clone().requires_grad_()
+def _leaves(batch: Batch) -> dict[str, Tensor]:
+    """The columns of a batch that can have gradients, as leaves of their own."""
+    columns: dict[str, Tensor | None] = {name: getattr(batch, name) for name in GRADIENTS}
+    return {
+        name: tensor.detach().clone().requires_grad_()
+        for name, tensor in columns.items()
+        if tensor is not None
+    }
 
 
 def _unless(holds: bool, violation: str) -> str | None:
@@ -193,15 +198,15 @@ def _order(subject: Objective) -> Iterator[str | None]:
 def _gradients(subject: Objective) -> Iterator[str | None]:
     """Gradients agree with finite differences, unless the algorithm stops them on purpose."""
     whole = example_batch(subject.algorithm, seed=3)
-    columns = [column for column in GRADIENTS if getattr(whole, column) is not None]
-    leaves = tuple(_leaf(getattr(whole, column)) for column in columns)
+    found = _leaves(whole)
+    columns, leaves = list(found), tuple(found.values())
 
     def value(*given: Tensor) -> Tensor:
         return subject.loss(replace(whole, **dict(zip(columns, given, strict=True)))).value
 
     if subject.algorithm.stops_gradient:
-        found = torch.autograd.grad(value(*leaves), leaves, allow_unused=True)[0]  # pyright: ignore
-        yield _unless(bool(torch.isfinite(found).all()), "gradients are not finite")
+        gradient = torch.autograd.grad(value(*leaves), leaves, allow_unused=True)[0]
+        yield _unless(bool(torch.isfinite(gradient).all()), "gradients are not finite")
     else:
         agree = torch.autograd.gradcheck(value, leaves, raise_exception=False)
         yield _unless(agree, "gradients differ from finite differences; is stops_gradient meant?")
