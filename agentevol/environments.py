@@ -83,8 +83,11 @@ def demonstration(world: Environment[Any], task: Task, seed: int, care: float = 
     return actions
 
 
-def said(world: Environment[Any], split: str, difficulty: str | None) -> list[str]:
-    """Messages of careful demonstrations of some tasks of a split; none of an environment without players."""
+def player_messages(world: Environment[Any], split: str, difficulty: str | None) -> list[str]:
+    """Messages of careful demonstrations of some tasks of a split; none of an environment without players.
+
+    Raises `ConfigError` where a player fails.
+    """
     tasks: Sequence[Task] = world.tasks(split, difficulty)
     try:
         return [
@@ -94,6 +97,8 @@ def said(world: Environment[Any], split: str, difficulty: str | None) -> list[st
         ]
     except ConfigError:
         return []
+    except Exception as cause:  # whatever the environment's own code raises
+        raise ConfigError(f"{world.name}: its player failed: {one_line(cause)}") from cause
 
 
 def usual_action_tokens(config: EnvironmentConfig, tokenizer: "PreTrainedTokenizerBase") -> int:
@@ -104,4 +109,4 @@ def usual_action_tokens(config: EnvironmentConfig, tokenizer: "PreTrainedTokeniz
     if config.url is not None and config.name not in names():
         return NEW_TOKENS
     with opened(config) as world:
-        return action_tokens(tokenizer, said(world, world.splits[0], None))
+        return action_tokens(tokenizer, player_messages(world, world.splits[0], None))

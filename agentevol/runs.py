@@ -7,7 +7,7 @@ from rich.console import Console
 
 from agentevol.config.fitting import fitted
 from agentevol.config.run import RunConfig
-from agentevol.environments import opened, said, served_counts, task_counts
+from agentevol.environments import opened, player_messages, served_counts, task_counts
 from agentevol.launch import check, check_name, launch
 from agentevol.loop.cloning import settled
 from agentevol.models import pinned, resolve
@@ -50,7 +50,7 @@ def prepared(config: RunConfig, *, here: bool = True) -> RunConfig:
         with opened(config.environment) as world:
             config = fitted(config, task_counts(world), strict=here)
             if config.explore_split in world.splits:
-                told = said(world, config.explore_split, config.explore.difficulty)
+                told = player_messages(world, config.explore_split, config.explore.difficulty)
     elif here:
         config = fitted(config, served_counts(config.environment.url, config.environment.name))
     check(config, here=here)
