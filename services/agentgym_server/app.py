@@ -38,7 +38,7 @@ def create_app(
     settings: ServerSettings | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> FastAPI:
-    """An application that serves these environments, by name.
+    """The ASGI application that serves these environments, by name.
 
     `clock` gives seconds for leases. Workers start with the application's lifespan, or with the first session
     where a transport in the same process runs none; `service_of(app).close()` stops them then.
@@ -81,7 +81,7 @@ def service_of(app: FastAPI) -> Service:
 
 
 async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001 - an ASGI application
-    """A path that nothing has; Starlette would refuse a WebSocket there without a word."""
+    """ASGI application for unmatched paths: raises 404, where Starlette would close a WebSocket silently."""
     if scope["type"] != "websocket":
         raise HTTPException(404)
     await deny(send, problem_reply(Problem("not-found", "no such route"), scope["path"]))
@@ -98,7 +98,7 @@ async def _problem(request: Request, cause: Exception) -> Response:
 
 
 def _other_answer(method: str, cause: Exception) -> Reply:
-    """The answer where Starlette has none: to `OPTIONS`; raises the problem of everything else."""
+    """The response to `OPTIONS`, which Starlette does not answer; raises the problem of everything else."""
     if isinstance(cause, HTTPException) and cause.status_code == 405:
         told = (cause.headers or {}).get("Allow", "")
         return other_method(method, {name.strip() for name in told.split(",")} - {"HEAD"})
@@ -106,7 +106,7 @@ def _other_answer(method: str, cause: Exception) -> Reply:
 
 
 async def _docs(_: Request) -> Response:
-    """A page without third-party hosts."""
+    """API documentation page without third-party hosts."""
     rows = "".join(
         f"<tr><td><code>{endpoint.method}</code></td><td><code>{endpoint.path}</code></td>"
         f"<td>{endpoint.summary}</td></tr>"

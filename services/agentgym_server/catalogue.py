@@ -1,4 +1,4 @@
-"""What a server offers: its environments, their schemas and tasks. Nothing here shows an answer or a goal."""
+"""Catalogue of a server: its environments, their schemas and tasks, without answers or goals."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ DEFAULT_FORMAT = "plain"
 
 @dataclass(frozen=True)
 class Page:
-    """Which tasks to list."""
+    """Selection of the tasks to list."""
 
     split: str | None = None
     difficulty: str | None = None
@@ -28,7 +28,7 @@ class Page:
 
 @dataclass(eq=False)
 class World:
-    """One environment of the catalogue; the instance plays no episodes."""
+    """Catalogue entry of one environment; its instance plays no episodes."""
 
     name: str
     environment: Environment[Any]
@@ -37,7 +37,7 @@ class World:
 
 
 class Catalogue:
-    """The environments by name. Tasks are listed in a thread: a lazy sequence may have to generate them."""
+    """Environments by name. Tasks are listed in a thread, since a lazy sequence may have to generate them."""
 
     def __init__(self, factories: Mapping[str, Factory], settings: ServerSettings) -> None:
         self._settings = settings
@@ -66,7 +66,7 @@ class Catalogue:
         return world.entry
 
     def schema(self, env: str) -> dict[str, Any]:
-        """How to act in an environment, and what its replies hold."""
+        """Action formats and reply members of an environment."""
         world = self.world(env)
         instruction = FORMATS["react"].instruction(world.name)
         kinds = ["text", "tool_call", "completion"]

@@ -1,4 +1,4 @@
-"""Time: leases are measured on a monotonic clock and told as RFC 3339."""
+"""Clock of the server: leases are measured on a monotonic clock and shown as RFC 3339."""
 
 import time
 from collections.abc import Callable
@@ -7,14 +7,14 @@ from functools import lru_cache
 
 
 class Clock:
-    """A monotonic clock that can tell the date of its moments. `now` is injected by tests; seconds."""
+    """Monotonic clock that converts its readings to dates. `now` is injected by tests; seconds."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.now = now
         self._epoch = time.time() - now()
 
     def stamp(self, moment: float) -> str:
-        """RFC 3339, UTC, whole seconds (rounded down) of a moment of `now`."""
+        """A reading of `now` as RFC 3339, UTC, rounded down to whole seconds."""
         return _stamp(int(self._epoch + moment))
 
 

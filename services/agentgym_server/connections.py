@@ -1,7 +1,7 @@
-"""Connections: uvicorn's protocols, with limits on what a client may do before and beside its requests.
+"""HTTP and WebSocket protocols of uvicorn with limits on slow, large and unread input.
 
-A request's head has a time and a size; a client that does not read is not read from; and what is no HTTP, or
-no WebSocket handshake, is told so as a problem.
+The head of a request has a time limit and a size limit; reading from a client that does not read is paused;
+bytes that are no HTTP request or WebSocket handshake are answered with a problem.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ LINGER_S = 2.0
 
 
 def http_protocol(settings: ServerSettings) -> type[asyncio.Protocol]:
-    """The HTTP protocol with these limits: uvicorn makes its instances, so they are facts of the class."""
+    """The HTTP protocol class with these limits; a class, since uvicorn creates the instances."""
     limits = {
         "head_timeout_s": settings.head_timeout_s,
         "max_head_bytes": settings.max_head_bytes + settings.max_url_bytes,
@@ -35,20 +35,22 @@ def http_protocol(settings: ServerSettings) -> type[asyncio.Protocol]:
 
 
 class PatientFlow(FlowControl):
-    """Reads no more of a connection while requests that came over it wait for their turn."""
+    """Flow control that pauses reading from a connection while its requests wait in the queue."""
 
     def __init__(self, transport: asyncio.Transport, pipeline: Collection[object]) -> None:
         super().__init__(transport)
         self._pipeline = pipeline
 
     def resume_reading(self) -> None:
-        """Read on if nothing waits: uvicorn resumes with every answer, and a chunk holds many requests."""
+        """Resume reading if no request waits: uvicorn resumes after every response, and a chunk holds many
+        requests.
+        """
         if not self._pipeline and not self._transport.is_closing():
             super().resume_reading()
 
 
 class HeadGuard(HttpToolsProtocol):
-    """HTTP. A head that takes too long closes its connection; one that is too big is refused unfinished."""
+    """HTTP protocol with limits on heads: a slow one closes its connection; a large one is refused unread."""
 
     head_timeout_s = 10.0
     max_head_bytes = 1 << 15
@@ -60,13 +62,13 @@ class HeadGuard(HttpToolsProtocol):
     _running: RequestResponseCycle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Await the first head."""
+        """Start the timer of the first head."""
         super().connection_made(cast("asyncio.Transport", transport))
         self.flow = PatientFlow(self.transport, self.pipeline)
         self._await_head()
 
     def data_received(self, data: bytes) -> None:
-        """Parse what came; while there is no request, its head is awaited."""
+        """Parse a chunk; while there is no request, the timer of its head runs."""
         self._chunk_bytes = len(data)
         super().data_received(data)
         if self._upgraded or self.transport.is_closing():
@@ -85,27 +87,27 @@ class HeadGuard(HttpToolsProtocol):
         return cycle is None or cycle.response_complete
 
     def on_message_begin(self) -> None:
-        """A head begins, somewhere in this chunk: those after it are counted."""
+        """Start to count the bytes of a head, from the next chunk on."""
         super().on_message_begin()
         self._in_head, self._head_bytes = True, -self._chunk_bytes
 
     def on_headers_complete(self) -> None:
-        """The head is complete."""
+        """Stop the timer of the head."""
         self._in_head = False
         self._forget()
         super().on_headers_complete()
 
     def handle_websocket_upgrade(self) -> None:
-        """From here on there are frames, and no more heads."""
+        """Mark the connection as upgraded: frames follow, and no more heads."""
         self._upgraded = True
         super().handle_websocket_upgrade()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP."""
+        """Respond with a problem to bytes that are no HTTP."""
         refuse(self.transport, Problem("bad-request", msg))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the watch, and tell the request that runs: uvicorn tells the one that came last."""
+        """Stop the timer and notify the running request: uvicorn notifies the one that came last."""
         self._forget()
         self.pipeline.clear()
         if self._running is not None:
@@ -128,12 +130,14 @@ class HeadGuard(HttpToolsProtocol):
 
 
 class FrameGuard(WebSocketsSansIOProtocol):
-    """WebSockets. Whoever does not read what is sent, pongs too, is not read from."""
+    """WebSocket protocol with flow control: while a client does not read what is sent (pongs too), it is not
+    read.
+    """
 
     _failed = False
 
     def data_received(self, data: bytes) -> None:
-        """Parse what came, refuse a handshake that cannot be parsed, drop what follows a failure."""
+        """Parse a chunk, refuse a handshake that cannot be parsed, and drop what follows a failure."""
         if self._failed:
             return
         super().data_received(data)
@@ -141,18 +145,18 @@ class FrameGuard(WebSocketsSansIOProtocol):
             self._refuse(self.conn.handshake_exc)
 
     def handle_connect(self, event: Request) -> None:
-        """Refuse a handshake that is none, or ask the application."""
+        """Refuse an invalid handshake, or pass the connection to the application."""
         if self.conn.accept(event).status_code == SWITCHING:
             super().handle_connect(event)
 
     async def send(self, message: "ASGISendEvent") -> None:
-        """Send a message; a refusal that is complete ends the handshake, which uvicorn logs as never done."""
+        """Send a message; a complete refusal ends the handshake, which uvicorn logs as incomplete."""
         await super().send(message)
         if message["type"] == "websocket.http.response.body" and not message.get("more_body", False):
             self.handshake_complete = True
 
     def send_receive_event_to_app(self) -> None:
-        """Hand a message on; text that is no UTF-8 ends the connection."""
+        """Pass a message to the application; text that is not UTF-8 closes the connection."""
         if self.curr_msg_data_type == "text" and not self.close_sent and not _is_text(self.frames):
             self.frames = []
             self.conn.fail(INVALID_TEXT, "invalid UTF-8")
@@ -161,9 +165,9 @@ class FrameGuard(WebSocketsSansIOProtocol):
         super().send_receive_event_to_app()
 
     def handle_parser_exception(self) -> None:
-        """Tell the client with which code it failed, then wait until it has stopped sending.
+        """Send the close code of the failure, then wait until the client has stopped sending.
 
-        A socket that is closed before all was read answers with a reset, which may overtake the code.
+        Closing a socket with unread data sends a reset, which may overtake the close code.
         """
         cause = self.conn.close_sent
         assert cause is not None
@@ -175,12 +179,12 @@ class FrameGuard(WebSocketsSansIOProtocol):
         self.close_timer = self.loop.call_later(LINGER_S, self.transport.close)
 
     def pause_writing(self) -> None:
-        """The client does not read: what it sends waits as well."""
+        """Pause reading while the client does not read."""
         super().pause_writing()
         self.transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """It reads again."""
+        """Resume reading."""
         super().resume_writing()
         if not self.read_paused:
             self.transport.resume_reading()
@@ -199,7 +203,7 @@ def _is_text(pieces: list[bytes]) -> bool:
 
 
 def refuse(transport: asyncio.Transport, problem: Problem) -> None:
-    """Answer with a problem and hang up."""
+    """Respond with a problem and close the connection."""
     reply = problem_reply(problem)
     headers = [reply.content_type, (b"content-length", b"%d" % len(reply.body)), (b"connection", b"close")]
     lines = b"".join(b"%b: %b\r\n" % header for header in headers)

@@ -1,4 +1,4 @@
-"""A uvicorn server whose sessions may go on for a while when it is told to stop."""
+"""uvicorn server with graceful shutdown: sessions may continue for a while after a stop signal."""
 
 import asyncio
 import contextlib
@@ -11,14 +11,14 @@ from typing import Protocol
 import uvicorn
 
 FAREWELL_S = 0.1
-"""Time for the last answers to get onto their connections."""
+"""Time for the last responses to be sent."""
 
 
 class Drainable(Protocol):
-    """What is served."""
+    """Interface of a service that can be drained."""
 
     def drain(self) -> None:
-        """Take no new sessions; open ones go on."""
+        """Refuse new sessions; open ones continue."""
         ...
 
     async def idle(self) -> None:
@@ -26,13 +26,15 @@ class Drainable(Protocol):
         ...
 
     async def abandon(self) -> None:
-        """Take no new sessions, and end those that are open, which answers whoever waits."""
+        """Refuse new sessions and end the open ones, which answers all waiting callers."""
         ...
 
 
 class DrainingServer(uvicorn.Server):
-    """Prints `ready http://HOST:PORT` when it answers. SIGTERM drains: open sessions may go on for `drain_s`;
-    anything else, or a second signal, stops at once.
+    """Server that prints `ready http://HOST:PORT` once it accepts requests.
+
+    SIGTERM drains: open sessions may continue for `drain_s`; any other signal, or a second one, stops at
+    once.
     """
 
     def __init__(self, config: uvicorn.Config, service: Drainable, drain_s: float) -> None:
@@ -43,7 +45,7 @@ class DrainingServer(uvicorn.Server):
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to answer, and say so."""
+        """Start to accept requests and print the address."""
         self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
         for sock in sockets or ():
@@ -51,7 +53,7 @@ class DrainingServer(uvicorn.Server):
         sys.stdout.flush()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Drain, or stop."""
+        """Drain, or stop at once."""
         if sig != signal.SIGTERM or self._draining or self._loop is None:
             self.should_exit = True
             return
@@ -63,7 +65,7 @@ class DrainingServer(uvicorn.Server):
         self._drain = asyncio.get_running_loop().create_task(self._drained())
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Tell whoever still waits, then close the connections."""
+        """Answer all waiting callers, then close the connections."""
         await self._service.abandon()
         await asyncio.sleep(FAREWELL_S)
         await super().shutdown(sockets)

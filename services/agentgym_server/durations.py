@@ -1,4 +1,4 @@
-"""Durations, counted into buckets."""
+"""Histograms of durations."""
 
 from bisect import bisect_left
 
@@ -10,7 +10,7 @@ BOUNDS_S = (
 
 
 class Histogram:
-    """Durations by bucket."""
+    """Histogram of durations."""
 
     __slots__ = ("counts", "total_s")
 
@@ -24,7 +24,7 @@ class Histogram:
         self.total_s += seconds
 
     def buckets(self) -> list[tuple[str, float]]:
-        """Cumulative counts by upper bound, as Prometheus wants them."""
+        """Cumulative counts by upper bound, in Prometheus' form."""
         rows: list[tuple[str, float]] = []
         seen = 0
         for bound, count in zip((*map(str, BOUNDS_S), "+Inf"), self.counts, strict=True):
@@ -34,7 +34,7 @@ class Histogram:
 
 
 class Histograms(dict[str, Histogram]):
-    """Histograms by the value of their one label."""
+    """Histograms by the value of their single label."""
 
     def __missing__(self, label: str) -> Histogram:
         histogram = self[label] = Histogram()

@@ -1,4 +1,4 @@
-"""A client's WebSocket without a network, for tests of sockets.
+"""WebSocket client without a network, for tests.
 
 > async with LocalSocket(app, "/ws") as socket:
 >     await socket.ask({"id": "a", "op": "health"})
@@ -17,7 +17,7 @@ Messages = asyncio.Queue[MutableMapping[str, Any]]
 
 
 class LocalSocket:
-    """One connection to an application in the same process, from `async with` to its end."""
+    """Connection to an in-process application, open within `async with`."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class LocalSocket:
             "subprotocols": list(subprotocols),
         }
         self.answer: MutableMapping[str, Any] = {}
-        """The application's answer to the wish to connect."""
+        """The application's response to the connect message."""
         self._sent, self._heard = Messages(), Messages()
         self._serve = lambda: app(scope, self._sent.get, self._heard.put)
         self._serving: asyncio.Future[None] | None = None
@@ -50,11 +50,13 @@ class LocalSocket:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Leave."""
+        """Disconnect."""
         await self.leave()
 
     async def leave(self) -> None:
-        """Go without a word, and wait until the application has noticed; may be called twice."""
+        """Disconnect without a close frame, and wait until the application has noticed; may be called
+        twice.
+        """
         self._sent.put_nowait({"type": "websocket.disconnect", "code": 1006})
         if self._serving is not None:
             await asyncio.wait_for(self._serving, PATIENCE_S)
@@ -68,16 +70,16 @@ class LocalSocket:
         self._sent.put_nowait({"type": "websocket.receive", "text": text})
 
     async def hear(self) -> dict[str, Any]:
-        """The next frame's JSON; raises `AssertionError` for anything else."""
+        """The JSON of the next frame; raises `AssertionError` for anything else."""
         return json.loads((await self._expect("websocket.send"))["text"])
 
     async def ask(self, frame: Frame) -> dict[str, Any]:
-        """Send a frame and give the next one."""
+        """Send a frame and return the next one."""
         self.say(frame)
         return await self.hear()
 
     async def closing(self) -> int:
-        """The code with which the application closes now; raises `AssertionError` for anything else."""
+        """The close code of the application; raises `AssertionError` for anything else."""
         return (await self._expect("websocket.close"))["code"]
 
     async def _expect(self, kind: str) -> MutableMapping[str, Any]:

@@ -1,9 +1,9 @@
-"""Logs: one JSON object a line, on standard error.
+"""Structured logs: one JSON object per line, on standard error.
 
     {"time": "2026-01-01T00:00:00.123Z", "level": "info", "logger": "agentgym_server.sessions.registry",
      "message": "session finished", "session": "s_...", "env": "alfworld", "outcome": "terminated", ...}
 
-What a message is about comes as members of its own: `log.info("session finished", extra=about(session=...))`.
+Facts of a message are members: `log.info("session finished", extra=about(session=...))`.
 """
 
 import json
@@ -17,12 +17,12 @@ Level = Literal["debug", "info", "warning", "error"]
 
 
 def about(**members: Any) -> dict[str, Any]:
-    """The `extra` of a message."""
+    """The `extra` argument of a log call."""
     return {"members": members}
 
 
 class JsonFormatter(logging.Formatter):
-    """A record as one line of JSON."""
+    """Formatter of a log record as one line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The line."""
@@ -40,10 +40,10 @@ class JsonFormatter(logging.Formatter):
 
 
 def configure(level: Level) -> None:
-    """Send everything from `level` on to standard error; what was set up before is replaced."""
+    """Send records from `level` on to standard error, replacing earlier configuration."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(logging.WARNING)  # of libraries, what matters
+    root.setLevel(logging.WARNING)  # for libraries
     logging.getLogger("agentgym_server").setLevel(level.upper())

@@ -1,7 +1,7 @@
-"""What a server counts, and how it tells Prometheus (text format 0.0.4).
+"""Server metrics in Prometheus' text format 0.0.4.
 
-Counting is plain arithmetic on this object, since it happens with every step; the exposition library sees the
-numbers only when somebody asks. Labels come from closed sets: environments, routes, outcomes.
+Counting is plain arithmetic on this object, since it happens with every step; the exposition library reads
+the numbers on request only. Labels come from closed sets: environments, routes, outcomes.
 """
 
 import resource
@@ -24,21 +24,21 @@ StepResult = Literal["ok", "replay", "conflict", "failed"]
 
 
 class Metrics:
-    """The numbers that only one place sees; the rest is read from registry and pools when it is asked for."""
+    """Counters of events; the other metrics are read from registry and pools on request."""
 
     def __init__(self) -> None:
         self.steps: Counter[tuple[str, StepResult]] = Counter()
-        """Step requests by environment and what became of them."""
+        """Step requests by environment and result."""
         self.step_seconds = Histograms()
-        """Time that environments took, by environment."""
+        """Execution time of steps, by environment."""
         self.queue_seconds = Histograms()
-        """Time that steps waited for their worker, by environment."""
+        """Queue time of steps, by environment."""
         self.requests: Counter[tuple[str, str, int]] = Counter()
         """HTTP requests by route, method and status."""
         self.request_seconds = Histograms()
         """Time from head to reply, by route."""
         self.rejections: Counter[str] = Counter()
-        """Sessions that found the server full, by environment."""
+        """Session creations refused at capacity, by environment."""
         self.captures: Counter[str] = Counter()
         """Calls through the capture proxy by result; this server has none yet."""
         self.connections = 0
@@ -53,7 +53,7 @@ def exposition(service: "Service") -> bytes:
 
 
 class _Collector:
-    """What `prometheus_client` asks for metrics."""
+    """Collector for `prometheus_client`."""
 
     def __init__(self, service: "Service") -> None:
         self._service = service
@@ -131,7 +131,7 @@ class _Collector:
 
 
 def resident_bytes() -> int:
-    """Resident memory of this process; 0 where the system does not tell."""
+    """Resident memory of this process; 0 if the system does not report it."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     except (OSError, ValueError, IndexError):

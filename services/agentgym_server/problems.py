@@ -1,4 +1,4 @@
-"""Problems: every error of the server as RFC 9457 has it.
+"""Problems: errors of the server as RFC 9457 documents.
 
 {"type": "urn:agentevol:problem:turn-conflict", "title": "Out-of-turn step", "status": 409,
  "detail": "expected turn 4, got 6", "instance": "/sessions/s_.../steps",
@@ -14,11 +14,11 @@ log = logging.getLogger(__name__)
 
 PREFIX = "urn:agentevol:problem:"
 ECHO_LIMIT = 256
-"""Most characters of a caller's input that an error repeats."""
+"""Maximum number of characters of a caller's input that an error repeats."""
 
 
 class Kind(NamedTuple):
-    """What all problems of one slug share."""
+    """Properties that all problems of one slug share."""
 
     status: int
     title: str
@@ -61,11 +61,11 @@ KINDS: dict[str, Kind] = {
 }
 
 RETRY_LATER = frozenset({408, 429, 503})
-"""Statuses of requests that were not carried out: repeating them cannot act twice."""
+"""Statuses of requests that were not executed: repeating them cannot act twice."""
 
 
 class Problem(Exception):
-    """An error that its caller is told; `members` are the document's further members."""
+    """Error that is returned to the caller; `members` are additional members of the document."""
 
     def __init__(self, slug: str, detail: str, *, retryable: bool | None = None, **members: Any) -> None:
         super().__init__(f"{slug}: {detail}")
@@ -92,12 +92,12 @@ class Problem(Exception):
 
 
 def clipped(text: str) -> str:
-    """At most `ECHO_LIMIT` characters of what a caller sent, fit for UTF-8."""
+    """At most `ECHO_LIMIT` characters of a caller's input, valid for UTF-8."""
     return text[:ECHO_LIMIT].encode("utf-8", "replace").decode()
 
 
 def internal_problem(cause: Exception) -> Problem:
-    """The problem of a fault in the server itself, which goes to the log under an incident."""
+    """The problem of a fault in the server itself, which is logged under an incident."""
     incident = secrets.token_hex(8)
     log.error("incident %s\n%s", incident, "".join(traceback.format_exception(cause)))
     return Problem("internal", "the server has a bug; its log has the details", incident=incident)

@@ -1,4 +1,4 @@
-"""What an operation answers: a status and bytes of JSON, rendered once."""
+"""Reply of an operation: a status and bytes of JSON, rendered once."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ REPLAY: Headers = ((b"idempotent-replay", b"true"),)
 
 
 class Reply(NamedTuple):
-    """One answer; `headers` come on top of content type and length."""
+    """Rendered reply; `headers` are added to content type and length."""
 
     status: int
     body: bytes

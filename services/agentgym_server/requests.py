@@ -1,4 +1,4 @@
-"""Request bodies: one model for each, and the messages for invalid ones.
+"""Models of request bodies, and the messages for invalid ones.
 
 A member with a default may be absent; null is a value of its own, and valid for `seed` alone.
 """
@@ -38,7 +38,7 @@ def _drop_default(schema: dict[str, Any]) -> None:
 
 
 def absent() -> Any:
-    """The default of an `Omittable` member: None, of which the JSON schema has nothing."""
+    """The default of an `Omittable` member: None, which the JSON schema does not show."""
     return Field(default=None, json_schema_extra=_drop_default)
 
 
@@ -127,7 +127,7 @@ class StepRequest(Body):
 
 
 class Step(NamedTuple):
-    """What a step asks for."""
+    """Parsed step request."""
 
     turn: int
     action: str | dict[str, Any]
@@ -137,7 +137,7 @@ class Step(NamedTuple):
 def step_request(body: object) -> Step:
     """The body of a step; raises the problem `validation`.
 
-    Almost every one is a turn and a string, which is seen without a model's help.
+    Almost every one is a turn and a string, which is checked without a model.
     """
     members = cast("dict[str, Any]", body) if isinstance(body, dict) else {}
     turn, action = members.get("turn"), members.get("action")
@@ -188,9 +188,9 @@ def invalid(*errors: tuple[str, str]) -> Problem:
 
 
 def pointer(error: ErrorDetails, body: object) -> str:
-    """The JSON pointer of an error: the parts of its location that the body has, or misses."""
+    """The JSON pointer of an error: the parts of its location that the body has or lacks."""
     location = error["loc"]
-    if location[:1] == ("action",):  # then comes the kind of action by which it was judged
+    if location[:1] == ("action",):  # the next part is the kind of action that it was validated as
         location = (*location[:1], *location[2:])
     parts: list[str] = []
     value: Any = body
@@ -232,7 +232,7 @@ MESSAGES = {
 
 
 def message(error: ErrorDetails) -> str:
-    """What is wrong, in a few words."""
+    """Short description of an error."""
     template = MESSAGES.get(error["type"])
     if template is None:
         return error["msg"]

@@ -1,7 +1,7 @@
-"""Run a server until it is told to stop.
+"""Runner of an environment server.
 
-`serve` prints `ready http://HOST:PORT` once sessions may be created. SIGTERM drains: no new sessions, open
-ones may go on for a while; SIGINT, or a second signal, stops at once.
+`serve` prints `ready http://HOST:PORT` once sessions may be created. SIGTERM drains: new sessions are
+refused, open ones may continue for a while; SIGINT, or a second signal, stops at once.
 """
 
 import asyncio
@@ -26,11 +26,11 @@ from agentgym_server.settings import ServerSettings
 from agentgym_server.workers.cradle import WorkerStartFailed
 
 GRACE_S = 5
-"""How long connections may take to close: their sessions have failed by then."""
+"""Time for connections to close; their sessions have failed by then."""
 
 
 class CannotServe(RuntimeError):
-    """The server cannot start; the text is one line: what, and what to do."""
+    """The server cannot start; the text is one line: the reason, and the remedy."""
 
 
 def serve(
@@ -41,9 +41,9 @@ def serve(
     workers: int | None = None,
     settings: ServerSettings | None = None,
 ) -> int:
-    """Serve the registered environments of these names (None: all) and give the exit code.
+    """Serve the registered environments of these names (None: all) and return the exit code.
 
-    `options`: keyword arguments by environment. `host` and `workers` overrule those of `settings`. Port 0
+    `options`: keyword arguments by environment. `host` and `workers` override those of `settings`. Port 0
     takes a free one.
     """
     chosen = (settings or ServerSettings()).model_copy(update={"host": host, "workers": workers})
@@ -57,7 +57,7 @@ def serve(
 def registered(
     names: Sequence[str] | None, options: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Callable[[], Environment[Any]]]:
-    """Factories of registered environments; raises `LookupError` for a name that is not."""
+    """Factories of registered environments; raises `LookupError` for an unknown name."""
     from agentgym_envs import registry
 
     known = list(registry.names())
@@ -80,14 +80,14 @@ def serve_environments(
     with sock:
         try:
             app = create_app(environments, settings=settings)
-        except Exception as cause:  # a world may raise anything while it loads its data
+        except Exception as cause:  # an environment may raise anything while it loads its data
             logging.getLogger(__name__).debug("an environment cannot be built", exc_info=cause)
             return refuse(f"an environment cannot be built: {type(cause).__name__}: {cause}")
         return _run(app, sock, settings)
 
 
 def check_exposure(settings: ServerSettings) -> None:
-    """Refuse to be reachable from elsewhere without a token."""
+    """Refuse an address beyond loopback without a token."""
     if not settings.loopback and not settings.authenticated and not settings.insecure_no_auth:
         raise CannotServe(
             f"{settings.host} is reachable from other machines: set AGENTEVOL_TOKEN or give --token-file "
@@ -96,7 +96,7 @@ def check_exposure(settings: ServerSettings) -> None:
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
-    """A bound socket; raises `CannotServe` where the address is not to be had."""
+    """A bound socket; raises `CannotServe` if the address is not available."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         sock = socket.socket(family, kind, protocol)
@@ -117,13 +117,13 @@ def listening_socket(host: str, port: int) -> socket.socket:
 
 
 def refuse(reason: str) -> int:
-    """Say in one line why nothing is served; the exit code."""
+    """Print in one line why serving is refused; returns the exit code."""
     sys.stderr.write(f"error: {' '.join(reason.split())}\n")
     return 1
 
 
 def uvicorn_config(app: ASGIApp, settings: ServerSettings) -> uvicorn.Config:
-    """uvicorn with the limits of these settings."""
+    """uvicorn configuration with the limits of these settings."""
     return uvicorn.Config(
         app,
         http=http_protocol(settings),
@@ -144,7 +144,7 @@ def uvicorn_config(app: ASGIApp, settings: ServerSettings) -> uvicorn.Config:
 
 
 def run(main: Coroutine[Any, Any, int]) -> int:
-    """Run this to its end on the quickest event loop there is."""
+    """Run a coroutine to its end on the fastest event loop that is installed."""
     with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
         return runner.run(main)
 
@@ -153,7 +153,7 @@ def _run(app: FastAPI, sock: socket.socket, settings: ServerSettings) -> int:
     configure(settings.log_level)
     try:
         return run(_live(app, sock, settings))
-    except KeyboardInterrupt:  # uvicorn hands the signal on once it has stopped
+    except KeyboardInterrupt:  # uvicorn raises the signal again once it has stopped
         return 0
 
 

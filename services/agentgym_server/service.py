@@ -1,4 +1,4 @@
-"""One server: its catalogue, its hosts and its episodes, from first start to last session."""
+"""Service of one server: its catalogue, hosts and episodes, with their life cycle."""
 
 import os
 import time
@@ -21,7 +21,7 @@ MOST_AUTOMATIC_WORKERS = 4
 
 
 class Service:
-    """Everything behind the routes."""
+    """State and operations behind the routes."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Service:
         return self.episodes.registry
 
     async def start(self) -> None:
-        """Load every world and start the workers; raises `WorkerStartFailed`."""
+        """Load every environment and start the workers; raises `WorkerStartFailed`."""
         for host in (self._loop_host, *self.pools.values()):
             await host.start()
         self.registry.keep_sweeping()
@@ -59,7 +59,7 @@ class Service:
         self.catalogue.close()
 
     def drain(self) -> None:
-        """Take no new sessions; open ones go on."""
+        """Refuse new sessions; open ones continue."""
         self.episodes.draining = True
 
     async def idle(self) -> None:
@@ -67,7 +67,7 @@ class Service:
         await self.registry.idle.wait()
 
     async def abandon(self) -> None:
-        """Take no new sessions, and fail those that are open."""
+        """Refuse new sessions, and fail those that are open."""
         self.drain()
         self.registry.abandon()
 
@@ -81,7 +81,7 @@ class Service:
 
     @property
     def ready(self) -> bool:
-        """Whether sessions may be created."""
+        """True if sessions may be created."""
         return self.started and not self.episodes.draining
 
     def health(self) -> dict[str, Any]:
@@ -130,5 +130,5 @@ def release() -> str:
     """The version of the installed distribution."""
     try:
         return version("agentevol")
-    except PackageNotFoundError:  # run from a source tree
+    except PackageNotFoundError:  # a source tree without installation
         return "0.1.0"

@@ -1,4 +1,4 @@
-"""What a server may be told: addresses, tokens, limits. Every default is one of the wire format's."""
+"""Server settings: addresses, tokens, limits. Every default is one of the wire format's."""
 
 from typing import Annotated
 
@@ -17,11 +17,11 @@ class ServerSettings(Record):
     """Settings of one server."""
 
     host: str = "127.0.0.1"
-    """The address it is bound to; on a loopback address, foreign `Host` and `Origin` headers are refused."""
+    """Address to bind; on a loopback address, foreign `Host` and `Origin` headers are refused."""
     token: str | None = None
-    """Secret with scope `admin`: everything. None: no authentication, for loopback addresses only."""
+    """Secret with scope `admin`: all operations. None: no authentication, for loopback addresses only."""
     trainer_token: str | None = None
-    """Secret with scope `trainer`: everything but operation."""
+    """Secret with scope `trainer`: all operations but those of operators."""
     agent_token: str | None = None
     """Secret with scope `agent`: steps of a session whose id it knows."""
     insecure_no_auth: bool = False
@@ -33,7 +33,7 @@ class ServerSettings(Record):
 
     log_level: Level = "info"
     instance: Annotated[int, Field(ge=0, lt=1 << 20)] = 0
-    """Which of several servers behind one gateway this is; part of every session id."""
+    """Index of this server among those behind one gateway; part of every session id."""
     rate_limit_per_s: Seconds | None = None
     """Requests and WebSocket operations a second of one token; beyond, 429. None: no limit."""
     rate_burst: Count = 256
@@ -42,26 +42,28 @@ class ServerSettings(Record):
     max_sessions: Count = 1024
     """Open sessions at one time; beyond, creation gets 503 `capacity`."""
     lease_ttl_s: Seconds = 600.0
-    """Lease of a session whose creator names none."""
+    """Lease of a session that is created without one, seconds."""
     max_lease_ttl_s: Seconds = 86400.0
     tombstone_s: Seconds = 600.0
-    """How long a session that is gone still says so."""
+    """Lifetime of the tombstone of a session that is gone, seconds."""
     idempotency_s: Seconds = 600.0
-    """How long an `Idempotency-Key` is remembered."""
+    """Lifetime of an `Idempotency-Key`, seconds."""
     step_deadline_s: Seconds = 60.0
     """Longest time for one step; beyond, its worker is killed."""
     reset_deadline_s: Seconds = 120.0
     """Longest time for the reset that creates or forks a session."""
     worker_memory_bytes: Count = 2 << 30
-    """Memory of a worker beyond what it shares with the others; beyond, it is killed and replaced."""
+    """Private memory of a worker; beyond, it is killed and replaced."""
     max_queue: Count = 1024
     """Operations that may wait for one worker; beyond, 503 `overloaded`."""
     stored_replies: Count = 64
-    """Replies of a session that are kept whatever their size."""
+    """Minimum number of stored replies of a session, whatever their size."""
     stored_reply_bytes: Annotated[int, Field(ge=0)] = 1 << 20
-    """Bytes of replies of a session beyond which the oldest go, down to `stored_replies`."""
+    """Size of the stored replies of a session beyond which the oldest are dropped, down to
+    `stored_replies`.
+    """
     retained_sessions: Count = 16384
-    """Ended sessions that nobody closed; beyond, the oldest expire before their lease does."""
+    """Ended sessions that are kept until their lease is over; beyond, the oldest expire earlier."""
 
     max_body_bytes: Count = 1 << 20
     max_url_bytes: Count = 8192
@@ -70,29 +72,31 @@ class ServerSettings(Record):
     max_batch_items: Count = 256
     max_frame_bytes: Count = 1 << 20
     max_in_flight: Count = 1024
-    """Operations of one WebSocket that run at one time; beyond, 429 `too-many-in-flight`."""
+    """Operations of one WebSocket that run at a time; beyond, 429 `too-many-in-flight`."""
     mcp_expose_reward: bool = False
-    """Whether MCP replies carry rewards: to an agent they are an answer."""
+    """True if MCP replies carry rewards, which tell an agent the answer."""
     max_session_bytes: Count = 16 << 20
-    """Bytes of actions of one session; the turn beyond is cut with `truncation_reason` `session-bytes`."""
+    """Bytes of actions of one session; the turn beyond is truncated with `truncation_reason`
+    `session-bytes`.
+    """
     head_timeout_s: Seconds = 10.0
     body_timeout_s: Seconds = 30.0
     keep_alive_s: Seconds = 75.0
     drain_s: Annotated[float, Field(ge=0)] = 10.0
-    """After SIGTERM: how long open sessions may go on before the server stops."""
+    """Time that open sessions have after SIGTERM before the server stops, seconds."""
 
     @property
     def authenticated(self) -> bool:
-        """Whether callers need a token."""
+        """True if callers need a token."""
         return any((self.token, self.trainer_token, self.agent_token))
 
     @property
     def loopback(self) -> bool:
-        """Whether only this machine can reach the server."""
+        """True if the server is reachable from this machine only."""
         return is_loopback(self.host)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address, without port, names this machine only."""
+    """True if a host name or address, without port, denotes this machine only."""
     name = host.strip("[]").lower()
     return name in LOOPBACK_NAMES or (name.startswith("127.") and name.replace(".", "").isdigit())

@@ -1,4 +1,4 @@
-"""JSON as RFC 8259 has it, and nothing more: `parse` what a caller sent, `dump` what it gets."""
+"""Strict JSON (RFC 8259): `parse` for requests, `dump` for replies."""
 
 import json
 import math
@@ -15,7 +15,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",",
 
 
 class InvalidJson(ValueError):
-    """Not JSON; `position` is the character where that shows, None where it is the text as a whole."""
+    """Text that is not JSON; `position` is the offending character, None for the text as a whole."""
 
     def __init__(self, reason: str, position: int | None = None) -> None:
         super().__init__(reason)
@@ -25,7 +25,7 @@ class InvalidJson(ValueError):
 def parse(body: bytes) -> Any:
     """The value of a JSON text.
 
-    Raises `InvalidJson` for whatever is no JSON, and for invalid UTF-8, NaN and infinities (also as numbers
+    Raises `InvalidJson` for text that is not JSON, and for invalid UTF-8, NaN and infinities (also as numbers
     too big), duplicate keys, unpaired surrogate escapes and nesting deeper than 64.
     """
     try:
@@ -36,7 +36,7 @@ def parse(body: bytes) -> Any:
 
 
 def parse_text(text: str) -> Any:
-    """The value of a JSON text that came decoded; see `parse`."""
+    """The value of a JSON text that is already decoded; see `parse`."""
     if text.count("[") + text.count("{") > MAX_DEPTH:
         _check_depth(text)
     try:
@@ -55,10 +55,11 @@ def parse_text(text: str) -> Any:
 def dump(value: object) -> bytes:
     """Compact UTF-8 JSON.
 
-    Raises `TypeError` or `ValueError` for what JSON cannot say: other types, NaN, lone surrogates, cycles.
+    Raises `TypeError` or `ValueError` for values without a JSON form: other types, NaN, lone surrogates,
+    cycles.
     """
     text = to_json(value, inf_nan_mode="constants")
-    if b"NaN" in text or b"Infinity" in text:  # in a string, or where `_encode` raises
+    if b"NaN" in text or b"Infinity" in text:  # inside a string, or `_encode` raises
         return _encode(value).encode()
     return text
 

@@ -1,6 +1,6 @@
-"""Worlds for tests and benchmarks of servers: `Echo` does nothing, `Mischief` whatever must not happen.
+"""Environments for tests and benchmarks of servers: `Echo` does nothing, `Mischief` misbehaves on command.
 
-They live here, not beside the tests, since a worker process must be able to import them.
+They are here, not beside the tests, since a worker process must be able to import them.
 """
 
 import asyncio
@@ -63,12 +63,12 @@ class Echo(Environment[Task]):
         )
 
     def reset(self, task: Task, seed: int) -> Observation:
-        """Forget what was said."""
+        """Clear the actions."""
         self._said, self._seed = [], seed
         return Observation(text=f"{task.instruction} Seed {seed}.", actions=("say", "stop"))
 
     def step(self, action: str) -> StepResult:
-        """Say it back."""
+        """Echo the action."""
         self._said.append(action)
         text = f"{len(self._said)}: {' '.join(self._said)}"
         if action == "stop":
@@ -76,7 +76,7 @@ class Echo(Environment[Task]):
         return StepResult(observation=Observation(text=text, actions=("say", "stop")), reward=0.125)
 
     def expert(self, task: Task) -> list[str]:
-        """Just stop."""
+        """`stop`."""
         return ["stop"]
 
     def snapshot(self) -> object:
@@ -84,7 +84,7 @@ class Echo(Environment[Task]):
         return (tuple(self._said), self._seed)
 
     def restore(self, snapshot: object) -> None:
-        """Continue from such actions."""
+        """Continue from these actions."""
         said, self._seed = cast("tuple[tuple[str, ...], int]", snapshot)
         self._said = list(said)
 
@@ -101,7 +101,7 @@ class Mischief(Echo):
         self._meals: list[bytes] = []
 
     def step(self, action: str) -> StepResult:
-        """Do as told."""
+        """Execute the command."""
         misdeeds: dict[str, Callable[[], object]] = {
             "exit": lambda: os._exit(3),
             "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
@@ -126,7 +126,7 @@ def _raise() -> None:
 
 
 class CheapMischief(Mischief):
-    """The same on the event loop; do not tell it to hang, exit or kill."""
+    """As `Mischief`, on the event loop; do not use hang, exit or kill."""
 
     name = "cheap-mischief"
     blocking = False
@@ -134,12 +134,12 @@ class CheapMischief(Mischief):
 
 @cache
 def _library() -> bytes:
-    """Something big that all instances of a process share."""
+    """A large object that all instances of a process share."""
     return os.urandom(64 << 20)
 
 
 class Heavy(Echo):
-    """Loads 64 MiB when its first instance is built."""
+    """Environment that loads 64 MiB when its first instance is built."""
 
     name = "heavy"
     blocking = True
@@ -150,7 +150,7 @@ class Heavy(Echo):
 
 
 class Threaded(Echo):
-    """Has a thread running from its first instance on, so that its process cannot be forked."""
+    """Environment that starts a thread with its first instance, so that its process cannot be forked."""
 
     name = "threaded"
     blocking = True
@@ -162,7 +162,7 @@ class Threaded(Echo):
 
 
 class Slow(Environment[Task]):
-    """Waits without blocking: an action is a number of seconds."""
+    """Environment that waits without blocking: an action is a number of seconds."""
 
     name = "slow"
     max_turns = 100
@@ -175,15 +175,15 @@ class Slow(Environment[Task]):
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Those of `Echo`."""
+        """As `Echo`."""
         return self._echo.splits
 
     def tasks(self, split: str, difficulty: str | None = None) -> Sequence[Task]:
-        """Those of `Echo`."""
+        """As `Echo`."""
         return self._echo.tasks(split, difficulty)
 
     def task(self, task_id: str) -> Task:
-        """One of `Echo`."""
+        """As `Echo`."""
         return self._echo.task(task_id)
 
     async def reset(self, task: Task, seed: int) -> Observation:
@@ -193,14 +193,14 @@ class Slow(Environment[Task]):
         return self._echo.reset(task, seed)
 
     async def step(self, action: str) -> StepResult:
-        """Wait so many seconds."""
+        """Wait for that many seconds."""
         self._steps += 1
         await asyncio.sleep(float(action))
         return StepResult(observation=Observation(text=f"step {self._steps}"))
 
 
 class Broken(Echo):
-    """Can be built in the server, for the catalogue, but in no worker."""
+    """Environment that can be built in the server, for the catalogue, but in no worker."""
 
     name = "broken"
     blocking = True

@@ -1,17 +1,17 @@
-"""Whether the arguments of a tool call fit the tool's JSON schema.
+"""Validation of the arguments of a tool call against the tool's JSON schema.
 
 > list(misfits({"type": "object", "required": ["city"]}, {}))
 [("/city", "is required")]
 
-Looked at, at any depth: `type`, `enum`, `required`, `properties`, `additionalProperties`, `items`. Whatever
-else a schema says is the environment's to judge: its answer to bad arguments is an observation.
+Checked at any depth: `type`, `enum`, `required`, `properties`, `additionalProperties`, `items`. All other
+keywords are left to the environment: its answer to bad arguments is an observation.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 Misfit = tuple[str, str]
-"""JSON pointer of the value, and what is wrong with it."""
+"""JSON pointer of the value, and a description of the error."""
 
 PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
@@ -25,7 +25,7 @@ PYTHON_TYPES: dict[str, tuple[type, ...]] = {
 
 
 def misfits(schema: Mapping[str, Any], value: object, path: str = "") -> Iterator[Misfit]:
-    """What is wrong with a JSON value, outermost first; nothing where it fits."""
+    """Errors of a JSON value, outermost first; none if it is valid."""
     kinds = _kinds(schema)
     if kinds and not any(_is_a(value, kind) for kind in kinds):
         yield path, f"must be of type {' or '.join(kinds)}"
@@ -56,14 +56,14 @@ def _member_misfits(schema: Mapping[str, Any], value: dict[str, Any], path: str)
 
 
 def _kinds(schema: Mapping[str, Any]) -> list[str]:
-    """The types that a schema allows; none where it does not say, or says what JSON Schema does not know."""
+    """The types that a schema allows; none if it does not state any, or states unknown ones."""
     kind: Any = schema.get("type")
     kinds = [kind] if isinstance(kind, str) else cast("list[str]", kind if isinstance(kind, list) else [])
     return kinds if all(kind in PYTHON_TYPES for kind in kinds) else []
 
 
 def _is_a(value: object, kind: str) -> bool:
-    if isinstance(value, bool):  # to Python it is an integer too
+    if isinstance(value, bool):  # Python counts it as an integer
         return kind == "boolean"
     return isinstance(value, PYTHON_TYPES[kind])
 

@@ -1,8 +1,7 @@
-"""Wire formats of others over the same sessions, one file or package each. Nothing else knows any of them.
+"""Dialects: wire formats of other projects over the same sessions. No other package imports them.
 
-A dialect is a function from the service to routes. Requests reach it past authentication; what it does with
-sessions it does through `Service.episodes`, so that leases, capacity, deadlines and failures are the same
-everywhere.
+A dialect is a function from the service to routes. Requests reach it past authentication; it operates on
+sessions through `Service.episodes`, so that leases, capacity, deadlines and failures are the same everywhere.
 """
 
 from collections.abc import Callable

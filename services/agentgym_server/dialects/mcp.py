@@ -1,4 +1,4 @@
-"""MCP, the Model Context Protocol: one endpoint for each session, whose calls are the session's turns.
+"""MCP dialect (Model Context Protocol): one endpoint per session, whose tool calls are the session's turns.
 
     POST /sessions/s_8Jx0b2kq7Qm1Zr4T/mcp
     {"jsonrpc": "2.0", "id": 5, "method": "tools/call",
@@ -7,7 +7,7 @@
      "structuredContent": {"result": "You are in ..."}, "isError": false,
      "_meta": {"agentevol/turn": 3, "agentevol/state": "open"}}}
 
-Both eras of the protocol are spoken: revisions up to 2025-11-25, which begin with `initialize`, and
+Both generations of the protocol are supported: revisions up to 2025-11-25, which begin with `initialize`, and
 2026-07-28, whose requests name their version each. State lives in the URL, so that neither needs a session of
 its own.
 
@@ -49,19 +49,18 @@ from agentgym_server.sessions.session import Session
 LEGACY = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = ("2026-07-28",)
 BATCHING = (None, "2024-11-05", "2025-03-26")
-"""Version headers of clients that may send several messages at once; without one, a client of 2025-03-26 is
-to be assumed."""
+"""Version headers of clients that may send batches; without a header, a client of 2025-03-26 is assumed."""
 
 TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 
 STATUS = {PARSE_ERROR: 400, INVALID_REQUEST: 400, HEADER_MISMATCH: 400, UNSUPPORTED_VERSION: 400}
 MODERN_STATUS = STATUS | {INVALID_PARAMS: 400, METHOD_NOT_FOUND: 404}
-"""HTTP statuses by code; every other answer has 200."""
+"""HTTP statuses by error code; every other response has 200."""
 
 
 class Door(NamedTuple):
-    """A session as MCP sees it."""
+    """MCP endpoint of one session."""
 
     service: Service
     session: Session
@@ -70,11 +69,11 @@ class Door(NamedTuple):
 
 Method = Callable[[Door, Message], "Json | Awaitable[Json]"]
 Answer = tuple[int, "Json | list[Json] | None"]
-"""HTTP status and body; no body where nothing but notifications came."""
+"""HTTP status and body; no body in reply to notifications only."""
 
 
 def routes(service: Service) -> list[BaseRoute]:
-    """The endpoint; GET and DELETE, of which the protocol knows too, are refused with 405."""
+    """The endpoint; the protocol's GET and DELETE are refused with 405."""
 
     async def post(request: Request) -> Response:
         path = request.url.path
@@ -88,7 +87,7 @@ def routes(service: Service) -> list[BaseRoute]:
         except Problem as problem:
             reply = problem_reply(problem, path)
             return Response(reply.body, reply.status, media_type="application/problem+json")
-        with contextlib.suppress(Problem):  # a session that is gone still tells what it was
+        with contextlib.suppress(Problem):  # a session that is gone still has its tombstone
             service.episodes.lease(session.id, None)
         return _response(await _answer(Door(service, session, path), body, request.headers))
 
@@ -129,7 +128,7 @@ async def _answer_batch(door: Door, items: list[object], headers: Mapping[str, s
 
 
 async def _answer_item(door: Door, item: object) -> Json | None:
-    """The answer to one message of a batch: one after another, since each may be a turn."""
+    """The response to one message of a batch; messages run one after another, since each may be a turn."""
     try:
         message = parsed(item)
         if message.modern or message.method == "initialize":
@@ -140,7 +139,7 @@ async def _answer_item(door: Door, item: object) -> Json | None:
 
 
 def _check_version(message: Message, headers: Mapping[str, str]) -> None:
-    """Refuse versions that are not spoken, and headers, where there are any, that contradict the body."""
+    """Refuse unsupported versions, and headers that contradict the body."""
     header = headers.get("mcp-protocol-version")
     if not message.modern:
         if header is not None and header not in (*LEGACY, *MODERN):
@@ -158,7 +157,7 @@ def _check_version(message: Message, headers: Mapping[str, str]) -> None:
 
 
 def _name(message: Message) -> str | None:
-    """The name that the header must repeat: what is no tool's name may stand there encoded."""
+    """The tool name that the header must repeat; a name that is not header-safe may be encoded there."""
     name: object = message.params.get("name")
     known = message.method == "tools/call" and isinstance(name, str) and TOOL_NAME.fullmatch(name)
     return cast("str", name) if known else None
@@ -170,7 +169,7 @@ def _unsupported(version: str, supported: list[str]) -> RpcError:
 
 
 async def _called(door: Door, message: Message) -> tuple[int, Json]:
-    """Status and answer of a request."""
+    """Status and response of a request."""
     methods, statuses = (MODERN_METHODS, MODERN_STATUS) if message.modern else (LEGACY_METHODS, STATUS)
     try:
         method = methods.get(message.method)
@@ -178,7 +177,7 @@ async def _called(door: Door, message: Message) -> tuple[int, Json]:
             raise RpcError(METHOD_NOT_FOUND, f"unknown method: {clipped(message.method)}")
         result = method(door, message)
         result = await result if inspect.isawaitable(result) else result
-    except Exception as cause:  # noqa: BLE001 - the last line: whatever it is, the caller gets an error object
+    except Exception as cause:  # noqa: BLE001 - every exception becomes an error object
         return _refused(message.id, rpc_error(cause, door.path), statuses)
     if message.modern:
         meta: Json = result.get("_meta", {}) | {SERVER_INFO: _server_info()}

@@ -1,4 +1,4 @@
-"""The messages of MCP: JSON-RPC 2.0 requests and notifications, and the errors that answer them.
+"""MCP messages: JSON-RPC 2.0 requests, notifications and error responses.
 
 {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 {"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "unknown method: pong"}}
@@ -12,7 +12,7 @@ from agentgym_server.problems import Problem, internal_problem
 Json = dict[str, Any]
 
 VERSION = "io.modelcontextprotocol/protocolVersion"
-"""Key of `_meta` by which requests since 2026-07-28 name their version each."""
+"""Key of `_meta` that holds the version of a request, since 2026-07-28."""
 
 SESSION_PROBLEM = -32000
 HEADER_MISMATCH = -32020
@@ -20,7 +20,7 @@ UNSUPPORTED_VERSION = -32022
 
 
 class RpcError(Exception):
-    """An error object in the making."""
+    """JSON-RPC error, raised by handlers."""
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
         super().__init__(message)
@@ -28,7 +28,7 @@ class RpcError(Exception):
 
 
 class Message(NamedTuple):
-    """A request, or a notification where `id` is None."""
+    """Request, or a notification if `id` is None."""
 
     id: str | int | None
     method: str
@@ -38,7 +38,7 @@ class Message(NamedTuple):
 
     @property
     def modern(self) -> bool:
-        """Whether it is of a revision without handshake."""
+        """True if it uses a revision without handshake."""
         return VERSION in self.meta
 
 
@@ -56,13 +56,13 @@ def parsed(body: object) -> Message:
 
 
 def id_of(body: object) -> str | int | None:
-    """The id by which an answer is told apart; None where there is none that could be."""
+    """The id of a request for its response; None without a valid one."""
     value = _members(body).get("id")
     return value if isinstance(value, str | int) and not isinstance(value, bool) else None
 
 
 def optional_object(value: Any, name: str) -> Json:
-    """An object that may be left out; null counts as left out, which some clients send."""
+    """An object that may be absent; null counts as absent, since some clients send it."""
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -71,7 +71,7 @@ def optional_object(value: Any, name: str) -> Json:
 
 
 def error_answer(request_id: str | int | None, error: RpcError) -> Json:
-    """The message that tells an error."""
+    """The response that carries an error."""
     data = {} if error.data is None else {"data": error.data}
     return {
         "jsonrpc": "2.0",
@@ -81,7 +81,7 @@ def error_answer(request_id: str | int | None, error: RpcError) -> Json:
 
 
 def rpc_error(cause: Exception, path: str) -> RpcError:
-    """The error of whatever was raised; a problem of the server is its `data`."""
+    """The error object of any exception; a problem of the server is its `data`."""
     if isinstance(cause, RpcError):
         return cause
     if not isinstance(cause, Problem):

@@ -1,7 +1,7 @@
-"""A session's tools as MCP has them, and what a call of one does: it plays a turn.
+"""Tools of a session in MCP's format, and tool calls, which play turns.
 
-An environment's tools are the tools; one without tools is played through `act` and `look`. Whatever belongs
-to the trainer (reset, fork, close, rewards) is no tool.
+The tools are those of the environment; one without tools is played through `act` and `look`. Operations of
+the trainer (reset, fork, close, rewards) are no tools.
 """
 
 import inspect
@@ -20,7 +20,7 @@ from agentgym_server.sessions.session import JsonAction, Session
 from agentgym_server.tool_arguments import misfits
 
 TURN = "agentevol/turn"
-"""Key of `_meta`: of a call, the turn that it is to be; of a result, the turn that it was."""
+"""Key of `_meta`: in a call, the intended turn; in a result, the turn that was played."""
 STATE = "agentevol/state"
 REWARD = "agentevol/reward"
 TOTAL_REWARD = "agentevol/total_reward"
@@ -43,7 +43,7 @@ LOOK: Json = {
 
 
 def tools_of(session: Session) -> list[Json]:
-    """The tools as MCP describes them."""
+    """The tools in MCP's format."""
     return [ACT, LOOK] if session.tools is None else [_described(tool["function"]) for tool in session.tools]
 
 
@@ -56,7 +56,7 @@ def _described(function: Json) -> Json:
 
 
 async def call_tool(service: Service, session: Session, message: Message) -> Json:
-    """Play one turn, or `look` at the last one; raises `RpcError`, and the problems of steps."""
+    """Play one turn; `look` returns the last observation. Raises `RpcError`, and the problems of steps."""
     name = message.params.get("name")
     arguments = optional_object(message.params.get("arguments"), "arguments")
     if not isinstance(name, str):
@@ -72,17 +72,19 @@ async def call_tool(service: Service, session: Session, message: Message) -> Jso
 
 
 def _is_repeat(session: Session, message: Message) -> bool:
-    """Whether the call names a turn that was played: then the turn rules alone judge it."""
+    """True if the call names a turn that was played: it is then subject to the turn rules only."""
     turn = message.meta.get(TURN)
     return type(turn) is int and 0 < turn <= session.turn
 
 
 def _check_call(service: Service, session: Session, name: str, arguments: Json) -> None:
-    """Raise `RpcError` for an unknown tool, and the problem `validation` for arguments that do not fit it."""
+    """Raise `RpcError` for an unknown tool, and the problem `validation` for arguments that violate its
+    schema.
+    """
     schema = next((tool["inputSchema"] for tool in tools_of(session) if tool["name"] == name), None)
     if schema is None:
         if session.state != "open":
-            return  # the tools went with the episode, and that is what the caller is told
+            return  # an ended episode has no tools, and the caller is told that it ended
         raise RpcError(INVALID_PARAMS, f"unknown tool: {clipped(name)}")
     wrong = list(itertools.islice(misfits(schema, arguments), MAX_ERRORS))
     limit = service.settings.max_action_chars
@@ -93,7 +95,7 @@ def _check_call(service: Service, session: Session, name: str, arguments: Json) 
 
 
 async def _played(service: Service, session: Session, message: Message, action: JsonAction) -> Json:
-    """The reply of a step: of this turn where the caller counts turns, else of the next one."""
+    """The reply of a step: of the turn that the caller names, else of the next one."""
     if TURN not in message.meta:
         return json.loads((await service.episodes.act(session.id, action)).body)
     step = service.episodes.step(session.id, {"turn": message.meta[TURN], "action": action})
@@ -130,7 +132,7 @@ def _result(text: str, structured: Json, failed: bool) -> Json:
 
 
 def _structured(text: str) -> Json:
-    """What a tool returned as an object: itself where it is one, else its value under `result`."""
+    """The result of a tool as an object; any other value is wrapped under `result`."""
     try:
         value: Any = strict_json.parse_text(text)
     except strict_json.InvalidJson:
@@ -139,5 +141,5 @@ def _structured(text: str) -> Json:
 
 
 def _is_error(structured: Json) -> bool:
-    """Whether a tool returned nothing but an error object, as the environments with tools do."""
+    """True if a tool returned only an error object, as the environments with tools do."""
     return list(structured) == ["error"] and isinstance(structured["error"], dict)

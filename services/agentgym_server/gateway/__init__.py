@@ -1,1 +1,1 @@
-"""One address for many servers: routing, supervision, and the compose file."""
+"""Gateway: one address for many servers, with routing, supervision and the Compose file."""

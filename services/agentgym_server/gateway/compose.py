@@ -1,7 +1,7 @@
-"""The Compose file, made from the registry: a gateway called `envs`, and a server for each environment.
+"""Compose file made from the registry: a gateway called `envs`, and a server for each environment.
 
-Servers are on a network of their own without a way out, and only the gateway is on it with them. The port of
-the gateway is published on loopback, where no token is needed; it refuses to be published elsewhere without.
+Servers and gateway share an internal network without access to the outside. The port of the gateway is
+published on loopback, where no token is needed; any other address requires a token.
 """
 
 from typing import Any
@@ -20,18 +20,20 @@ NETWORK = "servers"
 VOLUME = "home"
 TOKENS = ("AGENTEVOL_TOKEN", "AGENTEVOL_TRAINER_TOKEN", "AGENTEVOL_AGENT_TOKEN")
 HEALTH = f"import urllib.request as r; r.urlopen('http://127.0.0.1:{PORT}/ready', timeout=4)"
-"""Fails where a server takes no sessions. An image has no curl, and our command line takes longer to load."""
+"""Health check that fails while a server accepts no sessions. An image has no curl, and our CLI loads
+slower.
+"""
 SERVER_MEMORY, GATEWAY_MEMORY = "${AGENTEVOL_MEMORY:-2g}", "512m"
 GRACE_S = 30
 
 
 def text() -> str:
-    """The file."""
+    """The Compose file as YAML."""
     return HEADER + yaml.dump(document(), Dumper=_Plain, sort_keys=False, width=110)
 
 
 def document() -> dict[str, Any]:
-    """What it says."""
+    """The Compose file as a value."""
     names = sorted(REGISTRY)
     return {
         "name": "agentevol",
@@ -42,7 +44,7 @@ def document() -> dict[str, Any]:
 
 
 def gateway(names: list[str]) -> dict[str, Any]:
-    """The service that everybody talks to."""
+    """Compose service of the gateway."""
     backends = [word for name in names for word in ("--backend", f"{name}=http://{name}:{PORT}")]
     return {
         **_hardened("server", GATEWAY_MEMORY),
@@ -57,12 +59,12 @@ def gateway(names: list[str]) -> dict[str, Any]:
 
 
 def server(name: str) -> dict[str, Any]:
-    """The service of one environment."""
+    """Compose service of one environment."""
     return {
         **_hardened(EXTRAS.get(name, "server"), SERVER_MEMORY),
         "command": [
             *("agentevol", "envs", "serve", name, "--host", "0.0.0.0", "--port", str(PORT)),
-            "--insecure-no-auth",  # whoever is on this network may use it, unless there is a token
+            "--insecure-no-auth",  # open to all on this network, unless there is a token
         ],
         "volumes": [f"${{AGENTEVOL_HOME:-{VOLUME}}}:{HOME}:ro"],
         "networks": [NETWORK],
@@ -70,10 +72,10 @@ def server(name: str) -> dict[str, Any]:
 
 
 def _hardened(extra: str, memory: str) -> dict[str, Any]:
-    """What all services share: what they are made of, and what they may not do."""
+    """Base and hardening options that all services share."""
     return {
         "build": {"context": ".", "dockerfile": "docker/Dockerfile", "args": {"EXTRA": extra}},
-        # Without a value: as where Compose runs, and not at all where it is not set there.
+        # Without a value: the variable is passed on if it is set where Compose runs.
         "environment": dict.fromkeys(TOKENS),
         "user": "10001:10001",
         "read_only": True,
@@ -97,14 +99,14 @@ def _hardened(extra: str, memory: str) -> dict[str, Any]:
 
 
 class _Plain(yaml.SafeDumper):
-    """Writes everything out, lists indented, and nothing for None."""
+    """YAML dumper without aliases; lists are indented, and None is empty."""
 
     def ignore_aliases(self, data: object) -> bool:
-        """An alias would be read by machines only."""
+        """Write values out, since aliases are hard to read for people."""
         return True
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-        """A list stands deeper than its name."""
+        """Indent lists below their key."""
         super().increase_indent(flow, False)
 
 

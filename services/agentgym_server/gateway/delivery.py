@@ -1,7 +1,7 @@
-"""How requests reach servers: to the one that holds a session, or to the first that has room.
+"""Delivery of requests to servers: to the one that holds a session, or to the first with a free slot.
 
-A request that may have been carried out never goes to a second server. To the same one it goes again only
-where that cannot act twice.
+A request that may have been executed is never sent to a second server. It is retried at the same server only
+where it cannot act twice.
 """
 
 import asyncio
@@ -24,40 +24,42 @@ CAPACITY = f'"type":"{PREFIX}capacity"'.encode()
 ReplyT = TypeVar("ReplyT")
 ToldT = TypeVar("ToldT")
 Attempt = Callable[[Backend, bool], Awaitable[ReplyT]]
-"""Sends it to a server, which may let it wait for a free slot or not; raises `Undelivered` or `Lost`."""
+"""Sends the request to a server, which may queue it for a free slot if the flag is set; raises `Undelivered`
+or `Lost`.
+"""
 
 
 @dataclass(frozen=True)
 class Errand:
-    """What is to be delivered, as far as delivery cares."""
+    """Request to deliver, with the facts that decide about its delivery."""
 
     place: Destination
     repeatable: bool
     wait_s: float = 0.0
-    """How long it is ready to wait for a free slot."""
+    """Maximum wait for a free slot, seconds."""
     takes_slot: Callable[[], bool] = lambda: False
-    """Whether it would take a slot that is free, and so may not overtake those who wait for one."""
+    """True if it would take a free slot at once, and so must not overtake the requests that wait for one."""
 
 
 @dataclass(eq=False)
 class Home:
-    """Which server had a key first."""
+    """Server that received a key first."""
 
     expires_at: float
     tag: str = ""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """A repeat waits until it is known where the first one went."""
+    """Held by the first request, so that a repeat waits until its server is known."""
 
 
 class Homes:
-    """Homes of keys, remembered as long as servers remember the keys."""
+    """Homes of idempotency keys, kept as long as servers keep the keys."""
 
     def __init__(self, clock: Clock, keep_s: float) -> None:
         self._clock, self._keep_s = clock, keep_s
         self._homes: OrderedDict[tuple[str | None, str], Home] = OrderedDict()
 
     def of(self, env: str | None, key: str) -> Home:
-        """The home of a key, perhaps a new one."""
+        """The home of a key, created if new."""
         now = self._clock.now()
         while self._homes and next(iter(self._homes.values())).expires_at <= now:
             self._homes.popitem(last=False)
@@ -76,12 +78,14 @@ class Delivery(Generic[ReplyT]):
         status: Callable[[ReplyT], int],
         document: Callable[[ReplyT], bytes] = lambda _: b"",
     ) -> None:
-        """`status` and `document`: a reply's status, and the JSON of a reply that is a problem."""
+        """`status` and `document`: functions for a reply's status, and for the JSON of a reply that is a
+        problem.
+        """
         self._fleet, self._watch, self._homes, self._queues = fleet, watch, homes, queues
         self._status, self._document = status, document
 
     async def deliver(self, errand: Errand, attempt: Attempt[ReplyT]) -> ReplyT:
-        """The reply of the server where the errand belongs; raises `worker-lost` and `unavailable`."""
+        """The reply of the server that the errand belongs to; raises `worker-lost` and `unavailable`."""
         place = errand.place
         holder = self._holder(place)
         if holder is not None:
@@ -92,8 +96,10 @@ class Delivery(Generic[ReplyT]):
         return await self._first(candidates, errand, attempt)
 
     def _holder(self, place: Destination) -> Backend | None:
-        """The server of the place's session. A dialect's session belongs to the environment of its path:
-        where its server has no such environment, one that has it answers that there is no such session.
+        """The holder of the place's session.
+
+        A dialect's session belongs to the environment of its path: if its server has no such environment, a
+        server that has it replies that there is no such session.
         """
         holder = None if place.tag is None else self._fleet.holder(place.tag)
         if holder is None or not place.mounted or place.env not in self._fleet.entries:
@@ -101,7 +107,7 @@ class Delivery(Generic[ReplyT]):
         return holder if place.env in holder.entries else None
 
     async def to(self, backend: Backend, errand: Errand, attempt: Attempt[ToldT]) -> ToldT:
-        """The reply of this server and no other."""
+        """The reply of this server."""
         delivered = False
         for _ in range(2):
             try:
@@ -119,7 +125,7 @@ class Delivery(Generic[ReplyT]):
         raise Problem("unavailable", UNAVAILABLE)
 
     async def _begin(self, errand: Errand, attempt: Attempt[ReplyT]) -> ReplyT:
-        """Begin a session on the emptiest server that takes it, or on the one that had this key before."""
+        """Start a session on the server with most free slots, or on the one that received this key first."""
         key = errand.place.key
         if key is None or len(key) > MAX_KEY_CHARS:
             return await self._admit(errand, self._counted(attempt))
@@ -128,7 +134,7 @@ class Delivery(Generic[ReplyT]):
         async def noted(backend: Backend, wait: bool) -> ReplyT:
             home.tag = backend.tag
             reply = await attempt(backend, wait)
-            if self._status(reply) == 503:  # nothing was done, and its key is free
+            if self._status(reply) == 503:  # not started, and its key is free
                 home.tag = ""
             return reply
 
@@ -136,17 +142,17 @@ class Delivery(Generic[ReplyT]):
             return await self._admit(errand, self._counted(noted), home.tag)
 
     async def _admit(self, errand: Errand, attempt: Attempt[ReplyT], home: str = "") -> ReplyT:
-        """The reply of a server with a free slot, in the order of arrival where there is none at first.
+        """The reply of a server with a free slot, in order of arrival while there is none.
 
-        `home`: the tag of the server that had the key before; a repeat there takes no slot.
+        `home`: the tag of the server that received the key first; a repeat there takes no slot.
         """
         candidates = self._fleet.candidates(errand.place)
         candidates.sort(key=lambda one: one.tag != home)
-        if errand.place.env not in self._fleet.entries:  # no server will take it
+        if errand.place.env not in self._fleet.entries:  # no server has the environment
             return await self._first([(one, False) for one in candidates], errand, attempt)
         queue = self._queues.of(errand.place.env)
         if len(candidates) == 1 and queue.empty and self._watch.whole:
-            return await self._first([(candidates[0], True)], errand, attempt)  # it has a queue of its own
+            return await self._first([(candidates[0], True)], errand, attempt)  # the server has its own queue
         if queue.empty or home or not errand.takes_slot():
             try:
                 return await self._first([(one, False) for one in candidates], errand, attempt)
@@ -158,7 +164,7 @@ class Delivery(Generic[ReplyT]):
         return await self._wait(queue, errand, attempt)
 
     async def _wait(self, queue: Queue, errand: Errand, attempt: Attempt[ReplyT]) -> ReplyT:
-        """The reply of a server whose slot became free; raises `capacity` where none does in time."""
+        """The reply of a server whose slot became free; raises `capacity` on timeout."""
         ticket, until = queue.ticket(), asyncio.get_running_loop().time() + errand.wait_s
         while await queue.turn(ticket, until):
             try:
@@ -182,7 +188,7 @@ class Delivery(Generic[ReplyT]):
     async def _first(
         self, plan: Sequence[tuple[Backend, bool]], errand: Errand, attempt: Attempt[ReplyT]
     ) -> ReplyT:
-        """The reply of the first that takes it, else a refusal; raises `capacity` where they are full."""
+        """The reply of the first server that accepts, else a refusal; raises `capacity` if all are full."""
         refusals: list[ReplyT] = []
         for backend, wait in plan:
             try:
@@ -198,7 +204,7 @@ class Delivery(Generic[ReplyT]):
         return self._refusal(refusals)
 
     def _refusal(self, refusals: Sequence[ReplyT]) -> ReplyT:
-        """What all refusals come to."""
+        """The one reply that represents all refusals."""
         if not refusals:
             raise Problem("unavailable", UNAVAILABLE)
         figures = [
@@ -209,7 +215,7 @@ class Delivery(Generic[ReplyT]):
         return next((reply for reply in refusals if self._status(reply) != 404), refusals[0])
 
     def _passes_on(self, errand: Errand, reply: ReplyT) -> bool:
-        """Whether this is a refusal before anything was done, and another server may say otherwise."""
+        """True if the request was refused before it was started, and another server may accept it."""
         status, place = self._status(reply), errand.place
         unknown = place.mounted and place.env not in self._fleet.entries
         return (status == 503 and place.begins) or (status == 404 and unknown)

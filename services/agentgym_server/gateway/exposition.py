@@ -1,4 +1,4 @@
-"""Metrics of many servers as if they were one: samples with the same name and labels are added up.
+"""Aggregated metrics of many servers: samples with the same name and labels are summed.
 
 agentevol_steps_total{env="guess",result="ok"} 3.0      of one replica
 agentevol_steps_total{env="guess",result="ok"} 4.0      of the other
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def summed(texts: Iterable[str]) -> str:
-    """One exposition of several: the families in the order in which they come first, each told once."""
+    """Sum of several expositions: families in order of first occurrence, each once."""
     families: dict[str, tuple[list[str], dict[str, float]]] = {}
     for text in texts:
         heads: list[str] = []
@@ -42,14 +42,14 @@ def _number(value: float) -> str:
 
 
 def own(gateway: "Gateway") -> str:
-    """What only the gateway knows."""
+    """Metrics of the gateway itself."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Collector(gateway))
     return generate_latest(registry).decode()
 
 
 class _Collector:
-    """What `prometheus_client` asks for metrics."""
+    """Collector for `prometheus_client`."""
 
     def __init__(self, gateway: "Gateway") -> None:
         self._gateway = gateway

@@ -1,7 +1,8 @@
-"""The servers behind a gateway: who lives, who has died, who holds which session, who is next.
+"""Fleet of servers behind a gateway: living and lost backends, holders of sessions, and candidates for new
+ones.
 
-A `Backend` is one life of one server process. Started again, a server has another tag and is another backend,
-so that a session of its former life is known to be lost, and not merely unknown.
+A `Backend` is one lifetime of one server process. A restarted server has another tag and is another backend,
+so that a session of its former lifetime is known to be lost, and not merely unknown.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ LOST_TEXT = "the server that held this episode is gone"
 
 
 class Backend:
-    """One server process, from its first answer to its end."""
+    """One server process, from its first response to its end."""
 
     def __init__(self, name: str, url: str, tag: str, entries: Iterable[dict[str, Any]]) -> None:
         """`name` as configured; `entries` of its `GET /envs`."""
@@ -29,7 +30,7 @@ class Backend:
         self.entries = {str(entry["env"]): entry for entry in entries}
         self.health: dict[str, Any] = {}
         self.begun = 0
-        """Sessions that were begun here since its health was told last."""
+        """Sessions that were started here since its health was last reported."""
         self.lost = False
         self._when_lost: set[Callable[[], object]] = set()
 
@@ -40,29 +41,29 @@ class Backend:
 
     @property
     def most(self) -> int:
-        """Open sessions that it may have, as far as known."""
+        """Maximum number of open sessions, as far as known."""
         return int(self.health.get("sessions", {}).get("max", 0))
 
     @property
     def vacancies(self) -> int:
-        """Sessions that it may still begin, as far as known."""
+        """Free slots, as far as known."""
         free = int(self.health.get("sessions", {}).get("free", self.most - self.load + self.begun))
         return max(0, free - self.begun)
 
     @property
     def status(self) -> str:
-        """What it said of itself, or `lost`."""
+        """Its last reported status, or `lost`."""
         return "lost" if self.lost else str(self.health.get("status", "healthy"))
 
     def lose(self) -> None:
-        """It is gone, and whoever waits for it hears so now."""
+        """Mark as lost and notify all waiting callers."""
         self.lost = True
         for callback in list(self._when_lost):
             callback()
 
     @contextmanager
     def watched(self, callback: Callable[[], object]) -> Generator[None]:
-        """Call back when the server is lost meanwhile."""
+        """Call back if the server is lost within the block."""
         self._when_lost.add(callback)
         try:
             yield
@@ -70,7 +71,7 @@ class Backend:
             self._when_lost.discard(callback)
 
     async def exchange(self, upstream: Upstream, request: Request) -> Reply:
-        """Its reply, however long it takes while the server lives; raises `Undelivered` or `Lost`."""
+        """Its reply, waited for while the server lives; raises `Undelivered` or `Lost`."""
         if self.lost:
             raise Undelivered(refused=True)
         try:
@@ -88,28 +89,30 @@ class Fleet:
         self._living: dict[str, Backend] = {}
         self._dead: OrderedDict[str, str] = OrderedDict()
         self.entries: dict[str, dict[str, Any]] = {}
-        """Every environment that some backend had, by name."""
+        """Every environment that a backend has offered, by name."""
         self.losses: dict[str, int] = {}
-        """Backends that died, by configured name."""
+        """Number of lost backends, by configured name."""
         self.complete = False
-        """Whether every configured server was there once; before that, an unknown tag may belong to one."""
+        """True once every configured server has been reached; before that, an unknown tag may belong to
+        one.
+        """
         self.draining = False
-        """Whether no session begins any more."""
+        """True if no new sessions are accepted."""
         self.on_loss: Callable[[Backend], object] = lambda _: None
 
     @property
     def living(self) -> list[Backend]:
-        """Backends that answer, in the order of their arrival."""
+        """Backends that respond, in order of arrival."""
         return list(self._living.values())
 
     def add(self, backend: Backend) -> None:
-        """A backend has come."""
+        """Add a backend."""
         self._dead.pop(backend.tag, None)
         self._living[backend.tag] = backend
         self.entries |= backend.entries
 
     def lose(self, backend: Backend) -> None:
-        """A backend is gone; its sessions with it."""
+        """Remove a backend; its sessions are lost."""
         if self._living.get(backend.tag) is backend:
             del self._living[backend.tag]
             self._dead[backend.tag] = backend.name
@@ -124,13 +127,13 @@ class Fleet:
         return self._living.get(tag)
 
     def died(self, tag: str | None) -> bool:
-        """Whether a backend with this tag lived, and lives no more."""
+        """True if a backend with this tag has been lost."""
         return tag in self._dead
 
     def holder(self, tag: str) -> Backend | None:
-        """The backend that holds the sessions of a tag, None for a tag that no backend ever had.
+        """The backend that holds the sessions of a tag, None for an unknown tag.
 
-        Raises `worker-lost` where it died, and `unavailable` where it may not have come yet.
+        Raises `worker-lost` if it was lost, and `unavailable` if it may not have been reached yet.
         """
         if tag in self._dead:
             raise worker_lost()
@@ -139,9 +142,9 @@ class Fleet:
         return self._living.get(tag)
 
     def candidates(self, place: Destination) -> list[Backend]:
-        """Who may take what belongs to an environment, or to anybody: the best first.
+        """Backends that may take a request of an environment, or of none in particular; the best first.
 
-        Raises `unavailable` where nobody may now, and `draining`.
+        Raises `unavailable` if there is none now, and `draining`.
         """
         if place.begins and self.draining:
             raise Problem("draining", "the server is about to stop")
@@ -155,7 +158,7 @@ class Fleet:
 
 
 def full(figures: Iterable[tuple[int, int]]) -> Problem:
-    """The problem `capacity` from the sessions and the limit of each server that has no free slot."""
+    """The problem `capacity` from the sessions and the limit of each full server."""
     pairs = list(figures)
     active, most = sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
     text = f"{active} of {most} sessions are in use"
@@ -163,6 +166,6 @@ def full(figures: Iterable[tuple[int, int]]) -> Problem:
 
 
 def worker_lost(retryable: bool = False) -> Problem:
-    """The problem of whoever needs a server that died. It has no reward."""
+    """The problem of a request whose server was lost. It has no reward."""
     failure = {"kind": "worker-lost", "message": LOST_TEXT}
     return Problem("worker-lost", LOST_TEXT, retryable=retryable, failure=failure)

@@ -1,7 +1,7 @@
-"""Forwarder of requests that the gateway does not answer itself, to the server that they belong to.
+"""Proxy for requests that the gateway does not answer itself, to the server that they belong to.
 
-Requests arrive here past the gate: authenticated, their bodies bounded and read. The server checks again,
-with the caller's own token.
+Requests have passed the gate: they are authenticated, and their bodies are bounded and read. The server
+checks again, with the caller's own token.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 NORMAL_CLOSURE = 1000
 INTERNAL_ERROR = 1011
 NEVER_SENT = (1005, 1006, 1015)
-"""Close codes that stand for what no frame said."""
+"""Reserved close codes that are never sent in a frame."""
 SESSION_LOST = strict_json.dump(
     {
         "type": "error",
@@ -39,11 +39,11 @@ SESSION_LOST = strict_json.dump(
         },
     }
 ).decode()
-"""What OpenEnv's clients are told before the connection ends."""
+"""Frame for OpenEnv's clients before the connection closes."""
 
 
 class Forwarder:
-    """An ASGI application whose answers come from servers."""
+    """ASGI application that forwards to servers."""
 
     def __init__(self, gateway: "Gateway") -> None:
         self._gateway = gateway
@@ -52,7 +52,7 @@ class Forwarder:
         self._sockets = Delivery["Tunnel | Refused"](*parts, _joined)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Carry one request, or one WebSocket; raises its `Problem`."""
+        """Forward one request or one WebSocket; raises its `Problem`."""
         if scope["type"] == "websocket":
             await self._connect(scope, receive, send)
             return
@@ -62,7 +62,7 @@ class Forwarder:
         await respond(send, await self.answer(request, scope["agentevol.caller"]), (), with_body=not head)
 
     async def answer(self, request: Request, caller: Rank) -> Reply:
-        """The server's reply, or what is known of a session whose server died; raises `Problem`."""
+        """The server's reply, or the recorded state of a session whose server was lost; raises `Problem`."""
         act, records = act_of(request), self._gateway.records
         try:
             reply = await self._deliver(request)
@@ -88,8 +88,8 @@ class Forwarder:
         return await self._replies.deliver(errand, attempt)
 
     async def _connect(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Join a caller's WebSocket to one of the server where it belongs."""
-        await receive()  # the wish to connect
+        """Connect a caller's WebSocket to one of the server that it belongs to."""
+        await receive()  # the connect message
         request = request_of(scope, "GET", b"")
         place = destination(request)
         errand = Errand(place._replace(begins=place.tag is None), repeatable=False)
@@ -116,13 +116,13 @@ class Forwarder:
 
 
 class Tunnel:
-    """Frames between a caller and a server, unread."""
+    """Bidirectional relay of frames between a caller and a server."""
 
     def __init__(self, backend: Backend, socket: Socket) -> None:
         self._backend, self._socket = backend, socket
 
     async def run(self, receive: Receive, send: Send, tells: bool) -> None:
-        """Until one side ends it; `tells`: whether a caller whose server dies gets a last frame."""
+        """Relay until one side closes; `tells`: a caller whose server is lost gets a last frame."""
         await send({"type": "websocket.accept", "subprotocol": self._socket.subprotocol})
         upward = asyncio.create_task(self._up(receive))
         downward = asyncio.create_task(self._down(send))
@@ -149,7 +149,7 @@ class Tunnel:
                 await self._socket.send(_payload(message))
 
     async def _down(self, send: Send) -> int:
-        """The code with which the server ended it."""
+        """The close code of the server."""
         try:
             while True:
                 frame = await self._socket.receive()
@@ -160,14 +160,14 @@ class Tunnel:
 
 
 async def _accept_and_tell(send: Send) -> None:
-    """Tell an OpenEnv client that the session is lost: of a refused upgrade it would not learn that."""
+    """Tell an OpenEnv client that the session is lost: a refused upgrade would not show it."""
     await send({"type": "websocket.accept"})
     await send({"type": "websocket.send", "text": SESSION_LOST})
     await send({"type": "websocket.close", "code": NORMAL_CLOSURE})
 
 
 def request_of(scope: Scope, method: str, body: bytes) -> Request:
-    """The request as routing wants it."""
+    """The request in the form of `routing`."""
     raw: Any = scope.get("raw_path")
     target = target_of(raw or scope["path"].encode(), scope["query_string"])
     return Request(method, scope["path"], target, scope["query_string"], tuple(scope["headers"]), body)
@@ -181,7 +181,7 @@ def _document(reply: Reply) -> bytes:
 def _joined(outcome: "Tunnel | Refused") -> int:
     if isinstance(outcome, Tunnel):
         return 101
-    return 404 if outcome.status == 403 else outcome.status  # 403 is Starlette's word for an unknown path
+    return 404 if outcome.status == 403 else outcome.status  # Starlette refuses an unknown path with 403
 
 
 def _payload(message: Message) -> str | bytes:

@@ -1,11 +1,11 @@
-"""One address for many servers: the gateway as an application, and what it answers itself.
+"""Gateway as an ASGI application, and the endpoints that it answers itself.
 
     gate (auth, limits) -> ENDPOINTS below             /health, /ready, /envs, /metrics, /batch
                         -> Switchboard                 /ws
                         -> Forwarder                   everything else
     all three           -> Delivery -> Backend of the Fleet, which the Watch keeps up to date
 
-Every session id names its server. SessionRecords answers for sessions whose server died, and no others.
+Every session id names its server. SessionRecords answers only for sessions whose server was lost.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ from agentgym_server.settings import ServerSettings
 
 
 class Gateway:
-    """What the endpoints, the lane and the forwarder share."""
+    """State that the endpoints, the WebSocket lane and the forwarder share."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Gateway:
         upstream: Upstream | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`upstream` carries requests to servers: over HTTP, where none is given."""
+        """`upstream` carries requests to servers; None: over HTTP."""
         self.settings = settings
         self.clock = Clock(now)
         self.metrics = Metrics()
@@ -63,7 +63,7 @@ class Gateway:
         self._started_at = self.clock.now()
 
     async def close(self) -> None:
-        """Stop polling, hang up."""
+        """Stop polling and close the connections."""
         await self.watch.close()
         await self.upstream.close()
 
@@ -76,7 +76,7 @@ class Gateway:
         return "healthy" if self.fleet.complete and self.watch.whole and sound else "degraded"
 
     async def health(self) -> dict[str, Any]:
-        """Health of all servers together, as they tell it now."""
+        """Current health of all servers together."""
         await self.watch.refresh()
         told = [backend.health for backend in self.fleet.living]
         return {
@@ -101,7 +101,7 @@ class Gateway:
         }
 
     async def environments(self) -> dict[str, Any]:
-        """Every environment that some server has."""
+        """Every environment that a server offers."""
         return {"envs": [entry for _, entry in sorted(self.fleet.entries.items())]}
 
     async def exposition(self, headers: Headers) -> bytes:
@@ -114,7 +114,7 @@ class Gateway:
         try:
             reply = await backend.exchange(self.upstream, request)
         except (Undelivered, Lost):
-            return ""  # it is gone; what it counted is gone with it
+            return ""  # the server is lost, and its counters with it
         return reply.body.decode() if reply.status == 200 else ""
 
 
@@ -133,12 +133,12 @@ def application(gateway: Gateway) -> ASGIApp:
 
 
 async def health(gateway: Gateway, call: Call) -> Reply:
-    """Liveness; strangers get the status only."""
+    """Liveness; unauthenticated callers get the status only."""
     return await _health(gateway, call, 503 if gateway.fleet.draining else 200)
 
 
 async def ready(gateway: Gateway, call: Call) -> Reply:
-    """Readiness: every configured server was there."""
+    """Readiness: every configured server has been reached."""
     return await _health(gateway, call, 200 if gateway.fleet.complete and not gateway.fleet.draining else 503)
 
 
@@ -148,18 +148,18 @@ async def environments(gateway: Gateway, call: Call) -> Reply:  # noqa: ARG001 -
 
 
 async def metrics(gateway: Gateway, call: Call) -> Reply:
-    """What the servers and the gateway count, for Prometheus."""
+    """Metrics of the servers and the gateway, for Prometheus."""
     return Reply(200, await gateway.exposition(token_of(call.headers)), content_type=CONTENT_TYPE)
 
 
 async def many(gateway: Gateway, call: Call) -> Reply:
-    """Carry out many operations."""
+    """Execute many operations."""
     lines = HttpLines(gateway, token_of(call.headers))
     return await Switchboard(gateway, lines, call.scope or "agent").batch(call.body)
 
 
 def token_of(headers: Any) -> Headers:
-    """The caller's own token, which servers want to see."""
+    """The caller's own token, which is passed on to servers."""
     token = headers.get(b"authorization")
     return () if token is None else ((b"authorization", token),)
 
@@ -179,6 +179,6 @@ async def _health(gateway: Gateway, call: Call, status: int) -> Reply:
 
 
 def _added(parts: Sequence[dict[str, int]]) -> dict[str, int]:
-    """Counts by name, each the sum over the parts."""
+    """Counts by name, each summed over the parts."""
     names = dict.fromkeys(name for part in parts for name in part)
     return {name: sum(part.get(name, 0) for part in parts) for name in names}

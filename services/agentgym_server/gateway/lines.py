@@ -1,6 +1,6 @@
-"""How operations reach a server: as items of `POST /batch`, or as frames of a WebSocket to its `/ws`.
+"""Channels for operations to a server: items of `POST /batch`, or frames of a WebSocket to its `/ws`.
 
-Both carry operations unchanged, with the caller's own token, and give back the members of each result as the
+Both carry operations unchanged, with the caller's own token, and return the members of each result as the
 server wrote them: `"ok":true,"status":200,"result":{...}`.
 """
 
@@ -23,7 +23,7 @@ REFUSALS = {401: "unauthorized", 403: "forbidden-scope", 429: "rate-limited"}
 
 
 class Line(Protocol):
-    """A way to one server; both methods raise `Undelivered` or `Lost`."""
+    """Channel to one server; both methods raise `Undelivered` or `Lost`."""
 
     async def operate(self, item: object) -> bytes:
         """The members of one operation's result."""
@@ -64,7 +64,7 @@ class SocketLine:
         self._outbox = asyncio.Queue[str]()
         self._waiting: dict[str, asyncio.Future[bytes]] = {}
         self.open = True
-        """Whether it still takes operations."""
+        """True if it accepts operations."""
         self._task = asyncio.create_task(self._run())
 
     async def operate(self, item: object) -> bytes:
@@ -74,7 +74,7 @@ class SocketLine:
         if len(text) > self._max_frame or len(text.encode()) > self._max_frame:
             raise Problem("payload-too-large", f"a frame may have at most {self._max_frame} bytes")
         reply = self._waiting[name] = asyncio.get_running_loop().create_future()
-        self._outbox.put_nowait(text)  # before anything is awaited: frames keep their order
+        self._outbox.put_nowait(text)  # before any await, so that frames keep their order
         try:
             return await reply
         finally:
@@ -88,12 +88,12 @@ class SocketLine:
         return _results(members.partition(b'"result":')[2])
 
     async def close(self) -> None:
-        """Hang up; sessions live on."""
+        """Close the connection; sessions continue."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
     async def _run(self) -> None:
-        """Connect, and carry frames both ways until the end; then nobody waits any more."""
+        """Connect and relay frames until the end; then no caller waits any more."""
         try:
             with self._backend.watched(self._task.cancel):
                 await self._connect()
@@ -115,7 +115,7 @@ class SocketLine:
         except Closed:
             return
         finally:
-            self._end(Lost("the connection ended"))  # before the farewell, which may take its time
+            self._end(Lost("the connection ended"))  # before the close handshake, which may take long
             writer.cancel()
             await asyncio.gather(writer, return_exceptions=True)
             await socket.close()
@@ -125,7 +125,7 @@ class SocketLine:
             await socket.send(await self._outbox.get())
 
     def _hear(self, frame: str | bytes) -> None:
-        """`{"id":"7","ok":true,...}`: what stands after the id is the answer."""
+        """Handle a frame `{"id":"7","ok":true,...}`: the members after the id are the result."""
         text = frame if isinstance(frame, str) else frame.decode()
         head, _, members = text.partition(",")
         reply = self._waiting.get(head.removeprefix('{"id":"').removesuffix('"'))

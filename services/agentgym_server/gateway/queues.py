@@ -1,7 +1,7 @@
-"""Requests that wait for a free slot: one queue for each environment, first come, first served.
+"""Queues of requests that wait for a free slot: one per environment, first come, first served.
 
-A slot may become free at any replica, so nobody waits at a single one. While somebody waits, the servers of
-the environment are asked how many slots are free, and so many of those who wait are called.
+A slot may become free at any replica, so requests do not wait at a single one. While requests wait, the
+servers of the environment are polled for free slots, and as many requests are released.
 """
 
 import asyncio
@@ -18,14 +18,14 @@ from agentgym_server.problems import Problem
 log = logging.getLogger(__name__)
 
 LOOK_S = 0.05
-"""Pause between two looks for free slots."""
+"""Interval between two polls for free slots."""
 
 
 class Queue:
-    """Those who wait for a slot of one environment."""
+    """Queue for the slots of one environment."""
 
     def __init__(self, vacancies: Callable[[], Awaitable[int]]) -> None:
-        """`vacancies` tells how many slots are free now."""
+        """`vacancies` returns the current number of free slots."""
         self._vacancies = vacancies
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self._tickets = itertools.count()
@@ -33,7 +33,7 @@ class Queue:
 
     @property
     def empty(self) -> bool:
-        """Whether nobody waits."""
+        """True if no request waits."""
         return not self._waiting
 
     def ticket(self) -> int:
@@ -41,7 +41,7 @@ class Queue:
         return next(self._tickets)
 
     async def turn(self, ticket: int, until: float) -> bool:
-        """Wait for a call until this time of the event loop; False where none came."""
+        """Wait to be released until this time of the event loop; False on timeout."""
         loop = asyncio.get_running_loop()
         call: asyncio.Future[None] = loop.create_future()
         heapq.heappush(self._waiting, (ticket, call))
@@ -59,7 +59,7 @@ class Queue:
         while not self.empty:
             try:
                 free = await self._vacancies()
-            except Exception:  # looking goes on, whatever a server answers
+            except Exception:  # polling continues, whatever a server answers
                 log.exception("cannot look for free slots")
                 free = 0
             for _ in range(min(free, len(self._waiting))):
@@ -69,7 +69,7 @@ class Queue:
 
 
 class Queues:
-    """The queues of a fleet, by environment."""
+    """Queues of a fleet, by environment."""
 
     def __init__(self, fleet: Fleet, watch: Watch) -> None:
         self._fleet, self._watch = fleet, watch
@@ -85,6 +85,6 @@ class Queues:
         await self._watch.look(env)
         try:
             candidates = self._fleet.candidates(Destination(env=env, begins=True))
-        except Problem:  # nobody takes a session now
+        except Problem:  # no server accepts a session now
             return 0
         return sum(one.vacancies for one in candidates)

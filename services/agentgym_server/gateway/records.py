@@ -1,7 +1,7 @@
-"""Records of the sessions that began through this gateway: one whose server died still has a state.
+"""Records of sessions that were created through this gateway: the last state of those whose server was lost.
 
-A server holds its sessions in memory. When it dies, an open one has failed with `worker-lost`. An ended one
-keeps its outcome, but its replies are gone: it has expired. A closed one stays closed.
+A server holds its sessions in memory. When it dies, an open session has failed with `worker-lost`. An ended
+session keeps its outcome, but its replies are gone: it has expired. A closed session stays closed.
 """
 
 import json
@@ -15,10 +15,10 @@ from agentgym_server.gateway.fleet import LOST_TEXT
 from agentgym_server.gateway.routing import Act
 
 KEPT = 16384
-"""Sessions that are remembered; beyond, the oldest are forgotten."""
+"""Maximum number of records; the oldest are dropped."""
 TURN = re.compile(rb'"turn":([0-9]{1,10})')
 HEAD_BYTES = 160
-"""A step's reply begins with its session and its turn."""
+"""Prefix of a step's reply that holds its session and its turn."""
 OF_THE_LIVING = ("observation", "info", "reward", "tools", "lease")
 OF_A_STEP = ("turn", "total_reward", "terminated", "truncated")
 Json = dict[str, Any]
@@ -26,17 +26,17 @@ Json = dict[str, Any]
 
 @dataclass(slots=True)
 class SessionRecord:
-    """What is known of one session."""
+    """Recorded state of one session."""
 
     facts: Json
-    """Its object at the beginning, without what only a living one has."""
+    """Session object at creation, without the members of living sessions."""
     begun_at: float
     active_at: float
     turn: int
     last: bytes = b""
-    """The reply of its last turn."""
+    """Reply of its last turn."""
     closing: Json | None = None
-    """The reply of its deletion."""
+    """Reply of its deletion."""
 
 
 class SessionRecords:
@@ -47,7 +47,7 @@ class SessionRecords:
         self._records: OrderedDict[str, SessionRecord] = OrderedDict()
 
     def note(self, act: Act, status: int, body: bytes) -> None:
-        """Take down what a reply says; `body` is the result's JSON."""
+        """Record a reply; `body` is the result's JSON."""
         if status == 201 and act.name in ("create", "fork"):
             self._begin(json.loads(body))
         elif status == 200 and act.session_id in self._records:
@@ -58,13 +58,13 @@ class SessionRecords:
                 record.closing = json.loads(body)
 
     def answer(self, act: Act) -> Json | None:
-        """What is said instead of a server that died; None where only the server could carry this out."""
+        """The reply in place of a lost server's; None if only the server could execute this operation."""
         if act.name == "get":
             return self.shown(act.session_id)
         return self.closed(act.session_id) if act.name == "delete" else None
 
     def shown(self, session_id: str) -> Json:
-        """The session object of a session whose server died; what nobody knows any more is missing."""
+        """The session object of a session whose server was lost; unknown members are missing."""
         record = self._records.get(session_id)
         if record is None:
             return {"session_id": session_id, **_failed(0)}
@@ -81,7 +81,7 @@ class SessionRecords:
         }
 
     def closed(self, session_id: str) -> Json:
-        """The reply of the deletion of a session whose server died."""
+        """The reply of the deletion of a session whose server was lost."""
         record = self._records.get(session_id)
         if record is not None and record.closing is not None:
             return record.closing
@@ -100,7 +100,7 @@ class SessionRecords:
     def _play(self, record: SessionRecord, body: bytes) -> None:
         found = TURN.search(body, 0, HEAD_BYTES)
         turn = int(found.group(1)) if found is not None else 0
-        if turn > record.turn:  # else: a reply that was given before
+        if turn > record.turn:  # else: a repeated reply
             record.turn, record.last, record.active_at = turn, body, self._clock.now()
 
 

@@ -1,6 +1,6 @@
-"""Where a request belongs, from what it says alone. Nothing here asks a server.
+"""Routing rules: the destination of a request, from the request alone, without asking a server.
 
-POST /envs/guess/sessions                       begins a session of guess, on any replica
+POST /envs/guess/sessions                       creates a session of guess, on any replica
 POST /sessions/s_AAAB.../steps                  the server with tag AAAB
 POST /agentgym/guess/step {"id": 4294967296}    the server of instance 1, whose tag is AAAB as well
 {"op": "step", "session_id": "s_AAAB...", ...}  an operation of the WebSocket lane or of a batch: likewise
@@ -23,7 +23,7 @@ SESSION_ID = re.compile(r"s_([A-Za-z0-9_-]{4})[A-Za-z0-9_-]{12,60}")
 INTEGER = re.compile(r"\d{1,20}")
 INSTANCES = 1 << 20
 FAMILIES = ("lmrlgym",)
-"""Segments that AgentGym puts before the name of some environments."""
+"""Path segments of AgentGym before the name of some environments."""
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS", "DELETE")
 BESIDE_THE_BODY = ("op", "env", "idempotency_key", "wait_s")
 """Members of a `create` operation that REST has in path and headers."""
@@ -32,7 +32,7 @@ Members = Mapping[str, Any]
 
 
 class Request(NamedTuple):
-    """One HTTP request, or the wish for a WebSocket."""
+    """HTTP request, or a request for a WebSocket."""
 
     method: str
     path: str
@@ -53,10 +53,10 @@ class Request(NamedTuple):
 
 
 class Act(NamedTuple):
-    """An operation on sessions, whichever lane carries it."""
+    """Operation on sessions, over any lane."""
 
     name: str
-    """As in `OPERATIONS`; empty for anything else."""
+    """Name as in `OPERATIONS`; empty for anything else."""
     session_id: str = ""
 
 
@@ -67,26 +67,28 @@ ACTS: dict[tuple[str, ...], str] = {
     ("POST", "steps"): "step",
     ("POST", "fork"): "fork",
 }
-"""Names of operations by method and what follows the session in the path."""
+"""Names of operations by method and the path segments after the session."""
 
 
 class Destination(NamedTuple):
-    """What decides about the server; all None: any will do."""
+    """Facts that decide about the server; all None: any server."""
 
     tag: str | None = None
-    """The server that holds the session. Where no server has this tag, any says that there is no session."""
+    """Tag of the server that holds the session. If no server has this tag, any server replies that it is
+    unknown.
+    """
     env: str | None = None
-    """Any replica of this environment; with `tag`, whom to ask about a session that nobody holds."""
+    """Any replica of this environment; with `tag`, the environment to ask about an unknown session."""
     begins: bool = False
-    """Whether a session begins: then a full server is no answer while another one has room."""
+    """True if a session is created: a full server is skipped while another one has a free slot."""
     key: str | None = None
-    """A repeat with the same key must reach the server of the first one."""
+    """Idempotency key: a repeat must reach the server of the first request."""
     mounted: bool = False
-    """`env` is a dialect's own name: where no environment is called so, the servers are asked in turn."""
+    """True if `env` is a dialect's own name: if no environment has it, the servers are tried in turn."""
 
 
 def destination(request: Request) -> Destination:
-    """Where a request belongs."""
+    """The destination of a request."""
     segments = [segment for segment in request.path.split("/") if segment]
     if len(segments) < 2:
         return Destination()
@@ -104,7 +106,7 @@ def destination(request: Request) -> Destination:
 
 
 def act_of(request: Request) -> Act:
-    """What a request of the native wire format does to sessions."""
+    """The session operation of a request of the native wire format."""
     segments = request.path.split("/")[1:]
     if segments[0] == "envs" and segments[2:] == ["sessions"] and request.method == "POST":
         return Act("create")
@@ -115,7 +117,7 @@ def act_of(request: Request) -> Act:
 
 
 def item_act(item: object) -> Act:
-    """What an operation does to sessions."""
+    """The session operation of an item."""
     if not isinstance(item, dict):
         return NOTHING
     members = cast("Item", item)
@@ -124,7 +126,7 @@ def item_act(item: object) -> Act:
 
 
 def item_destination(item: object) -> Destination:
-    """Where an operation belongs; one that is malformed: anywhere, to be told so."""
+    """The destination of an item; any server for a malformed one, which then refuses it."""
     if not isinstance(item, dict):
         return Destination()
     members = cast("Item", item)
@@ -140,7 +142,7 @@ def item_destination(item: object) -> Destination:
 
 
 def tag_of(session_id: str) -> str | None:
-    """The tag of the server that made this id; None for what no server made."""
+    """The tag of the server that made this id; None for an id that no server made."""
     match = SESSION_ID.fullmatch(session_id)
     return None if match is None else match.group(1)
 
@@ -155,17 +157,17 @@ def number_tag(number: object) -> str | None:
 
 
 def repeatable(request: Request) -> bool:
-    """Whether the same server may get the request twice: the second time acts no more."""
+    """True if the same server may receive the request twice, since it acts once only."""
     if request.method in SAFE_METHODS:
         return True
     segments = request.path.split("/")[1:]
     if segments[0] == "sessions" and segments[2:] in (["steps"], ["lease"]):
-        return True  # a step carries its turn
+        return True  # a step carries its turn number
     return segments[0] in ("envs", "sessions") and request.header(b"idempotency-key") is not None
 
 
 def item_repeatable(item: object) -> bool:
-    """The same of an operation."""
+    """As `repeatable`, for an operation."""
     if not isinstance(item, dict):
         return True
     members = cast("Item", item)
@@ -173,13 +175,13 @@ def item_repeatable(item: object) -> bool:
 
 
 def item_wait_s(item: object) -> float:
-    """Seconds that an operation is ready to wait for a free slot; 0 where it says something else."""
+    """Maximum wait of an operation for a free slot, seconds; 0 if the member is missing or invalid."""
     value = cast("Item", item).get("wait_s") if isinstance(item, dict) else None
     return float(value) if value is not None and is_wait(value) else 0.0
 
 
 def takes_slot(request: Request) -> bool:
-    """Whether a creation is valid, so that it takes a slot where one is free."""
+    """True if a creation is valid, so that it takes a free slot."""
     if not is_json((request.header(b"content-type") or "").encode("latin-1")):
         return False
     try:
@@ -190,7 +192,7 @@ def takes_slot(request: Request) -> bool:
 
 
 def item_takes_slot(item: object) -> bool:
-    """The same of an operation."""
+    """As `takes_slot`, for an operation."""
     members = cast("Item", item)
     body = {name: value for name, value in members.items() if name not in BESIDE_THE_BODY}
     try:
@@ -201,7 +203,7 @@ def item_takes_slot(item: object) -> bool:
 
 
 def without_wait(item: object) -> object:
-    """The same operation, which is not ready to wait; a `wait_s` that is wrong stays, to be refused."""
+    """The same operation without waiting; an invalid `wait_s` stays, to be refused."""
     if not isinstance(item, dict):
         return item
     members = cast("Item", item)
@@ -213,7 +215,7 @@ def _agentgym(request: Request, segments: list[str]) -> Destination:
     if segments[-1] == "create":
         return Destination(env=mount, begins=True, mounted=True)
     for members in (_query(request), _body(request)):
-        # Where both stand there, `id` is the task and `env_idx` the session.
+        # If both are present, `id` is the task and `env_idx` the session.
         number = members.get("env_idx", members.get("id"))
         if number is not None:
             return Destination(number_tag(number), mount, mounted=True)
@@ -221,7 +223,7 @@ def _agentgym(request: Request, segments: list[str]) -> Destination:
 
 
 def _named_session(request: Request) -> str | None:
-    """The tag of the session that a request of OpenEnv names, in one of the places where it may."""
+    """The tag of the session that a request of OpenEnv names, in any of the allowed places."""
     body = _body(request)
     params = body.get("params")
     named = (
@@ -243,7 +245,7 @@ def _query(request: Request) -> Members:
 
 
 def _body(request: Request) -> Members:
-    """The members of a JSON object; none for any other body, which its server will judge."""
+    """The members of a JSON object; none for any other body, which its server will refuse."""
     try:
         value = json.loads(request.body) if request.body else None
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""Run a gateway until it is told to stop, alone or with the servers behind it as its children.
+"""Runner of a gateway, alone or with the servers behind it as child processes.
 
-Both print `ready http://HOST:PORT` once every configured server answers. With children, SIGTERM takes no new
-sessions and lets open ones go on for a while; alone, it lets running requests finish, since sessions live
+Both print `ready http://HOST:PORT` once every configured server responds. With children, SIGTERM refuses new
+sessions and lets open ones continue for a while; alone, it lets running requests finish, since sessions live
 elsewhere. SIGINT, or a second signal, stops at once.
 """
 
@@ -35,16 +35,16 @@ Stop = Callable[[], object]
 
 
 def serve_gateway(sources: Sequence[Source], host: str, port: int, settings: ServerSettings) -> int:
-    """Serve in front of these servers, and give the exit code.
+    """Serve in front of these servers, and return the exit code.
 
-    `host` is what it binds to; `settings.host` is the address by which callers come, which decides whether a
-    token is needed. They differ in a container, whose port is published elsewhere.
+    `host` is the address to bind; `settings.host` is the address that callers use, which decides if a token
+    is needed. They differ in a container, whose port is published elsewhere.
     """
     return _bound(host, port, settings, lambda sock: _alone(sources, sock, settings))
 
 
 def serve_children(roles: Sequence[Role], port: int, settings: ServerSettings) -> int:
-    """Start these servers, serve in front of them, and give the exit code."""
+    """Start these servers, serve in front of them, and return the exit code."""
     return _bound(settings.host, port, settings, lambda sock: _with_children(roles, sock, settings))
 
 
@@ -94,7 +94,7 @@ async def _with_children(roles: Sequence[Role], sock: socket.socket, settings: S
 async def _serve(
     gateway: Gateway, server: "GatewayServer", sock: socket.socket, supervisor: Supervisor | None = None
 ) -> None:
-    """Answer until the server is told to stop; raises `CannotServe` where a child does not start."""
+    """Serve until the server is told to stop; raises `CannotServe` if a child does not start."""
     serving = asyncio.create_task(server.serve([sock]))
     telling = asyncio.create_task(_tell(gateway, sock, supervisor))
     try:
@@ -110,7 +110,7 @@ async def _serve(
 
 
 async def _tell(gateway: Gateway, sock: socket.socket, supervisor: Supervisor | None) -> None:
-    """Say where the gateway is, once every server answers."""
+    """Print the gateway's address once every server responds."""
     if supervisor is not None:
         await supervisor.start()
     gateway.watch.start()
@@ -120,25 +120,25 @@ async def _tell(gateway: Gateway, sock: socket.socket, supervisor: Supervisor | 
 
 
 class GatewayServer(uvicorn.Server):
-    """A server that leaves signals to others."""
+    """uvicorn server without signal handlers of its own."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
-        """None is."""
+        """Capture no signals."""
         yield
 
     def stop(self) -> None:
-        """Finish what runs, then stop."""
+        """Finish running requests, then stop."""
         self.should_exit = True
 
     def stop_now(self) -> None:
-        """Stop."""
+        """Stop at once."""
         self.should_exit = self.force_exit = True
 
 
 @contextlib.contextmanager
 def _signals(gently: Stop, at_once: Stop) -> Generator[None]:
-    """The first SIGTERM stops gently; SIGINT, or a second signal, at once."""
+    """Install handlers: the first SIGTERM stops gracefully; SIGINT, or a second signal, at once."""
     loop, heard = asyncio.get_running_loop(), list[int]()
 
     def handle(number: int) -> None:

@@ -1,6 +1,6 @@
-"""Where servers are: `NAME=URL`, whose host may stand for several addresses, each a replica.
+"""Service discovery: `NAME=URL`, whose host may resolve to several addresses, each a replica.
 
-guess=http://guess:8000     what Compose calls `guess`: one address for each container
+guess=http://guess:8000     the Compose service `guess`: one address per container
 guess=http://127.0.0.1:8001
 """
 
@@ -19,16 +19,16 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """As configured."""
+        """Configured name."""
         ...
 
     async def urls(self) -> Sequence[str] | None:
-        """Their addresses now; None where that cannot be told now."""
+        """Current addresses; None if they are unknown now."""
         ...
 
 
 class Named:
-    """A URL; its host is looked up again and again."""
+    """Source with a URL whose host name is resolved repeatedly."""
 
     def __init__(self, name: str, url: SplitResult) -> None:
         self.name = name
@@ -37,7 +37,7 @@ class Named:
     async def urls(self) -> Sequence[str] | None:
         """See `Source.urls`."""
         host = self._url.hostname or ""
-        if self._url.scheme == "https" or _is_address(host):  # a certificate is for the name
+        if self._url.scheme == "https" or _is_address(host):  # a certificate is issued for the name
             return [self._url.geturl().rstrip("/")]
         try:
             async with asyncio.timeout(RESOLVE_TIMEOUT_S):
@@ -61,7 +61,7 @@ def parsed(text: str) -> Named:
     plain = not (url.query or url.fragment or url.username)
     if not (name and separator and url.scheme in ("http", "https") and url.hostname and plain):
         raise ValueError(f"{text!r} is not NAME=URL, for example guess=http://127.0.0.1:8001")
-    if url.port == 0:  # raises `ValueError` itself for what is no port
+    if url.port == 0:  # raises `ValueError` itself for an invalid port
         raise ValueError(f"{text!r}: a server listens on a port from 1 to 65535")
     return Named(name, url)
 

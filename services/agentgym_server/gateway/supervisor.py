@@ -1,7 +1,7 @@
-"""Server processes beside the gateway: each is started, watched, and started again when it dies.
+"""Supervisor of server processes beside the gateway: each is started, watched, and restarted when it dies.
 
-A child is the very command that a user would type, with its own random instance. It prints `ready URL`, reads
-its standard input, and leaves when that ends: no child outlives a supervisor, however that dies.
+A child runs the same command that a user would type, with its own random instance. It prints `ready URL`,
+reads its standard input, and exits when that ends: no child outlives a supervisor, however that dies.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 30.0
 LAST_WORDS_S = 1.0
 STEADY_S = 60.0
-"""A server that lived so long and dies is started again without a long pause."""
+"""Lifetime after which a server that dies is restarted without a long pause."""
 TOKENS = {
     "token": "AGENTEVOL_TOKEN",
     "trainer_token": "AGENTEVOL_TRAINER_TOKEN",
@@ -35,15 +35,15 @@ TOKENS = {
 
 
 class Role(NamedTuple):
-    """A server to be kept."""
+    """Server to keep running."""
 
     name: str
     command: tuple[str, ...]
-    """Its command line, but for `--instance`."""
+    """Command line without `--instance`."""
 
 
 class Child:
-    """The process of a role, and its successors: a `Source` of one address at most."""
+    """Process of a role and its successors: a `Source` of at most one address."""
 
     def __init__(self, role: Role, environment: Mapping[str, str], taken: set[int]) -> None:
         """`taken`: instances that are or were in use."""
@@ -51,7 +51,7 @@ class Child:
         self._command, self._environment, self._taken = role.command, environment, taken
         self.url: str | None = None
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Done with the first `ready`; a `CannotServe` where the first process did not come so far."""
+        """Done with the first `ready`; a `CannotServe` if the first process did not get that far."""
         self.started.add_done_callback(lambda future: future.cancelled() or future.exception())
         self._process: asyncio.subprocess.Process | None = None
         self._words: list[str] = []
@@ -62,17 +62,17 @@ class Child:
         return [] if self.url is None else [self.url]
 
     def send(self, number: signal.Signals) -> None:
-        """Send a signal to the process that runs now, if one does."""
+        """Send a signal to the running process, if any."""
         if self._process is not None and self._process.returncode is None:
             self._process.send_signal(number)
 
     def kill(self) -> None:
-        """End it now, and start it no more."""
+        """Kill it now, and do not restart it."""
         self._keeping.cancel()
         self.send(signal.SIGKILL)
 
     async def stop(self, timeout_s: float) -> None:
-        """Let it drain, and start it no more."""
+        """Let it drain, and do not restart it."""
         self._keeping.cancel()
         await asyncio.gather(self._keeping, return_exceptions=True)
         process = self._process
@@ -99,7 +99,7 @@ class Child:
             await asyncio.sleep(pause_s)
 
     async def _live(self) -> int:
-        """One process, from start to end; its exit code."""
+        """Run one process to its end; returns its exit code."""
         process = self._process = await asyncio.create_subprocess_exec(
             *self._command,
             f"--instance={self._instance()}",
@@ -133,7 +133,7 @@ class Child:
                 self._say(words)
 
     async def _relay(self, stream: asyncio.StreamReader) -> None:
-        """Pass on what it says; of a first process once it is ready, since its last words are an error."""
+        """Relay its output; of a first process once it is ready, since its last lines are an error."""
         while line := await _line(stream):
             words = line.decode(errors="replace").rstrip()
             if self.started.done():
@@ -142,7 +142,7 @@ class Child:
                 self._words.append(words)
 
     def _say(self, words: str) -> None:
-        """Pass on a line of JSON as it is, and who it was that said anything else."""
+        """Print a line of JSON unchanged, and any other line with the name of the child."""
         sys.stderr.write(f"{words}\n" if words.startswith("{") else f"{self.name}: {words}\n")
 
     def _instance(self) -> int:
@@ -153,7 +153,7 @@ class Child:
 
 
 class Supervisor:
-    """All children of one gateway."""
+    """Child processes of one gateway."""
 
     def __init__(self, roles: Sequence[Role], settings: ServerSettings) -> None:
         self._settings = settings
@@ -167,39 +167,39 @@ class Supervisor:
         await asyncio.gather(*(child.started for child in self.children))
 
     def replace(self, backend: Backend) -> None:
-        """A server is gone, or does not answer any more: then its process goes as well."""
+        """Restart the process of a backend that is lost or does not respond."""
         for child in self.children:
             if child.url == backend.url and not self._stopping:
                 child.send(signal.SIGKILL)
 
     async def drain(self) -> None:
-        """Let all children finish their sessions, for a while."""
+        """Let all children finish their sessions, up to a time limit."""
         self._stopping = True
         limit_s = self._settings.drain_s + 2 * GRACE_S
         await asyncio.gather(*(child.stop(limit_s) for child in self.children))
 
     def kill(self) -> None:
-        """End all children now."""
+        """Kill all children now."""
         self._stopping = True
         for child in self.children:
             child.kill()
 
 
 def last_words(lines: Sequence[str], code: int) -> str:
-    """Why a process ended: its error, else its last line, else its exit code."""
+    """The reason why a process ended: its error, else its last line, else its exit code."""
     errors = [line for line in lines if line.startswith("error: ")]
     return (errors or lines or [f"it ended with {code}"])[-1].removeprefix("error: ")
 
 
 def child_environment(settings: ServerSettings) -> dict[str, str]:
-    """The environment of children: ours, with the secrets of these settings and no others."""
+    """Environment variables of children: ours, with the secrets of these settings only."""
     ours = {name: value for name, value in os.environ.items() if name not in TOKENS.values()}
     secret = {variable: getattr(settings, field) for field, variable in TOKENS.items()}
     return ours | {variable: value for variable, value in secret.items() if value}
 
 
 async def _line(stream: asyncio.StreamReader) -> bytes:
-    """The next line; of one that is far too long, a piece."""
+    """The next line; a part of a line that is far too long."""
     try:
         return await stream.readuntil(b"\n")
     except asyncio.IncompleteReadError as end:

@@ -1,4 +1,4 @@
-"""Operations of the WebSocket lane and of batches: each to its server, with results as if from one."""
+"""Dispatcher of WebSocket and batch operations: each goes to its server, and results are merged."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -33,15 +33,15 @@ OK = b'"ok":true,"status":200,"result":'
 
 
 class Lines(Protocol):
-    """Ways to servers, for one caller."""
+    """Channels to servers, for one caller."""
 
     def to(self, backend: Backend) -> Line:
-        """The way to this one."""
+        """The channel to this server."""
         ...
 
 
 class HttpLines:
-    """`POST /batch` to each."""
+    """Channels over `POST /batch`."""
 
     def __init__(self, gateway: "Gateway", headers: Headers) -> None:
         self._gateway, self._headers = gateway, headers
@@ -52,7 +52,7 @@ class HttpLines:
 
 
 class SocketLines:
-    """One WebSocket to each, opened when it is first needed."""
+    """Channels over one WebSocket per server, opened on first use."""
 
     def __init__(self, gateway: "Gateway", headers: Headers) -> None:
         self._gateway, self._headers = gateway, headers
@@ -68,12 +68,12 @@ class SocketLines:
         return line
 
     async def close(self) -> None:
-        """Hang up everywhere."""
+        """Close all connections."""
         await asyncio.gather(*(line.close() for line in self._lines.values()))
 
 
 class Switchboard:
-    """Operations of one caller."""
+    """Dispatcher for one caller."""
 
     def __init__(self, gateway: "Gateway", lines: Lines, caller: Scope) -> None:
         self._gateway, self._lines = gateway, lines
@@ -92,9 +92,9 @@ class Switchboard:
             return refused(problem)
 
     async def batch(self, body: object) -> Reply:
-        """Carry out many operations: those of one session in order, everything else concurrently.
+        """Execute many operations: those of one session in order, all others concurrently.
 
-        Raises `validation` for what is no batch.
+        Raises `validation` for an invalid batch.
         """
         items = batch_items(body, self._gateway.settings.max_batch_items)
         groups: dict[Backend | int, list[int]] = {}
@@ -109,12 +109,12 @@ class Switchboard:
         return batch_reply(results)
 
     def _holder(self, item: object) -> Backend | None:
-        """The server that holds the item's session, if one does."""
+        """The server that holds the item's session, if any."""
         tag = item_destination(item).tag
         return None if tag is None else self._gateway.fleet.tagged(tag)
 
     async def _part(self, backend: Backend | int, items: list[object]) -> list[bytes]:
-        """The results of items that go together to one server, or of one item that goes its own way."""
+        """The results of items that go to one server together, or of one item that is delivered alone."""
         if isinstance(backend, int):
             return [await self._guarded(self._operate(items[0], batched=True))]
         errand = Errand(Destination(), all(map(item_repeatable, items)))
@@ -156,7 +156,9 @@ class Switchboard:
             self._gateway.records.note(act, status_of(head), body)
 
     def _lost(self, act: Act) -> bytes | None:
-        """The result of an operation on a session whose server died, where it is known without the server."""
+        """The result of an operation on a session whose server was lost, if it is known without the
+        server.
+        """
         view = self._gateway.records.answer(act) if self._gateway.fleet.died(tag_of(act.session_id)) else None
         if view is None or RANKS[self._caller] < RANKS[OPERATIONS[act.name].scope]:
             return None
@@ -166,7 +168,7 @@ class Switchboard:
     async def _guarded(result: Awaitable[bytes]) -> bytes:
         try:
             return await result
-        except Exception as cause:  # noqa: BLE001 - the last line: whatever it is, the caller gets a problem
+        except Exception as cause:  # noqa: BLE001 - every exception becomes a problem
             return refused(cause)
 
 
@@ -176,6 +178,8 @@ def _document(members: bytes) -> bytes:
 
 
 def own_operation(item: object, caller: Scope) -> str | None:
-    """The name of an operation that the gateway answers itself; all others, malformed ones too, go on."""
+    """The name of an operation that the gateway answers itself; all others are forwarded, malformed ones
+    too.
+    """
     name = next((name for name in OWN if item == {"op": name}), None)
     return None if name is None or RANKS[caller] < RANKS[OPERATIONS[name].scope] else name

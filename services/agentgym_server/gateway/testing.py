@@ -1,4 +1,4 @@
-"""Servers of a gateway in this process: they die, turn deaf and come back when a test tells them."""
+"""In-process servers behind a gateway, which tests stop, hang and restart."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from agentgym_server.testing import CheapMischief, Echo, Slow
 ASGI = Any
 BASE = "http://localhost"
 TAGS = {"AAAB": "http://a", "AAAC": "http://b", "AAAD": "http://m"}
-"""Addresses of a `House`'s servers by what their session ids begin with."""
+"""Addresses of a `House`'s servers by the prefix of their session ids."""
 
 
 def home(session: str) -> str:
@@ -31,7 +31,7 @@ def slug(problem: dict[str, Any]) -> str:
 
 
 class WebSocket:
-    """One WebSocket to an application in this process, from the outside."""
+    """Client side of a WebSocket to an in-process application."""
 
     def __init__(self, app: ASGI, path: str, query: bytes, headers: Sequence[tuple[bytes, bytes]]) -> None:
         self._inbox: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
@@ -81,14 +81,14 @@ class WebSocket:
 
 
 class Machines:
-    """Servers in this process by address; they die, hang and come back when told."""
+    """In-process servers by address; they die, hang and restart on command."""
 
     def __init__(self) -> None:
         self.apps: dict[str, ASGI] = {}
         self.sent: list[tuple[str, str, str]] = []
         """Requests that reached a server: address, method, path; without polls."""
         self.deaf: set[str] = set()
-        """Servers that act, but whose replies get lost."""
+        """Servers that act, but whose replies are lost."""
         self.sockets: list[tuple[str, WebSocket]] = []
 
     def start(self, url: str, instance: int, worlds: dict[str, Any], **settings: Any) -> None:
@@ -140,7 +140,7 @@ class Machines:
 
 
 class Fixed:
-    """Addresses that a test decides about."""
+    """Source with addresses that a test sets."""
 
     def __init__(self, name: str, *urls: str) -> None:
         self.name, self.list = name, list(urls)
@@ -150,7 +150,7 @@ class Fixed:
 
 
 class House:
-    """A gateway with two servers of echo and slow, and one of mischief."""
+    """Gateway with two servers of echo and slow, and one of mischief."""
 
     def __init__(self, **settings: Any) -> None:
         self.machines = Machines()

@@ -1,7 +1,8 @@
-"""The seam between the gateway's rules and what carries its requests: `Upstream`, for real `HttpUpstream`.
+"""Transport of a gateway's requests to servers: the interface `Upstream`, and `HttpUpstream` over the
+network.
 
-What did not come back is told apart by what may have happened: `Undelivered` certainly did nothing, `Lost`
-may have been carried out.
+Failures differ in their possible effects: `Undelivered` requests did certainly nothing, `Lost` ones may have
+been executed.
 """
 
 import errno
@@ -26,13 +27,13 @@ HOP_BY_HOP = frozenset(
     }
 )
 OURS = HOP_BY_HOP | {b"host", b"origin", b"expect", b"accept-encoding"}
-"""Headers of a request that end here: a connection's own, and what the gateway has judged already."""
+"""Request headers that are not forwarded: those of the connection, and those that the gateway has handled."""
 THEIRS = HOP_BY_HOP | {b"content-type", b"x-request-id", b"date", b"server"}
-"""Headers of a reply that end here, or that a `Reply` has elsewhere."""
+"""Reply headers that are not forwarded, or that a `Reply` holds elsewhere."""
 
 
 class Undelivered(Exception):
-    """The request reached nobody; `refused`: nobody listens there."""
+    """The request reached no server; `refused`: no process listens there."""
 
     def __init__(self, refused: bool = False) -> None:
         super().__init__("refused" if refused else "no connection")
@@ -40,11 +41,11 @@ class Undelivered(Exception):
 
 
 class Lost(Exception):
-    """No reply came; the request may have been carried out."""
+    """No reply came; the request may have been executed."""
 
 
 class Refused(Exception):
-    """The server wants no WebSocket here, and says so with this status."""
+    """The server refused a WebSocket with this status."""
 
     def __init__(self, status: int) -> None:
         super().__init__(f"status {status}")
@@ -52,7 +53,7 @@ class Refused(Exception):
 
 
 class Closed(Exception):
-    """The WebSocket is at its end; 1006 where it broke."""
+    """The WebSocket closed; 1006 if it broke."""
 
     def __init__(self, code: int) -> None:
         super().__init__(f"code {code}")
@@ -64,7 +65,7 @@ class Socket(Protocol):
 
     @property
     def subprotocol(self) -> str | None:
-        """What the server chose."""
+        """The subprotocol that the server chose."""
         ...
 
     async def send(self, message: str | bytes) -> None:
@@ -76,15 +77,15 @@ class Socket(Protocol):
         ...
 
     async def close(self, code: int = 1000) -> None:
-        """Say goodbye; may be called twice."""
+        """Close with a handshake; may be called twice."""
         ...
 
 
 class Upstream(Protocol):
-    """Carries requests to servers by their address."""
+    """Transport of requests to servers by their address."""
 
     async def send(self, url: str, request: Request) -> Reply:
-        """One exchange; raises `Undelivered` or `Lost`."""
+        """One request and its reply; raises `Undelivered` or `Lost`."""
         ...
 
     async def connect(self, url: str, request: Request, subprotocols: Sequence[str]) -> Socket:
@@ -92,7 +93,7 @@ class Upstream(Protocol):
         ...
 
     async def close(self) -> None:
-        """Give back connections."""
+        """Close the connections."""
         ...
 
 
@@ -158,7 +159,7 @@ class HttpUpstream:
 
 
 class HttpSocket:
-    """A WebSocket of aiohttp's."""
+    """WebSocket of aiohttp."""
 
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         self._socket = socket
@@ -194,7 +195,7 @@ class HttpSocket:
 
 
 def target_of(raw_path: bytes, query: bytes) -> str:
-    """Path and query as one printable text that means the same, whatever bytes a caller sent."""
+    """Path and query as one printable text of equal meaning, whatever bytes a caller sent."""
     target = raw_path + (b"?" + query if query else b"")
     return quote(target, safe=PRINTABLE)
 
@@ -219,7 +220,7 @@ def _reply(response: aiohttp.ClientResponse, body: bytes) -> Reply:
 
 
 def _nobody_there(cause: OSError) -> bool:
-    """Whether this is the other side's word, and not a shortage on ours."""
+    """True if the other side refused the connection; False for a shortage on our side."""
     return isinstance(cause, ConnectionRefusedError) or cause.errno in (
         errno.EHOSTUNREACH,
         errno.ENETUNREACH,

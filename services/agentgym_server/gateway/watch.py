@@ -1,4 +1,4 @@
-"""Asks every server how it is, again and again, and keeps the fleet up to date."""
+"""Health poller of the servers, which keeps the fleet up to date."""
 
 import asyncio
 import contextlib
@@ -18,37 +18,37 @@ POLL_S = 1.0
 POLL_TIMEOUT_S = 2.0
 LOOK_TIMEOUT_S = 0.5
 MISSES = 5
-"""Polls without an answer, one after another, after which a server is taken for dead."""
+"""Consecutive polls without a response after which a server counts as dead."""
 
 
 class Post:
-    """One address, and the server that was seen there last."""
+    """One address, and the server that was last seen there."""
 
     def __init__(self, name: str, url: str) -> None:
         self.name, self.url = name, url
         self.backend: Backend | None = None
         self.misses = 0
         self.complaint = ""
-        """What was wrong with it last, so that the log says it once."""
+        """Last error, so that the log has it once."""
 
     @property
     def up(self) -> bool:
-        """Whether a server answers here."""
+        """True if a server responds here."""
         return self.backend is not None and not self.backend.lost
 
     @property
     def fallen(self) -> bool:
-        """Whether one did, and does no more."""
+        """True if a server responded here and does no more."""
         return self.backend is not None and self.backend.lost
 
 
 class Watch:
-    """Polls the servers of all sources."""
+    """Poller of the servers of all sources."""
 
     def __init__(
         self, fleet: Fleet, upstream: Upstream, sources: Sequence[Source], token: str | None
     ) -> None:
-        """`token`: what the servers want to hear from the gateway itself."""
+        """`token`: the token of the gateway itself at the servers."""
         self._fleet, self._upstream = fleet, upstream
         self._sources = {source: dict[str, Post]() for source in sources}
         self._headers = () if token is None else ((b"authorization", b"Bearer " + token.encode()),)
@@ -57,25 +57,25 @@ class Watch:
         self._awaited = set(sources)
         self._refreshing: asyncio.Task[None] | None = None
         self.complete = asyncio.Event()
-        """Set once every source has had a server that answered."""
+        """Set once every source has had a server that responded."""
 
     @property
     def whole(self) -> bool:
-        """Whether every source has a server, and none has fallen."""
+        """True if every source has a server, and none is down."""
         return all(
             any(post.up for post in posts.values()) and not any(post.fallen for post in posts.values())
             for posts in self._sources.values()
         )
 
     def standing(self) -> dict[str, int]:
-        """How many servers answer, by configured name."""
+        """Number of servers that respond, by configured name."""
         standing: dict[str, int] = {}
         for source, posts in self._sources.items():
             standing[source.name] = standing.get(source.name, 0) + sum(post.up for post in posts.values())
         return standing
 
     def start(self) -> None:
-        """Begin to poll."""
+        """Start to poll."""
         self._loops = [asyncio.create_task(self._follow(source)) for source in self._sources]
 
     async def close(self) -> None:
@@ -86,13 +86,13 @@ class Watch:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def refresh(self) -> None:
-        """Ask all servers now; whoever wants that at the same time shares the answer."""
+        """Poll all servers now; concurrent callers share the result."""
         if self._refreshing is None or self._refreshing.done():
             self._refreshing = asyncio.create_task(self._refresh())
         await asyncio.shield(self._refreshing)
 
     async def look(self, env: str) -> None:
-        """Ask the servers of an environment now; who does not answer soon is not waited for."""
+        """Poll the servers of an environment now; slow ones are not waited for."""
         posts = [
             post
             for posts in self._sources.values()
@@ -104,7 +104,7 @@ class Watch:
                 await asyncio.gather(*(self._look(post) for post in posts))
 
     async def confirm(self, backend: Backend) -> bool:
-        """Whether a server that gave no answer is still there; asks it."""
+        """Poll a server that gave no reply; True if it still responds."""
         if backend.lost:
             return False
         check = self._checks.get(backend)
@@ -118,13 +118,13 @@ class Watch:
         return not backend.lost
 
     async def update(self, source: Source) -> None:
-        """Look up where the servers of a source are, and ask each."""
+        """Resolve the addresses of a source, and poll each."""
         posts = self._sources[source]
         urls = await source.urls()
         if urls is not None:
             for url in urls:
                 posts.setdefault(url, Post(source.name, url))
-            # Who is no longer listed but answers is about to stop; its sessions go on until then.
+            # A server that responds but is no longer listed is about to stop; its sessions go on until then.
             for url in [url for url, post in posts.items() if url not in urls and not post.up]:
                 del posts[url]
         await asyncio.gather(*(self._look(post) for post in posts.values()))
@@ -138,7 +138,7 @@ class Watch:
         while True:
             try:
                 await self.update(source)
-            except Exception:  # polling goes on, whatever a server came up with
+            except Exception:  # polling continues, whatever a server answers
                 log.exception("cannot follow %s", source.name)
             await asyncio.sleep(POLL_S)
 
@@ -147,7 +147,7 @@ class Watch:
         await asyncio.gather(*(self._look(post) for post in posts))
 
     async def _look(self, post: Post) -> None:
-        """Ask one server how it is."""
+        """Poll one server."""
         before = post.backend.begun if post.backend is not None else 0
         try:
             async with asyncio.timeout(POLL_TIMEOUT_S):
@@ -166,7 +166,7 @@ class Watch:
                 post.backend.health = health
 
     async def _meet(self, post: Post, tag: str) -> None:
-        """A server that was not there before: perhaps the next life of one that was."""
+        """Handle a server with a new tag, which may be a restarted one."""
         if post.up and post.backend is not None:
             self._fleet.lose(post.backend)
         if not tag:
@@ -182,7 +182,7 @@ class Watch:
         self._fleet.add(post.backend)
 
     async def _asked(self, post: Post, path: str) -> dict[str, Any]:
-        """The JSON object that a server answers, with whatever status; raises `Undelivered` or `Lost`."""
+        """The JSON object that a server returns, with any status; raises `Undelivered` or `Lost`."""
         request = Request("GET", path, path, b"", self._headers)
         try:
             value = strict_json.parse((await self._upstream.send(post.url, request)).body)

@@ -1,4 +1,4 @@
-"""Who may call: tokens and their scopes; on loopback, the check against DNS rebinding."""
+"""Authentication: tokens and their scopes; on loopback, the check against DNS rebinding."""
 
 import base64
 import binascii
@@ -17,7 +17,7 @@ Headers = Mapping[bytes, bytes]
 
 
 class Guard:
-    """Decides from a request's headers."""
+    """Authenticator of requests, by their headers."""
 
     def __init__(self, settings: ServerSettings) -> None:
         tokens: dict[Scope, str | None] = {
@@ -47,12 +47,14 @@ class Guard:
             raise Problem("forbidden-origin", "the Origin header names another site than this one")
 
     def scope(self, headers: Headers) -> Scope | None:
-        """The scope of the caller's token, `admin` where there is no authentication, None for strangers."""
+        """The scope of the caller's token, `admin` without authentication, None for an unauthenticated
+        caller.
+        """
         if not self._tokens:
             return "admin"
         given = _token(headers.get(b"authorization", b""))
         found: Scope | None = None
-        for token, scope in self._tokens:  # all of them, so that the time tells nothing
+        for token, scope in self._tokens:  # all of them, so that the time is constant
             if hmac.compare_digest(token, given):
                 found = scope
         return found

@@ -1,4 +1,4 @@
-"""The routes as data: what is called for which method and path, who may, and what goes in and out."""
+"""Endpoints as data: method, path, handler, required scope, request and reply models."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -38,13 +38,13 @@ class Call(NamedTuple):
     headers: Mapping[bytes, bytes]
     query: bytes
     body: object
-    """The parsed JSON body; None at an endpoint without one, `{}` where an optional one is absent."""
+    """Parsed JSON body; None at an endpoint without one, `{}` where an optional one is absent."""
     scope: Scope | None = "admin"
-    """None: a stranger, at an open endpoint."""
+    """None: an unauthenticated caller, at an open endpoint."""
 
 
 class Served(Protocol):
-    """What the way in needs of whatever is behind it: a server's sessions, or a gateway to many servers."""
+    """Interface of the service behind the gate: a server's sessions, or a gateway to many servers."""
 
     settings: ServerSettings
     clock: Clock
@@ -57,7 +57,7 @@ Handler = Callable[[ServedT, Call], Awaitable[Reply]]
 
 @dataclass(frozen=True)
 class Endpoint(Generic[ServedT]):
-    """One method of one path."""
+    """Method and path with their handler."""
 
     method: Literal["GET", "POST", "DELETE"]
     path: str
@@ -68,20 +68,20 @@ class Endpoint(Generic[ServedT]):
     body_optional: bool = False
     scope: Scope = "trainer"
     open: bool = False
-    """Whether strangers may call it."""
+    """True if unauthenticated callers are allowed."""
     query: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     reply: type[replies.Shown] | None = None
-    """The JSON of its success; None: plain text."""
+    """Model of the JSON of a success; None: plain text."""
 
     @property
     def stored(self) -> bool:
-        """Whether caches may keep the reply."""
+        """True if caches may keep the reply."""
         return "/sessions" not in self.path
 
 
 async def health(service: Service, call: Call) -> Reply:
-    """Liveness; strangers get the status only."""
+    """Liveness; unauthenticated callers get the status only."""
     return _health(service, call, 503 if service.status == "draining" else 200)
 
 
@@ -106,7 +106,7 @@ async def environment(service: Service, call: Call) -> Reply:
 
 
 async def schema(service: Service, call: Call) -> Reply:
-    """How to act in one environment."""
+    """Action formats and reply members of one environment."""
     return json_reply(service.catalogue.schema(call.param))
 
 
@@ -117,7 +117,7 @@ async def tasks(service: Service, call: Call) -> Reply:
 
 
 async def create(service: Service, call: Call) -> Reply:
-    """Begin an episode."""
+    """Start an episode."""
     return await service.episodes.create(call.param, call.body, idempotency_key(call), wait_s(call))
 
 
@@ -128,7 +128,7 @@ async def step(service: Service, call: Call) -> Reply:
 
 
 async def fork(service: Service, call: Call) -> Reply:
-    """Branch."""
+    """Fork a session."""
     body = optional_body(service, call)
     return await service.episodes.fork(call.param, body, idempotency_key(call), wait_s(call))
 
@@ -154,17 +154,17 @@ async def get(service: Service, call: Call) -> Reply:
 
 
 async def many(service: Service, call: Call) -> Reply:
-    """Carry out many operations."""
+    """Execute many operations."""
     return await batch(service, call.body, call.scope or "agent")
 
 
 async def metrics(service: Service, call: Call) -> Reply:  # noqa: ARG001 - a handler
-    """What the server counts, for Prometheus."""
+    """Metrics of the server, for Prometheus."""
     return Reply(200, exposition(service), content_type=CONTENT_TYPE)
 
 
 def optional_body(service: Service, call: Call) -> object:
-    """The body of a session's endpoint; raises `validation` for `null`, which is not the same as none."""
+    """The body of a session's endpoint; raises `validation` for `null`, which differs from an absent body."""
     if call.body is None:
         service.registry.find(call.param)
         raise invalid(("", "must be an object"))
@@ -172,7 +172,7 @@ def optional_body(service: Service, call: Call) -> object:
 
 
 def query_members(query: bytes) -> dict[str, Any]:
-    """The parameters of a query, `offset` and `limit` as integers where they are; raises `validation`."""
+    """The parameters of a query, `offset` and `limit` as integers if valid; raises `validation`."""
     members: dict[str, Any] = {}
     for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True, errors="replace"):
         if name in members:
@@ -194,7 +194,7 @@ def wait_s(call: Call) -> float:
 
 
 def preferred_wait_s(prefer: str) -> float:
-    """The same of the header's value."""
+    """As `wait_s`, from the header's value."""
     match = WAIT.search(prefer)
     return 0.0 if match is None else float(min(int(match.group(1)), MOST_WAIT_S))
 

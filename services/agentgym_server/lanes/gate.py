@@ -1,8 +1,8 @@
-"""The way in: one ASGI layer that does for every request what wire formats promise, in this order.
+"""Request gate: one ASGI layer that applies the rules of the wire format to every request, in this order.
 
 Authentication, rate, route, method, media type, size, JSON; then the endpoint's own checks: session
-existence, validation, state. A WebSocket is let in or refused before its upgrade. Paths that no endpoint has
-fall through to the wrapped application, where the dialects are mounted.
+existence, validation, state. A WebSocket is accepted or refused before its upgrade. Paths that no endpoint
+has fall through to the wrapped application, where the dialects are mounted.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ LANE = "/ws"
 
 Methods = dict[str, Endpoint[ServedT]]
 Connect = Callable[[Rank, Bucket, Scope, Receive, Send], Awaitable[None]]
-"""Serves one connection to `LANE`, of a caller that was let in."""
+"""Serves one connection to `LANE` of an authorised caller."""
 
 
 class Routes(Generic[ServedT]):
@@ -69,7 +69,7 @@ class Gate(Generic[ServedT]):
         connect: Connect,
         mounts: Collection[str] = MOUNTS,
     ) -> None:
-        """`mounts`: first segments of what `app` has; a body for any other path is not even read."""
+        """`mounts`: first path segments of `app`; the body of any other path is not read."""
         self._app = app
         self._service = service
         self._lane = connect
@@ -81,7 +81,7 @@ class Gate(Generic[ServedT]):
         self._ids = map("{}-{:x}".format, itertools.repeat(secrets.token_hex(6)), itertools.count(1))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or let one WebSocket in."""
+        """Serve one request or one WebSocket."""
         if scope["type"] == "http":
             await self._serve(scope, receive, send)
         elif scope["type"] == "websocket":
@@ -105,7 +105,7 @@ class Gate(Generic[ServedT]):
             reply = await self._answer(found, caller, scope, headers, receive)
         except Problem as problem:
             reply = problem_reply(problem, path)
-        except Exception as cause:  # noqa: BLE001 - the last line: whatever it is, the caller gets a problem
+        except Exception as cause:  # noqa: BLE001 - every exception becomes a problem
             reply = problem_reply(internal_problem(cause), path)
         if path.startswith("/sessions/") or (found is not None and "/sessions" in path):
             common += (NO_STORE,)
@@ -113,7 +113,7 @@ class Gate(Generic[ServedT]):
         await respond(send, reply, common, with_body=method != "HEAD")
 
     async def _connect(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a WebSocket in, or refuse it before the upgrade."""
+        """Accept a WebSocket, or refuse it before the upgrade."""
         try:
             caller = self._admit(scope, dict(scope["headers"]))
             if caller is None:
@@ -130,7 +130,7 @@ class Gate(Generic[ServedT]):
         await self._app(scope, receive, send)
 
     def _admit(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Any:
-        """The caller's scope, None for a stranger; raises for requests that nobody may make."""
+        """The caller's scope, None if unauthenticated; raises for requests that no caller may make."""
         _check_head(scope, headers, self._settings)
         self._guard.check_origin(headers)
         caller = self._guard.scope(headers)
@@ -192,7 +192,7 @@ class Gate(Generic[ServedT]):
         common: Headers,
         caller: Any,
     ) -> int:
-        """Let the wrapped application answer a path that is none of ours; the status that it gave."""
+        """Let the wrapped application serve a path without an endpoint; returns its status."""
         if caller is None:
             raise unauthorized()
         need(_needed(scope["path"]), caller)
@@ -204,7 +204,7 @@ class Gate(Generic[ServedT]):
         async def once() -> Message:
             nonlocal body
             if body is None:
-                return await receive()  # tells when the caller is gone
+                return await receive()  # reports when the caller disconnects
             whole, body = body, None
             return {"type": "http.request", "body": whole, "more_body": False}
 
@@ -224,7 +224,7 @@ class Gate(Generic[ServedT]):
         return status
 
     def _mount(self, path: str) -> str:
-        """The label of a path that is no endpoint's: the first segment where it is a known one."""
+        """The metrics label of a path without an endpoint: its first segment if it is a known one."""
         first = "/" + path.lstrip("/").partition("/")[0]
         return first if first in self._mounts else "other"
 
@@ -236,13 +236,13 @@ class Gate(Generic[ServedT]):
 
 
 def need(needed: Rank, caller: Rank) -> None:
-    """Raise `forbidden-scope` where a caller's scope does not reach."""
+    """Raise `forbidden-scope` if a caller's scope is insufficient."""
     if RANKS[caller] < RANKS[needed]:
         raise Problem("forbidden-scope", f"a token of scope {needed} is needed")
 
 
 def _needed(path: str) -> Rank:
-    """Who may call what the wrapped application offers: what names its session is for agents."""
+    """Required scope for a path of the wrapped application: paths that name a session are open to agents."""
     return "agent" if path.startswith("/sessions/") else "trainer"
 
 
@@ -270,7 +270,7 @@ async def read_body(headers: Mapping[bytes, bytes], receive: Receive, settings: 
     if not declared.isdigit() or int(declared) > limit:
         raise _too_large(limit)
     try:
-        async with asyncio.timeout(timeout_s):  # for all of it: a byte now and then gains no time
+        async with asyncio.timeout(timeout_s):  # for the whole body: slow bytes do not extend it
             return await _pieces(receive, limit)
     except TimeoutError:
         raise Problem("request-timeout", f"the body did not arrive within {timeout_s:g} s") from None
@@ -305,7 +305,7 @@ def _check_head(scope: Scope, headers: Mapping[bytes, bytes], settings: ServerSe
 
 
 def other_method(method: str, methods: Iterable[str]) -> Reply:
-    """The answer to `OPTIONS` at a route with these methods; raises `method-not-allowed` for any other."""
+    """The response to `OPTIONS` at a route with these methods; raises `method-not-allowed` for any other."""
     known = set(methods)
     extra = {"OPTIONS", "HEAD"} if "GET" in known else {"OPTIONS"}
     allowed = sorted(known | extra)
@@ -318,7 +318,7 @@ def other_method(method: str, methods: Iterable[str]) -> Reply:
 
 
 def is_json(media_type: bytes | None) -> bool:
-    """Whether a `Content-Type` is JSON, perhaps with a parameter that says UTF-8."""
+    """True if a `Content-Type` is JSON, with UTF-8 as its only allowed parameter."""
     if media_type is None:
         return False
     kind, *parameters = (part.strip().lower() for part in media_type.split(b";"))

@@ -1,4 +1,4 @@
-"""How often one token may call: a bucket that fills at a steady rate."""
+"""Rate limits per token: token buckets."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from agentgym_server.settings import ServerSettings
 
 
 class Bucket:
-    """Permits of one token: `rate_per_s` come back a second, up to `burst`. None: no limit."""
+    """Token bucket: `rate_per_s` permits are refilled a second, up to `burst`. None: no limit."""
 
     def __init__(self, rate_per_s: float | None, burst: int, now: Callable[[], float]) -> None:
         self._rate_per_s, self._burst, self._now = rate_per_s, burst, now
@@ -16,9 +16,9 @@ class Bucket:
         self._at = now()
 
     def take(self, permits: int = 1) -> None:
-        """Take permits; raises `rate-limited`, and takes none, where the bucket is empty.
+        """Take permits; raises `rate-limited`, and takes none, if the bucket is empty.
 
-        A batch larger than the burst goes through when the bucket is full, and leaves a debt.
+        A batch larger than the burst passes when the bucket is full, and leaves a negative balance.
         """
         if self._rate_per_s is None:
             return
@@ -31,14 +31,14 @@ class Bucket:
 
 
 class Limits:
-    """The buckets by scope: a server has at most one token of each."""
+    """Buckets by scope: a server has at most one token of each."""
 
     def __init__(self, settings: ServerSettings, now: Callable[[], float]) -> None:
         self._new = lambda: Bucket(settings.rate_limit_per_s, settings.rate_burst, now)
         self._buckets: dict[Scope | None, Bucket] = {}
 
     def bucket(self, caller: Scope | None) -> Bucket:
-        """The bucket of a caller; strangers share one."""
+        """The bucket of a caller; unauthenticated callers share one."""
         bucket = self._buckets.get(caller)
         if bucket is None:
             bucket = self._buckets[caller] = self._new()

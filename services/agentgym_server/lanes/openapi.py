@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the same table that routes requests."""
+"""OpenAPI 3.1 document, made from the same table that routes requests."""
 
 from collections.abc import Iterable
 from http import HTTPStatus
@@ -66,9 +66,9 @@ HEADERS: dict[str, Json] = {
 }
 """Headers of replies."""
 REPEATABLE = ("create", "fork", "step")
-"""Operations whose reply may be one that was given before."""
+"""Operations whose reply may be a repeated one."""
 UNREADY = ("health", "ready")
-"""Operations that answer 503 with their ordinary reply."""
+"""Operations that respond 503 with their ordinary reply."""
 
 OF_SESSION = {"session_id": "$response.body#/session_id"}
 FIRST_STEP = {"turn": 1, "action": "look"}
@@ -91,7 +91,7 @@ LINKS: dict[str, dict[str, Json]] = {
     "fork": {name: {"parameters": OF_SESSION} for name in ("get", "delete")},
     "step": {name: {"parameters": OF_SESSION} for name in ("fork", "lease", "get", "delete")},
 }
-"""What may follow a success: by operation, the next operation and where it finds its parameters."""
+"""Links of a success: by operation, the next operation and the location of its parameters."""
 
 
 def document(

@@ -1,4 +1,4 @@
-"""Operations by name, as `POST /batch` and the WebSocket carry them: the same ones that the routes offer."""
+"""Operations by name for `POST /batch` and the WebSocket, with the same rules as the routes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,10 +17,10 @@ MOST_WAIT_S = 60.0
 
 
 class Operation(NamedTuple):
-    """What is done, on what, and who may."""
+    """Description of an operation: handler, subject and required scope."""
 
     subject: str | None
-    """The member that names what it is done on: `env` or `session_id`."""
+    """Member that names its subject: `env` or `session_id`."""
     work: Callable[[Service, str, Item], Answer]
     scope: Scope = "trainer"
 
@@ -94,7 +94,7 @@ OPERATIONS: dict[str, Operation] = {
 
 
 def operate(service: Service, item: object, caller: Scope) -> Answer:
-    """Carry out one operation, the reply at once where no waiting is needed; raises its `Problem`."""
+    """Execute one operation, the reply at once where no waiting is needed; raises its `Problem`."""
     if not isinstance(item, dict):
         raise invalid(("", "must be an object"))
     members = dict(cast("Item", item))
@@ -115,7 +115,7 @@ def result(service: Service, item: object, caller: Scope) -> bytes | Awaitable[b
     """
     try:
         answer = operate(service, item, caller)
-    except Exception as cause:  # noqa: BLE001 - the last line: whatever it is, the caller gets a problem
+    except Exception as cause:  # noqa: BLE001 - every exception becomes a problem
         return refused(cause)
     return _accepted(answer) if isinstance(answer, Reply) else _result_of(answer)
 
@@ -139,7 +139,7 @@ def refused(cause: Exception) -> bytes:
 
 
 async def batch(service: Service, body: object, caller: Scope) -> Reply:
-    """Carry out many operations: those of one session in order, everything else concurrently."""
+    """Execute many operations: those of one session in order, all others concurrently."""
     items = batch_items(body, service.settings.max_batch_items)
     chains: dict[object, list[int]] = {}
     for place, item in enumerate(items):
@@ -173,7 +173,7 @@ class _Batch:
         self.results = [b""] * len(items)
 
     def follow(self, places: Sequence[int]) -> Awaitable[None] | None:
-        """Carry out a chain as far as it goes without waiting; what remains is to be awaited."""
+        """Execute a chain up to the first operation that waits; the rest is to be awaited."""
         for position, place in enumerate(places):
             answer = result(self._service, self._items[place], self._caller)
             if not isinstance(answer, bytes):
@@ -189,7 +189,7 @@ class _Batch:
 
 
 def page(members: Item) -> Page:
-    """The page that these members ask for; raises `validation`."""
+    """The page that these members describe; raises `validation`."""
     wrong = [(f"/{name}", "unknown field") for name in members if name not in Page.__dataclass_fields__]
     wrong += [
         (f"/{name}", "must be a string")
@@ -207,7 +207,7 @@ def page(members: Item) -> Page:
 
 
 def _retry_members(members: Item) -> tuple[str | None, float]:
-    """What REST has in headers: the idempotency key, and how long to wait for a free slot."""
+    """Members that REST has in headers: the idempotency key, and the wait for a free slot."""
     given = "idempotency_key" in members
     key, wait_s = members.pop("idempotency_key", None), members.pop("wait_s", 0)
     if given and not isinstance(key, str):
@@ -218,12 +218,12 @@ def _retry_members(members: Item) -> tuple[str | None, float]:
 
 
 def is_wait(value: object) -> bool:
-    """Whether this is a time that an operation may wait for a free slot."""
+    """True if this is a valid wait for a free slot."""
     return type(value) in (int, float) and 0 <= cast("float", value) <= MOST_WAIT_S
 
 
 def _chain(item: object, place: int) -> object:
-    """What an item shares with those that must come in order: its session, or nothing."""
+    """Key of items that must run in order: their session, or a key of its own."""
     if not isinstance(item, dict):
         return place
     session = cast("Item", item).get("session_id")

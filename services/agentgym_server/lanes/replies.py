@@ -1,4 +1,4 @@
-"""What callers get, for the OpenAPI document: one model per reply.
+"""Reply models for the OpenAPI document, one per reply.
 
     POST /envs/echo/sessions    ->  201  SessionReply  {"session_id": "s_...", "turn": 0, "state": "open"}
     POST /sessions/s_.../steps  ->  200  StepReply     {"turn": 1, "observation": "...", "reward": 0.0}
@@ -42,7 +42,7 @@ def maybe() -> Any:
 
 
 class ErrorRow(Shown):
-    """One thing that is wrong with a request."""
+    """Error in a request."""
 
     path: str
     """JSON Pointer into the body; empty: the body as a whole."""
@@ -50,7 +50,7 @@ class ErrorRow(Shown):
 
 
 class Failure(Shown):
-    """What broke an episode; it is never a reward."""
+    """Failure of an episode's infrastructure; it is never a reward."""
 
     kind: Literal["worker-lost", "step-timeout", "internal"]
     turn: Natural
@@ -58,7 +58,7 @@ class Failure(Shown):
 
 
 class Problem(Shown):
-    """Any error (RFC 9457)."""
+    """Error document (RFC 9457)."""
 
     type: Annotated[str, Field(json_schema_extra={"enum": [PREFIX + slug for slug in KINDS]})]
     title: str
@@ -74,25 +74,25 @@ class Problem(Shown):
     state: State = maybe()
     failure: Failure | None = maybe()
     incident: str = maybe()
-    """Under this id the server's log has the details."""
+    """Id under which the server's log has the details."""
 
 
 class Lease(Shown):
-    """How long a session lives without being used."""
+    """Lease of a session: its lifetime without use."""
 
     ttl_s: Annotated[float, Field(gt=0)]
     expires_at: Moment
 
 
 class Parent(Shown):
-    """Where a fork comes from."""
+    """Origin of a fork."""
 
     session_id: SessionId
     turn: Natural
 
 
 class SessionFacts(Shown):
-    """What is known of a session, living or gone."""
+    """Facts of a session, living or gone."""
 
     session_id: SessionId
     env: EnvName
@@ -100,7 +100,7 @@ class SessionFacts(Shown):
     seed: Annotated[int, Field(ge=0, le=2**53 - 1)]
     state: State
     turn: Natural
-    """Turns that are complete."""
+    """Completed turns."""
     total_reward: float
     terminated: bool
     truncated: bool
@@ -113,13 +113,13 @@ class SessionFacts(Shown):
     data_version: str
     failure: Failure | None
     outcome: Ending | None
-    """How the episode ended; null while it is open."""
+    """Outcome of the episode; null while it is open."""
     reason: str | None
-    """Why it was cancelled: `closed` or `lease-expired`."""
+    """Reason of a cancelled session: `closed` or `lease-expired`."""
 
 
 class SessionReply(SessionFacts):
-    """A session that has just begun."""
+    """New session."""
 
     observation: str
     info: Json
@@ -141,12 +141,12 @@ class HistoryRow(Shown):
 
 
 class AccountReply(SessionFacts):
-    """A session and its accounting; what only a living one has may be missing."""
+    """Session with its accounting; members that only a living session has may be missing."""
 
     observation: str = maybe()
     info: Json = maybe()
     reward: float = maybe()
-    """That of the last turn."""
+    """Reward of the last turn."""
     tools: list[Json] | None = maybe()
     lease: Lease = maybe()
     steps_executed: Natural
@@ -158,18 +158,18 @@ class AccountReply(SessionFacts):
 
 
 class StepReply(Shown):
-    """What became of a turn."""
+    """Result of a turn."""
 
     session_id: SessionId
     turn: Positive
     observation: str
     reward: float
-    """That of this turn."""
+    """Reward of this turn."""
     total_reward: float
     terminated: bool
-    """The world reached its end."""
+    """The environment reached its end."""
     truncated: bool
-    """The episode was cut: `info.truncation_reason` says by what."""
+    """The episode was truncated: `info.truncation_reason` names the limit."""
     state: Literal["open", "ended"]
     info: Json
     lease: Lease
@@ -191,7 +191,7 @@ class DeleteReply(Shown):
 
 
 class Capabilities(Shown):
-    """What an environment can do."""
+    """Capabilities of an environment."""
 
     fork: Literal["any", "current", "none"]
     tools: bool
@@ -206,7 +206,7 @@ class EnvReply(Shown):
     data_version: str
     """Equal `version` and `data_version` mean equal tasks."""
     splits: dict[str, Natural]
-    """Tasks of each split."""
+    """Number of tasks per split."""
     default_max_turns: Positive
     deterministic: bool
     difficulties: list[str]
@@ -221,7 +221,7 @@ class EnvsReply(Shown):
 
 
 class ActionFormats(Shown):
-    """How an action may be said."""
+    """Action formats."""
 
     kinds: list[Literal["text", "tool_call", "completion"]]
     formats: list[str]
@@ -229,7 +229,7 @@ class ActionFormats(Shown):
 
 
 class SchemaReply(Shown):
-    """How to act in an environment, and what its replies hold."""
+    """Action formats and reply members of an environment."""
 
     env: EnvName
     action: ActionFormats
@@ -240,7 +240,7 @@ class SchemaReply(Shown):
 
 
 class TaskRow(Shown):
-    """One task; never its answer."""
+    """Task without its answer."""
 
     task_id: TaskId
     split: str
@@ -260,12 +260,12 @@ class TasksReply(Shown):
 
 
 class SessionCounts(Shown):
-    """Open sessions, and how many there may be."""
+    """Open sessions and their limit."""
 
     active: Natural
     max: Positive
     free: Natural
-    """Slots for more. OpenEnv's connections have theirs before their first episode."""
+    """Free slots. OpenEnv's connections hold theirs before their first episode."""
 
 
 class WorkerCounts(Shown):
@@ -276,7 +276,7 @@ class WorkerCounts(Shown):
 
 
 class HealthReply(Shown):
-    """Liveness and capacity; strangers are told the status only."""
+    """Liveness and capacity; unauthenticated callers get the status only."""
 
     status: Literal["healthy", "degraded", "draining"]
     api_version: str = maybe()
@@ -287,14 +287,14 @@ class HealthReply(Shown):
 
 
 class ResultRow(Shown):
-    """What became of one item: its `result`, or its `problem`."""
+    """Result of one item: its `result`, or its `problem`."""
 
     ok: bool
     status: Annotated[int, Field(ge=200, le=599)]
     result: Json = maybe()
     problem: Problem = maybe()
     replay: bool = maybe()
-    """A step that had been played before."""
+    """True for a step that had been played before."""
 
 
 class BatchReply(Shown):

@@ -1,11 +1,11 @@
-"""The WebSocket lane: many operations on one connection, answered in the order in which they complete.
+"""WebSocket lane: many operations on one connection, answered in order of completion.
 
     > {"id": "a1", "op": "step", "session_id": "s_...", "turn": 1, "action": "look"}
     < {"id": "a1", "ok": true, "status": 200, "result": {"turn": 1, "observation": "...", ...}}
 
-Operations, turn rules and sessions are those of REST; a session may be driven through both alternately. A
-connection that goes takes nothing with it: a step that runs completes, and its reply waits for whoever asks
-again.
+Operations, turn rules and sessions are those of REST; a session may be used through both alternately. A
+closed connection ends nothing else: a step that runs completes, and its reply is stored for a repeated
+request.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ UNSUPPORTED_DATA = 1003
 
 
 Answer = Callable[[Item], bytes | Awaitable[bytes]]
-"""From a frame without its id to the members of its reply, at once where no waiting is needed."""
+"""Function from a frame without its id to the members of its reply, immediate where no waiting is needed."""
 
 
 async def connect(
@@ -41,7 +41,7 @@ async def connect(
 
 
 def answer(service: Service, frame: Item, caller: Scope) -> bytes | Awaitable[bytes]:
-    """Carry out the operation of a frame, or its batch of them."""
+    """Execute the operation of a frame, or its batch of operations."""
     if frame.get("op") == "batch":
         return _batch(service, frame, caller)
     return result(service, frame, caller)
@@ -67,8 +67,8 @@ class Lane:
         self._running: dict[str, asyncio.Task[None]] = {}
 
     async def run(self, scope: AsgiScope, receive: Receive) -> None:
-        """Answer frames until the connection ends."""
-        await receive()  # the wish to connect
+        """Answer frames until the connection closes."""
+        await receive()  # the connect message
         chosen = SUBPROTOCOL if SUBPROTOCOL in scope["subprotocols"] else None
         await self._send({"type": "websocket.accept", "subprotocol": chosen})
         self._service.metrics.connections += 1
@@ -82,7 +82,7 @@ class Lane:
         finally:
             self._service.metrics.connections -= 1
             for task in self._running.values():
-                task.cancel()  # nobody hears the answer; what it waits for goes on
+                task.cancel()  # the caller is gone; the operation itself continues
             await asyncio.gather(*self._running.values(), return_exceptions=True)
 
     async def _hear(self, text: str) -> None:
@@ -119,7 +119,7 @@ class Lane:
             members = await answer
         finally:
             del self._running[name]
-        with contextlib.suppress(OSError):  # the connection is gone, and nobody hears the answer
+        with contextlib.suppress(OSError):  # the connection is closed
             await self._say(name, members)
 
     async def _say(self, name: str | None, members: bytes) -> None:

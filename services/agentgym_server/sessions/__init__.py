@@ -1,1 +1,1 @@
-"""Sessions: what is remembered of an episode, its lease, its turns, its one ending."""
+"""Sessions: episodes with their leases, turns and single outcome."""

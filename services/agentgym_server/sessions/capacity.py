@@ -1,4 +1,4 @@
-"""Capacity: so many sessions at a time, first come first served."""
+"""Capacity limit on concurrent sessions, first come first served."""
 
 import asyncio
 from collections import deque
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class Slot:
-    """A place among the open sessions, taken until it is given back."""
+    """Slot of an open session, held until it is released."""
 
     __slots__ = ("_free",)
 
@@ -14,19 +14,21 @@ class Slot:
         self._free = free
 
     def give(self) -> None:
-        """Give the place back; once."""
+        """Release the slot; once."""
         free, self._free = self._free, None
         if free is not None:
             free()
 
     @staticmethod
     def loan() -> "Slot":
-        """For an episode in a place that its owner keeps for the next one: giving it back frees nothing."""
+        """A slot whose release frees nothing, for an episode in a slot that its owner keeps for the next
+        one.
+        """
         return Slot(None)
 
 
 class Capacity:
-    """Slots for open sessions. Whoever waits gets the next free one, in order of arrival."""
+    """Slots for open sessions. Waiting callers get free slots in order of arrival."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -35,18 +37,18 @@ class Capacity:
 
     @property
     def free(self) -> int:
-        """Slots that nobody has."""
+        """Free slots."""
         return max(0, self.limit - self.taken)
 
     async def take(self, wait_s: float) -> bool:
-        """Take a slot, waiting at most so long for one; False where none came free."""
+        """Take a slot, waiting at most `wait_s` for one; False on timeout."""
         if self.taken < self.limit and not self._waiting:
             self.taken += 1
             return True
         return wait_s > 0 and await self._queue(wait_s)
 
     def give(self) -> None:
-        """Free a slot: the next who waits has it."""
+        """Free a slot, or pass it to the next waiting caller."""
         while self._waiting:
             first = self._waiting.popleft()
             if not first.done():

@@ -55,7 +55,7 @@ MAX_TASK_ID_CHARS = 256
 
 
 class Episodes:
-    """Sessions of all environments of one server. Whatever goes wrong is a `Problem`."""
+    """Operations on the sessions of one server. Every failure is a `Problem`."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Episodes:
         wait_s: float = 0.0,
         slot: Slot | None = None,
     ) -> Reply:
-        """Begin an episode; `wait_s`: how long it may wait for a free slot, `slot`: one that it has."""
+        """Start an episode; `wait_s`: maximum wait for a free slot, `slot`: one that it already has."""
         world = self._catalogue.world(env)
         request = validated(CreateRequest, body)
         return await self._keyed.once(
@@ -90,7 +90,7 @@ class Episodes:
         )
 
     async def reserve(self, env: str) -> Slot:
-        """A slot for episodes one after another; the environment is ready to play them."""
+        """A slot for successive episodes; the environment is ready to play them."""
         slot = await self._take_slot(env, 0.0)
         try:
             await self._hosts[env].start()
@@ -102,7 +102,7 @@ class Episodes:
         return slot
 
     def step(self, session_id: str, body: object) -> Reply | Awaitable[Reply]:
-        """Play one numbered turn, or answer it again; the reply at once where no waiting is needed."""
+        """Play one numbered turn, or return its stored reply; immediate where no waiting is needed."""
         session = self.registry.find(session_id)
         step = step_request(body)
         self._check_size(step.action)
@@ -120,7 +120,7 @@ class Episodes:
         return _reply_of(known, REPLAY)
 
     async def act(self, session_id: str, action: JsonAction, deadline_s: float | None = None) -> Reply:
-        """Play an action as the next turn, after the one that runs.
+        """Play an action as the next turn, after the running one.
 
         For dialects without turn numbers: a repeat is another turn.
         """
@@ -146,7 +146,7 @@ class Episodes:
         return await self._keyed.once(scope, key, body, work)
 
     def lease(self, session_id: str, body: object) -> Reply:
-        """Renew a lease, perhaps for another time."""
+        """Renew a lease, optionally with another duration."""
         session = self.registry.find(session_id)
         request = validated(LeaseRequest, {} if body is None else body)
         self._check_alive(session)
@@ -156,7 +156,7 @@ class Episodes:
         return json_reply({"session_id": session.id, "lease": lease_view(session, self._clock)})
 
     def delete(self, session_id: str) -> Reply:
-        """Close a session; again and again, if need be."""
+        """Close a session; idempotent."""
         session = self.registry.find(session_id)
         if session.state not in ("closed", "expired"):
             self.registry.close(session)
@@ -217,7 +217,7 @@ class Episodes:
         child.turn = child.inherited = at_turn
         child.played, child.rewards = parent.played[:at_turn], parent.rewards[:at_turn]
         child.action_bytes = sum(map(action_bytes, child.played))
-        child.total_reward = reduce(add, child.rewards, 0.0)  # as the parent added: `sum` may round otherwise
+        child.total_reward = reduce(add, child.rewards, 0.0)  # the parent's order: `sum` may round otherwise
         child.replies = parent.replies.until(at_turn)
         child.observation, child.info, child.tools = parent.observation, dict(parent.info), parent.tools
         child.reward = parent.reward
@@ -275,7 +275,7 @@ class Episodes:
             raise Problem("draining", "the server is about to stop")
 
     async def _begun(self, origin: Origin, host: Host, slot: Slot, begin: Any) -> Any:
-        """The outcome of `begin`; a failure gives the slot back and is a problem."""
+        """The outcome of `begin`; a failure releases the slot and is a problem."""
         try:
             if not _fit(origin.task_id):
                 raise TaskNotFound
@@ -294,7 +294,7 @@ class Episodes:
         if isinstance(cause, Overloaded):
             return Problem("overloaded", str(cause))
         problem = self.registry.failure_problem(_fault(cause), 0)
-        problem.retryable = problem.slug == "worker-lost"  # no session came of it: a repeat cannot act twice
+        problem.retryable = problem.slug == "worker-lost"  # no session was created: a repeat cannot act twice
         return problem
 
     def _enter(self, session: Session) -> Reply:
@@ -330,7 +330,7 @@ class Episodes:
         return _reply_of(running)
 
     async def _await_step(self, session: Session, running: Running, step: Awaitable[Outcome]) -> None:
-        """Finish a step, whether or not its caller still waits."""
+        """Finish a step, even if its caller no longer waits."""
         try:
             played = await step
             if session.running is not running:
@@ -381,7 +381,9 @@ def _fit(task_id: str) -> bool:
 
 
 def _fault(cause: Exception) -> HostFault:
-    """Whose failure it is: a host's own, or the environment's, which goes to the log under an incident."""
+    """The fault behind an exception: a host's own, or the environment's, which is logged under an
+    incident.
+    """
     if isinstance(cause, HostFault):
         return cause
     if isinstance(cause, WorkerStartFailed):
@@ -391,6 +393,6 @@ def _fault(cause: Exception) -> HostFault:
 
 
 def _seen(reply: asyncio.Future[bytes]) -> None:
-    """Mark an exception as seen: a step may have nobody left who waits for it."""
+    """Mark an exception as seen: a step may have no caller left."""
     if not reply.cancelled():
         reply.exception()

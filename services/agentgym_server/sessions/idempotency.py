@@ -1,4 +1,4 @@
-"""Keyed requests: the same key with the same body is carried out once and answered every time."""
+"""Idempotency cache: a request with the same key and body is executed once and answered every time."""
 
 import asyncio
 from collections import OrderedDict
@@ -19,16 +19,16 @@ Work = Coroutine[Any, Any, Reply]
 
 @dataclass(slots=True)
 class Entry:
-    """One keyed request and its reply, perhaps yet to come."""
+    """Keyed request and its reply, which may be pending."""
 
     digest: bytes
-    """Of the body: another one with the same key is refused."""
+    """Digest of the body: another body with the same key is refused."""
     reply: Reply | asyncio.Task[Reply]
     expires_at: float
 
 
 class Idempotency:
-    """Replies by key. A request that fails leaves its key free: it did nothing, and may be repeated."""
+    """Replies by key. A request that fails frees its key: it did nothing, and may be repeated."""
 
     def __init__(self, clock: Clock, keep_s: float) -> None:
         self._clock = clock
@@ -36,9 +36,9 @@ class Idempotency:
         self._entries: OrderedDict[tuple[str, str], Entry] = OrderedDict()
 
     async def once(self, scope: str, key: str | None, body: object, work: Callable[[], Work]) -> Reply:
-        """The reply of `work`, which runs only if `key` is new within `scope`; it survives its caller.
+        """The reply of `work`, which runs only if `key` is new within `scope`; it outlives its caller.
 
-        Raises the problem `idempotency-key-reused` for another body, and whatever `work` raises.
+        Raises the problem `idempotency-key-reused` for another body, and any exception of `work`.
         """
         if key is None:
             return await asyncio.shield(asyncio.create_task(work()))
@@ -66,7 +66,7 @@ class Idempotency:
             self._entries[name].reply = task.result()
 
     def purge(self) -> None:
-        """Forget what is old."""
+        """Drop old entries."""
         now = self._clock.now()
         while self._entries:
             name, oldest = next(iter(self._entries.items()))

@@ -1,9 +1,8 @@
-"""All sessions of a server: their endings, leases and tombstones.
+"""Session registry: all sessions of a server, with their outcomes, leases and tombstones.
 
 A session is open, then ended (the episode is over, its replies remain), then gone: failed, expired or closed,
-with a tombstone that says so for a while. Each has exactly one outcome, given when it stops being open; with
-that its slot is free and its environment dropped. Created sessions are the active ones plus the finished
-ones, at any time.
+with a tombstone for a while. Each has exactly one outcome, set when it stops being open; its slot is then
+free and its environment dropped. Created sessions are the active ones plus the finished ones, at any time.
 """
 
 import asyncio
@@ -85,7 +84,7 @@ class Registry:
         return session
 
     def end(self, session: Session) -> None:
-        """The episode is over: terminated or truncated."""
+        """End a session whose episode is over: terminated or truncated."""
         session.state = "ended"
         self._finish(session, "terminated" if session.terminated else "truncated")
         self._ended[session.id] = session
@@ -93,7 +92,7 @@ class Registry:
             self.expire(next(iter(self._ended.values())))
 
     def fail(self, session_id: str, fault: HostFault, step: FailedStep | None = None) -> None:
-        """The environment broke; sessions that are not open (any more) are left alone."""
+        """Fail a session because of its environment; sessions that are not open (any more) are left alone."""
         session = self._open.get(session_id)
         if session is None:
             return
@@ -110,18 +109,18 @@ class Registry:
             running.reply.set_exception(step.problem)
 
     def failure_problem(self, fault: HostFault, turn: int) -> Problem:
-        """What the caller of the failed step is told; it has no reward."""
+        """The problem of the failed step; it has no reward."""
         failure = failure_view(fault, turn)
         if fault.kind == "internal":
             return Problem("internal", failure["message"], incident=fault.message, failure=failure)
         return Problem(fault.kind, failure["message"], failure=failure)
 
     def expire(self, session: Session) -> None:
-        """The lease is over."""
+        """Expire a session."""
         self._depart(session, "expired", "lease-expired")
 
     def close(self, session: Session) -> None:
-        """Its owner closed it; a running step is cancelled."""
+        """Close a session on request of its owner; a running step is cancelled."""
         running, session.running = session.running, None
         self._depart(session, "closed", "closed")
         if running is not None:
@@ -133,27 +132,27 @@ class Registry:
                 )
 
     def sweep(self) -> None:
-        """Expire what is due, and remove old tombstones."""
+        """Expire sessions whose lease is over, and remove old tombstones."""
         now = self._clock.now()
         for session in [one for one in self.living() if one.is_expired(now)]:
             self.expire(session)
         while self._graves and now >= self._graves[0][0]:
             purge_at, session = self._graves.popleft()
-            if session.purge_at == purge_at:  # not buried again since
+            if session.purge_at == purge_at:  # not renewed since
                 self._sessions.pop(session.id, None)
 
     def keep_sweeping(self) -> None:
-        """Sweep twice a second for as long as this event loop runs."""
+        """Sweep twice a second while this event loop runs."""
         if self._sweeper is None or self._sweeper.done():
             self._sweeper = asyncio.get_running_loop().create_task(self._sweep_on())
 
     def abandon(self) -> None:
-        """The server stops: what is open fails, and whoever waits for a step is told."""
+        """Fail open sessions and running steps, since the server stops."""
         for session_id in list(self._open):
             self.fail(session_id, HostFault("worker-lost", "the server stopped"))
 
     async def shut(self) -> None:
-        """Stop sweeping and close what is open."""
+        """Stop sweeping and close open sessions."""
         if self._sweeper is not None:
             self._sweeper.cancel()
             await asyncio.gather(self._sweeper, return_exceptions=True)
@@ -192,13 +191,13 @@ class Registry:
 
 
 def failure_view(fault: HostFault, turn: int) -> dict[str, Any]:
-    """The `failure` member; an environment's own words stay in the log."""
+    """The `failure` member; an environment's own message stays in the log."""
     text = fault.message if fault.kind == "step-timeout" else FAILURE_TITLES[fault.kind]
     return {"kind": fault.kind, "turn": turn, "message": text}
 
 
 def _account(session: Session) -> dict[str, Any]:
-    """What the log has of a finished session; labels and actions are the caller's own business."""
+    """The log members of a finished session, without the caller's labels and actions."""
     wall_s = (session.finished_at or session.created_at) - session.created_at
     members = about(
         session=session.id,

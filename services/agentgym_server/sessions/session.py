@@ -1,4 +1,4 @@
-"""Sessions: what is remembered of an episode, and how it is shown."""
+"""Session: the state of an episode on the server, and its views."""
 
 import asyncio
 import base64
@@ -22,18 +22,18 @@ JsonAction = str | dict[str, Any]
 
 
 def new_session_id(instance: int) -> str:
-    """An id that nobody guesses, 144 random bits, and that names the server whose session it is."""
+    """An unguessable id with 144 random bits, prefixed with the tag of its server."""
     return f"s_{instance_tag(instance)}{secrets.token_urlsafe(18)}"
 
 
 def instance_tag(instance: int) -> str:
-    """Four characters of every session id of a server, by which a gateway finds the server."""
+    """Prefix of every session id of a server (four characters), by which a gateway finds the server."""
     return base64.urlsafe_b64encode(instance.to_bytes(3, "big")).decode()
 
 
 @dataclass(slots=True)
 class Running:
-    """The step that is being played; `reply` gets its stored bytes or a `Problem`."""
+    """Step in progress; `reply` gets its stored bytes or a `Problem`."""
 
     turn: int
     action: JsonAction
@@ -43,7 +43,7 @@ class Running:
 
 @dataclass(slots=True)
 class FailedStep:
-    """The step at which a session failed, and what its caller was told."""
+    """Step at which a session failed, and the problem of its reply."""
 
     turn: int
     action: JsonAction
@@ -52,12 +52,12 @@ class FailedStep:
 
 @dataclass(slots=True)
 class Replies:
-    """The replies of the last turns, as the bytes that were sent."""
+    """Replies of the last turns, as the bytes that were sent."""
 
     keep: int
-    """At least so many are kept."""
+    """Minimum number of replies to keep."""
     keep_bytes: int
-    """Beyond so many bytes the oldest go, down to `keep` replies."""
+    """Size beyond which the oldest are dropped, down to `keep` replies."""
     stored: deque[bytes] = field(default_factory=deque[bytes])
     first: int = 1
     """The turn of the oldest stored reply."""
@@ -72,18 +72,18 @@ class Replies:
             self.first += 1
 
     def get(self, turn: int) -> bytes | None:
-        """The reply of a completed turn; None where it is no longer stored."""
+        """The reply of a completed turn; None if it is no longer stored."""
         place = turn - self.first
         return self.stored[place] if 0 <= place < len(self.stored) else None
 
     def until(self, turn: int) -> "Replies":
-        """A copy that ends with this turn."""
+        """A copy up to and including this turn."""
         stored = deque(list(self.stored)[: max(0, turn - self.first + 1)])
         first = min(self.first, turn + 1)
         return Replies(self.keep, self.keep_bytes, stored, first, sum(map(len, stored)))
 
     def forget(self) -> None:
-        """Free everything."""
+        """Drop all replies."""
         self.first += len(self.stored)
         self.stored.clear()
         self.size = 0
@@ -97,7 +97,7 @@ class Session:
     origin: Origin
     host: Host
     slot: Slot
-    """Given back when the session stops being open."""
+    """Released when the session stops being open."""
     env_version: str
     data_version: str
     format: str
@@ -122,11 +122,11 @@ class Session:
     terminated: bool = False
     truncated: bool = False
     played: list[JsonAction] = field(default_factory=list[JsonAction])
-    """The action of every completed turn, as it was sent; a fork's begin with its parent's."""
+    """Action of every completed turn, as it was sent; a fork's begin with its parent's."""
     action_bytes: int = 0
-    """Size of what is in `played`."""
+    """Size of `played`."""
     rewards: list[float] = field(default_factory=list[float])
-    """The reward of every completed turn."""
+    """Reward of every completed turn."""
     inherited: int = 0
     """Turns that the parent played: their replies name the parent and are no replies of this session."""
     running: Running | None = None
@@ -134,28 +134,28 @@ class Session:
     failure: dict[str, Any] | None = None
     outcome: Ending | None = None
     reason: str | None = None
-    """Why a session was cancelled: `closed` or `lease-expired`."""
+    """Reason of a cancelled session: `closed` or `lease-expired`."""
     finished_at: float | None = None
     purge_at: float | None = None
-    """When the tombstone goes; None while the session lives."""
+    """Time at which the tombstone is removed; None while the session lives."""
     steps_executed: int = 0
 
     def renew(self, now: float) -> None:
-        """Begin the lease anew."""
+        """Restart the lease."""
         self.active_at = now
         self.expires_at = now + self.lease_ttl_s
 
     def is_expired(self, now: float) -> bool:
-        """Whether the lease is over; a running step keeps it."""
+        """True if the lease is over; a running step extends it."""
         return now >= self.expires_at and self.running is None and self.state in ("open", "ended")
 
     @property
     def stored_bytes(self) -> int:
-        """Actions and replies that the server keeps of this session."""
+        """Size of the stored actions and replies of this session."""
         return self.action_bytes + self.replies.size
 
     def forget(self) -> None:
-        """Free what only a living session needs."""
+        """Free the data that only a living session needs."""
         self.replies.forget()
         self.played.clear()
         self.action_bytes = 0
@@ -202,7 +202,7 @@ def session_view(session: Session, clock: Clock) -> dict[str, Any]:
 
 
 def account_view(session: Session, clock: Clock) -> dict[str, Any]:
-    """The session object with its accounting, as GET has it."""
+    """The session object with its accounting, as in GET."""
     until = clock.now() if session.finished_at is None else session.finished_at
     return session_view(session, clock) | {
         "steps_executed": session.steps_executed,
@@ -213,7 +213,7 @@ def account_view(session: Session, clock: Clock) -> dict[str, Any]:
 
 
 def history_view(session: Session) -> list[dict[str, Any]]:
-    """The turns whose replies are stored, oldest first; a fork's begin with its parent's."""
+    """Turns whose replies are stored, oldest first; a fork's begin with its parent's."""
     rows: list[dict[str, Any]] = []
     for turn, stored in enumerate(session.replies.stored, session.replies.first):
         reply = json.loads(stored)

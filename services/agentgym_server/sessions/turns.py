@@ -1,4 +1,4 @@
-"""The turn rules: what a step request means for a session, and what a completed step leaves in it."""
+"""Turn rules: the meaning of a step request for a session, and the effects of a completed step."""
 
 from typing import Any, cast
 
@@ -27,7 +27,7 @@ def _canonical(value: Any) -> Any:
 
 
 def action_text(session: Session, action: JsonAction) -> str:
-    """What the environment is told: a tool call as a JSON object with `name` and `arguments`."""
+    """The action as text for the environment: a tool call as a JSON object with `name` and `arguments`."""
     if isinstance(action, str):
         return action
     if action["type"] == "tool_call":
@@ -38,14 +38,14 @@ def action_text(session: Session, action: JsonAction) -> str:
 
 
 def action_bytes(action: JsonAction) -> int:
-    """About the memory that an action takes: its characters where it is a string, else those of its JSON."""
+    """Approximate memory of an action: the characters of its string, or of its JSON."""
     return len(action) if isinstance(action, str) else len(strict_json.dump(action))
 
 
 def recall(session: Session, turn: int, action: JsonAction) -> bytes | Running | None:
-    """What is known of this step: its stored reply, the run in progress, or None: it is to be played now.
+    """The stored reply of a step, its run in progress, or None if it is to be played now.
 
-    Raises the problem of the turn rules where it can be neither.
+    Raises the problem of the turn rules if it is none of these.
     """
     if session.state == "expired":
         raise gone(session)
@@ -98,11 +98,11 @@ def _failed(session: Session, turn: int, action: JsonAction) -> Problem:
 
 
 def complete(session: Session, action: JsonAction, played: Outcome, clock: Clock, max_bytes: int) -> bytes:
-    """Commit a played turn and give its reply; the lease must have been renewed before.
+    """Commit a played turn and return its reply; the lease must have been renewed before.
 
     The turn with which the session's actions exceed `max_bytes` is its last.
 
-    Raises `TypeError` or `ValueError`, and changes nothing, where the environment's info is no JSON.
+    Raises `TypeError` or `ValueError`, and changes nothing, if the environment's info is not JSON.
     """
     turn = session.turn + 1
     terminated, truncated = bool(played.terminated), bool(played.truncated)
@@ -144,7 +144,7 @@ def complete(session: Session, action: JsonAction, played: Outcome, clock: Clock
 
 
 def visible_info(played: Outcome) -> dict[str, Any]:
-    """The info of a reply: the environment's own, and the admissible actions where it lists them."""
+    """The info of a reply: the environment's own, and its admissible actions if it lists them."""
     info = dict(played.info)
     if played.actions is not None:
         info["available_actions"] = played.actions

@@ -1,1 +1,1 @@
-"""Where worlds are played: rooms in processes, and the pool that watches over them."""
+"""Worker processes: rooms that hold environments, and the pool that supervises them."""

@@ -1,11 +1,11 @@
-"""Where workers come from: a process that has built its worlds once, and forks a worker whenever it is asked.
+"""Fork server of worker processes: it builds the environments once and forks a worker on request.
 
-What the worlds loaded is in memory once, however many workers share it, and a replacement is there within
-milliseconds. A world that starts threads while it loads cannot be forked safely: then every worker is a
-process that loaded for itself.
+The data that the environments load is in memory once, for any number of workers, and a replacement starts
+within milliseconds. An environment that starts threads while it loads cannot be forked safely: then every
+worker is a process that loads its own copy.
 
 The request is one byte, with the worker's end of its connection attached: `FORK`, or `BECOME` for the process
-to be the worker itself. The answer is a frame: `{"pid": 123}`.
+to be the worker itself. The response is a frame: `{"pid": 123}`.
 """
 
 import asyncio
@@ -34,11 +34,11 @@ CLOSE_S = 2.0
 
 
 class WorkerStartFailed(RuntimeError):
-    """A world could not be built in its worker; the text says why."""
+    """An environment could not be built in its worker; the text gives the reason."""
 
 
 class Cradle:
-    """The server's side. One request at a time."""
+    """Handle of a fork server in the server process. One request at a time."""
 
     def __init__(self, factories: Mapping[str, Factory], memory_bytes: int) -> None:
         self._factories = dict(factories)
@@ -49,14 +49,14 @@ class Cradle:
         self._forks = True
 
     async def bear(self, theirs: socket.socket) -> "Child":
-        """A new worker process that serves this connection; raises `WorkerStartFailed`."""
+        """Fork a worker process that serves this connection; raises `WorkerStartFailed`."""
         async with self._lock:
             if self._sock is None:
                 await asyncio.to_thread(self._open)
             return await asyncio.to_thread(self._ask, theirs)
 
     async def close(self) -> None:
-        """End the process; the workers end with their own connections."""
+        """Stop the fork server; the workers exit when their connections close."""
         async with self._lock:
             await asyncio.to_thread(self._shut)
 
@@ -100,7 +100,7 @@ class Cradle:
         return child
 
     def _shut(self) -> None:
-        # Both at once: a thread whose caller was cancelled may come here at the same time.
+        # Start both at once: a thread whose caller was cancelled may reach this point concurrently.
         sock, process, self._sock, self._process = self._sock, self._process, None, None
         if sock is not None:
             sock.close()
@@ -111,27 +111,27 @@ class Cradle:
 
 
 class Child:
-    """A worker process. A forked one is reaped by the process that forked it."""
+    """Worker process. A forked one is reaped by the process that forked it."""
 
     def __init__(self, pid: int, process: BaseProcess | None) -> None:
         self.pid = pid
         self._process = process
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill it at once."""
         try:
             os.kill(self.pid, signal.SIGKILL)
         except ProcessLookupError:
             return
 
     def reap(self) -> None:
-        """Wait until it is gone."""
+        """Wait until it has exited."""
         if self._process is not None:
             self._process.join(CLOSE_S)
             atexit.unregister(self._process.kill)
 
     def private_bytes(self) -> int:
-        """Memory that it shares with no other process; 0 where the system does not tell."""
+        """Memory that it shares with no other process; 0 if the system does not report it."""
         try:
             lines = Path(f"/proc/{self.pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
         except OSError:
@@ -140,14 +140,14 @@ class Child:
 
 
 def rock(control: socket.socket, factories: Mapping[str, Factory], memory_bytes: int, parent: int) -> None:
-    """The body of the process: build the worlds, then fork workers until the server is gone."""
+    """Main function of the fork server: build the environments, then fork workers until the server exits."""
     for sign in (signal.SIGINT, signal.SIGTERM):  # they reach the whole group; the server decides
         signal.signal(sign, signal.SIG_IGN)
-    os.dup2(2, 1)  # a world that prints must not write into the server's standard output
+    os.dup2(2, 1)  # an environment that prints must not write into the server's standard output
     room = Room(factories)
     control.sendall(frames.packed(_built(room)))
     gc.collect()
-    gc.freeze()  # so that collections in the workers do not touch, and thereby copy, what they share
+    gc.freeze()  # so that collections in the workers do not write to, and thereby copy, shared pages
     while (request := _request(control, parent)) is not None:
         kind, sock = request
         if kind == BECOME:
@@ -164,7 +164,7 @@ def rock(control: socket.socket, factories: Mapping[str, Factory], memory_bytes:
 
 
 def _be_worker(control: socket.socket, sock: socket.socket, room: Room, memory_bytes: int) -> None:
-    """Serve, then end without what the parent would do at its exit."""
+    """Serve, then exit without the exit handlers of the parent."""
     try:
         control.close()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -174,7 +174,7 @@ def _be_worker(control: socket.socket, sock: socket.socket, room: Room, memory_b
 
 
 def _request(control: socket.socket, parent: int) -> tuple[bytes, socket.socket] | None:
-    """The next request and its connection; None when the server is gone."""
+    """The next request and its connection; None when the server has exited."""
     while not select.select([control], [], [], ORPHAN_CHECK_S)[0]:
         if os.getppid() != parent:
             return None
@@ -185,14 +185,14 @@ def _request(control: socket.socket, parent: int) -> tuple[bytes, socket.socket]
 def _built(room: Room) -> dict[str, Any]:
     try:
         room.load()
-    except Exception as cause:  # noqa: BLE001 - a world may raise anything; the server reports it
+    except Exception as cause:  # noqa: BLE001 - an environment may raise anything; the server reports it
         return fault("internal", cause)
     return {"ready": "forks" if _threads() == 1 else "threads"}
 
 
 def _threads() -> int:
-    """Threads of this process, also those that Python does not know."""
+    """Number of threads of this process, including those unknown to Python."""
     try:
         return sum(1 for _ in Path("/proc/self/task").iterdir())
     except OSError:
-        return 2  # unknown: the careful way
+        return 2  # unknown: assume threads

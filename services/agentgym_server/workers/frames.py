@@ -1,4 +1,4 @@
-"""Messages between the server and its workers: four bytes of length, then JSON. Nothing is pickled."""
+"""Frames between the server and its workers: four bytes of length, then JSON. Nothing is pickled."""
 
 import asyncio
 import json
@@ -12,13 +12,13 @@ HEAD = 4
 
 
 def packed(message: object) -> bytes:
-    """A message as one frame; raises `TypeError` or `ValueError` for what JSON cannot say."""
+    """A message as one frame; raises `TypeError` or `ValueError` for a value without a JSON form."""
     body = strict_json.dump(message)
     return len(body).to_bytes(HEAD, "big") + body
 
 
 def receive(sock: socket.socket) -> Any:
-    """The next message of a blocking socket; raises `EOFError` when the other side is gone."""
+    """The next message of a blocking socket; raises `EOFError` when the other side has closed."""
     size = int.from_bytes(_exactly(sock, HEAD), "big")
     return json.loads(_exactly(sock, size))
 
@@ -34,7 +34,7 @@ def _exactly(sock: socket.socket, size: int) -> bytes:
 
 
 class FrameProtocol(asyncio.Protocol):
-    """The server's side: calls `on_message` with each message and `on_lost` once."""
+    """Protocol of the server's end: calls `on_message` with each message and `on_lost` once."""
 
     def __init__(self, on_message: Callable[[Any], None], on_lost: Callable[[], None]) -> None:
         self._on_message = on_message
@@ -42,7 +42,7 @@ class FrameProtocol(asyncio.Protocol):
         self._buffer = bytearray()
 
     def data_received(self, data: bytes) -> None:
-        """Cut the stream into frames."""
+        """Split the stream into frames."""
         self._buffer += data
         while len(self._buffer) >= HEAD:
             end = HEAD + int.from_bytes(self._buffer[:HEAD], "big")

@@ -1,8 +1,8 @@
-"""A fixed pool of worker processes. What goes wrong in one is the loss of its episodes only.
+"""Process pool of environment workers. A failure in one loses only its own episodes.
 
-The head of a worker's queue is what it works at. A head past its deadline gets the worker killed: the head's
-episode fails with `step-timeout`, the worker's other episodes with `worker-lost`, and a new worker takes its
-place.
+The head of a worker's queue is the running operation. A worker whose head misses its deadline is killed: the
+head's episode fails with `step-timeout`, the worker's other episodes with `worker-lost`, and a new worker
+takes its place.
 """
 
 import asyncio
@@ -31,22 +31,22 @@ OnLost = Callable[[str, HostFault], None]
 
 @dataclass(frozen=True)
 class WorkerLimits:
-    """What one worker may have."""
+    """Limits of one worker."""
 
     max_queue: int = 1024
-    """Operations that may wait."""
+    """Maximum length of the queue."""
     memory_bytes: int = 2 << 30
-    """Memory beyond what it shares."""
+    """Maximum private memory."""
 
 
 @dataclass(frozen=True)
 class PoolTimes:
-    """Where a pool tells how long things took."""
+    """Histograms of a pool."""
 
     queue: Histogram
-    """From call to start."""
+    """Time from call to start."""
     work: Histogram
-    """From start to answer."""
+    """Time from start to reply."""
 
 
 @dataclass(eq=False)
@@ -57,11 +57,11 @@ class Operation:
     deadline_s: float
     reply: asyncio.Future[Outcome | None]
     moment: float
-    """When it was queued; from its start on, when it started."""
+    """Time at which it was queued; once running, the time at which it started."""
 
 
 class Worker:
-    """The server's side of one process."""
+    """Handle of one worker process in the server."""
 
     def __init__(self, cradle: Cradle, limits: WorkerLimits, times: PoolTimes, on_lost: OnLost) -> None:
         self._cradle = cradle
@@ -77,21 +77,21 @@ class Worker:
         self.ready.add_done_callback(_seen)
         self.gone = asyncio.Event()
         self.reason = ""
-        """Why it is gone: `died`, `step-timeout` or `memory`."""
+        """Reason of its end: `died`, `step-timeout` or `memory`."""
         self._built = False
 
     @property
     def up(self) -> bool:
-        """Whether episodes may be opened here."""
+        """True if episodes may be opened here."""
         return self._built and not self.gone.is_set()
 
     @property
     def pid(self) -> int | None:
-        """The process's id."""
+        """Process id."""
         return None if self._child is None else self._child.pid
 
     async def start(self) -> None:
-        """Start the process and wait until it answers; raises `WorkerStartFailed`."""
+        """Start the process and wait until it responds; raises `WorkerStartFailed`."""
         ours, theirs = socket.socketpair()
         try:
             self._child = await self._cradle.bear(theirs)
@@ -99,7 +99,7 @@ class Worker:
             ours.close()
             raise
         finally:
-            theirs.close()  # so that the process's end closes the connection
+            theirs.close()  # so that the exit of the process closes the connection
         loop = asyncio.get_running_loop()
         protocol = FrameProtocol(
             self._on_message, lambda: self.lose("worker-lost", "the worker process died", "died")
@@ -108,7 +108,7 @@ class Worker:
         await self.ready
 
     async def check_memory(self) -> int:
-        """Bytes that the process shares with no other; one that has too many is killed."""
+        """Private memory of the process in bytes; a process beyond its limit is killed."""
         if self._child is None or not self.up:
             return 0
         held = await asyncio.to_thread(self._child.private_bytes)
@@ -140,7 +140,7 @@ class Worker:
                 self._transport.write(packed({"op": "drop", "key": key}))
 
     def lose(self, kind: str, message: str, reason: str) -> None:
-        """Kill the process; fail the head with `kind` and everything else with `worker-lost`."""
+        """Kill the process; fail the head with `kind` and all others with `worker-lost`."""
         if self.gone.is_set():
             return
         self.reason = reason
@@ -169,17 +169,17 @@ class Worker:
             self._on_lost(key, fault if key == head else other)
 
     async def stop(self) -> None:
-        """End the process."""
+        """Stop the process."""
         self.lose("worker-lost", "the server stopped", "stopped")
         await self.reap()
 
     async def reap(self) -> None:
-        """Free the process's entry in the system's table."""
+        """Reap the process."""
         if self._child is not None:
             await asyncio.to_thread(self._child.reap)
 
     def _on_message(self, message: dict[str, Any]) -> None:
-        if self.gone.is_set():  # it was read before the connection was cut
+        if self.gone.is_set():  # it was read before the connection was closed
             return
         if not self.ready.done():
             self._on_ready(message)
@@ -224,15 +224,15 @@ def _settle(reply: asyncio.Future[Outcome | None], message: dict[str, Any]) -> N
 
 
 def _seen(future: asyncio.Future[Any]) -> None:
-    """Mark an exception as seen: a reply may have nobody left who waits for it."""
+    """Mark an exception as seen: a reply may have no caller left."""
     if not future.cancelled():
         future.exception()
 
 
 class WorkerPool:
-    """A `Host` of one environment over `count` processes.
+    """`Host` of one environment over `count` processes.
 
-    `on_lost` hears of every episode that goes down with its worker.
+    `on_lost` is called with every episode that is lost with its worker.
     """
 
     def __init__(
@@ -254,13 +254,13 @@ class WorkerPool:
         self._starting: asyncio.Lock = asyncio.Lock()
         self.count = count
         self.restarts: Counter[str] = Counter()
-        """Workers replaced, by reason."""
+        """Replaced workers, by reason."""
         self.memory: dict[int, int] = {}
-        """Private memory of the worker in each place when last looked at, bytes."""
+        """Private memory of the worker in each place at the last check, bytes."""
 
     @property
     def alive(self) -> int:
-        """Workers that take episodes now."""
+        """Workers that accept episodes now."""
         return sum(worker.up for worker in self._workers.values())
 
     @property
@@ -285,7 +285,7 @@ class WorkerPool:
             self._keepers.append(asyncio.create_task(self._watch_memory()))
 
     async def open(self, key: str, origin: Origin, deadline_s: float) -> Outcome:
-        """See `Host.open`. A worker that dies meanwhile is no reason to fail: nothing has begun."""
+        """See `Host.open`. It survives the loss of a worker: no episode has started."""
         request = {"op": "open", "key": key, "origin": origin}
         try:
             reached = await self._begin(self._least_loaded(), request, deadline_s)
@@ -357,7 +357,7 @@ class WorkerPool:
         self._on_lost(key, fault)
 
     async def _keep(self, place: int) -> None:
-        """Replace the worker of a place whenever it is gone."""
+        """Replace the worker of a place whenever it is lost."""
         pause = FIRST_PAUSE_S
         while True:
             worker = self._workers[place]

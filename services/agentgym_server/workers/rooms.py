@@ -1,4 +1,4 @@
-"""Where episodes are played: a `Room` holds environments in one process, a `Host` is the way to it.
+"""Environment instances of one process (`Room`), and the interface to play episodes in them (`Host`).
 
 `LoopHost` has its room on the event loop, `agentgym_server.workers.pool.WorkerPool` one in each process.
 """
@@ -21,7 +21,7 @@ Factory = Callable[[], Environment[Any]]
 
 
 class Outcome(NamedTuple):
-    """What an environment answered, as JSON values."""
+    """Result of a reset or step, as JSON values."""
 
     text: str
     actions: Sequence[str] | None
@@ -33,7 +33,7 @@ class Outcome(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """The start of an episode: equal origins give equal episodes where the environment is deterministic."""
+    """Start of an episode: equal origins give equal episodes if the environment is deterministic."""
 
     env: str
     task_id: str
@@ -41,7 +41,8 @@ class Origin(NamedTuple):
 
 
 class HostFault(Exception):
-    """The environment itself failed; `kind` is a problem's slug: `worker-lost`, `step-timeout` or `internal`.
+    """Failure of the environment itself; `kind` is a problem's slug: `worker-lost`, `step-timeout` or
+    `internal`.
 
     The message of an `internal` one is the incident under which the log has the details.
     """
@@ -53,55 +54,57 @@ class HostFault(Exception):
 
 
 def internal_fault(what: str, trace: str) -> HostFault:
-    """Log what broke under a new incident; callers are told the incident only."""
+    """Log a failure under a new incident; callers see only the incident."""
     incident = secrets.token_hex(8)
     log.error("incident %s: %s\n%s", incident, what, trace)
     return HostFault("internal", incident)
 
 
 class Overloaded(Exception):
-    """Nothing was started: the queue is full, or no worker is up."""
+    """The operation was not started: the queue is full, or no worker is up."""
 
 
 class Host(Protocol):
-    """Plays episodes; `key` names one.
+    """Interface to play episodes; `key` names one.
 
-    Every method that waits raises `HostFault`, and `Overloaded` where it did nothing. `open` and `fork` raise
+    Every method that waits raises `HostFault`, and `Overloaded` if it did nothing. `open` and `fork` raise
     `TaskNotFound` too.
     """
 
     async def start(self) -> None:
-        """Load what must be loaded before the first episode; may be called twice."""
+        """Load the data that the first episode needs; may be called twice."""
         ...
 
     async def open(self, key: str, origin: Origin, deadline_s: float) -> Outcome:
-        """Begin an episode."""
+        """Start an episode."""
         ...
 
     async def fork(
         self, key: str, parent: str, origin: Origin, actions: Sequence[str] | None, deadline_s: float
     ) -> Outcome | None:
-        """Begin where `parent` stands now (`actions` None), or after these actions from its origin.
+        """Start from the current state of `parent` (`actions` None), or after these actions from its origin.
 
-        The latter gives the outcome of the last action (of the reset where there is none), the former None.
+        The latter returns the outcome of the last action (of the reset if there is none), the former None.
         """
         ...
 
     def step(self, key: str, action: str, deadline_s: float) -> Outcome | Awaitable[Outcome]:
-        """Play one action; an outcome at once where that is cheap."""
+        """Play one action; the outcome is immediate where that is cheap."""
         ...
 
     def drop(self, key: str) -> None:
-        """Free what the episode holds; unknown keys are fine."""
+        """Free the resources of the episode; unknown keys are ignored."""
         ...
 
     async def close(self) -> None:
-        """Stop and free everything."""
+        """Stop and free all resources."""
         ...
 
 
 class Room:
-    """Environments of one process: a seat for each episode, an idle instance of each world for look-ups."""
+    """Environment instances of one process: one per episode, and an idle one of each environment for
+    look-ups.
+    """
 
     def __init__(self, factories: Mapping[str, Factory]) -> None:
         self._factories = factories
@@ -110,12 +113,12 @@ class Room:
         self._worlds: dict[str, Environment[Any]] = {}
 
     def load(self) -> None:
-        """Build the idle instance of every world, and with it the data that instances share."""
+        """Build the idle instance of every environment, and with it the data that instances share."""
         for env in self._factories:
             self._world(env)
 
     async def open(self, key: str, origin: Origin) -> Outcome:
-        """Begin an episode; raises `TaskNotFound` and whatever the environment raises."""
+        """Start an episode; raises `TaskNotFound` and any exception of the environment."""
         task = self._world(origin.env).task(origin.task_id)
         environment = self._seat(key, origin.env)
         try:
@@ -144,23 +147,23 @@ class Room:
         return reached
 
     def step(self, key: str, action: str) -> Outcome | Awaitable[Outcome]:
-        """Play one action; raises what the environment raises."""
+        """Play one action; raises any exception of the environment."""
         result = self._seats[key].step(action)
         return outcome(result) if isinstance(result, StepResult) else _awaited(result)
 
     def env(self, key: str) -> str:
-        """The world of an episode."""
+        """The environment of an episode."""
         return self._names[key]
 
     def drop(self, key: str) -> None:
-        """Free a seat."""
+        """Free the instance of an episode."""
         self._names.pop(key, None)
         environment = self._seats.pop(key, None)
         if environment is not None:
             environment.close()
 
     def close(self) -> None:
-        """Free everything."""
+        """Free all resources."""
         for key in list(self._seats):
             self.drop(key)
         for environment in self._worlds.values():
@@ -185,7 +188,7 @@ async def _awaited(result: Awaitable[StepResult]) -> Outcome:
 
 
 def opening(observation: Observation) -> Outcome:
-    """The outcome that a reset stands for."""
+    """The outcome of a reset."""
     return Outcome(observation.text, observation.actions, observation.tools, 0.0, False, False, {})
 
 
@@ -200,14 +203,14 @@ def outcome(result: StepResult) -> Outcome:
 
 
 class LoopHost:
-    """Plays non-blocking worlds on the event loop."""
+    """Host of non-blocking environments on the event loop."""
 
     def __init__(self, factories: Mapping[str, Factory], times: Histograms) -> None:
         self._room = Room(factories)
         self._times = times
 
     async def start(self) -> None:
-        """Build every world once."""
+        """Build every environment once."""
         self._room.load()
 
     async def open(self, key: str, origin: Origin, deadline_s: float) -> Outcome:
@@ -221,7 +224,7 @@ class LoopHost:
         return await _within(deadline_s, self._room.fork(key, parent, origin, actions))
 
     def step(self, key: str, action: str, deadline_s: float) -> Outcome | Awaitable[Outcome]:
-        """See `Host.step`; only a coroutine can be cut at its deadline."""
+        """See `Host.step`; only a coroutine can be cancelled at its deadline."""
         began = time.perf_counter()
         step = self._room.step(key, action)
         if not isinstance(step, Outcome):
@@ -234,7 +237,7 @@ class LoopHost:
         self._room.drop(key)
 
     async def close(self) -> None:
-        """Free everything."""
+        """Free all resources."""
         self._room.close()
 
     async def _waited(self, key: str, step: Awaitable[Outcome], began: float) -> Outcome:
@@ -252,5 +255,5 @@ async def _within(deadline_s: float, work: Awaitable[Any]) -> Any:
             return await work
     except TimeoutError:
         if not limit.expired():
-            raise  # the environment's own
+            raise  # raised by the environment
         raise HostFault("step-timeout", f"no answer within {deadline_s:g} s") from None

@@ -1,9 +1,9 @@
-"""A worker process: a room of many episodes, played one operation at a time.
+"""Worker process: a room of many episodes, played one operation at a time.
 
 Requests are `{"op": "open" | "fork" | "step" | "drop", "key": ..., ...}`; all but `drop` get one reply, in
 order: `{"outcome": [...]}`, or `{"fault": "task" | "internal", "message": ..., "trace": ...}`. The first
-message says `{"ready": true}`. A coroutine keeps the whole worker waiting: a world
-that waits on an endpoint declares `blocking = False` and is played on the server's event loop.
+message is `{"ready": true}`. A coroutine blocks the whole worker: an environment that waits on an endpoint
+declares `blocking = False` and is played on the server's event loop.
 """
 
 import asyncio
@@ -25,10 +25,10 @@ ORPHAN_CHECK_S = 1.0
 
 
 def work(sock: socket.socket, room: Room, memory_bytes: int) -> None:
-    """The body of a worker process: serve `sock` until the server closes it.
+    """Main function of a worker process: serve `sock` until the server closes it.
 
-    `memory_bytes` may be taken beyond what the room has already: then allocations fail, and the step that
-    needed them with them.
+    `memory_bytes` may be allocated beyond the current memory of the room: then allocations fail, and the step
+    that needed them with them.
     """
     _limit_memory(memory_bytes)
     threading.Thread(target=_die_with, args=(os.getppid(),), daemon=True).start()
@@ -41,7 +41,7 @@ def work(sock: socket.socket, room: Room, memory_bytes: int) -> None:
 
 
 def _limit_memory(memory_bytes: int) -> None:
-    """Bound private memory; where the system cannot say how much there is, the pool's watch is the bound."""
+    """Bound private memory; if the system does not report its size, the pool's check is the bound."""
     try:
         words = Path("/proc/self/statm").read_text(encoding="ascii").split()
         data_bytes = int(words[5]) * resource.getpagesize()
@@ -52,7 +52,7 @@ def _limit_memory(memory_bytes: int) -> None:
 
 
 def _die_with(parent: int) -> None:
-    """End this process, even within a step that never returns, when the one that started it is gone."""
+    """End this process, even within a step that never returns, when its parent exits."""
     while os.getppid() == parent:
         time.sleep(ORPHAN_CHECK_S)
     os._exit(1)
@@ -66,7 +66,7 @@ def _reply(room: Room, runner: asyncio.Runner, request: dict[str, Any]) -> bytes
         return frames.packed({"outcome": _play(room, runner, request)})
     except TaskNotFound as cause:
         return frames.packed(fault("task", cause))
-    except Exception as cause:  # noqa: BLE001 - whatever a world raises, the worker goes on
+    except Exception as cause:  # noqa: BLE001 - the worker continues after any exception of an environment
         return None if request["op"] == "drop" else frames.packed(fault("internal", cause))
 
 
@@ -86,6 +86,6 @@ async def _result(step: Any) -> Outcome:
 
 
 def fault(kind: str, cause: BaseException) -> dict[str, Any]:
-    """The message that tells the server what an environment raised."""
+    """The message that reports an exception of an environment."""
     clean = "".join(traceback.format_exception(cause)).encode("utf-8", "replace").decode()
     return {"fault": kind, "message": clean.rstrip().rpartition("\n")[2], "trace": clean}

@@ -1,10 +1,10 @@
-"""AgentGym's wire format: its unmodified clients take `{server}/agentgym/{env}` as their base.
+"""AgentGym dialect: its unmodified clients use `{server}/agentgym/{env}` as their base URL.
 
 POST /agentgym/alfworld/create                               {"id": 0}
 POST /agentgym/alfworld/reset   {"id": 0, "game": 17, ...}   {"id": 0, "observation": "You are ...", ...}
 POST /agentgym/alfworld/step    {"id": 0, "action": "look"}  {"observation": "...", "done": false, ...}
 
-door (paths) > mount (one environment) > counterparts (its messages, as data) > moments (what they show)
+door (paths) > mount (one environment) > counterparts (message shapes, as data) > moments (reply members)
                                        > seats (ids)  fields (bodies)  refusals (errors)
 """
 
@@ -15,5 +15,5 @@ from agentgym_server.service import Service
 
 
 def routes(service: Service) -> list[BaseRoute]:
-    """One route for everything below `/agentgym`."""
+    """The route for all paths below `/agentgym`."""
     return [Door(service)]

@@ -1,6 +1,7 @@
-"""AgentGym's environments as data: how each is called, what its messages are named and made of.
+"""AgentGym's environments as data: names, request fields and reply members of each.
 
-An environment of ours without a counterpart is served as `stranger`: the members of all classes of dialect A.
+An environment of ours without a counterpart is served as `stranger`, whose replies have the members of all
+classes of dialect A.
 """
 
 from collections.abc import Mapping
@@ -13,47 +14,47 @@ DEVIATIONS = (
     "ids are unique and never given twice; POST /close everywhere; an id expires an hour after its last step;"
     " an id has an episode from /create on; nothing is earned after the end"
 )
-"""What differs on purpose from AgentGym's own servers."""
+"""Intended differences from AgentGym's own servers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counterpart:
-    """One environment of AgentGym."""
+    """Description of one AgentGym environment."""
 
     title: str
-    """What `GET /` calls it."""
+    """Title in the reply to `GET /`."""
     dialect: Dialect
     argument: tuple[str, ...]
-    """Names under which a reset takes the task's index."""
+    """Names of the field of a reset that holds the task's index."""
     argument_default: int | None = None
-    """The index where a reset names none; None: it must."""
+    """Index of a reset that names none; None: the index is required."""
     draws: bool = False
-    """Whether a reset that names no index is given a task at random."""
+    """True if a reset without an index draws a random task."""
     creates_by_index: bool = False
-    """Whether `/create` demands the first episode's index."""
+    """True if `/create` requires the index of the first episode."""
     own_texts: tuple[str, ...] = ()
-    """Texts that `/create` takes (a body is required then), and that no environment of ours can use."""
+    """Text fields of `/create` (which then requires a body) that our environments cannot use."""
     worlds: tuple[str, ...] = ()
-    """What a reset's `world_type` may be; empty: there is no such field."""
+    """Allowed values of `world_type` of a reset; empty: there is no such field."""
     seeded: bool = False
-    """Whether a reset takes a seed."""
+    """True if a reset takes a seed."""
     splits: tuple[str, ...] = ()
-    """The splits that indexes count over, where the environment has any of them; otherwise all of them."""
+    """Splits that indexes count over, where the environment has any of them; otherwise all splits."""
     ends: bool = True
-    """Whether a step after the end is an error; otherwise it repeats the last observation."""
+    """True if a step after the end is an error; otherwise it repeats the last observation."""
     created: m.Shape
     begun: m.Shape
     stepped: m.Shape
     facts: Mapping[str, m.Shape] = field(default_factory=dict[str, m.Shape])
-    """What can be asked of an id: `GET /{name}?id=`."""
+    """Per-episode facts of an id: `GET /{name}?id=`."""
     constants: Mapping[str, object] = field(default_factory=dict[str, object])
-    """What can be asked without an id."""
+    """Constant facts: `GET /{name}` without an id."""
     pictures: tuple[str, ...] = ()
-    """POST routes that no environment of ours can answer."""
+    """POST routes that our environments cannot answer."""
 
     @property
     def id_names(self) -> tuple[str, ...]:
-        """Names of the id, the proper one first; `id` is none where it is the task's index."""
+        """Names of the id field, the proper one first; `id` is none where it is the task's index."""
         if self.dialect == "A":
             return ("id", "env_idx")
         return ("env_idx",) if "id" in self.argument else ("env_idx", "id")
@@ -75,12 +76,12 @@ NOTHING: dict[str, m.Member] = {"info": m.always(None)}
 ROOM: dict[str, m.Member] = {"observation": m.household}
 MOVES = ["move left", "move right", "move up", "move down"]
 SMALL_SHOP = ("1k-synthetic-test", "1k-synthetic-train")
-"""Its goals in their order: an index is the goal of AgentGym's that has this number."""
+"""Splits whose indexes equal AgentGym's goal numbers."""
 OFFICIAL_GAMES = ("official_train", "valid_train", "valid_seen", "valid_unseen")
 
 
 def _tool(title: str) -> Counterpart:
-    """One of the five tool servers."""
+    """The counterpart of one of the five tool servers."""
     return Counterpart(
         title=title,
         dialect="B",
@@ -235,14 +236,14 @@ COUNTERPARTS: dict[str, Counterpart] = {
         facts={"observation": m.observation, "observation_metadata": m.told("observation_metadata")},
     ),
 }
-"""By the name of the environment on our side."""
+"""Counterparts by the name of our environment."""
 
 ALIASES = {"lmrlgym/maze": "maze", "lmrlgym/wordle": "wordle"}
-"""Further paths of mounts."""
+"""Further mount paths."""
 
 
 def stranger(name: str) -> Counterpart:
-    """The counterpart of an environment that AgentGym does not have."""
+    """The default counterpart, for an environment that AgentGym does not have."""
     return Counterpart(
         title=name,
         dialect="A",

@@ -1,4 +1,4 @@
-"""Everything below `/agentgym`: finds the mount of a path. Repeated slashes count as one.
+"""Router of the AgentGym dialect: finds the mount of a path below `/agentgym`. Repeated slashes count as one.
 
 AgentGym's classes join `{base}/{path}`: a base that ends with a slash gives `//create`.
 """
@@ -16,11 +16,11 @@ from agentgym_server.service import Service
 
 ROOT = "agentgym"
 LONGEST_NAME = 2
-"""Segments of a mount's path at most: `lmrlgym/maze`."""
+"""Maximum number of segments of a mount's path: `lmrlgym/maze`."""
 
 
 class Door(BaseRoute):
-    """The route of all mounts."""
+    """Route of all mounts."""
 
     def __init__(self, service: Service) -> None:
         seats = Seats(service)
@@ -32,7 +32,7 @@ class Door(BaseRoute):
         self._mounts = {**self._mounts, **aliases}
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Whether a request is for AgentGym's dialect."""
+        """`Match.FULL` for a request of AgentGym's dialect."""
         ours = scope["type"] == "http" and _segments(scope)[:1] == [ROOT]
         return (Match.FULL if ours else Match.NONE), {}
 
@@ -57,7 +57,7 @@ class Door(BaseRoute):
         return await mount.answer(operation, request)
 
     def _find(self, path: list[str]) -> tuple[Mount | None, list[str]]:
-        """The mount of a path, and what is left of it."""
+        """The mount of a path, and the rest of the path."""
         for length in range(LONGEST_NAME, 0, -1):
             mount = self._mounts.get("/".join(path[:length]))
             if mount is not None:

@@ -1,4 +1,4 @@
-"""The fields of a request. What is wrong with them is said as FastAPI says it, without the input.
+"""Typed access to the fields of a request, with FastAPI's error messages (without the input).
 
 {"detail": [{"type": "missing", "loc": ["body", "id"], "msg": "Field required"}]}
 """
@@ -19,7 +19,7 @@ TEXT = TypeAdapter(str)
 
 
 class Unfit(Exception):
-    """A request with wrong, missing or unreadable fields: status 422."""
+    """Request with wrong, missing or unreadable fields: status 422."""
 
     def __init__(self, errors: list[dict[str, Any]]) -> None:
         super().__init__(str(errors))
@@ -27,7 +27,7 @@ class Unfit(Exception):
 
 
 class Fields:
-    """Fields by name; unknown ones are ignored. Errors are gathered until `check`."""
+    """Fields by name; unknown ones are ignored. Errors are collected until `check`."""
 
     def __init__(self, place: Place, values: Mapping[str, Any]) -> None:
         self._place: Place = place
@@ -35,11 +35,11 @@ class Fields:
         self._errors: list[dict[str, Any]] = []
 
     def integer(self, *names: str, default: int | None = None) -> int:
-        """The integer under the first of these names that is there; required where there is no default."""
+        """The integer under the first of these names that is present; required without a default."""
         return self._read(INTEGER, names, default, 0)
 
     def given(self, *names: str) -> bool:
-        """Whether one of these is there and is not null."""
+        """True if one of these is present and not null."""
         return any(self._has(name, null_counts=False) for name in names)
 
     def seed(self, name: str) -> int:
@@ -47,16 +47,16 @@ class Fields:
         return self._read(SEED, (name,), None, 0)
 
     def text(self, name: str, default: str | None = None) -> str:
-        """The string of this name; required where there is no default."""
+        """The string of this name; required without a default."""
         return self._read(TEXT, (name,), default, "")
 
     def check(self) -> None:
-        """Raise `Unfit` if a field that was asked for is missing or of another type."""
+        """Raise `Unfit` if a field that was read is missing or of another type."""
         if self._errors:
             raise Unfit(self._errors)
 
     def _has(self, name: str, null_counts: bool) -> bool:
-        """Whether a field is there; null is as good as absent where there is a default."""
+        """True if a field is present; null counts as absent where there is a default."""
         return name in self._values and (null_counts or self._values[name] is not None)
 
     def _read(
@@ -68,7 +68,7 @@ class Fields:
                 self._errors.append(_missing(self._place, names[0]))
             return stand_in if default is None else default
         try:
-            # a query holds text, so that an integer must be read from it
+            # a query holds text, so an integer is parsed from it
             return kind.validate_python(self._values[name], strict=self._place == "body")
         except ValidationError as cause:
             error = cause.errors(include_url=False, include_context=False, include_input=False)[0]

@@ -1,6 +1,6 @@
-"""What a reply is made of: an episode as it stands, and the members that replies show of it.
+"""State of an episode, and the reply members of the AgentGym dialect that are computed from it.
 
-A `Shape` is a member, or members by the names that a reply gives them:
+A `Shape` is a member function, or a mapping from the names in a reply to member functions:
 
 > shown({"state": observation, "done": done}, moment)
 {"state": "You see nothing.", "done": False}
@@ -15,18 +15,18 @@ from agentgym_server.dialects.agentgym.refusals import Refusal
 
 @dataclass(frozen=True)
 class Moment:
-    """An episode after one of its turns."""
+    """State of an episode after one of its turns."""
 
     number: int
-    """The id that AgentGym's clients use."""
+    """Id that AgentGym's clients use."""
     task: Mapping[str, Any]
     """The task's row in the catalogue."""
     asked: Mapping[str, object]
-    """What the reset was told."""
+    """Fields of the reset request."""
     opening: str
-    """The first observation."""
+    """First observation."""
     seen: Mapping[str, Any]
-    """The session object or the reply of a step, as native v1 has them."""
+    """Session object or step reply, as in native v1."""
 
 
 Member = Callable[[Moment], object]
@@ -37,19 +37,21 @@ _WIDTH_OF_PERCENT = 6
 
 
 def shown(shape: Shape, moment: Moment) -> object:
-    """The JSON value of a moment; raises `Refusal` where the environment cannot say what it asks for."""
+    """The JSON value of a shape for a moment; raises `Refusal` where the environment does not provide a
+    member.
+    """
     if callable(shape):
         return shape(moment)
     return {name: member(moment) for name, member in shape.items()}
 
 
 def always(value: object) -> Member:
-    """A member that is the same at any time."""
+    """A constant member."""
     return lambda _: value
 
 
 def told(name: str) -> Member:
-    """A member of the environment's info."""
+    """A member read from the environment's info."""
 
     def member(moment: Moment) -> object:
         info = moment.seen["info"]
@@ -81,17 +83,17 @@ def score(moment: Moment) -> float:
 
 
 def done(moment: Moment) -> bool:
-    """Whether the episode is over, for whatever reason."""
+    """True if the episode is over, for any reason."""
     return moment.seen["terminated"] or moment.seen["truncated"]
 
 
 def terminated(moment: Moment) -> bool:
-    """Whether the environment reached its end."""
+    """True if the environment reached its end."""
     return moment.seen["terminated"]
 
 
 def truncated(moment: Moment) -> bool:
-    """Whether a limit cut the episode."""
+    """True if a limit cut the episode."""
     return moment.seen["truncated"]
 
 
@@ -101,7 +103,7 @@ def actions(moment: Moment) -> list[str]:
 
 
 def instruction(moment: Moment) -> str:
-    """What the agent is to achieve."""
+    """The task's instruction."""
     return moment.task["instruction"]
 
 
@@ -111,12 +113,12 @@ def kind(moment: Moment) -> str:
 
 
 def place(moment: Moment) -> int:
-    """Where the task stands in its split."""
+    """The task's index in its split."""
     return moment.task["index"]
 
 
 def detail(moment: Moment) -> dict[str, object]:
-    """What AgentGym's servers keep of an episode."""
+    """The members of AgentGym's `/detail`."""
     facts = {"observation": observation, "available_actions": actions, "reward": reward, "done": done}
     return {**moment.asked, **{name: member(moment) for name, member in facts.items()}, "deleted": False}
 
@@ -130,23 +132,23 @@ def household(moment: Moment) -> str:
 
 
 def trial(moment: Moment) -> str:
-    """A game as `TYPE-.../trial_...`, which ids of official games are."""
+    """The game as `TYPE-.../trial_...`, as ids of official games are."""
     task_id: str = moment.task["task_id"]
     return task_id if task_id.startswith(kind(moment)) else f"{kind(moment)}/{task_id}"
 
 
 def percent_reward(moment: Moment) -> float:
-    """The reward in hundredths of what can be earned."""
+    """Reward of the last action as a percentage of the maximum."""
     return round(100 * reward(moment), _WIDTH_OF_PERCENT)
 
 
 def percent_score(moment: Moment) -> float:
-    """The rewards so far in hundredths of what can be earned."""
+    """Total reward as a percentage of the maximum."""
     return round(100 * score(moment), _WIDTH_OF_PERCENT)
 
 
 def hints(moment: Moment) -> dict[str, object]:
-    """ScienceWorld's lists of what may be done to what."""
+    """ScienceWorld's lists of possible actions and objects."""
     return {
         "possible_actions": actions(moment),
         "possible_objects": moment.seen["info"].get("possible_objects", []),
@@ -154,28 +156,28 @@ def hints(moment: Moment) -> dict[str, object]:
 
 
 def recipes(moment: Moment) -> str:
-    """TextCraft's crafting commands: the first observation up to the goal."""
+    """TextCraft's crafting commands: the first observation before the goal."""
     return moment.opening.partition("\n\nGoal: ")[0]
 
 
 def craft(moment: Moment) -> str:
-    """TextCraft's goal: what the first observation ends with."""
+    """TextCraft's goal: the end of the first observation."""
     return moment.opening.partition("\n\nGoal: ")[2] or instruction(moment)
 
 
 def marks(moment: Moment) -> str:
-    """Wordle's feedback; a guess without any was no word."""
+    """Wordle's feedback; a guess without feedback was no valid word."""
     return observation(moment) if observation(moment).strip() else "invalid word"
 
 
 def vocabulary(moment: Moment) -> object:
-    """Wordle's words: told as such, or as admissible actions."""
+    """Wordle's word list, from info or from the admissible actions."""
     info = moment.seen["info"]
     return told("vocabulary")(moment) if "vocabulary" in info else told("available_actions")(moment)
 
 
 def buttons(moment: Moment) -> dict[str, object]:
-    """WebShop's search bar and buttons: told as such, or as admissible actions."""
+    """WebShop's search bar and buttons, from info or from the admissible actions."""
     info = moment.seen["info"]
     if "clickables" in info:
         return {"has_search_bar": info.get("has_search_bar", False), "clickables": info["clickables"]}
@@ -188,7 +190,7 @@ def buttons(moment: Moment) -> dict[str, object]:
 
 
 def wish(moment: Moment) -> str:
-    """What WebShop's customer wants, as its page says it."""
+    """WebShop's instruction, as its page states it."""
     told_here = moment.seen["info"].get("instruction_text")
     return told_here if isinstance(told_here, str) else f"Instruction: {instruction(moment)}"
 
@@ -200,10 +202,10 @@ def result(moment: Moment) -> str:
 
 
 def with_nothing(moment: Moment) -> list[str | None]:
-    """The observation in the pair that some resets answer with."""
+    """The pair of the observation and None, as some resets return it."""
     return [observation(moment), None]
 
 
 def sites(moment: Moment) -> object:
-    """The sites that a task of WebArena needs."""
+    """The sites of a WebArena task."""
     return moment.seen["info"].get("sites", [])

@@ -1,4 +1,4 @@
-"""One environment behind AgentGym's messages: create, reset, step, close, and what can be asked."""
+"""AgentGym routes of one environment: create, reset, step, close, and its facts."""
 
 import asyncio
 import json
@@ -21,15 +21,15 @@ from agentgym_server.service import Service
 from agentgym_server.sessions.session import Session
 
 LEASE_S = 3600
-"""AgentGym's clients send no heartbeats, and some never close."""
+"""Lease of sessions: AgentGym's clients send no heartbeats, and some never close."""
 RESET_WAIT_S = 5.0
-"""A reset gives up one slot and takes one: it may wait for those who came first."""
+"""Maximum wait of a reset for a slot: it frees one and takes one, behind requests that came first."""
 PAUSES_S = (0.1, 0.2, 0.4, 0.8, 1.6)
-"""Between tries of what no worker could take; a lost worker is replaced within that time."""
+"""Pauses between retries of requests that no worker took; a lost worker is replaced within that time."""
 
 
 class Mount:
-    """What one environment answers below `/agentgym/{env}`."""
+    """Handlers of one environment below `/agentgym/{env}`."""
 
     def __init__(self, service: Service, env: str, counterpart: Counterpart, seats: Seats) -> None:
         self._service = service
@@ -45,12 +45,12 @@ class Mount:
         }
 
     def methods(self, operation: str) -> tuple[str, ...]:
-        """The methods of a path below the mount; empty where there is no such path."""
+        """HTTP methods of a path below the mount; empty for an unknown path."""
         posts = ("POST",) if operation in self._posts else ()
         return ("GET", "HEAD") if self._can_tell(operation) else posts
 
     async def answer(self, operation: str, request: Request) -> Response:
-        """The reply to one request, whose path and method exist."""
+        """The reply to a request, whose path and method exist."""
         try:
             if request.method == "POST":
                 return JSONResponse(await self._posts[operation](await request.body()))
@@ -153,30 +153,30 @@ class Mount:
         return JSONResponse(named if self._counterpart.dialect == "A" else "ok", headers=headers)
 
     def _now(self, number: int) -> Moment:
-        """How an id's episode stands."""
+        """The current state of an id's episode."""
         seat, session = self._seats.find(self._env, number)
         _check_playable(seat, session)
         return _moment(seat, self._view(seat))
 
     def _after_the_end(self, seat: Seat) -> Moment:
-        """The last observation once more, with nothing earned and nothing left to do."""
+        """The last observation again, with reward 0 and no admissible actions."""
         if self._counterpart.ends:
             raise Refusal(f"The task with environment {seat.number} has finished.")
-        # also where a limit cut the episode: a client that waits for `terminated` would go on for ever
+        # also where a limit cut the episode: a client that waits for `terminated` would never stop
         return _moment(seat, {**self._view(seat), "reward": 0.0, "terminated": True})
 
     def _view(self, seat: Seat) -> dict[str, Any]:
         return json.loads(self._service.episodes.get(seat.session_id).body)
 
     async def _begin(self, task: Mapping[str, Any], seed: int, wait_s: float) -> dict[str, Any]:
-        """A new session of a task, as native v1 shows it."""
+        """Start a session of a task, as native v1 shows it."""
         start = {"task_id": task["task_id"], "seed": seed, "lease_ttl_s": LEASE_S}
         return await _patiently(lambda: self._service.episodes.create(self._env, start, wait_s=wait_s))
 
     async def _begin_again(
         self, seat: Seat, task: Mapping[str, Any], asked: Mapping[str, object], seed: int
     ) -> Moment:
-        """Another episode under the same id; its lock is held."""
+        """Start another episode under the same id; its lock is held."""
         self._seats.find(self._env, seat.number)
         self._service.episodes.delete(seat.session_id)  # first: a full server has no second slot
         seen = await self._begin(task, seed, RESET_WAIT_S)
@@ -188,7 +188,7 @@ class Mount:
         return _moment(seat, seen)
 
     async def _task(self, index: int) -> dict[str, Any]:
-        """The row of the task with this index over the splits; raises `Refusal` where there is none."""
+        """The row of the task with this index over the splits; raises `Refusal` for an unknown index."""
         first = 0
         for split in self._splits():
             page = Page(split=split, offset=max(0, index - first), limit=1)
@@ -199,19 +199,19 @@ class Mount:
         raise Refusal(f"{self._counterpart.argument[0]} must be from 0 to {first - 1}")
 
     def _splits(self) -> list[str]:
-        """The splits that indexes count over, in order: those for training come first."""
+        """Splits that indexes count over, in order: training splits come first."""
         splits = self._service.catalogue.world(self._env).environment.splits
         preferred = [split for split in self._counterpart.splits if split in splits]
         return preferred or sorted(splits, key=lambda split: "train" not in split)
 
 
 async def _patiently(work: Callable[[], Awaitable[Reply]]) -> dict[str, Any]:
-    """What `work` answers, tried again while no worker can take it: AgentGym's clients would not wait."""
+    """The reply of `work`, retried while no worker can take it: AgentGym's clients would not retry."""
     for pause_s in PAUSES_S:
         try:
             return json.loads((await work()).body)
         except Problem as problem:
-            if problem.slug != "overloaded":  # which says that nothing was done
+            if problem.slug != "overloaded":  # `overloaded` guarantees that the operation was not started
                 raise
         await asyncio.sleep(pause_s)
     return json.loads((await work()).body)

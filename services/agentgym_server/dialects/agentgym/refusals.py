@@ -1,4 +1,4 @@
-"""What cannot be done, in the words of each of AgentGym's three dialects.
+"""Error replies in the formats of AgentGym's three dialects.
 
 A  200 {"error": "The id 7 is not valid."}
 B  500 Internal Server Error: The id 7 is not valid.
@@ -18,11 +18,11 @@ Dialect = Literal["A", "B", "C"]
 
 
 class Refusal(Exception):
-    """A request that is well-formed and cannot be answered; the text says why."""
+    """Well-formed request that cannot be answered; the text gives the reason."""
 
 
 def refused(dialect: Dialect, operation: str, cause: Refusal | Unfit | Problem) -> Response:
-    """The reply to `operation` where it failed."""
+    """The error reply to `operation`."""
     if isinstance(cause, Unfit):
         return _unfit(cause.errors)
     if isinstance(cause, Refusal):
@@ -33,9 +33,9 @@ def refused(dialect: Dialect, operation: str, cause: Refusal | Unfit | Problem) 
 
 
 def _problem(dialect: Dialect, operation: str, problem: Problem) -> Response:
-    if problem.status == 503 and dialect != "A":  # nothing was done: clients of dialect B try again
+    if problem.status == 503 and dialect != "A":  # not started: clients of dialect B retry
         return PlainTextResponse(problem.detail, 503, {"retry-after": "1"})
-    if dialect == "B" and operation == "step":  # a 500 would be posted again, five times
+    if dialect == "B" and operation == "step":  # clients retry a 500 five times
         return JSONResponse({"error": problem.detail})
     return _caught(dialect, operation, problem.detail)
 
@@ -45,7 +45,7 @@ def _caught(dialect: Dialect, operation: str, text: str) -> Response:
         return JSONResponse({"error": text})
     if dialect == "B":
         return PlainTextResponse(f"Internal Server Error: {text}", 500)
-    # this very word makes the client's `reset` raise
+    # this word makes the client's `reset` raise
     return JSONResponse({"observation": "TimeoutError" if operation == "reset" else text, "error": text})
 
 

@@ -1,7 +1,7 @@
-"""Ids: AgentGym's clients know an environment by an integer that outlives its episodes.
+"""Environment ids of the AgentGym dialect: integers that outlive their episodes.
 
-An id is `instance * 2**32 + n`, n counting from 0: no two servers behind a gateway share one, and the
-gateway finds the server of an id by shifting it.
+An id is `instance * 2**32 + n`, n counting from 0: ids of different servers behind a gateway never collide,
+and the gateway derives the server of an id by a shift.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ FEWEST_TO_SWEEP = 64
 
 @dataclass(slots=True, eq=False)
 class Seat:
-    """An id and the session of its present episode."""
+    """Environment id with the session of its current episode."""
 
     number: int
     env: str
@@ -31,11 +31,11 @@ class Seat:
     opening: str
     closed: bool = False
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held by a step or a reset, so that they happen in the order in which they came."""
+    """Held by a step or a reset, so that they run in order of arrival."""
 
 
 class Seats:
-    """The ids of one server, over all its environments: none is given twice."""
+    """Environment ids of one server, over all its environments; none is reused."""
 
     def __init__(self, service: Service) -> None:
         self._registry = service.registry
@@ -57,7 +57,7 @@ class Seats:
         return seat
 
     def find(self, env: str, number: int) -> tuple[Seat, Session]:
-        """An id's seat and session, which is perhaps closed; raises `Refusal` for what is no id any more."""
+        """Seat and session of an id (the session may be closed); raises `Refusal` for an unknown id."""
         seat = self._seats.get(number)
         if seat is None or seat.env != env:
             raise _unknown(number)
@@ -69,7 +69,7 @@ class Seats:
         return seat, session
 
     def of(self, env: str) -> list[int]:
-        """The ids of an environment, oldest first."""
+        """Ids of an environment, oldest first."""
         return [number for number, seat in self._seats.items() if seat.env == env and self._is_open(seat)]
 
     def _is_open(self, seat: Seat) -> bool:
@@ -88,7 +88,7 @@ class Seats:
 
 
 def deleted(number: int) -> Refusal:
-    """What is said of an id that was closed."""
+    """Error text for an id that was closed."""
     return Refusal(f"The task with environment {number} has been deleted.")
 
 

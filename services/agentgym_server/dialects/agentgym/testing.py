@@ -1,4 +1,4 @@
-"""What tests of this dialect say and expect."""
+"""Client and expected messages for tests of the AgentGym dialect."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -11,11 +11,11 @@ from agentgym_server.app import service_of
 from agentgym_server.service import Service
 
 FIRST = "Say stop. This is episode 0. Seed 0."
-"""What the stand-in says after a reset to index 0."""
+"""First observation of the test environment after a reset to index 0."""
 
 
 class Client:
-    """Posts and gets as AgentGym's classes do: what comes back is a status and JSON, or text."""
+    """Test client that sends requests as AgentGym's classes do; a reply is a status and JSON, or text."""
 
     def __init__(self, http: httpx.AsyncClient, service: Service) -> None:
         self._http = http
@@ -43,7 +43,7 @@ def _told(reply: httpx.Response) -> tuple[int, Any]:
 async def serving(
     worlds: Mapping[Any, Callable[[], Any]], clock: Callable[[], float] | None = None, **settings: Any
 ) -> AsyncGenerator[Client]:
-    """A server of these environments in this process; its service is closed afterwards."""
+    """A server of these environments in this process; its service is closed at exit."""
     ticking: dict[str, Any] = {} if clock is None else {"clock": clock}
     app = create_app(worlds, settings=ServerSettings(**settings), **ticking)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app)) as http:
@@ -60,7 +60,7 @@ RESETS: dict[str, dict[str, int]] = {
 
 
 def caught(env: str, text: str) -> tuple[int, Any]:
-    """How a dialect says that something cannot be done."""
+    """The error reply of a dialect to an operation that cannot be done."""
     return {
         "maze": (200, {"error": text}),
         "webshop": (500, f"Internal Server Error: {text}"),

@@ -1,7 +1,8 @@
-"""OpenEnv 0.10: every environment at `/openenv/{env}`, for OpenEnv's own clients.
+"""OpenEnv 0.10 dialect: every environment at `/openenv/{env}`, for OpenEnv's own clients.
 
-`talk` is the WebSocket that they play on, `http` the routes beside it, `rpc` the JSON-RPC; `seats` joins them
-to the server's sessions. Specified after OpenEnv 0.10.0 (BSD-3-Clause, https://github.com/huggingface/OpenEnv).
+`talk` is the WebSocket of episodes, `http` the routes beside it, `rpc` the JSON-RPC; `seats` connects them to
+the server's sessions. Specified after OpenEnv 0.10.0 (BSD-3-Clause,
+https://github.com/huggingface/OpenEnv).
 """
 
 from starlette.applications import Starlette
@@ -19,7 +20,7 @@ PREFIX = "/openenv"
 
 
 def routes(service: Service) -> list[BaseRoute]:
-    """The dialect, for every environment of the catalogue."""
+    """The routes of every environment of the catalogue."""
     seats = Seats(service)
     mounts = [
         Mount(f"/{env}", Router(_environment(service, seats, env), redirect_slashes=False))
@@ -39,7 +40,7 @@ def _environment(service: Service, seats: Seats, env: str) -> list[BaseRoute]:
 
 
 class Connections:
-    """An ASGI application that serves each connection by one kind of socket."""
+    """ASGI application that serves each connection by one kind of socket."""
 
     def __init__(self, kind: type[Socket], service: Service, seats: Seats, env: str) -> None:
         self._kind = kind

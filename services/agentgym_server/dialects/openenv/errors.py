@@ -1,4 +1,4 @@
-"""How OpenEnv clients are told what is wrong: error frames with their codes; none has a reward.
+"""Error frames of the OpenEnv dialect with their codes; none has a reward.
 
 {"type": "error", "data": {"message": "Unknown message type: zzz", "code": "UNKNOWN_TYPE"}}
 """
@@ -25,11 +25,11 @@ CODES: dict[str, Code] = {
     "session-closed": "SESSION_ERROR",
 }
 TOLD = ("failure", "incident", "active_sessions", "max_sessions")
-"""Members of a problem that clients of this dialect see too."""
+"""Members of a problem that this dialect shows."""
 
 
 class Refusal(Exception):
-    """What the client of a socket is told instead of a result."""
+    """Error reply of a socket."""
 
     def __init__(self, code: Code, message: str, **members: Any) -> None:
         super().__init__(message)
@@ -44,24 +44,24 @@ class Refusal(Exception):
 
 
 def no_episode() -> Refusal:
-    """The refusal of what needs an episode before there is one."""
+    """The refusal of an operation that needs an episode."""
     return Refusal("EXECUTION_ERROR", "there is no episode yet: send a reset first")
 
 
 def invalid_message(cause: Invalid) -> Refusal:
-    """The refusal of a message or an action that is not as its model."""
+    """The refusal of an invalid message or action."""
     return Refusal("VALIDATION_ERROR", "Invalid message", errors=cause.errors)
 
 
 def refusal(problem: Problem) -> Refusal:
-    """A problem in this dialect's words; `SESSION_ERROR` means that the session is lost."""
+    """A problem as an error of this dialect; `SESSION_ERROR` means that the session is lost."""
     if problem.slug == "validation":
         return invalid_message(invalid(problem))
     return Refusal(CODES.get(problem.slug, "EXECUTION_ERROR"), problem.detail, **told(problem))
 
 
 def refusal_at_connect(problem: Problem, factory: str) -> Refusal:
-    """Why there is no session for a new connection; `factory` is what should have built its environment."""
+    """The error of a new connection without a session; `factory` names the constructor of its environment."""
     if "failure" in problem.members:
         return Refusal("FACTORY_ERROR", problem.detail, factory_name=factory, **told(problem))
     return Refusal(CODES.get(problem.slug, "SESSION_ERROR"), problem.detail, **told(problem))
@@ -73,7 +73,7 @@ def told(problem: Problem) -> dict[str, Any]:
 
 
 def invalid(problem: Problem) -> Invalid:
-    """The problem `validation` as this dialect lists errors."""
+    """The problem `validation` in this dialect's list of errors."""
     rows = problem.members["errors"]
     return Invalid(
         [wrong("value_error", row["message"], tuple(row["path"].split("/")[1:]), None) for row in rows]

@@ -1,6 +1,6 @@
-"""The HTTP routes of one environment. Without a `session_id` every request has an episode of its own.
+"""HTTP routes of one environment. A request without a `session_id` has an episode of its own.
 
-Errors have FastAPI's shape: `{"detail": "..."}`, or a list of what is wrong with a body.
+Errors have FastAPI's shape: `{"detail": "..."}`, or a list of the errors in a body.
 """
 
 import uuid
@@ -26,7 +26,7 @@ from agentgym_server.reply import Reply
 from agentgym_server.service import Service
 
 API_VERSION = "1.0.0"
-"""Of the protocol: OpenEnv's tools read it from `openapi.json`."""
+"""Version of the protocol: OpenEnv's tools read it from `openapi.json`."""
 STATUSES = {"healthy": "healthy", "degraded": "degraded", "draining": "unhealthy"}
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -42,7 +42,7 @@ class Http:
         self._rpc = Rpc(seats, env)
 
     def routes(self) -> list[BaseRoute]:
-        """All of them."""
+        """All routes of the environment."""
         gets: dict[str, Handler] = {
             "/health": self.health,
             "/metadata": self.metadata,
@@ -72,7 +72,7 @@ class Http:
         return _json({"status": STATUSES[self._service.status]})
 
     async def metadata(self, request: Request) -> Response:
-        """What the environment is."""
+        """Metadata of the environment."""
         environment = self._catalogue.world(self._env).environment
         return _json(
             {
@@ -92,7 +92,7 @@ class Http:
         return _json(models.schemas(declared or entry["capabilities"]["tools"]))
 
     async def state(self, request: Request) -> Response:
-        """Where an episode stands; without a session, a new one."""
+        """State of an episode; without a session, of a new one."""
         named = _session_id(request, request.query_params.get("session_id"))
         if named is None:
             return _json(fresh_state(uuid.uuid4().hex))
@@ -112,7 +112,7 @@ class Http:
     async def step(self, request: Request) -> Response:
         """Play an action."""
         options = parsed(models.StepOptions, await _body(request), "body")
-        models.parsed_action(options.action, True, "body", "action")  # before an episode begins for it
+        models.parsed_action(options.action, True, "body", "action")  # before an episode starts for it
         async with self._seated(_session_id(request, options.session_id)) as seat:
             action = models.parsed_action(options.action, tools.offered(seat), "body", "action")
             if not isinstance(action, models.TextAction):
@@ -122,7 +122,7 @@ class Http:
             return _json(views.played(views.read(reply)))
 
     async def mcp(self, request: Request) -> Response:
-        """One JSON-RPC request; whatever becomes of it, the status is 200."""
+        """One JSON-RPC request; the status is always 200."""
         return _json(await self._rpc.answer_text(await request.body()))
 
     async def list_environments(self, request: Request) -> Response:
@@ -141,7 +141,7 @@ class Http:
         return _json({**listed, "env_name": self._env})
 
     async def num_tasks(self, request: Request) -> Response:
-        """How many tasks a split has."""
+        """Number of tasks of a split."""
         wish = await self._wish(request, models.ListTasks)
         return _json({"num_tasks": await tasks.count(self._catalogue, self._env, wish.split)})
 
@@ -175,7 +175,7 @@ class Http:
 
     @asynccontextmanager
     async def _seated(self, session_id: str | None) -> AsyncGenerator[Seat]:
-        """The seat of a session, or one that ends with the request."""
+        """The seat of a session, or a temporary one that closes with the request."""
         if session_id is not None:
             yield self._seats.find(self._env, session_id)
             return
@@ -196,7 +196,7 @@ class Http:
 
 
 def refused(request: Request, cause: Exception) -> Response:  # noqa: ARG001 - a handler
-    """What went wrong, in FastAPI's shape."""
+    """The error response, in FastAPI's shape."""
     if isinstance(cause, Invalid):
         return _json({"detail": cause.errors}, 422)
     if isinstance(cause, BadIndex):
@@ -217,7 +217,7 @@ REFUSALS: dict[Any, Callable[[Request, Exception], Response]] = dict.fromkeys(
 
 
 async def _body(request: Request) -> object:
-    """The JSON of a body."""
+    """The parsed JSON body."""
     raw = await request.body()
     if not raw:
         raise Invalid([wrong("missing", "Field required", ("body",), None)])

@@ -1,4 +1,4 @@
-"""The frames of one socket, in order; and the news that it is gone, even while something else is awaited."""
+"""Ordered queue of the frames of one socket, which reports a disconnect while other work is awaited."""
 
 import asyncio
 from collections import deque
@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from starlette.types import Message, Receive
 
 MAX_EARLY = 8
-"""Frames that are read before their turn; beyond, the client's own buffers fill."""
+"""Maximum number of frames that are read ahead; beyond, the client's own buffers fill."""
 ResultT = TypeVar("ResultT")
 
 
@@ -17,7 +17,7 @@ class Gone(Exception):
 
 
 class Inbox:
-    """What a client sends."""
+    """Receive queue of one socket."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -64,4 +64,4 @@ class Inbox:
             message, self._reading = self._reading.result(), None
             if message["type"] != "websocket.receive" and not task.done():
                 raise Gone
-            self._early.append(message)  # a result that is there already is not thrown away
+            self._early.append(message)  # a completed result is kept

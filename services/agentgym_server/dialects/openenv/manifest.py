@@ -1,6 +1,6 @@
-"""`openenv.yaml`: how OpenEnv's own tools know an environment.
+"""`openenv.yaml`: the manifest of an environment for OpenEnv's own tools.
 
-`openenv validate` reads the block `validation`; what stands there follows from the environment.
+`openenv validate` reads the block `validation`, which is derived from the environment.
 """
 
 import inspect
@@ -12,17 +12,17 @@ from agentgym_envs.core import Environment
 from agentgym_server.settings import ServerSettings
 
 LONGEST_EPISODE_S = 3600.0
-"""What OpenEnv's policy allows."""
+"""Limit of OpenEnv's policy."""
 DISK_MB = 512
 
 
 def summary(environment: Environment[Any]) -> str:
-    """What an environment is, in one line."""
+    """One-line description of an environment."""
     return (inspect.getdoc(type(environment)) or environment.name).partition("\n")[0]
 
 
 def openenv_yaml(env: str, environment: Environment[Any]) -> str:
-    """The file of one environment."""
+    """The manifest of one environment."""
     return yaml.safe_dump(_manifest(env, environment), sort_keys=False, allow_unicode=True)
 
 
@@ -56,7 +56,7 @@ def _manifest(env: str, environment: Environment[Any]) -> dict[str, Any]:
 
 
 def _reward(environment: Environment[Any]) -> dict[str, Any]:
-    """The range, and by how much its top lies above what acting without sense can reach."""
+    """The reward range, and the margin between its maximum and the best baseline without skill."""
     low, high = environment.reward_range
     floor = max((worst for _, worst in environment.baselines.values()), default=low)
     return {"range": [low, high], "oracle_tolerance": 0.0, "floor_margin": round(high - floor, 6)}

@@ -1,4 +1,4 @@
-"""What OpenEnv clients send and get, as models: their fields are the wire's, and `/schema` shows them.
+"""Messages of the OpenEnv dialect as models: their fields are the wire's, and `/schema` shows them.
 
 {"text": "go to desk 1"}                                                  an action
 {"type": "call_tool", "tool_name": "get_projects", "arguments": {}}       where there are tools
@@ -22,19 +22,19 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 class Strict(BaseModel):
-    """A value whose unknown fields are errors; no type is converted into another."""
+    """Model with strict types whose unknown fields are errors."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class Open(BaseModel):
-    """The same, with unknown fields ignored."""
+    """Model with strict types whose unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
 
 class TextAction(Strict):
-    """What the agent does, in the environment's words."""
+    """Action of the agent, in the environment's words."""
 
     text: str
     metadata: dict[str, Any] = {}
@@ -50,7 +50,7 @@ class CallTool(Strict):
 
 
 class ListTools(Strict):
-    """The wish to know the tools; no turn is taken."""
+    """Request for the list of tools; no turn is taken."""
 
     type: Literal["list_tools"]
     metadata: dict[str, Any] = {}
@@ -64,7 +64,7 @@ TOOL_ACTIONS: dict[object, type[CallTool] | type[ListTools]] = {
 
 
 class TextObservation(Strict):
-    """What the agent perceives; reward and done stand beside it."""
+    """Observation of the agent; reward and done stand beside it."""
 
     text: str
     info: dict[str, Any]
@@ -72,14 +72,14 @@ class TextObservation(Strict):
 
 
 class ToolError(Strict):
-    """Why a tool gave no result."""
+    """Error of a tool call without a result."""
 
     error_type: Literal["execution_error", "invalid_args", "transport_error", "tool_not_found", "timeout"]
     message: str
 
 
 class ToolObservation(Strict):
-    """What a tool gave back."""
+    """Result of a tool call."""
 
     tool_name: str
     result: Any
@@ -103,7 +103,7 @@ class ToolsObservation(Strict):
 
 
 class State(Strict):
-    """Where an episode stands."""
+    """State of an episode."""
 
     episode_id: str
     step_count: int
@@ -114,7 +114,7 @@ class State(Strict):
 
 
 class ResetOptions(Open):
-    """How the next episode is to begin; without a task, `seed` draws one from the split."""
+    """Options of the next episode; without a task, `seed` draws one from the split."""
 
     seed: Annotated[int, Field(ge=0, le=2**53 - 1)] | None = None
     episode_id: Annotated[str, Field(max_length=255)] | None = None
@@ -122,7 +122,7 @@ class ResetOptions(Open):
     split: str | None = None
     index: Annotated[int, Field(ge=0)] | None = None
     format: str | None = None
-    """Given: actions are raw completions in this format."""
+    """If set, actions are raw completions in this format."""
     session_id: str | None = None
 
 
@@ -136,7 +136,7 @@ class StepOptions(Open):
 
 
 class ResetMessage(Strict):
-    """Begin an episode."""
+    """Start an episode."""
 
     type: Literal["reset"]
     data: dict[str, Any] = {}
@@ -150,13 +150,13 @@ class StepMessage(Strict):
 
 
 class StateMessage(Strict):
-    """Ask where the episode stands."""
+    """Request the state of the episode."""
 
     type: Literal["state"]
 
 
 class CloseMessage(Strict):
-    """Leave."""
+    """Close the session."""
 
     type: Literal["close"]
 
@@ -178,20 +178,20 @@ class RpcRequest(Strict):
 
 
 class ListTasks(Strict):
-    """Which split."""
+    """Arguments of a list of tasks: the split."""
 
     split: str
 
 
 class GetTask(Strict):
-    """Which task of a split."""
+    """Arguments of one task: split and index."""
 
     split: str
     index: int
 
 
 class GetTaskRange(Strict):
-    """Which tasks of a split, as a Python slice has them."""
+    """Arguments of a range of tasks: the split and a Python slice."""
 
     split: str
     start: int | None = None
@@ -199,7 +199,7 @@ class GetTaskRange(Strict):
 
 
 class Invalid(Exception):
-    """A value that is not as its model; `errors` as OpenEnv and FastAPI list them."""
+    """Value that does not match its model; `errors` are listed as in OpenEnv and FastAPI."""
 
     def __init__(self, errors: list[dict[str, Any]]) -> None:
         super().__init__(errors[0]["msg"])
@@ -216,13 +216,13 @@ def parsed(model: type[ModelT], value: object, *where: str) -> ModelT:
 
 
 def wrong(kind: str, text: str, where: tuple[str | int, ...], value: object) -> dict[str, Any]:
-    """One error; of a large value only the beginning is shown."""
+    """One error; a large value is clipped."""
     location = [clipped(part) if isinstance(part, str) else part for part in where]
     return {"type": kind, "loc": location, "msg": clipped(text), "input": _shown(value)}
 
 
 def parsed_action(data: dict[str, Any], tools: bool, *where: str) -> Action:
-    """The action; raises `Invalid`. `tools`: whether there are tools to call."""
+    """The action; raises `Invalid`. `tools`: True if the environment has tools."""
     kind = data.get("type")
     model = TOOL_ACTIONS.get(kind, TextAction) if tools and isinstance(kind, str) else TextAction
     return parsed(model, data, *where)

@@ -1,9 +1,9 @@
-"""OpenEnv's JSON-RPC: four methods, over POST, over a socket of its own, and in frames of the ordinary one.
+"""JSON-RPC of the OpenEnv dialect: four methods over POST, a separate socket, or frames of the main socket.
 
     {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "get_projects", "arguments": {}}}
     {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "[]"}], "data": [], ...}}
 
-A call plays a turn of an episode, and begins one where there is none: here is no reset. It tells no reward.
+A call plays a turn of an episode and starts one where there is none: there is no reset. It shows no reward.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -28,7 +28,7 @@ SERVER_ERROR = -32000
 
 
 class RpcFault(Exception):
-    """An error reply."""
+    """JSON-RPC error, raised by methods."""
 
     def __init__(self, code: int, message: str, data: dict[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -40,7 +40,7 @@ Method = Callable[[Params, Seat | None], Awaitable[dict[str, Any]]]
 
 
 class Rpc:
-    """The methods of one environment."""
+    """JSON-RPC methods of one environment."""
 
     def __init__(self, seats: Seats, env: str) -> None:
         self._seats = seats
@@ -53,7 +53,7 @@ class Rpc:
         }
 
     async def answer_text(self, text: str | bytes, seat: Seat | None = None) -> dict[str, Any]:
-        """The reply to a request that came as JSON."""
+        """The response to a request in JSON text."""
         try:
             request = strict_json.parse_text(text) if isinstance(text, str) else strict_json.parse(text)
         except strict_json.InvalidJson as cause:
@@ -61,7 +61,7 @@ class Rpc:
         return await self.answer(request, seat)
 
     async def answer(self, request: object, seat: Seat | None = None) -> dict[str, Any]:
-        """The reply to a request; `seat` is the socket's, if it came by one."""
+        """The response to a request; `seat` is the socket's, if it came over one."""
         try:
             call = parsed(RpcRequest, request)
         except Invalid as cause:
@@ -78,7 +78,7 @@ class Rpc:
             return error_reply(call.id, fault_of(problem))
         except Refusal as cause:
             return error_reply(call.id, RpcFault(INTERNAL_ERROR, str(cause)))
-        except Exception as cause:  # noqa: BLE001 - a bug of ours, whose details go to the log
+        except Exception as cause:  # noqa: BLE001 - a bug in the server; the log has its details
             return error_reply(call.id, fault_of(internal_problem(cause)))
 
     async def _create(self, params: Params, seat: Seat | None) -> dict[str, Any]:
@@ -132,7 +132,9 @@ class Rpc:
 
     @asynccontextmanager
     async def _seated(self, params: Params, seat: Seat | None) -> AsyncGenerator[Seat]:
-        """A seat with an episode: the socket's, that of `session_id`, or one that ends with the request."""
+        """A seat with an episode: the socket's, that of `session_id`, or a temporary one that closes with the
+        request.
+        """
         named = params.get("session_id")
         if seat is None and named is not None:
             seat = self._find(_text(params, "session_id", "Invalid params - 'session_id' must be a string"))
@@ -158,12 +160,12 @@ class Rpc:
 
 
 def error_reply(request_id: str | int | None, fault: RpcFault) -> dict[str, Any]:
-    """The reply that says what is wrong."""
+    """The error response."""
     return {"jsonrpc": "2.0", "id": request_id, "error": fault.error}
 
 
 def fault_of(problem: Problem) -> RpcFault:
-    """A problem in JSON-RPC's words."""
+    """A problem as a JSON-RPC error."""
     code = SERVER_ERROR if problem.status == 503 else INTERNAL_ERROR
     return RpcFault(code, problem.detail, told(problem) or None)
 

@@ -1,4 +1,4 @@
-"""The socket of `/mcp`: JSON-RPC frames over one session, which the first call begins."""
+"""WebSocket `/mcp`: JSON-RPC frames over one session, which the first call starts."""
 
 from agentgym_server import strict_json
 from agentgym_server.dialects.openenv.rpc import Rpc, RpcFault, error_reply, fault_of
@@ -9,7 +9,7 @@ from agentgym_server.problems import Problem
 
 
 class RpcSocket(Socket):
-    """One connection to `/mcp`."""
+    """Connection to `/mcp`."""
 
     async def answer(self, seat: Seat, text: str) -> bytes:
         """See `Socket.answer`."""

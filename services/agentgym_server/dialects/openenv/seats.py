@@ -1,7 +1,8 @@
-"""OpenEnv sessions: a seat has one episode after another, where the server has a session for each.
+"""OpenEnv sessions over the server's sessions: a seat has many episodes, a server session has one.
 
-A socket has a seat of its own, with a slot from its first moment to its last. Any session of the server can
-be taken as a seat by its id, and that id goes on naming the seat after a reset has begun another session.
+A socket owns a seat, which holds a capacity slot for the lifetime of the connection. Any session of the
+server can be addressed as a seat by its id, and that id keeps naming the seat after a reset has started
+another session.
 """
 
 import asyncio
@@ -20,11 +21,11 @@ from agentgym_server.sessions.capacity import Slot
 from agentgym_server.sessions.session import JsonAction, Session
 
 LEASE_S = 3600.0
-"""Lease of sessions that this dialect makes: its clients cannot renew one but by a step."""
+"""Lease of sessions of this dialect: its clients renew one by steps only."""
 FIRST_SWEEP = 64
 GONE = ("closed", "expired")
 FIXED = ResetOptions(seed=0)
-"""The episode of a request without a session: always the same."""
+"""Options of the episode of a request without a session: always the same."""
 
 
 class Seat:
@@ -38,11 +39,11 @@ class Seat:
         self.session = session
         self.episode_id = uuid.uuid4().hex if session is None else session.id
         self.name: str | None = None
-        """The id under which it was known first, and stays known."""
+        """First id of the seat, which stays valid."""
         self.attached = False
-        """Whether a socket sits here; there is at most one."""
+        """True if a socket is attached; there is at most one."""
         self.closing = slot is not None
-        """Whether it closes as soon as its socket leaves."""
+        """True if it closes when its socket disconnects."""
         self._slot = slot
         self._closed = False
         self._completions = False
@@ -50,7 +51,7 @@ class Seat:
 
     @property
     def alive(self) -> bool:
-        """Whether there is, or may yet be, an episode."""
+        """True if there is an episode, or one may still start."""
         if self._closed:
             return False
         if self.attached or self.session is None:
@@ -61,7 +62,9 @@ class Seat:
             return False
 
     async def reset(self, options: ResetOptions) -> dict[str, Any]:
-        """Begin another episode and give its session object; the one before goes when that has worked."""
+        """Start another episode and return its session object; the previous one is closed once that has
+        succeeded.
+        """
         task_id, seed = await chosen_task(self.service.catalogue, self.env, options)
         async with self._resetting:
             old = self.session
@@ -80,24 +83,26 @@ class Seat:
         return view
 
     def step(self, action: JsonAction, deadline_s: float | None = None) -> Reply | Awaitable[Reply]:
-        """Play an action as the next turn; the reply at once where no waiting is needed."""
+        """Play an action as the next turn; the reply is immediate where no waiting is needed."""
         session, episodes = self.playing(), self.service.episodes
         if session.running is not None or deadline_s is not None:
             return episodes.act(session.id, action, deadline_s)
         return episodes.step(session.id, {"turn": session.turn + 1, "action": action})
 
     def playing(self) -> Session:
-        """The session of the episode; raises `Refusal` where there is none yet."""
+        """The session of the episode; raises `Refusal` before the first reset."""
         if self.session is None:
             raise no_episode()
         return self.session
 
     def written(self, text: str) -> JsonAction:
-        """The action of a text: a clean one, or a completion where a reset has named its format."""
+        """The action in a text: the text itself, or parsed from a completion where a reset has named its
+        format.
+        """
         return {"type": "completion", "text": text} if self._completions else text
 
     def state(self) -> dict[str, Any]:
-        """Where the episode stands; raises the problem of a session that is gone."""
+        """The state of the episode; raises the problem of a session that is gone."""
         if self.session is None:
             return fresh_state(self.episode_id)
         session = self.service.registry.find(self.session.id)
@@ -113,7 +118,7 @@ class Seat:
         }
 
     def close(self) -> None:
-        """End the episode, for good, and give the slot back."""
+        """Close the episode permanently and free the slot."""
         self._closed = True
         self._end(self.session)
         if self._slot is not None:
@@ -124,7 +129,7 @@ class Seat:
             self.service.registry.close(session)
 
     async def _succeed(self, old: Session | None, body: dict[str, Any]) -> dict[str, Any]:
-        """Begin an episode in the slot of the old one, which keeps it if that fails."""
+        """Start an episode in the slot of the old one, which keeps it on failure."""
         if old is None or old.state != "open":
             return await self._create(body, None)
         slot, old.slot = old.slot, Slot.loan()
@@ -143,7 +148,7 @@ class Seat:
         creating = asyncio.ensure_future(self.service.episodes.create(self.env, body, slot=slot))
         try:
             reply = await asyncio.shield(creating)
-        except asyncio.CancelledError:  # nobody is left who would play it
+        except asyncio.CancelledError:  # the new episode has no caller left
             creating.add_done_callback(self._discard)
             raise
         return views.read(reply)
@@ -162,11 +167,11 @@ class Seats:
         self._sweep_at = FIRST_SWEEP
 
     def __len__(self) -> int:
-        """How many ids are known."""
+        """Number of ids that are in use."""
         return len(self._seats)
 
     async def reserve(self, env: str) -> Seat:
-        """A seat with a slot, for a socket; raises the problems of a full server, or of a broken one."""
+        """A seat with a slot, for a socket; raises the problems of a full server or a broken environment."""
         seat = Seat(self.service, env, slot=await self.service.episodes.reserve(env))
         seat.attached = True
         return seat
@@ -177,7 +182,7 @@ class Seats:
         return seat, await self.reset(seat, options)
 
     async def reset(self, seat: Seat, options: ResetOptions) -> dict[str, Any]:
-        """Begin another episode in a seat."""
+        """Start another episode in a seat."""
         old = seat.session
         view = await seat.reset(options)
         if old is not None and old.id != seat.name:
@@ -194,7 +199,7 @@ class Seats:
         return seat
 
     def leave(self, seat: Seat) -> None:
-        """Its socket is gone: the episode goes on, unless it is the socket's own or was to be closed."""
+        """Detach the socket: the episode continues, unless the socket owns it or it was to be closed."""
         seat.attached = False
         if seat.closing:
             seat.close()

@@ -1,4 +1,4 @@
-"""A socket: one connection, one session, strict request and reply."""
+"""WebSocket connection of the OpenEnv dialect: one session, strict request and reply."""
 
 from abc import ABC, abstractmethod
 from contextlib import suppress
@@ -16,7 +16,7 @@ UNSUPPORTED_DATA = 1003
 
 
 class Farewell(Exception):
-    """The connection is to be closed, after one more frame if there is one."""
+    """Request to close the connection, after one more frame if there is one."""
 
     def __init__(self, frame: bytes | None, code: int = NORMAL_CLOSURE) -> None:
         super().__init__(code)
@@ -25,7 +25,7 @@ class Farewell(Exception):
 
 
 class Socket(ABC):
-    """One connection; its kinds differ in what they say."""
+    """Base of connections; subclasses define the messages."""
 
     def __init__(
         self, service: Service, seats: Seats, env: str, scope: Scope, receive: Receive, send: Send
@@ -45,20 +45,20 @@ class Socket(ABC):
 
     @abstractmethod
     def refused(self, problem: Problem) -> bytes:
-        """What a connection is told for which there is no session."""
+        """The frame for a connection without a session."""
 
     @property
     @abstractmethod
     def binary(self) -> bytes:
-        """What a client is told who sends a binary frame."""
+        """The frame in reply to a binary frame."""
 
     async def seated(self) -> Seat:
-        """The connection's seat; raises `Farewell`, or the problem because of which there is none."""
+        """The connection's seat; raises `Farewell`, or the problem that prevents one."""
         return await self.inbox.awaiting(self.seats.reserve(self.env))
 
     async def run(self) -> None:
-        """Accept the connection and serve it to its end."""
-        await self._receive()  # the wish to connect
+        """Accept the connection and serve it until it closes."""
+        await self._receive()  # the connect message
         await self._send({"type": "websocket.accept"})
         self.service.metrics.connections += 1
         try:

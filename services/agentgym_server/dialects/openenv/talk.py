@@ -1,4 +1,4 @@
-"""What is said on `/ws`: frames with a type, answered in order.
+"""WebSocket `/ws`: typed frames, answered in order.
 
 > {"type": "reset", "data": {"task_id": "test/0"}}
 < {"type": "observation", "data": {"observation": {"text": "...", ...}, "reward": 0.0, "done": false, ...}}
@@ -29,7 +29,7 @@ Handler = Callable[[Seat, Frame], Coroutine[Any, Any, bytes]]
 
 
 class Talk(Socket):
-    """One connection to `/ws`."""
+    """Connection to `/ws`."""
 
     def __init__(
         self, service: Service, seats: Seats, env: str, scope: Scope, receive: Receive, send: Send
@@ -45,7 +45,7 @@ class Talk(Socket):
         }
 
     async def seated(self) -> Seat:
-        """See `Socket.seated`; `?session_id=` takes a session that is there."""
+        """See `Socket.seated`; `?session_id=` attaches to an existing session."""
         query = parse_qsl(self.scope["query_string"].decode("latin-1"), errors="replace")
         named = dict(query).get("session_id")
         if named is None:
@@ -80,7 +80,7 @@ class Talk(Socket):
             return invalid_message(cause).frame
         except Problem as problem:
             return _told(refusal(problem))
-        except Exception as cause:  # noqa: BLE001 - a bug of ours, whose details go to the log
+        except Exception as cause:  # noqa: BLE001 - a bug in the server; the log has its details
             return refusal(internal_problem(cause)).frame
 
     async def _handled(self, seat: Seat, frame: Frame) -> bytes:
@@ -132,7 +132,7 @@ def _parsed(text: str) -> Frame:
 
 
 def _plain_text(frame: Frame) -> str | None:
-    """The text of a step that has nothing else, which is the usual one and needs no model; else None."""
+    """The text of a step with no other fields (the common case, which needs no model); else None."""
     data = frame.get("data")
     if len(frame) != 2 or not isinstance(data, dict):
         return None

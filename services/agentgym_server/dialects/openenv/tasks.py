@@ -1,4 +1,4 @@
-"""Tasks by split and index: which one a reset means, and OpenEnv's task API.
+"""Tasks by split and index: the task of a reset, and OpenEnv's task API.
 
 POST /webshop/task {"split": "test", "index": 0}
 {"task": {"task_id": "test/0", "split": "test", "index": 0}}
@@ -14,17 +14,17 @@ from agentgym_server.problems import Problem, clipped
 DEFAULT_SPLIT = "train"
 SPLIT_TYPES = ("train", "validation", "test")
 MAX_WHOLE = 20_000
-"""Tasks that one reply lists. A split may have hundreds of thousands, each made when it is read."""
+"""Maximum number of tasks of one reply. A split may have hundreds of thousands, each made when it is read."""
 PAGE = 1000
 """Tasks in the first page of a larger list, and tasks that are read at a time."""
 
 
 class BadIndex(Exception):
-    """A split has no task at the given index."""
+    """The split has no task at the given index."""
 
 
 async def chosen_task(catalogue: Catalogue, env: str, options: ResetOptions) -> tuple[str, int]:
-    """The id and the seed of the episode that a reset asks for; raises the problem `task-not-found`."""
+    """Task id and seed of a reset; raises the problem `task-not-found`."""
     seed = secrets.randbelow(2**53) if options.seed is None else options.seed
     if options.task_id is not None:
         return options.task_id, seed
@@ -40,13 +40,13 @@ async def chosen_task(catalogue: Catalogue, env: str, options: ResetOptions) -> 
 
 
 def default_split(catalogue: Catalogue, env: str) -> str:
-    """Where tasks are drawn from: `train`, or the first split where there is none of this name."""
+    """Default split of tasks: `train`, or the first split where there is none of this name."""
     splits = catalogue.world(env).environment.splits
     return DEFAULT_SPLIT if DEFAULT_SPLIT in splits else splits[0]
 
 
 def splits(catalogue: Catalogue, env: str) -> list[dict[str, str]]:
-    """The splits with their types, of which there are three."""
+    """Splits with their types; the protocol has three."""
     return [
         {"name": split, "type": split if split in SPLIT_TYPES else "validation"}
         for split in catalogue.world(env).environment.splits

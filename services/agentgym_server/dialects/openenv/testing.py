@@ -1,4 +1,4 @@
-"""What tests of this dialect say and expect."""
+"""HTTP client and helpers for tests of the OpenEnv dialect."""
 
 import json
 from typing import Any
@@ -12,19 +12,19 @@ JSON = {"content-type": "application/json"}
 
 
 def client(app: ASGIApp) -> httpx.AsyncClient:
-    """HTTP to an application in this process."""
+    """HTTP client of an application in this process."""
     transport = httpx.ASGITransport(app)
     return httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=JSON)
 
 
 async def v1_session(http: httpx.AsyncClient, env: str = "echo") -> str:
-    """The id of a session that the native wire format began."""
+    """The id of a session that was created through the native wire format."""
     reply = await http.post(f"/envs/{env}/sessions", json={"task_id": "train/0", "seed": 1})
     return reply.json()["session_id"]
 
 
 def code(reply: dict[str, Any]) -> str:
-    """The code of an error frame, which tells no reward."""
+    """The code of an error frame, which has no reward."""
     assert reply["type"] == "error", reply
     assert "reward" not in json.dumps(reply)
     return reply["data"]["code"]

@@ -1,4 +1,4 @@
-"""Tools of an environment: their lists, and a call as a turn of the episode."""
+"""Tools of an environment: their lists, and tool calls as turns of the episode."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ RESERVED = frozenset({"reset", "step", "state", "close"})
 
 
 class ToolCard(NamedTuple):
-    """One tool, as callers see it."""
+    """Tool description."""
 
     name: str
     description: str
@@ -24,7 +24,7 @@ class ToolCard(NamedTuple):
 
 
 def offered(seat: Seat) -> bool:
-    """Whether tool actions are understood here."""
+    """True if tool actions are supported."""
     declared = seat.service.catalogue.schema(seat.env)["tools"]
     return (declared if seat.session is None else seat.session.tools) is not None
 
@@ -32,8 +32,8 @@ def offered(seat: Seat) -> bool:
 def tools_of(seat: Seat) -> list[ToolCard] | None:
     """The tools that can be called now, None where the environment has none.
 
-    Those of the environment itself are known without an episode. Raises `Refusal` before a reset, and the
-    problem of a session that is gone.
+    Tools of the environment itself need no episode. Raises `Refusal` before a reset, and the problem of a
+    session that is gone.
     """
     seat.state()
     declared: Iterable[Mapping[str, Any]] | None = seat.service.catalogue.schema(seat.env)["tools"]
@@ -43,7 +43,7 @@ def tools_of(seat: Seat) -> list[ToolCard] | None:
 
 
 def mistake(card: ToolCard, arguments: dict[str, Any], max_chars: int) -> str | None:
-    """What is wrong with the arguments of a call, in a few words."""
+    """Short description of the error in the arguments of a call."""
     if len(strict_json.dump(arguments)) > max_chars:
         return f"arguments must have at most {max_chars} characters"
     path, text = next(misfits(card.schema, arguments), (None, ""))
@@ -56,7 +56,7 @@ def _card(tool: Mapping[str, Any]) -> ToolCard:
 
 
 async def act(seat: Seat, action: CallTool | ListTools, deadline_s: float | None = None) -> dict[str, Any]:
-    """The reply to a tool action; a list takes no turn, nor does a call that cannot be made."""
+    """The reply to a tool action; neither a list nor a call that cannot be made takes a turn."""
     cards = {card.name: card for card in tools_of(seat) or ()}
     if isinstance(action, ListTools):
         tools = [
@@ -78,14 +78,14 @@ async def act(seat: Seat, action: CallTool | ListTools, deadline_s: float | None
 async def call(
     seat: Seat, name: str, arguments: dict[str, Any], deadline_s: float | None = None
 ) -> dict[str, Any]:
-    """Call a tool as the next turn; the server's own reply."""
+    """Call a tool as the next turn; returns the server's own reply."""
     answer = seat.step({"type": "tool_call", "name": name, "arguments": arguments}, deadline_s)
     reply = answer if isinstance(answer, Reply) else await answer
     return views.read(reply)
 
 
 def result(reply: Mapping[str, Any]) -> Any:
-    """What a tool gave: the value of its JSON, or its text."""
+    """The result of a tool: the value of its JSON, or its text."""
     try:
         return strict_json.parse_text(reply["observation"])
     except strict_json.InvalidJson:
@@ -93,7 +93,7 @@ def result(reply: Mapping[str, Any]) -> Any:
 
 
 def failed(reply: Mapping[str, Any]) -> bool:
-    """Whether the environment refused the call."""
+    """True if the environment refused the call."""
     return bool(reply["info"].get("invalid_action"))
 
 

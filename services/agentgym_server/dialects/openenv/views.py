@@ -1,4 +1,4 @@
-"""What a reset or a step answers in OpenEnv's shape, made from the server's own reply.
+"""Replies of resets and steps in OpenEnv's shape, made from the server's own reply.
 
 {"observation": {"text": "...", "info": {}, "metadata": {"turn": 1, ...}},
  "reward": 0.0, "done": false, "metadata": {"turn": 1, ...}}
@@ -13,7 +13,7 @@ from agentgym_server.reply import Reply
 
 
 def read(reply: Reply) -> dict[str, Any]:
-    """The server's own reply as a value."""
+    """The server's own reply as a parsed value."""
     return from_json(reply.body)
 
 
@@ -25,7 +25,7 @@ def played(reply: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def seen(reply: Mapping[str, Any], observation: dict[str, Any], reward: float) -> dict[str, Any]:
-    """Any observation, with the fields that stand beside it."""
+    """A reply with this observation and the fields beside it."""
     done = reply["terminated"] or reply["truncated"]
     return {"observation": observation, "reward": reward, "done": done, "metadata": observation["metadata"]}
 
