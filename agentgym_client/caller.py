@@ -1,7 +1,7 @@
-"""Requests that are sent until they are answered. Every request of this client is safe to repeat.
+"""Retry rules for requests. Every request of this client is safe to repeat.
 
-No answer at all (refused, reset, timed out) is tried again a few times; a full or draining server is waited
-for, as long as the client's patience lasts.
+A request without a response (refused, reset, timed out) is retried a few times; the client waits for a full
+or draining server up to `patience_s`.
 """
 
 import asyncio
@@ -20,23 +20,23 @@ FAST = ("create", "step", "fork", "lease", "delete")
 
 @dataclass(frozen=True)
 class RetryRules:
-    """How often and how long a request is repeated."""
+    """Limits on the retries of a request."""
 
     retries: int = 8
-    """Repeats after no answer, one after another."""
+    """Consecutive retries after no response."""
     patience_s: float = 600.0
-    """How long a server that says 429 or 503 is waited for."""
+    """Maximum wait for a server that responds 429 or 503, seconds."""
     first_pause_s: float = 0.05
     longest_pause_s: float = 5.0
 
     def pause_s(self, attempt: int) -> float:
-        """Seconds before repeat number `attempt` (from 0): doubling, with jitter, bounded."""
+        """Seconds before retry number `attempt` (from 0): doubling, with jitter, bounded."""
         longest = min(self.longest_pause_s, self.first_pause_s * 2 ** min(attempt, 16))
         return longest * random.uniform(0.5, 1.0)
 
 
 class Retries:
-    """What one request has been through so far."""
+    """Retry state of one request."""
 
     def __init__(self, rules: RetryRules, now: float) -> None:
         self._rules = rules
@@ -45,7 +45,7 @@ class Retries:
         self._refused = 0
 
     def pause_s(self, error: EnvClientError, now: float) -> float:
-        """Seconds to wait before the next repeat; raises `error` where there is none."""
+        """Seconds to wait before the next retry; raises `error` if there is none."""
         if isinstance(error, ServerProblem):
             if not error.retryable:
                 raise error
@@ -65,21 +65,21 @@ class Retries:
 
 
 class Lane(Protocol):
-    """A way to the server."""
+    """Transport of operations to the server."""
 
     async def perform(self, operation: Operation, timeout_s: float) -> Any:
         """The result of an operation; raises `EnvClientError`, also after `timeout_s` seconds."""
         ...
 
     async def close(self) -> None:
-        """Give back connections; may be called twice."""
+        """Close the connections; may be called twice."""
         ...
 
 
 class Caller:
-    """Performs operations by these rules; `timeout_s` bounds one attempt.
+    """Performs operations with retries; `timeout_s` bounds one attempt.
 
-    Where there is a fast lane, sessions take it, until the server turns out to have none.
+    Operations on sessions use the fast lane, until the server turns out to have none.
     """
 
     def __init__(self, rest: Lane, fast: Lane | None, timeout_s: float, rules: RetryRules) -> None:
@@ -96,7 +96,7 @@ class Caller:
             return await self._repeat(operation, error)
 
     async def close(self) -> None:
-        """Give back connections."""
+        """Close the connections."""
         for lane in (self._rest, self._fast):
             if lane is not None:
                 await lane.close()
@@ -107,7 +107,7 @@ class Caller:
             return await (fast or self._rest).perform(operation, self._timeout_s)
         except NoLane:
             result = await self._rest.perform(operation, self._timeout_s)
-            self._fast = None  # not before the server has answered: one that is gone has no lane either
+            self._fast = None  # only after a response: an unreachable server has no lane either
             return result
 
     async def _repeat(self, operation: Operation, error: EnvClientError) -> Any:
@@ -122,6 +122,6 @@ class Caller:
 
 
 def _retry_after_s(problem: ServerProblem) -> float:
-    """What the server asks for, spread so that not everybody comes back at once."""
+    """The delay that the server asks for, with jitter so that clients do not return at once."""
     asked = problem.members.get("retry_after_s", 0)
     return float(asked) * random.uniform(1.0, 1.25)

@@ -1,4 +1,4 @@
-"""A connection to one environment server."""
+"""Asynchronous client of one environment server."""
 
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 
 
 class EnvClient:
-    """Opens episodes on one server; one instance serves any number of them at once, within one event loop.
+    """Client that opens episodes on one server; an instance runs any number of them at once, within one event
+    loop.
 
-    `lane`: `auto` plays sessions over one WebSocket, steps that come together in one frame, and falls back to
-    REST where the server or a proxy has no WebSocket; `rest` is REST alone. `transport` is the seam: tests
-    pass `httpx.ASGITransport(app)`, so that the whole protocol runs, over REST, without a socket. `timeout_s`
-    bounds one request, not the episode. A request without an answer is repeated `retries` times; a server
-    that is full or busy is waited for `patience_s` seconds. At most `connections` REST requests are on their
-    way at once.
+    `lane`: `auto` plays sessions over one WebSocket, concurrent steps in one frame, and falls back to REST if
+    the server or a proxy has no WebSocket; `rest` is REST alone. `transport` replaces the network: tests pass
+    `httpx.ASGITransport(app)`, so that the whole protocol runs, over REST, without a socket. `timeout_s`
+    bounds one request, not the episode. A request without a response is retried `retries` times; the client
+    waits up to `patience_s` seconds for a server that is full or busy. At most `connections` REST requests
+    run at once.
     """
 
     def __init__(
@@ -55,11 +56,11 @@ class EnvClient:
         return SyncEnvClient(base_url, **options)
 
     async def health(self) -> dict[str, Any]:
-        """Liveness and capacity; a draining server is waited for like a full one."""
+        """Liveness and capacity; waits for a draining server as for a full one."""
         return await self._caller.perform(Operation("health", {}))
 
     async def environments(self) -> list[EnvironmentInfo]:
-        """What the server offers."""
+        """The environments of the server."""
         reply = await self._caller.perform(Operation("envs", {}))
         return [EnvironmentInfo.model_validate(entry) for entry in reply["envs"]]
 
@@ -92,7 +93,7 @@ class EnvClient:
         lease_ttl_s: float | None = None,
         action_format: str | None = None,
     ) -> Session:
-        """Begin an episode; None leaves the choice to the server.
+        """Start an episode; None leaves the choice to the server.
 
         Waits while the server is full; raises `ServerProblem` (`task-not-found`, ...) or `TransportError`.
         """
@@ -109,7 +110,7 @@ class EnvClient:
         return Session(self._caller, await self._caller.perform(operation), self._timeout_s)
 
     async def close(self) -> None:
-        """Give back connections; sessions live on."""
+        """Close the connections; sessions continue."""
         await self._caller.close()
 
     async def __aenter__(self) -> "EnvClient":

@@ -1,18 +1,18 @@
-"""Everything the client raises on purpose.
+"""Exceptions of the client.
 
 EnvClientError
 ├── ServerProblem            the server answered with a problem (RFC 9457): `kind` is its slug
 ├── TransportError           no usable answer: refused, reset, timed out, garbled
-└── EnvInfrastructureError   either of them, or a broken environment, as a Gymnasium environment tells it
+└── EnvInfrastructureError   either of them, or a broken environment, as a Gymnasium environment raises it
 
-They come after the retries. None is ever an outcome of an episode.
+They are raised after the retries. None is ever an outcome of an episode.
 """
 
 from typing import Any, cast
 
 
 class EnvClientError(Exception):
-    """Base of everything below."""
+    """Base of all exceptions of the client."""
 
 
 class ServerProblem(EnvClientError):
@@ -25,12 +25,12 @@ class ServerProblem(EnvClientError):
         self.status = status
         self.detail = detail
         self.retryable = retryable
-        """Whether repeating the same request cannot act twice."""
+        """True if repeating the same request cannot act twice."""
         self.members = members
 
     @property
     def failure(self) -> str:
-        """What broke: the kind of the episode's failure where it has one, else `kind`."""
+        """Kind of the failure: that of the episode if it has one, else `kind`."""
         failure: object = self.members.get("failure")
         if not isinstance(failure, dict):
             return self.kind
@@ -38,18 +38,18 @@ class ServerProblem(EnvClientError):
 
 
 class TransportError(EnvClientError):
-    """No usable answer came, however often it was asked for."""
+    """No usable response came, after all retries."""
 
 
 class EnvInfrastructureError(EnvClientError):
-    """What broke around or in an environment: an episode has neither a reward nor an end from it."""
+    """Failure around or in an environment: the episode gets neither a reward nor an end from it."""
 
     def __init__(self, kind: str, retryable: bool, detail: str = "") -> None:
-        super().__init__(kind, retryable, detail)  # by which it is pickled, for vector environments
+        super().__init__(kind, retryable, detail)  # arguments for pickle, for vector environments
         self.kind = kind
-        """`transport`, or a server's word for it: `worker-lost`, `step-timeout`, `internal`, ..."""
+        """`transport`, or a slug of the server: `worker-lost`, `step-timeout`, `internal`, ..."""
         self.retryable = retryable
-        """Whether calling the same method again may help, and cannot act twice."""
+        """True if calling the same method again may succeed, and cannot act twice."""
         self.detail = detail
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
-"""The seam between the client's rules and what carries a request: `Exchange`, one method.
+"""HTTP transport of the client: the interface `Exchange`, one method.
 
-`HttpxExchange` goes over the network, or through any transport of httpx; `AsgiExchange` calls an application
-in this process itself, at a tenth of the cost.
+`HttpxExchange` uses the network, or any transport of httpx; `AsgiExchange` calls an in-process application
+directly, at a tenth of the cost.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ AsgiApp = Callable[
 
 
 class Reply(NamedTuple):
-    """What came back; header names are in lower case."""
+    """HTTP response; header names are in lower case."""
 
     status: int
     headers: dict[bytes, bytes]
@@ -30,19 +30,19 @@ class Reply(NamedTuple):
 
 
 class Exchange(Protocol):
-    """Carries one request and its reply; raises `TransportError` where no reply came."""
+    """Transport of one request and its reply; raises `TransportError` if no reply came."""
 
     async def send(self, method: str, target: str, headers: tuple[Header, ...], body: bytes) -> Reply:
         """Exchange one request: `target` is path and query, `headers` has all but host and length."""
         ...
 
     async def close(self) -> None:
-        """Give back connections; may be called twice."""
+        """Close the connections; may be called twice."""
         ...
 
 
 def exchange_for(base_url: str, transport: "httpx.AsyncBaseTransport | None", connections: int) -> Exchange:
-    """The quickest exchange that carries requests to this address through this transport."""
+    """The fastest exchange for this address and transport."""
     url = urlsplit(base_url)
     if url.scheme not in ("http", "https") or url.hostname is None:
         raise ValueError(f"not an http or https address: {base_url!r}")
@@ -56,7 +56,7 @@ def exchange_for(base_url: str, transport: "httpx.AsyncBaseTransport | None", co
 
 
 class HttpxExchange:
-    """Requests through httpx."""
+    """Exchange over httpx."""
 
     def __init__(self, base_url: str, transport: "httpx.AsyncBaseTransport | None", connections: int) -> None:
         import httpx
@@ -87,7 +87,7 @@ class HttpxExchange:
 
 
 class AsgiExchange:
-    """Requests to an ASGI application in this process."""
+    """Exchange with an in-process ASGI application."""
 
     def __init__(self, app: AsgiApp, url: SplitResult) -> None:
         self._app = app
@@ -96,7 +96,9 @@ class AsgiExchange:
         self._server = (url.hostname, url.port)
 
     async def send(self, method: str, target: str, headers: tuple[Header, ...], body: bytes) -> Reply:
-        """See `Exchange.send`; cancelling it cancels the application's answer, not what it set in motion."""
+        """See `Exchange.send`; cancelling it cancels the application's response, not the effects of the
+        request.
+        """
         path, _, query = target.partition("?")
         raw = self._prefix + path
         length = ((b"content-length", b"%d" % len(body)),) if body else ()
@@ -124,11 +126,11 @@ class AsgiExchange:
         return Reply(answer.status, answer.headers, b"".join(answer.pieces))
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Does nothing."""
 
 
 class _Answer:
-    """The two ends that an application sees, for one request."""
+    """The receive and send callables of one ASGI request."""
 
     __slots__ = ("_body", "complete", "headers", "pieces", "status")
 
@@ -140,14 +142,14 @@ class _Answer:
         self.complete = False
 
     async def receive(self) -> Message:
-        """The body, once; then nothing more until the request is over."""
+        """The body, once; then wait until the request is over."""
         if self._body is None:
             await asyncio.Event().wait()
         body, self._body = self._body, None
         return {"type": "http.request", "body": body, "more_body": False}
 
     async def send(self, message: Message) -> None:
-        """Collect the answer."""
+        """Collect the response."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             self.headers = dict(message["headers"])

@@ -1,4 +1,4 @@
-"""What the client asks of a server, whichever lane carries it."""
+"""Operations of the client, independent of the lane that carries them."""
 
 import json
 from typing import Any, NamedTuple
@@ -28,15 +28,15 @@ class Operation(NamedTuple):
 
     name: str
     members: dict[str, Any]
-    """Its parameters by the names of the wire format, `env` or `session_id` among them."""
+    """Parameters by the names of the wire format, with `env` or `session_id` among them."""
     key: str | None = None
-    """`Idempotency-Key`, for what begins a session."""
+    """`Idempotency-Key` of operations that create a session."""
     wait_s: int = 0
-    """How long a full server may hold the request before it says so."""
+    """Maximum time that a full server may hold the request, seconds."""
 
 
 class Request(NamedTuple):
-    """An operation as REST has it."""
+    """Operation as a REST request."""
 
     method: str
     target: str
@@ -71,14 +71,14 @@ def as_frame(operation: Operation) -> dict[str, Any]:
 
 
 def encoded(body: object) -> bytes:
-    """A body as JSON; lone surrogates, which no UTF-8 has, become question marks.
+    """A body as JSON; lone surrogates, which UTF-8 lacks, become question marks.
 
-    Raises `ValueError` or `TypeError` for what JSON cannot say, NaN for one.
+    Raises `ValueError` or `TypeError` for values without a JSON form, such as NaN.
     """
     try:
         text = to_json(body)
     except ValueError:
         return _encode(body).encode("utf-8", "replace")
-    if b"NaN" in text or b"Infinity" in text:  # in a string, or where `_encode` raises
+    if b"NaN" in text or b"Infinity" in text:  # inside a string, or `_encode` raises
         return _encode(body).encode("utf-8", "replace")
     return text

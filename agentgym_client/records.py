@@ -1,33 +1,33 @@
-"""What a server tells of its environments and tasks. Members that this version does not know are ignored."""
+"""Records of a server's replies about environments and tasks. Unknown members are ignored."""
 
 from pydantic import BaseModel, ConfigDict
 
 
 class Info(BaseModel):
-    """A frozen reply."""
+    """Base of frozen replies."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class TaskInfo(Info):
-    """One task, as far as an agent may know it."""
+    """Public fields of one task."""
 
     env: str
     task_id: str
     split: str
     index: int
-    """Place within its split; within those of its difficulty where the page is of one difficulty."""
+    """Index within its split; within the difficulty if the page is of one difficulty."""
     instruction: str = ""
     kind: str = ""
     difficulty: str = ""
 
 
 class TaskPage(Info):
-    """Some of the tasks of a split."""
+    """Page of the tasks of a split."""
 
     tasks: tuple[TaskInfo, ...]
     total: int
-    """How many there are in all."""
+    """Total number of tasks."""
     offset: int = 0
 
 

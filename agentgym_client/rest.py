@@ -1,4 +1,4 @@
-"""The REST lane: one HTTP request for every operation."""
+"""REST lane: one HTTP request per operation."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ MEMBERS = ("type", "title", "status", "detail", "instance", "retryable")
 
 
 class RestLane:
-    """Operations through an exchange of requests."""
+    """Lane over an `Exchange`."""
 
     def __init__(self, exchange: Exchange, token: str | None) -> None:
         self._exchange = exchange
@@ -32,12 +32,12 @@ class RestLane:
             raise TransportError(f"{method} {target}: no answer within {timeout_s:g} s") from None
 
     async def close(self) -> None:
-        """Give back connections."""
+        """Close the connections."""
         await self._exchange.close()
 
 
 def problem_of(status: int, document: object, retry_after: str = "") -> EnvClientError:
-    """The problem of a document; what is none comes from a proxy, which is the transport's matter."""
+    """The problem in a document; any other document comes from a proxy and is a transport error."""
     problem = cast("dict[str, Any]", document) if isinstance(document, dict) else {}
     if not str(problem.get("type")).startswith(PREFIX):
         return TransportError(f"status {status} without a problem document")

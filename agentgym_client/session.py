@@ -1,4 +1,4 @@
-"""One episode of one task, played turn by turn."""
+"""Session: one episode of one task, played turn by turn."""
 
 import uuid
 from types import TracebackType
@@ -11,23 +11,23 @@ from agentgym_envs.core import Observation, StepResult
 
 GONE = ("session-not-found", "session-expired", "session-closed")
 WAIT_S = 30
-"""How long a full server is asked to hold a request before it says so."""
+"""Maximum time for which a full server holds a request, seconds."""
 
 Action = str | dict[str, Any]
 
 
 def fresh_key() -> str:
-    """An idempotency key of its own: repeats of the request begin no second episode."""
+    """A new idempotency key: repeats of the request create no second episode."""
     return uuid.uuid4().hex
 
 
 def waiting_s(timeout_s: float) -> int:
-    """How long a full server may hold a request that may take so long."""
+    """Maximum time for which a full server may hold a request with this timeout."""
     return max(0, min(WAIT_S, int(timeout_s / 2)))
 
 
 class Session:
-    """An episode on the server. Attributes tell where it stands; `step` moves it on."""
+    """Episode on the server. Its attributes are its current state; `step` advances it."""
 
     def __init__(self, caller: Caller, reply: dict[str, Any], timeout_s: float) -> None:
         self._caller = caller
@@ -45,25 +45,25 @@ class Session:
         self.truncated: bool = reply["truncated"]
         self.total_reward: float = reply["total_reward"]
         self.outcome: str | None = None
-        """Once closed: the one ending that the server counted: `terminated`, `failed`, ..."""
+        """After closing: the outcome that the server counted: `terminated`, `failed`, ..."""
         tools: list[dict[str, Any]] | None = reply["tools"]
         self._tools = None if tools is None else tuple(tools)
         info = dict(reply["info"])
         self.observation: Observation = self._observed(reply["observation"], info)
         """The latest observation."""
         self.info: dict[str, Any] = info
-        """What came with it."""
+        """Info of the latest reply."""
 
     @property
     def done(self) -> bool:
-        """Whether the episode is over."""
+        """True if the episode is over."""
         return self.terminated or self.truncated
 
     async def step(self, action: Action) -> StepResult:
-        """Play an action: text, or an object as the wire format has it.
+        """Play an action: text, or an object of the wire format.
 
-        A lost reply is asked for again; the action is carried out once. Raises `ServerProblem` where the
-        episode is over, failed (`problem.failure` says of what) or gone, and `TransportError`.
+        A lost reply is requested again; the action is executed once. Raises `ServerProblem` if the episode is
+        over, failed (`problem.failure` is the kind) or gone, and `TransportError`.
         """
         members = {"session_id": self.id, "turn": self.turn + 1, "action": action}
         reply = await self._caller.perform(Operation("step", members))
@@ -81,19 +81,19 @@ class Session:
         )
 
     async def fork(self, at_turn: int | None = None) -> "Session":
-        """A new, independent session that stands where this one stands, or stood after `at_turn` turns."""
+        """A new, independent session in the state of this one, or in its state after `at_turn` turns."""
         place = {} if at_turn is None else {"at_turn": at_turn}
         members = {"session_id": self.id, **place}
         operation = Operation("fork", members, fresh_key(), waiting_s(self._timeout_s))
         return Session(self._caller, await self._caller.perform(operation), self._timeout_s)
 
     async def renew(self, lease_ttl_s: float | None = None) -> None:
-        """Renew the lease, perhaps for another time; every step does so by itself."""
+        """Renew the lease, optionally with another duration; every step does so by itself."""
         time = {} if lease_ttl_s is None else {"lease_ttl_s": lease_ttl_s}
         await self._caller.perform(Operation("lease", {"session_id": self.id, **time}))
 
     async def close(self) -> None:
-        """Free the session; again and again, if need be. One that is gone already is fine."""
+        """Close the session; idempotent. A session that is already gone is no error."""
         try:
             reply = await self._caller.perform(Operation("delete", {"session_id": self.id}))
             self.outcome = reply["outcome"]
@@ -110,7 +110,7 @@ class Session:
         await self.close()
 
     def _observed(self, text: str, info: dict[str, Any]) -> Observation:
-        """The observation of a reply; takes what belongs to it out of `info`."""
+        """The observation of a reply; its members are removed from `info`."""
         actions: list[str] | None = info.pop("available_actions", None)
         if "tools" in info:
             tools: list[dict[str, Any]] | None = info.pop("tools")

@@ -1,4 +1,4 @@
-"""The client without `await`: the same one, on an event loop in a thread of its own."""
+"""Synchronous client: the same client on an event loop in a background thread."""
 
 import asyncio
 import threading
@@ -15,7 +15,7 @@ ResultT = TypeVar("ResultT")
 
 
 class LoopThread:
-    """An event loop that runs in the background; may be used from many threads."""
+    """Event loop in a background thread; may be used from many threads."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -30,7 +30,7 @@ class LoopThread:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def stop(self) -> None:
-        """End the loop; may be called twice."""
+        """Stop the loop; may be called twice."""
         if not self._loop.is_closed():
             self.run(self._cancel_rest())
             self._loop.call_soon_threadsafe(self._loop.stop)
@@ -39,7 +39,7 @@ class LoopThread:
 
     @staticmethod
     async def _cancel_rest() -> None:
-        """Cancel what an application in this process still has running."""
+        """Cancel the remaining tasks of an in-process application."""
         rest = asyncio.all_tasks() - {asyncio.current_task()}
         for task in rest:
             task.cancel()
@@ -47,7 +47,7 @@ class LoopThread:
 
 
 class SyncSession:
-    """See `Session`."""
+    """Synchronous form of `Session`."""
 
     def __init__(self, session: Session, thread: LoopThread) -> None:
         self._session = session
@@ -67,7 +67,7 @@ class SyncSession:
 
     @property
     def info(self) -> dict[str, Any]:
-        """What came with the latest observation."""
+        """Info of the latest observation."""
         return self._session.info
 
     @property
@@ -77,17 +77,17 @@ class SyncSession:
 
     @property
     def terminated(self) -> bool:
-        """Whether the world reached its end."""
+        """True if the environment reached its end."""
         return self._session.terminated
 
     @property
     def truncated(self) -> bool:
-        """Whether a limit cut the episode."""
+        """True if a limit cut the episode."""
         return self._session.truncated
 
     @property
     def done(self) -> bool:
-        """Whether the episode is over."""
+        """True if the episode is over."""
         return self._session.done
 
     @property
@@ -121,7 +121,7 @@ class SyncSession:
 
 
 class SyncEnvClient:
-    """See `EnvClient`, whose options it takes; may be used from many threads."""
+    """Synchronous form of `EnvClient` with the same options; may be used from many threads."""
 
     def __init__(self, base_url: str, **options: Any) -> None:
         self._client = EnvClient(base_url, **options)
@@ -144,11 +144,11 @@ class SyncEnvClient:
         return SyncSession(self._thread.run(self._client.open(env, task_id, **choices)), self._thread)
 
     def close(self) -> None:
-        """Give back connections and end the thread; may be called twice."""
+        """Close the connections and stop the thread; may be called twice."""
         try:
             self._thread.run(self._client.close())
         except RuntimeError:
-            return  # closed before
+            return  # already closed
         self._thread.stop()
 
     def __enter__(self) -> "SyncEnvClient":

@@ -1,8 +1,8 @@
-"""The fast lane: all sessions of a client on one WebSocket, steps that come together sent as one batch.
+"""WebSocket lane: all sessions of a client on one connection, with concurrent steps sent as one batch.
 
-A batch is answered as a whole, so that it helps only where steps are quick: a server that took long to answer
-one gets frames of single steps for a while. A connection that is lost fails what is on its way with
-`TransportError`; repeating it is safe, and opens another connection.
+A batch is answered as a whole, so that it helps only if steps are quick: after a slow batch, the lane sends
+frames of single steps for a while. When a connection is lost, its pending operations fail with
+`TransportError`; repeating them is safe, and opens another connection.
 """
 
 import asyncio
@@ -21,48 +21,48 @@ if TYPE_CHECKING:
 SUBPROTOCOL = "agentevol.v1"
 MOST_ITEMS = 128
 MOST_ACTION_CHARS = 2000
-"""128 such actions fit a frame of 1 MiB, whatever their characters."""
+"""Maximum size of an action in a batch: 128 of them fit a frame of 1 MiB, whatever their characters."""
 MOST_REPLY_BYTES = 1 << 28
-"""A batch of long observations is a long frame."""
+"""Maximum size of a frame: a batch of long observations is long."""
 QUICK_S = 0.05
-"""A batch that takes longer makes the lane send steps one by one,"""
+"""Time above which a batch makes the lane send single steps,"""
 SINGLE_FOR_S = 5.0
-"""for so long."""
+"""and the time for which it does so."""
 TELLING = (401, 403, 429, 503)
-"""Statuses of a refused upgrade that are the server's own word, and not the lack of a lane."""
+"""Statuses of a refused upgrade that the server itself sent; others mean that there is no lane."""
 BROKEN_PROXY = (500, 502, 504)
 
 
 class NoLane(Exception):
-    """The server, or what stands before it, has no WebSocket to offer."""
+    """The server, or a proxy before it, offers no WebSocket."""
 
 
 class Waiting(NamedTuple):
-    """An operation on its way."""
+    """Pending operation."""
 
     frame: dict[str, Any]
-    """Without id."""
+    """Frame without its id."""
     reply: asyncio.Future[Any]
     timeout_s: float
 
     @property
     def is_small_step(self) -> bool:
-        """Whether it may share a frame with others."""
+        """True if it may be sent in a batch."""
         action = self.frame.get("action")
         return isinstance(action, str) and len(action) <= MOST_ACTION_CHARS
 
 
 class Sent(NamedTuple):
-    """A frame that was sent."""
+    """Frame that was sent."""
 
     group: list[Waiting]
     at: float
     limit: asyncio.TimerHandle
-    """What ends the waiting."""
+    """Timer of its timeout."""
 
 
 class WebSocketLane:
-    """Operations through one connection, opened with the first of them."""
+    """Lane over one connection, which is opened with the first operation."""
 
     def __init__(self, base_url: str, token: str | None) -> None:
         self._url = f"ws{base_url.removeprefix('http').rstrip('/')}/ws"
@@ -78,11 +78,11 @@ class WebSocketLane:
             line = await self._opened(timeout_s)
         frame = as_frame(operation)
         if not isinstance(frame.get("action"), str):
-            encoded(frame)  # what is no JSON is its caller's error, and must not take the others down
+            encoded(frame)  # a value that is not JSON is its caller's error, and must not fail the others
         return await line.ask(frame, timeout_s)
 
     async def close(self) -> None:
-        """Close the connection; sessions live on."""
+        """Close the connection; sessions continue."""
         line, self._line = self._line, None
         if line is not None and self._loop is asyncio.get_running_loop():
             await line.close()
@@ -115,8 +115,8 @@ class WebSocketLane:
             raise _refusal(refusal.response.status_code, refusal.response.body) from None
         except InvalidHandshake as cause:
             raise NoLane(repr(cause)) from cause
-        except (OSError, EOFError, ConnectionClosed) as cause:  # the last: before the upgrade was sent
-            host = urlsplit(self._url).netloc.rpartition("@")[2]  # a token stands before it
+        except (OSError, EOFError, ConnectionClosed) as cause:  # EOFError: closed before the upgrade was sent
+            host = urlsplit(self._url).netloc.rpartition("@")[2]  # without the token before it
             raise TransportError(f"ws://{host}: {cause!r}") from cause
 
 
@@ -133,7 +133,7 @@ def _refusal(status: int, body: bytes | bytearray | None) -> Exception:
 
 
 class Line:
-    """One open connection."""
+    """Open connection."""
 
     def __init__(self, connection: "ClientConnection") -> None:
         self._connection = connection
@@ -161,27 +161,27 @@ class Line:
         await asyncio.gather(self._writer, self._reader, return_exceptions=True)
 
     async def _write(self) -> None:
-        """Send what has been queued since the last time, within one round of the event loop."""
+        """Send the queued operations, once per iteration of the event loop."""
         try:
             while True:
                 await self._wake.wait()
                 self._wake.clear()
                 queued, self._queued = self._queued, []
                 groups = self._groups([one for one in queued if not one.reply.done()])
-                for frame in [self._frame(group) for group in groups]:  # all are known before one is sent
+                for frame in [self._frame(group) for group in groups]:  # all are encoded before one is sent
                     await self._connection.send(frame, text=True)
-        except Exception as cause:  # noqa: BLE001 - whatever it is, nothing more can be sent
+        except Exception as cause:  # noqa: BLE001 - after any exception nothing can be sent
             self._lose(repr(cause))
 
     async def _read(self) -> None:
         try:
             while True:
                 self._hear(json.loads(await self._connection.recv(decode=False)))
-        except Exception as cause:  # noqa: BLE001 - closed, cut or garbled: nothing more can be understood
+        except Exception as cause:  # noqa: BLE001 - closed, cut or garbled: nothing can be received
             self._lose(repr(cause))
 
     def _groups(self, queued: list[Waiting]) -> Iterator[list[Waiting]]:
-        """Small steps in batches, everything else by itself."""
+        """Small steps in batches, all others alone."""
         batching = self._loop.time() >= self._single_until
         small = [one for one in queued if batching and one.is_small_step]
         yield from ([one] for one in queued if not (batching and one.is_small_step))
@@ -199,7 +199,7 @@ class Line:
     def _hear(self, reply: dict[str, Any]) -> None:
         sent = self._sent.pop(reply["id"], None)
         if sent is None:
-            return  # it was given up
+            return  # it timed out
         sent.limit.cancel()
         now, group = self._loop.time(), sent.group
         if len(group) > 1 and now - sent.at > QUICK_S:
@@ -211,12 +211,12 @@ class Line:
                 _settle(waiting.reply, result)
 
     def _give_up(self, name: str) -> None:
-        """Nothing came in time; what the server does with it is told to whoever asks again."""
+        """Fail an operation that timed out; its result is stored for a repeated request."""
         for one in self._sent.pop(name).group:
             _fail(one.reply, f"{one.frame['op']}: no answer within {one.timeout_s:g} s")
 
     def _lose(self, reason: str) -> None:
-        """Fail everything that waits; safe to repeat on another connection."""
+        """Fail all pending operations; repeating them on another connection is safe."""
         self.lost = True
         self._writer.cancel()
         self._reader.cancel()

@@ -1,4 +1,4 @@
-"""Every environment as a Gymnasium one, in process or on a server.
+"""Gymnasium adapter of every environment, in process or on a server.
 
     import gymnasium
     import agentgym_client.gymnasium  # registers the ids
@@ -8,7 +8,7 @@
     observation, reward, terminated, truncated, info = env.step("look")
 
 Importing `agentgym_client` alone imports no gymnasium. Gymnasium before 1.0 loads the entry point
-`gymnasium.envs`, and with it the ids, by itself; later ones want the import above, or its name in the id:
+`gymnasium.envs`, and with it the ids, by itself; later ones need the import above, or its name in the id:
 `agentgym_client.gymnasium:agentgym/ALFWorld-v0`.
 """
 
@@ -43,13 +43,13 @@ def environment_ids() -> dict[str, str]:
     ids: dict[str, str] = {}
     for entry in sorted(describe(), key=lambda entry: entry.name not in REGISTRY):
         wanted = f"{NAMESPACE}/{entry.target.rpartition(':')[2]}-v0"
-        # A class of another distribution may have the name of one of ours.
+        # A class of another distribution may have the same name as one of ours.
         ids[wanted if wanted not in ids else f"{NAMESPACE}/{entry.name}-v0"] = entry.name
     return ids
 
 
 def register_environments() -> None:
-    """Register all ids with Gymnasium; those that it has already stay as they are."""
+    """Register all ids with Gymnasium; existing ones are not changed."""
     from gymnasium.envs import registration
 
     # Its signature has a `dict` of anything.
@@ -61,7 +61,7 @@ def register_environments() -> None:
 
 
 def __getattr__(name: str) -> object:
-    # Looked up when used: old versions of Gymnasium import this module before they are complete themselves.
+    # Imported lazily: old versions of Gymnasium import this module before their own import is complete.
     if name == "AgentGymEnv":
         from agentgym_client.gymnasium.environment import AgentGymEnv
 

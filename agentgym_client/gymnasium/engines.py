@@ -1,8 +1,8 @@
-"""What plays episodes for Gymnasium: `Engine` opens one, `Episode` is one.
+"""Backends of the Gymnasium adapter: `Engine` opens episodes, `Episode` is one.
 
 `RemoteEngine` plays them on a server, `agentgym_client.gymnasium.local` in this process. In both, mistakes of
-the caller are `TaskNotFound`, `UnknownEnvironment`, `ValueError` and `NotImplementedError`; whatever breaks
-beyond that is `EnvInfrastructureError`.
+the caller are `TaskNotFound`, `UnknownEnvironment`, `ValueError` and `NotImplementedError`; every other
+failure is `EnvInfrastructureError`.
 """
 
 from abc import ABC, abstractmethod
@@ -28,11 +28,11 @@ MISTAKES: dict[str, type[Exception]] = {
     "validation": ValueError,
     "unsupported-operation": NotImplementedError,
 }
-"""Problems of a server that are its caller's mistakes."""
+"""Problems of a server that are its caller's mistakes, with the exception of each."""
 
 
 class Episode(ABC):
-    """One episode. Attributes tell where it stands."""
+    """One episode. Its attributes are its current state."""
 
     id: str
     task_id: str
@@ -46,19 +46,19 @@ class Episode(ABC):
 
     @abstractmethod
     async def step(self, action: str) -> StepResult:
-        """Play an action. A failed step may be repeated: the action is carried out once."""
+        """Play an action. A failed step may be repeated: the action is executed once."""
 
     @abstractmethod
     async def fork(self) -> "Episode":
-        """A new, independent episode that stands where this one stands."""
+        """A new, independent episode in the state of this one."""
 
     @abstractmethod
     async def close(self) -> None:
-        """Free it."""
+        """Free its resources."""
 
 
 class Engine(ABC):
-    """Opens episodes of one environment, for everybody who shares it; all run in one thread of its own."""
+    """Backend that opens episodes of one environment for all its users, in one thread of its own."""
 
     def __init__(self) -> None:
         self._thread = LoopThread()
@@ -69,12 +69,12 @@ class Engine(ABC):
         return self._thread.run(work)
 
     def share(self) -> "Engine":
-        """This engine, for another user."""
+        """This engine, with one more user."""
         self._users += 1
         return self
 
     def release(self) -> None:
-        """One user less; the last one stops the engine."""
+        """Remove one user; the last one stops the engine."""
         self._users -= 1
         if self._users == 0:
             self.run(self.close())
@@ -82,7 +82,7 @@ class Engine(ABC):
 
     @abstractmethod
     async def total(self, split: str) -> int:
-        """Number of tasks of a split; none of them is made for it."""
+        """Number of tasks of a split, without making any of them."""
 
     @abstractmethod
     async def task_id(self, split: str, index: int) -> str:
@@ -94,11 +94,11 @@ class Engine(ABC):
 
     @abstractmethod
     async def close(self) -> None:
-        """Free what episodes share."""
+        """Free the resources that episodes share."""
 
 
 class RemoteEngine(Engine):
-    """Plays on a server."""
+    """Engine on a server."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class RemoteEngine(Engine):
         super().__init__()
 
     async def total(self, split: str) -> int:
-        """See `Engine`; asked for once."""
+        """See `Engine`; cached."""
         if split not in self._totals:
             with told():
                 self._totals[split] = (await self._client.tasks(self._env, split, limit=1)).total
@@ -133,12 +133,12 @@ class RemoteEngine(Engine):
             return RemoteEpisode(await self._client.open(self._env, task_id, seed=seed, max_turns=max_turns))
 
     async def close(self) -> None:
-        """Give back connections."""
+        """Close the connections."""
         await self._client.close()
 
 
 class RemoteEpisode(Episode):
-    """A session of a server."""
+    """Session of a server."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -171,7 +171,7 @@ class RemoteEpisode(Episode):
 
 @contextmanager
 def told() -> Generator[None]:
-    """Tell the caller's mistakes from what broke on the way or at its end."""
+    """Separate the caller's mistakes from failures of the connection or the server."""
     try:
         yield
     except ServerProblem as problem:

@@ -1,4 +1,4 @@
-"""One environment as `gymnasium.Env`."""
+"""Single environment as `gymnasium.Env`."""
 
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 class AgentGymEnv(gymnasium.Env[str, str]):
-    """Plays the environment `env_name`: in process, or on the server at `base_url`.
+    """Gymnasium environment over `env_name`: in process, or on the server at `base_url`.
 
-    A reset draws a task of `split` by its seed; its options may be another `split`, or the `task_id` itself.
-    Info has what the environment tells (`available_actions`, ...) and `turn`, `total_reward` and `task_id`;
-    that of a reset has `session_id` too. A step's has not, so that equal steps have equal infos.
+    A reset draws a task of `split` by its seed; its options may name another `split`, or the `task_id`
+    itself. Info has the environment's members (`available_actions`, ...) and `turn`, `total_reward` and
+    `task_id`; that of a reset has `session_id` too. A step's has not, so that equal steps have equal infos.
 
-    What breaks is `EnvInfrastructureError`, never a reward or an end; a failed step may be called again, with
-    the same action: it is carried out once. `max_turns` None: the environment's default. `transport` is the
-    seam of `EnvClient`.
+    A failure is `EnvInfrastructureError`, never a reward or an end; a failed step may be called again with
+    the same action: it is executed once. `max_turns` None: the environment's default. `transport` is that of
+    `EnvClient`.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - Gymnasium's type
@@ -46,17 +46,17 @@ class AgentGymEnv(gymnasium.Env[str, str]):
 
     @property
     def session_id(self) -> str | None:
-        """The session that is being played; None without one."""
+        """Id of the current session; None without one."""
         return None if self._seat.episode is None else self._seat.episode.id
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Opening:
-        """Begin an episode, dropping the previous one."""
+        """Start an episode, dropping the previous one."""
         super().reset(seed=seed)
         self._check_open()
         return self._engine.run(self._seat.begin(self.np_random, seed, options))
 
     def step(self, action: str) -> Transition:
-        """Play one turn; raises `ResetNeeded` where there is no episode, or it is over."""
+        """Play one turn; raises `ResetNeeded` if there is no episode, or it is over."""
         self._check_open()
         return self._engine.run(self._seat.act(checked_action(action)))
 
@@ -75,7 +75,7 @@ class AgentGymEnv(gymnasium.Env[str, str]):
         return child
 
     def close(self) -> None:
-        """Close the episode and give back what it needed; again and again, if need be."""
+        """Close the episode and free its resources; idempotent."""
         if self._closed:
             return
         self._closed = True
@@ -95,7 +95,7 @@ def engine_for(
     token: str | None,
     transport: "httpx.AsyncBaseTransport | None",
 ) -> Engine:
-    """The engine that plays at this address; in process without one."""
+    """The engine for this address; in process without one."""
     if base_url is None:
         return LocalEngine(env_name)
     return RemoteEngine(env_name, base_url, token, transport)

@@ -1,7 +1,7 @@
-"""Episodes in this process, with what a server does for an episode besides playing it.
+"""In-process engine, with the parts of a server that an episode needs.
 
-That is: turns are counted and cut at `max_turns`, rewards are added up, info is JSON, and what an environment
-raises is a failure of the environment, never an outcome. There is no deadline.
+Turns are counted and truncated at `max_turns`, rewards are summed, info is JSON, and an exception of an
+environment is a failure of the environment, never an outcome. There is no deadline.
 """
 
 import inspect
@@ -21,7 +21,7 @@ ValueT = TypeVar("ValueT")
 
 
 class LocalEngine(Engine):
-    """Plays here; raises `UnknownEnvironment` and `EnvironmentUnavailable`."""
+    """Engine in this process; raises `UnknownEnvironment` and `EnvironmentUnavailable`."""
 
     def __init__(self, env_name: str) -> None:
         self._kind = environment_class(env_name)
@@ -33,7 +33,7 @@ class LocalEngine(Engine):
         return len(self._world.tasks(split))
 
     async def task_id(self, split: str, index: int) -> str:
-        """See `Engine`; makes this one task."""
+        """See `Engine`; makes only this task."""
         return self._world.tasks(split)[index].id
 
     async def open(self, task_id: str, seed: int, max_turns: int | None) -> Episode:
@@ -44,12 +44,12 @@ class LocalEngine(Engine):
         return await LocalEpisode.begun(self._kind, task, seed, max_turns or self._kind.max_turns)
 
     async def close(self) -> None:
-        """Free the instance of which tasks are asked."""
+        """Free the instance that lists tasks."""
         self._world.close()
 
 
 class LocalEpisode(Episode):
-    """An instance of an environment and what a server remembers of its episode."""
+    """Environment instance with the session state of its episode."""
 
     def __init__(self, environment: Environment[Any], task: Task, seed: int, max_turns: int) -> None:
         self._environment, self._task, self._seed, self._max_turns = environment, task, seed, max_turns
@@ -84,7 +84,7 @@ class LocalEpisode(Episode):
         return self._commit(action, result)
 
     async def fork(self) -> "LocalEpisode":
-        """See `Episode`: from a snapshot where the environment has them, else by playing again."""
+        """See `Episode`: from a snapshot if the environment has them, else by replaying the actions."""
         kind = type(self._environment)
         if kind.forkable and not self._broken:
             child = LocalEpisode(kind(), self._task, self._seed, self._max_turns)
@@ -122,7 +122,7 @@ class LocalEpisode(Episode):
 
 
 def _checked(result: StepResult) -> StepResult:
-    """A step's result as a server would send it; raises `TypeError` or `ValueError` where it could not."""
+    """A step's result as a server would send it; raises `TypeError` or `ValueError` if it could not."""
     if not math.isfinite(result.reward):
         raise ValueError(f"the environment's reward is {result.reward}")
     if not result.info:

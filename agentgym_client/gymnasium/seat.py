@@ -1,4 +1,4 @@
-"""A seat: where one episode after another is played, as Gymnasium's `reset` and `step` have it."""
+"""Sequence of episodes behind Gymnasium's `reset` and `step`."""
 
 import contextlib
 from typing import Any
@@ -12,7 +12,7 @@ from agentgym_envs.core import Observation, TaskNotFound
 
 MOST_ACTION_CHARS = 65_536
 SEEDS = 2**53
-"""Episodes have seeds below this."""
+"""Upper bound of the seeds of episodes."""
 OPTIONS = ("task_id", "split")
 
 Info = dict[str, Any]
@@ -21,7 +21,9 @@ Transition = tuple[str, float, bool, bool, Info]
 
 
 class Seat:
-    """Plays on an engine; tasks come from `split` unless a reset names another, or the task itself."""
+    """Player of successive episodes on an engine; tasks come from `split` unless a reset names another, or a
+    task.
+    """
 
     def __init__(self, engine: Engine, split: str, max_turns: int | None) -> None:
         self._engine, self._split, self._max_turns = engine, split, max_turns
@@ -31,9 +33,9 @@ class Seat:
     async def begin(
         self, generator: np.random.Generator, seed: int | None, options: dict[str, Any] | None
     ) -> Opening:
-        """Leave the current episode for another one.
+        """Replace the current episode by another one.
 
-        `generator` draws the task where `options` names none, and the episode's seed where `seed` is None.
+        `generator` draws the task if `options` names none, and the episode's seed if `seed` is None.
         Raises `TaskNotFound`, and `ValueError` for unknown options.
         """
         task_id, split = _chosen(options or {})
@@ -56,7 +58,7 @@ class Seat:
         return result.observation.text, result.reward, result.terminated, result.truncated, info
 
     def playing(self) -> Episode:
-        """The current episode; raises `ResetNeeded` where it is over or none was begun."""
+        """The current episode; raises `ResetNeeded` if it is over or none was started."""
         episode = self.episode
         if episode is None:
             raise ResetNeeded("no episode has been begun: call reset")
@@ -65,13 +67,13 @@ class Seat:
         return episode
 
     async def forked(self) -> "Seat":
-        """Another seat, whose episode stands where this one's stands."""
+        """Another seat with a fork of this episode."""
         seat = Seat(self._engine, self._split, self._max_turns)
         seat.episode = await self.playing().fork()
         return seat
 
     async def leave(self) -> None:
-        """Close the current episode, if there is one; what cannot be reached ends with its lease."""
+        """Close the current episode, if there is one; an unreachable one ends with its lease."""
         episode, self.episode = self.episode, None
         if episode is not None:
             with contextlib.suppress(EnvInfrastructureError):
@@ -85,7 +87,7 @@ class Seat:
 
 
 def checked_action(action: object) -> str:
-    """An action that can be played; raises `TypeError` or `ValueError`. Lone surrogates become `?`."""
+    """A valid action; raises `TypeError` or `ValueError`. Lone surrogates become `?`."""
     if not isinstance(action, str):
         raise TypeError(f"an action is text, not {type(action).__name__}")
     if len(action) > MOST_ACTION_CHARS:
@@ -105,7 +107,7 @@ def _chosen(options: dict[str, Any]) -> tuple[str | None, str | None]:
 
 
 def _shown(observation: Observation, before: Observation | None) -> Info:
-    """What info tells of an observation: admissible actions, and tools where they changed."""
+    """The info members of an observation: admissible actions, and tools if they changed."""
     info: Info = {}
     if observation.actions is not None:
         info["available_actions"] = list(observation.actions)

@@ -1,4 +1,4 @@
-"""The spaces of observations and actions: any printable text."""
+"""Spaces of observations and actions: any printable text."""
 
 from functools import cache
 from typing import NamedTuple
@@ -20,17 +20,17 @@ class Characters(NamedTuple):
 
 @cache
 def characters() -> Characters:
-    """About 144,000 of them, made when a space is first asked: they take 30 MB and a quarter of a second."""
+    """About 144,000 characters, made on first use: they take 30 MB and a quarter of a second."""
     ordered = tuple(sorted([*filter(str.isprintable, map(chr, range(0x110000))), *LINE_BREAKS]))
     places = {character: np.int32(place) for place, character in enumerate(ordered)}
     return Characters(frozenset(ordered), ordered, places, "".join(ordered))
 
 
 class PrintableText(spaces.Text):
-    """Text of 0 to `max_length` printable characters.
+    """Space of texts of 0 to `max_length` printable characters.
 
-    The tables of `Text`, which every copy would have of its own, are shared: a batched space is a copy for
-    each environment.
+    The tables of `Text`, which each copy would hold separately, are shared: a batched space is one copy per
+    environment.
     """
 
     def __init__(self, max_length: int, seed: int | np.random.Generator | None = None) -> None:
@@ -43,20 +43,20 @@ class PrintableText(spaces.Text):
 
     @property
     def character_list(self) -> tuple[str, ...]:
-        """In the order of their code points."""
+        """All characters in order of their code points."""
         return characters().ordered
 
     @property
     def characters(self) -> str:
-        """One after another."""
+        """Iterator over the characters."""
         return characters().text
 
     def character_index(self, char: str) -> np.int32:
-        """The place in `character_list`."""
+        """The index in `character_list`."""
         return characters().places[char]
 
     def contains(self, x: object) -> bool:
-        """Whether `x` is such a text."""
+        """True if `x` is such a text."""
         return isinstance(x, str) and len(x) <= self.max_length and characters().every.issuperset(x)
 
     def __repr__(self) -> str:
@@ -64,10 +64,10 @@ class PrintableText(spaces.Text):
 
 
 def observation_space() -> PrintableText:
-    """Up to a million characters."""
+    """Texts of up to a million characters."""
     return PrintableText(2**20)
 
 
 def action_space() -> PrintableText:
-    """As many characters as a server takes."""
+    """Texts up to the length limit of a server."""
     return PrintableText(2**16)

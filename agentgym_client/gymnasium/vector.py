@@ -1,4 +1,4 @@
-"""Many environments as one `gymnasium.vector.VectorEnv`: all their turns are played at the same time."""
+"""Vectorised environment (`gymnasium.vector.VectorEnv`) that plays all turns concurrently."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence
@@ -24,10 +24,11 @@ ResultT = TypeVar("ResultT")
 
 
 class AgentGymVectorEnv(VectorEnv[Texts, Sequence[str], NDArray[Any]]):
-    """`num_envs` environments, as `gymnasium.vector.SyncVectorEnv` would have them, over one client.
+    """`num_envs` environments with the behaviour of `gymnasium.vector.SyncVectorEnv`, over one client.
 
-    Settings are those of `AgentGymEnv`, for all of them. What breaks in one ends the round for all, since
-    what the others saw is lost with it: after an `EnvInfrastructureError` only a full reset goes on.
+    Settings are those of `AgentGymEnv`, for all of them. A failure in one ends the round for all, since the
+    observations of the others are lost with it: after an `EnvInfrastructureError` only a full reset is
+    allowed.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class AgentGymVectorEnv(VectorEnv[Texts, Sequence[str], NDArray[Any]]):
         self._observations = [""] * num_envs
         self._over = np.zeros(num_envs, dtype=np.bool_)
         self._in_step = False
-        """Whether the environments stand where their last observations say."""
+        """True if the environments are in the states of their last observations."""
 
     def reset(
         self,
@@ -61,9 +62,9 @@ class AgentGymVectorEnv(VectorEnv[Texts, Sequence[str], NDArray[Any]]):
         seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[Texts, Info]:
-        """Begin episodes: everywhere, or where `options["reset_mask"]` says True.
+        """Start episodes: everywhere, or where `options["reset_mask"]` is True.
 
-        An integer `seed` seeds the environments with `seed`, `seed` + 1, ...; other options go to each.
+        An integer `seed` seeds the environments with `seed`, `seed` + 1, ...; other options apply to each.
         """
         seeds = self._seeds(seed)
         rest = dict(options or {})
@@ -79,7 +80,7 @@ class AgentGymVectorEnv(VectorEnv[Texts, Sequence[str], NDArray[Any]]):
         return tuple(self._observations), infos
 
     def step(self, actions: Sequence[str]) -> tuple[Texts, NDArray[np.float64], Flags, Flags, Info]:
-        """Play one turn everywhere; where an episode is over, begin another as `autoreset_mode` says."""
+        """Play one turn everywhere; finished episodes are replaced as `autoreset_mode` states."""
         chosen = [checked_action(action) for action in actions]
         if len(chosen) != self.num_envs:
             raise ValueError(f"{len(chosen)} actions for {self.num_envs} environments")
@@ -94,7 +95,7 @@ class AgentGymVectorEnv(VectorEnv[Texts, Sequence[str], NDArray[Any]]):
         return self._combined(self._together(range(self.num_envs), turns))
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Close all episodes and give back what they needed."""
+        """Close all episodes and free their resources."""
         try:
             self._together(range(self.num_envs), [seat.leave() for seat in self._seats])
         finally:
@@ -125,7 +126,7 @@ class AgentGymVectorEnv(VectorEnv[Texts, Sequence[str], NDArray[Any]]):
         return dict(zip(places, openings, strict=True))
 
     async def _renewed(self, place: int) -> Transition:
-        """The step that begins another episode."""
+        """The step result that starts another episode."""
         observation, info = await self._begin(place, None, {})
         return observation, 0.0, False, False, info
 
@@ -135,7 +136,7 @@ class AgentGymVectorEnv(VectorEnv[Texts, Sequence[str], NDArray[Any]]):
         return await self._seats[place].begin(self._generators[place], seed, options)
 
     def _together(self, places: Sequence[int], work: Sequence[Coroutine[Any, Any, ResultT]]) -> list[ResultT]:
-        """The results of work done at the same time; raises the first failure once all are through."""
+        """Results of concurrent coroutines; raises the first failure once all are done."""
         results = self._engine.run(_settled(work))
         for place, result in zip(places, results, strict=True):
             if isinstance(result, BaseException):
