@@ -1,4 +1,4 @@
-"""The table's schema, and pyarrow behind one name.
+"""Arrow schema of the table, and a typed wrapper of pyarrow.
 
 pyarrow ships no type information, so `pa` and its modules are `Any` here, once, for strict checking.
 """
@@ -100,11 +100,11 @@ SCHEMA = pa.schema(
 )
 
 EPISODE_COLUMNS: tuple[str, ...] = tuple(name for name in SCHEMA.names if name != "turns")
-"""Every column but the nested one: what `Store.scan` gives."""
+"""Every column but the nested one: the columns of `Store.scan`."""
 
 
 def _before_loss_masks(schema: Any) -> Any:
-    """The schema of tables that were made before samples had a `loss_mask`."""
+    """The schema of tables before samples had a `loss_mask`."""
     sample = pa.struct([field for field in SAMPLE if field.name != "loss_mask"])
     turn = pa.struct([field.with_type(sample) if field.name == "sample" else field for field in TURN])
     return pa.schema(
@@ -113,4 +113,4 @@ def _before_loss_masks(schema: Any) -> Any:
 
 
 OLDER_SCHEMAS: tuple[Any, ...] = (_before_loss_masks(SCHEMA),)
-"""Those of the same format that are read as they are: what they lack is null."""
+"""Older schemas that are read unchanged: missing fields are null."""

@@ -1,4 +1,4 @@
-"""Data sets in the formats of others, as pure functions over trajectories.
+"""Exports to foreign data set formats, as pure functions over trajectories.
 
 AgentTraj (AgentGym), one JSON array:
 
@@ -13,8 +13,7 @@ TRL conversational SFT, JSON Lines:
      "meta": {...}}
 
 These formats hold text. Episodes that failed or were cancelled have no return and are left out, and so are
-episodes in which nobody acted. What the environment answered to the last action is left out as well: no
-message follows it.
+episodes without an action. The observation after the last action is left out as well: no message follows it.
 """
 
 import json
@@ -34,7 +33,7 @@ def agent_traj(
 ) -> Iterator[Row]:
     """AgentTraj rows. `item_id` counts the rows of an environment from 0; the task's own id is in `meta`.
 
-    `opening` is AgentGym's start of a conversation: the prompt and its acknowledgement, which is not learnt.
+    `opening` is AgentGym's start of a conversation: the prompt and its acknowledgement, which is masked.
     """
     numbers: dict[str, int] = {}
     for episode in _acted(trajectories):
@@ -83,13 +82,13 @@ def export_sft(
     opening: tuple[str, str] | None = None,
     meta: bool = True,
 ) -> int:
-    """Write JSON Lines, all or none, and return how many. Raises `StoreError`."""
+    """Write JSON Lines, all or none, and return their number. Raises `StoreError`."""
     rows = conversational_sft(trajectories, opening=opening, meta=meta)
     return write_lines((_json(row) for row in rows), path)
 
 
 def provenance(episode: Trajectory) -> Row:
-    """Where a row comes from; `policy_version` is that of the last sample, None for scripted agents."""
+    """Origin of a row; `policy_version` is that of the last sample, None for scripted agents."""
     versions = [turn.sample.policy_version for turn in episode.turns if turn.sample is not None]
     return {
         "session_id": episode.id,
@@ -105,7 +104,7 @@ def provenance(episode: Trajectory) -> Row:
 
 
 def first_message(episode: Trajectory) -> str:
-    """What an agent has to read before its first action: the instruction, unless it is in the observation."""
+    """The first message to an agent: the observation, after the instruction unless it contains that."""
     if not episode.instruction or episode.instruction in episode.initial_observation:
         return episode.initial_observation
     return f"{episode.instruction}\n\n{episode.initial_observation}"
@@ -116,7 +115,7 @@ def _acted(trajectories: Iterable[Trajectory]) -> Iterator[Trajectory]:
 
 
 def _texts(episode: Trajectory, opened: bool) -> list[str]:
-    """Messages by the environment and the agent in turn; the agent has the last word."""
+    """Messages of environment and agent in turn; the last one is the agent's."""
     texts = [episode.initial_observation if opened else first_message(episode)]
     for turn in episode.turns:
         texts += [turn.action if turn.sample is None else turn.sample.text, turn.observation]
@@ -143,7 +142,7 @@ def _agent_traj_turns(episode: Trajectory, opened: bool) -> list[Row]:
 
 
 def _is_learnt(turn: Turn) -> bool:
-    """Whether any token of it is; AgentTraj marks whole turns only."""
+    """True if any token of the turn is trained on; AgentTraj marks whole turns only."""
     mask = None if turn.sample is None else turn.sample.loss_mask
     return mask is None or 1 in mask
 

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Atomic files: they are complete or absent."""
 
 import os
 from collections.abc import Generator, Iterable
@@ -12,9 +12,9 @@ from agentgym_store.errors import StoreError, one_line
 
 @contextmanager
 def whole_file(path: Path) -> Generator[BinaryIO]:
-    """A file that takes its name when the block ends, replacing what was there.
+    """A file that takes its name when the block ends, replacing an existing one.
 
-    After any exception the earlier file is as it was. Raises `StoreError` where the disk refuses.
+    After any exception the earlier file is unchanged. Raises `StoreError` if the disk refuses.
     """
     partial = path.with_name(f".{path.name}.{uuid4().hex}.partial")
     try:
@@ -30,7 +30,7 @@ def whole_file(path: Path) -> Generator[BinaryIO]:
 
 
 def write_lines(lines: Iterable[str], path: Path) -> int:
-    """Write UTF-8 lines, each ended by a newline, and return how many; all of them or no file."""
+    """Write UTF-8 lines, each ended by a newline, and return their number; all of them or no file."""
     written = 0
     with whole_file(path) as file:
         for line in lines:

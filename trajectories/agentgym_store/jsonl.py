@@ -1,4 +1,4 @@
-"""Episodes as JSON Lines: one `Trajectory` per line, every field, tokens included.
+"""JSON Lines export and import: one `Trajectory` per line, every field, tokens included.
 
 {"id": "a/1/train-7/0", "run": "a", "iteration": 1, ..., "turns": [{"action": "look", ...}], "ending": {...}}
 """
@@ -15,13 +15,13 @@ from agentgym_store.files import write_lines
 from agentgym_store.records import Trajectory
 
 LINE_LIMIT = 256 * 2**20
-"""Longest line in bytes that is read; a longer one is an error, not a full memory."""
+"""Maximum length of a line in bytes; a longer one is an error, and does not exhaust memory."""
 
 
 def export_jsonl(trajectories: Iterable[Trajectory], path: Path) -> int:
-    """Write all episodes, failed ones too, and return how many; the file appears when it is complete.
+    """Write all episodes, failed ones too, and return their number; the file appears when it is complete.
 
-    Raises `StoreError` where the disk refuses, and for a reward or log-probability that is not finite, since
+    Raises `StoreError` if the disk refuses, and for a reward or log-probability that is not finite, since
     JSON has no such number.
     """
     return write_lines((_line(episode) for episode in trajectories), path)

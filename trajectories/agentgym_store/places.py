@@ -1,10 +1,10 @@
-"""Where a table lies: in a folder, or under a URL of an object store.
+"""Location of a table: a folder, or a URL of an object store.
 
     Place.of(Path("runs/a/trajectories"))
     Place.of("s3://bucket/runs/a")
 
-An object store is reached as delta-rs reaches it, its log and its Parquet files alike: credentials, region
-and endpoint are those of the environment (`AWS_...`, `GOOGLE_...`, `AZURE_...`).
+delta-rs accesses an object store for the log and the Parquet files alike: credentials, region and endpoint
+come from the environment variables (`AWS_...`, `GOOGLE_...`, `AZURE_...`).
 """
 
 from collections.abc import Sequence
@@ -21,22 +21,22 @@ from agentgym_store.errors import StoreError
 from agentgym_store.urls import checked, is_url
 
 _QUICKLY = {"max_retries": "2", "retry_timeout": "10s", "connect_timeout": "5s"}
-"""What is asked of a store that may not be there: a wrong endpoint is told in seconds. Later requests have
-delta-rs's own patience, three minutes.
+"""Options of the first request to a store: a wrong endpoint is reported in seconds. Later requests use
+delta-rs's own limit, three minutes.
 """
 
 
 class Place:
-    """A folder, or a prefix of an object store."""
+    """Folder, or prefix of an object store."""
 
     def __init__(self, name: str, is_remote: bool) -> None:
         self.name = name
-        """An absolute path, or a URL without a slash at its end."""
+        """Absolute path, or URL without a trailing slash."""
         self.is_remote = is_remote
 
     @classmethod
     def of(cls, given: Path | str) -> "Place":
-        """Raises `StoreError` for names that Delta tables cannot have."""
+        """Parse a path or URL; raises `StoreError` for names that Delta tables cannot have."""
         if is_url(given):
             return cls(checked(str(given)), is_remote=True)
         name = str(Path(given).absolute())
@@ -50,7 +50,7 @@ class Place:
 
     @cached_property
     def files(self) -> Any:
-        """A file system of pyarrow, whose root this is."""
+        """pyarrow file system with this place as its root."""
         if not self.is_remote:
             return fs.SubTreeFileSystem(self.name, fs.LocalFileSystem())
         from deltalake.fs import DeltaStorageHandler
@@ -58,25 +58,25 @@ class Place:
         return fs.PyFileSystem(DeltaStorageHandler(self.name))
 
     def holds_table(self) -> bool:
-        """Whether a Delta table is here."""
+        """True if a Delta table is here."""
         return DeltaTable.is_deltatable(self.name, _QUICKLY if self.is_remote else None)
 
     def names(self) -> Sequence[str]:
-        """What else is here, one level deep; nothing where there is no such folder."""
+        """Names of the other entries, one level deep; none if the folder does not exist."""
         found = self.files.get_file_info(fs.FileSelector("", allow_not_found=True))
         return [entry.base_name for entry in found]
 
     def make(self) -> None:
-        """Make the folder; prefixes need no making."""
+        """Create the folder; prefixes need no creation."""
         if not self.is_remote:
             Path(self.name).mkdir(parents=True, exist_ok=True)
 
     def size(self, name: str) -> int:
-        """Bytes of a file."""
+        """Size of a file in bytes."""
         return int(self.files.get_file_info(name).size)
 
     def remove(self, name: str) -> None:
-        """Remove a file, if that can be done: one that the log does not name is in nobody's way."""
+        """Remove a file if possible: a file outside the log harms no reader."""
         with suppress(OSError):
             self.files.delete_file(name)
 

@@ -1,4 +1,4 @@
-"""What happened: `Sample` < `Turn` < `Trajectory`, and the one `Ending` that every episode has.
+"""Episode records: `Sample` < `Turn` < `Trajectory`, and the single `Ending` of every episode.
 
 A trajectory is token-exact: `Sample` holds the ids that the engine read and sampled. Text is for people.
 """
@@ -11,12 +11,12 @@ from agentgym_envs.core import Record
 
 
 class Sample(Record):
-    """What a model said in one turn, exactly as the engine produced it."""
+    """Output of a model in one turn, exactly as the engine produced it."""
 
     text: str
-    """The decoded `token_ids` without the end token; the action is parsed from it. Never encoded again."""
+    """Decoded `token_ids` without the end token; the action is parsed from it. Never encoded again."""
     prompt_ids: tuple[int, ...]
-    """Every token id that the engine read before the first sampled one."""
+    """All token ids of the prompt, which precede the first sampled one."""
     token_ids: tuple[int, ...]
     """Sampled ids, the end-of-turn token included when it was sampled."""
     logprobs: tuple[float, ...]
@@ -24,7 +24,7 @@ class Sample(Record):
     policy_version: int
     finish_reason: Literal["stop", "length", "abort"] = "stop"
     loss_mask: tuple[Literal[0, 1], ...] | None = None
-    """Of each sampled id, 1 where it may be learnt and 0 where it was forced, not drawn; None is all 1."""
+    """Per sampled id, 1 if it may be trained on and 0 if it was forced, not drawn; None is all 1."""
 
     @model_validator(mode="after")
     def _one_entry_per_token(self) -> "Sample":
@@ -39,24 +39,24 @@ STATE = "state"
 
 
 class Turn(Record):
-    """One action and what it led to."""
+    """One action and its consequences."""
 
     action: str
-    """What was sent to the environment."""
+    """Action that was sent to the environment."""
     observation: str
-    """What the environment answered."""
+    """Observation after the action."""
     reward: float
     """Reward of this action."""
     sample: Sample | None = None
-    """What the model said; None for scripted agents."""
+    """Output of the model; None for scripted agents."""
     info: dict[str, object] = Field(default_factory=dict[str, object])
-    """What the environment told besides; under `STATE` the text of the state in which the turn was taken,
-    where it was noted.
+    """Further members of the environment's reply; under `STATE` the text of the state in which the turn was
+    taken, if it was recorded.
     """
 
 
 class Terminated(Record):
-    """The world reached its end."""
+    """The environment reached its end."""
 
     kind: Literal["terminated"] = "terminated"
 
@@ -70,17 +70,17 @@ class Truncated(Record):
 
 
 class Cancelled(Record):
-    """Somebody stopped the episode on purpose; it has no return."""
+    """The episode was stopped on purpose; it has no return."""
 
     kind: Literal["cancelled"] = "cancelled"
 
 
 class Failed(Record):
-    """Infrastructure broke. Never a reward, never trained on."""
+    """Infrastructure failed. Never a reward, never trained on."""
 
     kind: Literal["failed"] = "failed"
     failure: str
-    """What broke: `worker-lost`, `step-timeout`, `transport`, `policy`, `internal`, ..."""
+    """Kind of failure: `worker-lost`, `step-timeout`, `transport`, `policy`, `internal`, ..."""
     detail: str = ""
 
 
@@ -88,7 +88,7 @@ Ending = Annotated[Terminated | Truncated | Cancelled | Failed, Field(discrimina
 
 
 class Trajectory(Record):
-    """One episode, whatever became of it."""
+    """One episode, with any ending."""
 
     id: str
     """Unique; a function of run, iteration, task and attempt, so that a replayed episode keeps its id."""
@@ -106,9 +106,9 @@ class Trajectory(Record):
     instruction: str
     seed: int
     attempt: int
-    """Which of the samples of this task in this iteration, from 0. Equal iteration and task form a group."""
+    """Index of the sample of this task in this iteration, from 0. Equal iteration and task form a group."""
     policy: str
-    """Name of what acted: a checkpoint's name, `expert`, `random`, ..."""
+    """Name of the policy: a checkpoint's name, `expert`, `random`, ..."""
     initial_observation: str
     turns: tuple[Turn, ...]
     ending: Ending
@@ -124,5 +124,5 @@ class Trajectory(Record):
         return sum(turn.reward for turn in self.turns)
 
     def succeeded(self, threshold: float = 0.999) -> bool:
-        """Whether the return reaches the maximum of 1 (within rounding)."""
+        """True if the return reaches the maximum of 1 (within rounding)."""
         return (self.total_reward or 0.0) >= threshold

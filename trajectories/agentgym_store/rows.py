@@ -1,7 +1,7 @@
-"""Trajectory to Arrow row and back, exactly.
+"""Lossless conversion of trajectories to Arrow rows and back.
 
-Prompts of an episode mostly extend each other, so a turn's row holds how long its prompt agrees with all that
-the engine had seen (prompt and sampled ids of the previous sample) and then only the new ids:
+Prompts of an episode mostly extend each other, so a turn's row holds the length of the common prefix of its
+prompt and the previous context (prompt and sampled ids of the previous sample), and then only the new ids:
 
     prompt [1, 2], sampled [3]    ->  prompt_shared 0, prompt_new [1, 2]
     prompt [1, 2, 3, 7, 8]        ->  prompt_shared 3, prompt_new [7, 8]
@@ -44,11 +44,11 @@ _PLAIN = (
         "wall_s",
     ),
 )
-"""Columns that hold a field of `Trajectory` as it is."""
+"""Columns that hold a field of `Trajectory` unchanged."""
 
 
 def shared_prefix(previous: Ids, ids: Ids) -> int:
-    """How many leading ids are equal in both."""
+    """Length of the common prefix."""
     equal, different = 0, min(len(previous), len(ids))
     if previous[:different] == ids[:different]:
         return different
@@ -62,7 +62,7 @@ def shared_prefix(previous: Ids, ids: Ids) -> int:
 
 
 def to_batch(trajectories: Sequence[Trajectory]) -> Any:
-    """A `pyarrow.RecordBatch` of `SCHEMA`; raises `StoreError` for a value which no column can hold."""
+    """A `pyarrow.RecordBatch` of `SCHEMA`; raises `StoreError` for a value that no column can hold."""
     try:
         columns = {name: [getattr(episode, name) for episode in trajectories] for name in _PLAIN}
         columns |= _outcome_columns(trajectories)
@@ -130,7 +130,7 @@ def _info_text(episode: str, info: dict[str, object]) -> str | None:
 
 
 def _sample_structs(trajectories: Sequence[Trajectory], turns: Sequence[Turn]) -> Any:
-    # Arrow lets no child of a null struct be null where the field says so: nobody reads what is there instead
+    # Arrow requires non-null children of a null struct if a field is not nullable: these values are unread
     samples = [turn.sample or _NOTHING_SAID for turn in turns]
     shared = [length for episode in trajectories for length in _shared_lengths(episode.turns)]
     news = [sample.prompt_ids[length:] for sample, length in zip(samples, shared, strict=True)]
@@ -161,7 +161,7 @@ def _loss_masks(samples: Sequence[Sample]) -> Any:
 
 
 def _shared_lengths(turns: Sequence[Turn]) -> Iterator[int]:
-    """Of each turn; 0 for one without a sample, which does not break the chain."""
+    """Shared prefix length of each turn; 0 for one without a sample, which does not break the chain."""
     seen: Ids = ()
     for turn in turns:
         if turn.sample is None:
@@ -172,7 +172,7 @@ def _shared_lengths(turns: Sequence[Turn]) -> Iterator[int]:
 
 
 def _numbers(code: str, values: Sequence[float] | Iterator[float], kind: Any) -> Any:
-    """An Arrow array over a machine array: ten times faster than one Python number after the other."""
+    """Arrow array over a machine array: ten times faster than single Python numbers."""
     machine = array(code, values)
     return pa.Array.from_buffers(kind, len(machine), [None, pa.py_buffer(machine)])
 
@@ -220,7 +220,7 @@ def _ending(kind: str, limit: str | None, failure: str | None, detail: str | Non
 def _read_turn_lists(lists: Any) -> list[tuple[Turn, ...]]:
     structs = lists.flatten()
     starts = _read_offsets(lists)
-    offsets = [start - starts[0] for start in starts]  # a slice of a larger batch does not begin at 0
+    offsets = [start - starts[0] for start in starts]  # a slice of a larger batch does not start at 0
     samples = _read_samples(structs.field("sample"), offsets)
     turns = [
         Turn.model_construct(
@@ -243,7 +243,7 @@ def _read_turn_lists(lists: Any) -> list[tuple[Turn, ...]]:
 
 
 def _read_samples(structs: Any, offsets: Sequence[int]) -> list[Sample | None]:
-    """`offsets` bound the episodes: a prompt shares ids with its own episode only."""
+    """Samples per turn; `offsets` bound the episodes: a prompt shares ids with its own episode only."""
     valid = structs.is_valid().to_pylist()
     texts = structs.field("text").to_pylist()
     shared = _read_numbers("i", structs.field("prompt_shared"))
@@ -285,7 +285,7 @@ def _read_loss_masks(lists: Any) -> list[tuple[Literal[0, 1], ...] | None]:
 
 
 def _read_numbers(code: str, numbers: Any) -> list[Any]:
-    """Values of a fixed-width array; where it is null, any value."""
+    """Values of a fixed-width array; null entries have arbitrary values."""
     size = array(code).itemsize
     start, end = numbers.offset * size, (numbers.offset + len(numbers)) * size
     buffer: Any = memoryview(numbers.buffers()[1] or b"")
@@ -299,6 +299,6 @@ def _read_number_lists(code: str, lists: Any) -> list[tuple[Any, ...]]:
 
 def _read_offsets(lists: Any) -> list[int]:
     offsets = _read_numbers("i", lists.offsets)
-    if not offsets:  # an empty array may come without offsets
+    if not offsets:  # an empty array may have no offsets
         return [0]
     return offsets

@@ -1,4 +1,4 @@
-"""Counts and means of a table's episodes.
+"""Statistics over a table's episodes: counts and means.
 
 summary = statistics(store.scan(Where(purpose="explore")))
 summary.by["iteration"]["3"].success_rate      # -> 0.41
@@ -16,33 +16,37 @@ BREAKDOWNS = ("ending", "purpose", "iteration", "env", "kind", "difficulty")
 
 
 class Group(Record):
-    """Figures of some episodes. Rates and rewards are over the scored ones, turns and tokens over all."""
+    """Statistics of a group of episodes. Rates and rewards are over the scored ones, turns and tokens over
+    all.
+    """
 
     episodes: int
     endings: dict[str, int]
-    """How many ended how; they add up to `episodes`."""
+    """Episodes by ending; they add up to `episodes`."""
     scored: int
     """Episodes with a return: terminated or truncated."""
     successes: int
     success_rate: float | None
-    """`successes / scored`; None where nothing was scored."""
+    """`successes / scored`; None without scored episodes."""
     mean_reward: float | None
-    """Mean return; None where nothing was scored."""
+    """Mean return; None without scored episodes."""
     mean_turns: float | None
     mean_sampled_tokens: float | None
     sampled_tokens: int
 
 
 class Statistics(Record):
-    """Figures of all episodes, and of the groups of each breakdown."""
+    """Statistics of all episodes, and of the groups of each breakdown."""
 
     total: Group
     by: dict[str, dict[str, Group]]
-    """Breakdown (`BREAKDOWNS`) -> value as text -> figures; iterations ascend, all else by alphabet."""
+    """Breakdown (`BREAKDOWNS`) -> value as text -> statistics; iterations ascend, all others are
+    alphabetical.
+    """
 
 
 def statistics(frame: pl.LazyFrame | pl.DataFrame) -> Statistics:
-    """Figures of the rows which `Store.scan` gives; raises `StoreError` where they cannot be read."""
+    """Statistics of the rows of `Store.scan`; raises `StoreError` if they cannot be read."""
     wanted = [*BREAKDOWNS, "total_reward", "succeeded", "turn_count", "sampled_tokens"]
     try:
         rows = frame.lazy().select(wanted).collect()

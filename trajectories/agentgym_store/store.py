@@ -6,9 +6,9 @@
     store.scan().group_by("iteration", "ending").len().collect()         # any of polars' queries
     list(store.trajectories(Where(iteration=3, ending="terminated")))    # token-exact, in order of appending
 
-Underneath are Parquet files and a log (`_delta_log`): polars, DuckDB, pandas and Spark read the folder as it
-is. An append is one entry of the log. Before that entry exists nobody sees the batch, afterwards everybody
-sees all of it. That holds in object stores too: `Store.open("s3://bucket/runs/a")`, see `places`.
+Underneath are Parquet files and a log (`_delta_log`): polars, DuckDB, pandas and Spark read the folder
+directly. An append is one entry of the log: readers see none of a batch before the entry exists, and all of
+it afterwards. That holds in object stores too: `Store.open("s3://bucket/runs/a")`, see `places`.
 """
 
 import json
@@ -49,12 +49,12 @@ _GROUP_EPISODES = 1024
 _GROUP_CHARACTERS = 64 * 2**20  # a column of one row group stays far below Arrow's 2 GiB
 _READ_EPISODES = 512
 _PRUNED = ("run", "iteration", "purpose", "env", "split", "ending")
-"""Columns whose range is noted per file, so that queries skip whole files."""
+"""Columns with value ranges per file, so that queries skip whole files."""
 
 
 @dataclass(frozen=True)
 class Where:
-    """Which episodes: every filter that is not None must hold."""
+    """Filter of episodes: every filter that is not None must hold."""
 
     run: str | None = None
     iteration: int | None = None
@@ -65,11 +65,11 @@ class Where:
     task_ids: Collection[str] | None = None
     ids: Collection[str] | None = None
     min_reward: float | None = None
-    """Least return. An episode without a return is in no range."""
+    """Minimum return. An episode without a return is in no range."""
     max_reward: float | None = None
 
     def terms(self) -> Iterator[tuple[str, list[str | int]]]:
-        """Columns, and the values of them that match."""
+        """Columns, and their matching values."""
         for name in ("run", "iteration", "purpose", "ending", "env", "split"):
             value = getattr(self, name)
             if value is not None:
@@ -84,7 +84,7 @@ class Where:
         return pl.all_horizontal(pl.lit(True), *equal, *self._bounds(pl.col("total_reward")))
 
     def arrow(self) -> Any:
-        """The filter for a pyarrow dataset; None where everything matches."""
+        """The filter for a pyarrow dataset; None if everything matches."""
         equal = (
             dataset.field(name).isin(pa.array(values, SCHEMA.field(name).type))
             for name, values in self.terms()
@@ -95,7 +95,7 @@ class Where:
         return expression
 
     def _bounds(self, reward: Any) -> Iterator[Any]:
-        """Comparisons of the column of returns, of polars or of pyarrow."""
+        """Comparisons of the return column, for polars or pyarrow."""
         if self.min_reward is not None:
             yield reward >= self.min_reward
         if self.max_reward is not None:
@@ -106,10 +106,10 @@ ALL = Where()
 
 
 class Store:
-    """A table of episodes. Several processes may append, and any number may read."""
+    """Table of episodes. Several processes may append, and any number may read."""
 
     def __init__(self, path: Path | str, *, create: bool = True) -> None:
-        """Open the table in a folder or at a URL, made when absent unless `create` is False.
+        """Open the table in a folder or at a URL, created if absent unless `create` is False.
 
         Raises `StoreError`.
         """
@@ -127,28 +127,28 @@ class Store:
 
     @classmethod
     def exists(cls, path: Path | str) -> bool:
-        """Whether a Delta table is there; raises `StoreError` where that cannot be told."""
+        """True if a Delta table is there; raises `StoreError` if that cannot be determined."""
         place = Place.of(path)
         with _one_error(f"cannot look for a table of trajectories at {place}"):
             return place.holds_table()
 
     def version(self) -> int:
-        """The newest version of the table: 0 when it was made, then one more with every append.
+        """The newest version of the table: 0 at creation, then one more with every append.
 
-        One more also comes where a table of an older schema is appended to for the first time.
+        The first append to a table of an older schema also creates a version.
         """
         with self._errors("read"):
             self._table.update_incremental()
             return self._table.version()
 
     def count(self, version: int | None = None) -> int:
-        """How many episodes the table (or an older version of it) holds; reads no episode."""
+        """Number of episodes of the table (or an older version of it); reads no episode."""
         with self._errors("read"):
             actions = pa.table(self._at(version).get_add_actions(flatten=True))
             return sum(actions.column("num_records").to_pylist())
 
     def committed(self, **commit: str) -> int | None:
-        """The version that the batch of exactly this key made; None when it is not in."""
+        """The version of the batch with exactly this key; None if it is not in the table."""
         with self._errors("read"):
             self._read_new_commits()
         return self._commits.get(frozenset(commit.items()))
@@ -156,8 +156,8 @@ class Store:
     def append(self, trajectories: Sequence[Trajectory], *, commit: Mapping[str, str]) -> int:
         """Add a batch, all or nothing, and return the table's version with it; raises `StoreError`.
 
-        `commit` names the batch (run, iteration, stage, ...). A key that is already in is not appended again:
-        the version it made is returned. An empty batch is recorded too, so that a resumed run knows of it.
+        `commit` names the batch (run, iteration, stage, ...). An existing key is not appended again: its
+        version is returned. An empty batch is recorded too, so that a resumed run knows of it.
         """
         if not commit:
             raise ValueError("a commit needs a key, for example {'run': 'a', 'iteration': '1'}")
@@ -179,7 +179,7 @@ class Store:
     def scan(self, where: Where = ALL, *, version: int | None = None) -> pl.LazyFrame:
         """One row per episode without the nested turns (`EPISODE_COLUMNS`), in order of appending.
 
-        What goes wrong with a file shows at `collect`, as a polars error or an `OSError`.
+        Errors of a file are raised at `collect`, as a polars error or an `OSError`.
         """
         with self._errors("read"):
             files = [self.place.full(name) for name in self._files(version, where)]
@@ -188,9 +188,9 @@ class Store:
             return frame.select(EPISODE_COLUMNS).filter(where.polars())
 
     def files(self, *wheres: Where) -> list[list[str]]:
-        """For each filter, the names of the Parquet files in which an episode may match; reads no episode.
+        """For each filter, the names of the Parquet files that may hold a matching episode; reads no episode.
 
-        A file with a name never changes: equal names hold equal episodes.
+        Files are immutable: equal names hold equal episodes.
         """
         with self._errors("read"):
             log = _Log(self._at(None))
@@ -204,7 +204,7 @@ class Store:
         self, columns: Sequence[str], where: Where = ALL, *, version: int | None = None
     ) -> Iterator[tuple[Any, ...]]:
         """Some of `EPISODE_COLUMNS` of the matching episodes, in order of appending; a few hundred rows are
-        in memory, and nothing of other columns is read.
+        in memory, and other columns are not read.
         """
         return self._each(_tuples, where, version, list(columns))
 
@@ -235,7 +235,7 @@ class Store:
                 f"there is no table of trajectories at {place}; name the folder of a run, or a table's folder"
                 " or URL"
             )
-        # a log without entries is what a process leaves that was killed while it made the table
+        # a log without entries remains of a process that was killed while it created the table
         if set(place.names()) - {"_delta_log"}:
             raise StoreError(f"{place} is not a table of trajectories; name a new folder")
         place.make()
@@ -245,7 +245,7 @@ class Store:
             mode="ignore",
             name="trajectories",
             description="Episodes of language-model agents, one row each, token-exact.",
-            # the log is what `committed` asks: it is never cleaned up
+            # `committed` reads the log, so it is never cleaned up
             configuration={FORMAT_KEY: FORMAT, "delta.enableExpiredLogCleanup": "false"},
             raise_if_key_not_exists=False,
         )
@@ -270,8 +270,8 @@ class Store:
         )
 
     def _files(self, version: int | None, where: Where = ALL) -> list[str]:
-        """The Parquet files of a version in which something may match, by what the log says of them; their
-        names begin with the version that they made.
+        """The Parquet files of a version that may hold a match, by the statistics in the log; their names
+        begin with the version that they made.
         """
         return _Log(self._at(version)).files(where)
 
@@ -291,7 +291,7 @@ class Store:
         self._seen = newest
 
     def _renew_schema(self) -> None:
-        """Give a table of an older schema the fields that it lacks, which makes a version of its own."""
+        """Add the missing fields to a table of an older schema, which creates a version."""
         current = Schema.from_arrow(SCHEMA)
         if _columns(self._table.schema()) == _columns(current):
             return
@@ -299,12 +299,12 @@ class Store:
             try:
                 self._table.alter.add_columns([field for field in current.fields if field.name == "turns"])
             except DeltaError:
-                self._table.update_incremental()  # another process may have done it at the same moment
+                self._table.update_incremental()  # another process may have done it concurrently
                 if _columns(self._table.schema()) != _columns(current):
                     raise
 
     def _write(self, trajectories: Sequence[Trajectory], file: str) -> None:
-        """Write the Parquet file of a batch; when that fails, for whatever reason, no file is left."""
+        """Write the Parquet file of a batch; on any failure, no file is left."""
         if not trajectories:
             return
         try:
@@ -318,7 +318,7 @@ class Store:
         key = json.dumps(sorted(commit.items()))
         properties = CommitProperties(
             custom_metadata={_COMMIT_PREFIX + name: value for name, value in commit.items()},
-            # two processes that append the same key at the same moment conflict, and one of them loses
+            # of two processes that append the same key concurrently, one conflicts
             app_transactions=[Transaction(f"agentevol:{sha256(key.encode()).hexdigest()}", 1)],
         )
         try:
@@ -330,7 +330,7 @@ class Store:
                     actions, "append", Schema.from_arrow(SCHEMA), commit_properties=properties
                 )
         except StoreError:
-            # a file that the log names is in use, whatever was raised; where the log cannot be read, it stays
+            # a file in the log is in use, whatever was raised; if the log cannot be read, it stays
             if file not in self._files(None):
                 self.place.remove(file)
             if self.committed(**commit) is None:
@@ -342,7 +342,7 @@ class Store:
 
 @contextmanager
 def _one_error(what: str) -> Generator[None]:
-    """Give what files, Arrow and Delta raise one type and one line."""
+    """Convert errors of files, Arrow and Delta to `StoreError` with one line."""
     try:
         yield
     except (DeltaError, OSError, ValueError, pa.ArrowException, pl.exceptions.PolarsError) as cause:
@@ -350,7 +350,7 @@ def _one_error(what: str) -> Generator[None]:
 
 
 class _Log:
-    """The Parquet files of a version of the table, and what its log says of each."""
+    """Parquet files of a version of the table, with their statistics in its log."""
 
     def __init__(self, table: DeltaTable) -> None:
         actions = pa.table(table.get_add_actions(flatten=True))
@@ -360,7 +360,7 @@ class _Log:
         }
 
     def files(self, where: Where) -> list[str]:
-        """Those in which something may match, by name."""
+        """Names of the files that may hold a match."""
         names = set(self._columns["path"])
         for column, values in where.terms():
             if f"min.{column}" in self._columns:
@@ -368,7 +368,7 @@ class _Log:
         return sorted(names)
 
     def _without(self, column: str, values: Sequence[Any]) -> Iterator[str]:
-        """Files in which no row has any of these values; of some the log may not say."""
+        """Files in which no row has any of these values; some files may have no statistics."""
         ranges = (self._columns[name] for name in ("path", f"min.{column}", f"max.{column}"))
         for path, low, high in zip(*ranges, strict=True):
             if low is not None and high is not None and not any(low <= value <= high for value in values):
@@ -386,7 +386,7 @@ def _no_episodes() -> pl.LazyFrame:
 
 
 def _check_format(table: DeltaTable, place: Place) -> None:
-    """The schema is compared by name and type: everything is read without validating it again."""
+    """Check the schema by name and type: values are read without validation."""
     found = table.metadata().configuration.get(FORMAT_KEY)
     if found != FORMAT:
         raise StoreError(f"{place} is a Delta table of format {found!r}, not {FORMAT!r}; name another folder")
@@ -426,7 +426,7 @@ def _write_parquet(trajectories: Sequence[Trajectory], file: str, place: Place) 
 
 
 def _row_groups(trajectories: Sequence[Trajectory]) -> Iterator[Sequence[Trajectory]]:
-    """Runs of episodes, bounded in number and in size."""
+    """Slices of the episodes, bounded in number and in size."""
     start = size = 0
     for place, episode in zip(count(), trajectories, strict=False):
         weight = _weight(episode)
@@ -438,7 +438,7 @@ def _row_groups(trajectories: Sequence[Trajectory]) -> Iterator[Sequence[Traject
 
 
 def _weight(episode: Trajectory) -> int:
-    """Roughly the characters and ids of an episode."""
+    """Approximate size of an episode in characters and ids."""
     total = len(episode.initial_observation) + len(episode.instruction)
     for turn in episode.turns:
         total += len(turn.observation) + len(turn.action)

@@ -1,4 +1,4 @@
-"""URLs of object stores, where tables may lie, and how they are told from paths."""
+"""URLs of object stores, and their distinction from paths."""
 
 import re
 from pathlib import Path
@@ -11,17 +11,17 @@ _PLAIN = re.compile(r"[\w.=@/-]+", re.ASCII)
 
 
 def is_url(place: Path | str) -> bool:
-    """Whether this names an object store, by a scheme, rather than a folder."""
+    """True if this is an object store URL, by its scheme, rather than a folder."""
     return isinstance(place, str) and _URL.match(place) is not None
 
 
 def named(text: str) -> Path | str:
-    """What somebody wrote: a URL as it is, anything else as a path."""
+    """A table location given as text: a URL unchanged, anything else as a path."""
     return text if is_url(text) else Path(text).expanduser()
 
 
 def checked(url: str) -> str:
-    """The URL without a slash at its end. Raises `StoreError` where no table can be there."""
+    """The URL without a trailing slash. Raises `StoreError` if no table can be there."""
     match = _URL.match(url)
     if match is None or match[1] not in SCHEMES:
         raise StoreError(f"{url}: no object store; a URL begins with {'://, '.join(SCHEMES)}://")
