@@ -1,8 +1,8 @@
-"""The contract between worlds and everything else: `Task`, `Observation`, `StepResult`, `Environment`.
+"""Environment interface: `Task`, `Observation`, `StepResult`, `Environment`.
 
 An environment is one module (or a small package) that subclasses `Environment` and has one line in
-`agentgym_envs.registry.REGISTRY`. It knows nothing of HTTP, prompts, turn limits or tokens: the server counts
-turns and ends an episode at `max_turns`; the client renders prompts.
+`agentgym_envs.registry.REGISTRY`. It has no HTTP, prompts, turn limits or tokens: the server counts turns and
+ends an episode at `max_turns`; the client renders prompts.
 """
 
 from abc import ABC, abstractmethod
@@ -13,34 +13,36 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Record(BaseModel):
-    """A frozen value whose unknown fields are errors."""
+    """Frozen record whose unknown fields are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Task(Record):
-    """One episode's goal. Subclasses add private fields (answers, goals): these alone cross the wire."""
+    """Goal of one episode. Subclasses add private fields (answers, goals); only the fields here cross the
+    wire.
+    """
 
     env: str
     id: str
     """Unique within the environment, over all splits; 1 to 256 characters, none a control character."""
     split: str
     instruction: str
-    """What the agent is told to achieve, in the environment's own words."""
+    """Goal as it is told to the agent, in the environment's own words."""
     kind: str = ""
-    """The task type by which results are broken down, for example `pick_two_obj_and_place`."""
+    """Task type, by which results are broken down, for example `pick_two_obj_and_place`."""
     difficulty: str = ""
-    """The difficulty level by which tasks are drawn and results are broken down, for example `small`."""
+    """Difficulty level, by which tasks are drawn and results are broken down, for example `small`."""
 
 
 class Observation(Record):
-    """What the agent perceives after a reset or an action."""
+    """Observation of the agent after a reset or an action."""
 
     text: str
     actions: tuple[str, ...] | None = None
-    """The admissible actions, sorted, where the world can list them."""
+    """Admissible actions, sorted, if the environment can list them."""
     tools: tuple[dict[str, Any], ...] | None = None
-    """JSON-schema function descriptions, where the world has tools."""
+    """JSON-schema function descriptions, if the environment has tools."""
 
 
 class StepResult(Record):
@@ -49,10 +51,10 @@ class StepResult(Record):
     observation: Observation
     reward: float = 0.0
     terminated: bool = False
-    """The world reached its end. A turn limit is not an end: that is the server's `truncated`."""
+    """The environment reached its end. A turn limit is not an end: that is the server's `truncated`."""
     truncated: bool = False
     info: dict[str, Any] = Field(default_factory=dict)
-    """JSON values an agent may see. `invalid_action: True` marks an action that could not be carried out."""
+    """JSON values an agent may see. `invalid_action: True` marks an action that could not be executed."""
 
 
 class TaskNotFound(LookupError):
@@ -63,29 +65,30 @@ TaskT = TypeVar("TaskT", bound=Task)
 
 
 class Environment(ABC, Generic[TaskT]):
-    """One world holding one episode at a time. Instances are independent: they share read-only data at most.
+    """Environment with one episode at a time. Instances are independent: they share at most read-only data.
 
-    `reset` and `step` may be coroutines where a world waits on an endpoint. Equal task, seed and actions give
-    equal episodes where `deterministic`. A malformed action is part of the world: it gets an observation,
-    never an exception.
+    `reset` and `step` may be coroutines if an environment waits on an endpoint. Equal task, seed and actions
+    give equal episodes if `deterministic`. A malformed action is part of the environment: it gets an
+    observation, never an exception.
     """
 
     name: ClassVar[str]
     version: ClassVar[str] = "1.0.0"
     max_turns: ClassVar[int]
-    """Default limit of actions in an episode."""
+    """Default limit of actions per episode."""
     blocking: ClassVar[bool] = True
-    """False only for worlds so cheap (far below 1 ms) that they may run on an event loop."""
+    """False only for environments so cheap (far below 1 ms) that they may run on an event loop."""
     deterministic: ClassVar[bool] = True
     reward_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
     difficulties: ClassVar[tuple[str, ...]] = ()
     tools: ClassVar[tuple[dict[str, Any], ...] | None] = None
-    """The tools that every task has, as JSON-schema function descriptions; None for worlds without tools."""
+    """Tools of every task, as JSON-schema function descriptions; None without tools."""
     forkable: ClassVar[bool] = False
-    """Whether `snapshot` and `restore` are offered."""
+    """True if `snapshot` and `restore` are implemented."""
     baselines: ClassVar[Mapping[str, tuple[float, float]]] = {"idle": (0.0, 0.0), "spray": (0.0, 0.0)}
-    """Range of the mean return over all tasks of two policies without sense: `idle` says nothing, `spray`
-    says every admissible action in turn (see `agentgym_envs.episodes`). The conformance check compares."""
+    """Range of the mean return over all tasks of two policies without skill: `idle` sends empty actions,
+    `spray` every admissible action in turn (see `agentgym_envs.episodes`). The conformance check compares.
+    """
 
     @property
     @abstractmethod
@@ -106,12 +109,13 @@ class Environment(ABC, Generic[TaskT]):
 
     @abstractmethod
     def task(self, task_id: str) -> TaskT:
-        """The task of this id; raises `TaskNotFound`."""
+        """The task with this id; raises `TaskNotFound`."""
 
     def draw(self, splits: Sequence[str], seed: int) -> int:
-        """The task that is meant where none is named: its place among those of `splits`, one after the other.
+        """The default task: drawn from the tasks of `splits`, one after the other.
 
-        Equal seeds draw equal tasks; by default all are as likely. Raises `TaskNotFound` where there is none.
+        Equal seeds draw equal tasks; by default all are equally likely. Raises `TaskNotFound` if there is
+        none.
         """
         total = sum(len(self.tasks(split)) for split in splits)
         if not total:
@@ -120,26 +124,28 @@ class Environment(ABC, Generic[TaskT]):
 
     @abstractmethod
     def reset(self, task: TaskT, seed: int) -> Observation | Awaitable[Observation]:
-        """Begin an episode, dropping the previous one."""
+        """Start an episode, dropping the previous one."""
 
     @abstractmethod
     def step(self, action: str) -> StepResult | Awaitable[StepResult]:
-        """Carry out one action of the current episode."""
+        """Execute one action of the current episode."""
 
     def close(self) -> None:
-        """Free what the instance holds; may be called twice."""
+        """Free the resources of the instance; may be called twice."""
 
     def expert(self, task: TaskT) -> list[str] | None:
-        """Actions that earn the maximum from the start of `task`, or None where the world has no expert."""
+        """Actions that earn the maximum from the start of `task`, or None if the environment has no
+        expert.
+        """
         return None
 
     def demonstrate(self, task: TaskT, seed: int, care: float = 1.0) -> list[str]:
-        """Messages, won or lost, of a player who sees only what any agent sees; `seed` draws its choices.
+        """Messages, won or lost, of a player with an agent's view only; `seed` draws its choices.
 
-        Each is an action, which a thought may stand before as `agentgym_envs.formats.render_thinking` has it.
-        With `care` 1 it wins most tasks; with less it forgets parts of them, each with probability
-        1 - `care`. The expert knows the world's secrets, so that its episodes show nothing about looking for
-        things. Raises `NotImplementedError` where the environment has no such player.
+        Each is an action, optionally after a thought as `agentgym_envs.formats.render_thinking` writes it.
+        With `care` 1 it wins most tasks; with less it forgets parts of them, each with probability 1 -
+        `care`. The expert uses hidden state, so that its episodes contain no search. Raises
+        `NotImplementedError` if the environment has no such player.
         """
         raise NotImplementedError(f"{self.name} has no player who searches")
 

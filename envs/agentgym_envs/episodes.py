@@ -1,4 +1,4 @@
-"""Scripted episodes played straight on an environment, without server or model: for checks and measurements.
+"""Scripted episodes played directly on an environment, without server or model, for checks and measurements.
 
 > Player().play(make("guess"), task, follow(["4", "6"]), seed=0).total_reward
 1.0
@@ -14,20 +14,22 @@ from typing import Any, TypeVar
 from agentgym_envs.core import Environment, Observation, StepResult, Task
 
 Chooser = Callable[[Observation, int], str | None]
-"""From the latest observation and the number of actions so far to the next action, or None to stop."""
+"""Function from the latest observation and the number of actions so far to the next action, or None to
+stop.
+"""
 
 ANSWERS = (
     *("0", "1", "2", "3", "4", "5", "6", "7", "8", "9"),
     *("A", "B", "C", "D", "yes", "no", "look", "help", "finish"),
 )
-"""What `spray` and `shuffled` say in worlds that list no admissible actions."""
+"""Actions of `spray` and `shuffled` in environments that list no admissible actions."""
 
 ValueT = TypeVar("ValueT")
 
 
 @dataclass(frozen=True)
 class Episode:
-    """What was said and what came back; two episodes are equal when every observation, reward and flag is."""
+    """Actions and results; two episodes are equal when every observation, reward and flag is."""
 
     first: Observation
     actions: tuple[str, ...]
@@ -40,22 +42,22 @@ class Episode:
 
     @property
     def over(self) -> bool:
-        """Whether the world itself ended the episode."""
+        """True if the environment itself ended the episode."""
         return bool(self.results) and (self.results[-1].terminated or self.results[-1].truncated)
 
 
 class Player:
-    """Calls environments, coroutines included; not for use inside a running event loop."""
+    """Runner of episodes, coroutines included; not for use inside a running event loop."""
 
     def __init__(self) -> None:
-        self._runner = asyncio.Runner()  # one loop for all calls: a world may keep connections between steps
+        self._runner = asyncio.Runner()  # one loop for all calls: environments may keep connections
 
     def reset(self, environment: Environment[Any], task: Task, seed: int) -> Observation:
         """Begin an episode."""
         return self._settle(environment.reset(task, seed))
 
     def step(self, environment: Environment[Any], action: str) -> StepResult:
-        """Carry out one action."""
+        """Execute one action."""
         return self._settle(environment.step(action))
 
     def play(
@@ -67,7 +69,9 @@ class Player:
         seed: int,
         max_turns: int | None = None,
     ) -> Episode:
-        """One episode until the world ends it, `choose` stops, or `max_turns` (default: the world's)."""
+        """One episode until the environment ends it, `choose` stops, or `max_turns` (default: the
+        environment's).
+        """
         first = self.reset(environment, task, seed)
         return self.play_on(environment, first, choose, max_turns=max_turns or environment.max_turns)
 
@@ -95,23 +99,25 @@ class Player:
 
 
 def idle(observation: Observation, turn: int) -> str:  # noqa: ARG001 - the signature of a `Chooser`
-    """Say nothing at all."""
+    """Send empty actions."""
     return ""
 
 
 def spray(observation: Observation, turn: int) -> str:
-    """Say every admissible action in turn, whatever happens; `ANSWERS` where the world lists none."""
+    """Send every admissible action in turn, regardless of the result; `ANSWERS` if the environment lists
+    none.
+    """
     actions = observation.actions or ANSWERS
     return actions[turn % len(actions)]
 
 
 def follow(plan: Sequence[str]) -> Chooser:
-    """Say these actions, then stop."""
+    """Send these actions, then stop."""
     return lambda observation, turn: plan[turn] if turn < len(plan) else None
 
 
 def shuffled(seed: int) -> Chooser:
-    """Say admissible actions drawn at random; `ANSWERS` where the world lists none."""
+    """Send random admissible actions; `ANSWERS` if the environment lists none."""
     generator = random.Random(seed)
     return lambda observation, turn: generator.choice(observation.actions or ANSWERS)
 

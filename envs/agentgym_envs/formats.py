@@ -1,6 +1,6 @@
-"""Action formats: how an agent's whole message becomes the action that an environment reads.
+"""Action formats: parsers from an agent's whole message to the action that an environment reads.
 
-`plain`: the message is the action. `react`: a thought, then an action, as AgentGym writes them:
+`plain`: the message is the action. `react`: a thought, then an action, in AgentGym's form:
 
     Thought:
     I should look in the fridge.
@@ -8,7 +8,7 @@
     Action:
     open fridge 1
 
-What a model of thinking reasons before it answers is no action in either:
+The reasoning of a thinking model before its answer is no action in either:
 
     <think>
     The fridge first. Action: go to sofa 1? No.
@@ -16,7 +16,7 @@ What a model of thinking reasons before it answers is no action in either:
 
     open fridge 1
 
-A format never fails: whatever it cannot parse becomes an action that the environment answers as an invalid
+A format never fails: text that it cannot parse becomes an action that the environment answers as an invalid
 one.
 """
 
@@ -24,17 +24,19 @@ from typing import Protocol
 
 END_OF_SEQUENCE = "</s>"
 THINKING, THOUGHT = "<think>", "</think>"
-"""What Qwen3, DeepSeek-R1 and others reason between; templates may have said the first one for the model."""
+"""Tags of reasoning of Qwen3, DeepSeek-R1 and others; a template may have opened the first one for the
+model.
+"""
 WEBSHOP_ACTIONS = ("search[", "click[")
 
 
 class ActionFormat(Protocol):
-    """How an action is asked for and found."""
+    """Instruction and parser of an action format."""
 
     name: str
 
     def instruction(self, environment_name: str) -> str | None:
-        """What an agent is told about its replies; None where there is nothing to tell."""
+        """Instruction for an agent about its replies; None if there is none."""
         ...
 
     def parse(self, text: str) -> str:
@@ -48,7 +50,7 @@ class Plain:
     name = "plain"
 
     def instruction(self, environment_name: str) -> str | None:
-        """Nothing to tell."""
+        """None: no instruction is needed."""
         return None
 
     def parse(self, text: str) -> str:
@@ -69,17 +71,17 @@ class React:
         )
 
     def parse(self, text: str) -> str:
-        """What follows the last `Action:` after any reasoning; see `split_react`."""
+        """The text after the last `Action:` after any reasoning; see `split_react`."""
         return split_react(after_thinking(text))[1]
 
 
 def after_thinking(text: str) -> str:
-    """What a message says after its reasoning; nothing that comes after one that began and did not end."""
+    """The text after the reasoning of a message; empty if reasoning began and did not end."""
     return text.rpartition(THOUGHT)[2].partition(THINKING)[0]
 
 
 def render_thinking(thought: str, action: str) -> str:
-    """A message that reasons, then acts; `after_thinking` gives the action back."""
+    """A message with reasoning, then an action; `after_thinking` restores the action."""
     return f"{THINKING}{thought}{THOUGHT}{action}"
 
 
@@ -98,9 +100,9 @@ def split_react(text: str) -> tuple[str, str]:
 
 
 def render_react(thought: str, action: str) -> str:
-    """The canonical message of a thought and an action; `split_react` gives both back."""
+    """The canonical message of a thought and an action; `split_react` restores both."""
     return f"Thought:\n{thought}\n\nAction:\n{action}"
 
 
 FORMATS: dict[str, ActionFormat] = {form.name: form for form in (Plain(), React())}
-"""Every format by its name on the wire."""
+"""Formats by their name on the wire."""

@@ -18,7 +18,7 @@ SECRETS = {"train": (1, 2, 5, 7), "valid": (4, 8), "test": (3, 6)}
 
 
 class GuessTask(Task):
-    """`secret` stays on the server: only `Task`'s own fields cross the wire."""
+    """Guess task. `secret` stays on the server: only `Task`'s own fields cross the wire."""
 
     secret: int
 
@@ -30,7 +30,7 @@ class Guess(Environment[GuessTask]):
     max_turns = 4
     blocking = False
     forkable = True
-    # Spray says 0, 1, 2, 3 in its four turns: it finds three of the eight numbers.
+    # Spray sends 0, 1, 2, 3 in its four turns: it finds three of the eight numbers.
     baselines = {"idle": (0.0, 0.0), "spray": (0.375, 0.375)}  # noqa: RUF012 - a class fact, never changed
 
     @property
@@ -60,7 +60,7 @@ class Guess(Environment[GuessTask]):
 
     def step(self, action: str) -> StepResult:
         number = re.search(r"[0-9]+", action)
-        if number is None:  # a malformed action is part of the world, not an exception
+        if number is None:  # a malformed action is part of the environment, not an exception
             return StepResult(
                 observation=Observation(text="That is not a number."), info={"invalid_action": True}
             )

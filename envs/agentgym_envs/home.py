@@ -1,4 +1,4 @@
-"""Where imported data, indexes and caches live."""
+"""Data folder of imported data, indexes and caches."""
 
 import os
 from pathlib import Path

@@ -1,10 +1,10 @@
-"""Report of an import of a benchmark's own data, for every environment: `ImportReport`.
+"""Report of a benchmark data import, for every environment: `ImportReport`.
 
-An environment whose data can be imported has a module with three functions:
+An environment with importable data has a module with three functions:
 
     import_official(source, home, progress) -> ImportReport    all or nothing
-    counts(home) -> dict[str, int] | None                      tasks by split; None where nothing was imported
-    verify(home) -> list[str]                                  what is wrong with the imported files
+    counts(home) -> dict[str, int] | None                      tasks by split; None if nothing was imported
+    verify(home) -> list[str]                                  errors of the imported files
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from typing import Annotated
 from pydantic import Field
 
 FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")]
-"""A name that cannot lead out of its folder."""
+"""File name without path separators."""
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,12 @@ class Refused:
 
 @dataclass(frozen=True)
 class ImportReport:
-    """What an import did."""
+    """Result of an import."""
 
     counts: dict[str, int]
     """Tasks by split."""
     refused: tuple[Refused, ...]
     warnings: tuple[str, ...] = ()
-    """What a user should know of what was imported, a line each."""
+    """Warnings about this import, a line each."""
     notes: tuple[str, ...] = ()
-    """What holds of every import of these data, a line each."""
+    """Notes about every import of these data, a line each."""

@@ -1,4 +1,4 @@
-"""`LazySequence`: a sequence of known length whose items are made when they are asked for."""
+"""`LazySequence`: a sequence of known length whose items are made on access."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar, overload
@@ -7,7 +7,7 @@ ItemT = TypeVar("ItemT", covariant=True)
 
 
 class LazySequence(Sequence[ItemT]):
-    """Items 0 to `length` - 1, each made by `make` whenever it is read; a slice is lazy again."""
+    """Items 0 to `length` - 1, each made by `make` on every access; a slice is lazy again."""
 
     def __init__(self, length: int, make: Callable[[int], ItemT]) -> None:
         self._length = length

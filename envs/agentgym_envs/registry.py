@@ -1,4 +1,4 @@
-"""Which environments there are: `REGISTRY`, and the entry points of other distributions.
+"""Registry of environments: `REGISTRY`, and the entry points of other distributions.
 
 > make("guess").name
 guess
@@ -34,14 +34,14 @@ REGISTRY: dict[str, str] = {
 """Name to "module:Class"."""
 
 EXTRAS: dict[str, str] = {"webshop": "server,webshop"}
-"""Name to the extras of this distribution by which its image is installed, where `server` is not enough."""
+"""Name to the extras of this distribution that install its image, if `server` is not enough."""
 
 NEEDS: dict[str, tuple[str, ...]] = {"webshop": ("numpy", "rapidfuzz")}
-"""Name to the modules that its extra, which has the same name, brings."""
+"""Name to the modules of its extra, which has the same name."""
 
 
 class UnknownEnvironment(LookupError):
-    """No environment has this name; the text lists the names there are."""
+    """No environment has this name; the text lists the available names."""
 
 
 class EnvironmentUnavailable(RuntimeError):
@@ -49,15 +49,15 @@ class EnvironmentUnavailable(RuntimeError):
 
 
 class EnvironmentEntry(Record):
-    """One line of the list of environments."""
+    """Entry of the list of environments."""
 
     name: str
     target: str
     """`module:Class`."""
     distribution: str
-    """Who provides it: `agentevol`, or the name of another installed distribution."""
+    """Distribution of the environment: `agentevol`, or the name of another installed one."""
     summary: str
-    """One line; empty where the provider says nothing."""
+    """One line; empty if the distribution has none."""
 
 
 def names() -> list[str]:
@@ -72,7 +72,7 @@ def describe() -> list[EnvironmentEntry]:
 
 
 def lacking(name: str) -> str:
-    """What `name` needs and is not installed, with the command that installs it; '' where nothing is."""
+    """Missing modules of `name`, with the command that installs them; '' if none is missing."""
     missing = [module for module in NEEDS.get(name, ()) if find_spec(module) is None]
     return f"{' and '.join(missing)}: pip install 'agentevol[{name}]'" if missing else ""
 

@@ -1,4 +1,4 @@
-"""Replies in one of AMPO's four thinking modes (arXiv:2505.02156): how they are written, and their check.
+"""Replies in one of AMPO's four thinking modes (arXiv:2505.02156): renderer and checker.
 
 A reply of mode 2, in which `Style` holds "friendly":
 
@@ -17,7 +17,7 @@ A reply of mode 2, in which `Style` holds "friendly":
     "I can meet you halfway."
     <|end_of_answer|>
 
-Mode 1 has the level and the answer alone. No text raises: whatever it is, a check says what is wrong.
+Mode 1 has the level and the answer alone. No text raises: a check reports its fault.
 """
 
 import re
@@ -51,7 +51,7 @@ Fault = Literal[
     "extra_header",
     "outside_template",
 ]
-"""Why a reply is malformed; the last two are faults where the check is strict."""
+"""Kinds of malformed replies; the last two are faults of the strict check only."""
 
 # A section begins after an empty line; one word and a colon alone on a line there look like a header.
 _HEADER_LINE = re.compile(r"(?:\A|\n\n)(\w+):\n")
@@ -59,19 +59,19 @@ _HEADER_LINE = re.compile(r"(?:\A|\n\n)(\w+):\n")
 
 @dataclass(frozen=True)
 class Reply:
-    """What a check found in a text."""
+    """Result of a check."""
 
     mode: int
     """1 to 4; -1 where the text is malformed."""
     answer: str | None = None
-    """What stands between the answer's tags, without surrounding white space, quotes included."""
+    """Text between the answer's tags, without surrounding white space, quotes included."""
     sections: tuple[str, ...] = ()
     """The text below each header of the mode."""
     fault: Fault | None = None
 
     @property
     def ok(self) -> bool:
-        """Whether the text is well formed."""
+        """True if the text is well formed."""
         return self.fault is None
 
 
@@ -83,11 +83,11 @@ def render(mode: int, sections: Sequence[str], answer: str) -> str:
 
 
 def check(text: str, *, strict: bool = False) -> Reply:
-    """Whether `text` is a reply in one of the modes, and which.
+    """Check if `text` is a reply in one of the modes, and parse it.
 
-    The rules are those of the paper's released code, which let text before the level and after the answer
-    pass, and further sections too, so that the nine sections of mode 4 pass as mode 3. `strict` closes this:
-    nothing stands outside the template but white space at the end, and no section is added.
+    The rules are those of the paper's released code, which allows text before the level and after the answer,
+    and further sections, so that the nine sections of mode 4 pass as mode 3. `strict` forbids this: the only
+    text outside the template is white space at the end, and no section is added.
     """
     mode = next((mode for mode in HEADERS if _opening(mode) in text), None)
     if mode is None:
@@ -134,7 +134,7 @@ def _count_faults(text: str, pieces: Sequence[str], missing: Fault, repeated: Fa
 
 
 def _spans(text: str, tags: Sequence[str]) -> list[str] | None:
-    """What stands after each tag but the last, up to the next tag; None where the order is wrong."""
+    """Texts after each tag but the last, up to the next tag; None if the order is wrong."""
     starts = [text.index(tag) for tag in tags]
     # In mode 1 the opening contains the answer's tag, which therefore begins after it.
     if starts != sorted(starts):
@@ -144,7 +144,7 @@ def _spans(text: str, tags: Sequence[str]) -> list[str] | None:
 
 
 def _sections(thought: str, headers: Sequence[str]) -> "tuple[str, ...] | Fault":
-    """The text below each header, or what is wrong with them."""
+    """The text below each header, or the fault."""
     titles = [f"{header}:\n" for header in headers]
     borders = [titles[0], *(f"\n\n{title}" for title in titles[1:])]
     if fault := next(_count_faults(thought, [*titles, *borders], "missing_header", "repeated_header"), None):
@@ -157,7 +157,7 @@ def _sections(thought: str, headers: Sequence[str]) -> "tuple[str, ...] | Fault"
 
 
 def _strict_fault(text: str, mode: int, sections: Sequence[str], answer: str) -> Fault | None:
-    """What the lenient rules let pass."""
+    """The fault that only the strict rules forbid."""
     if any(_HEADER_LINE.search(f"{section}\n") for section in sections):
         return "extra_header"
     return None if text.rstrip() == render(mode, sections, answer[1:-1]) else "outside_template"

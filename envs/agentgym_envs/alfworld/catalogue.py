@@ -1,6 +1,6 @@
-"""Importing the official games: `import_official`. What comes after is in `agentgym_envs.alfworld.library`.
+"""Import of the official games: `import_official`. `agentgym_envs.alfworld.library` reads imported games.
 
-The new folder is complete before the manifest names it, so an import that breaks off changes nothing.
+The new folder is complete before the manifest names it, so an interrupted import changes nothing.
 """
 
 import lzma
@@ -37,12 +37,13 @@ _LIKE_GENERATED = re.compile(r"[a-z_]+/[a-z]+/[0-9]+")
 
 
 def import_official(source: Path, home: Path, progress: Callable[[int], None] | None = None) -> ImportReport:
-    """Import every valid game below `source`, replacing what was imported before.
+    """Import every valid game below `source`, replacing an earlier import.
 
     `source` is an `ALFWORLD_DATA` root, a folder of game folders, or a folder with `compact_*.jsonl.xz`; in
-    the last case only these files are read. A game counts if it parses and its walkthrough wins; the others
-    are reported. `progress` is told the number of games looked at so far. Raises `GameError` if `source` has
-    no valid game or a compact file is corrupt, `OSError` if it cannot be read or `home` cannot be written.
+    the last case only these files are read. A game is valid if it parses and its walkthrough wins; the others
+    are reported. `progress` is called with the number of games read so far. Raises `GameError` if `source`
+    has no valid game or a compact file is corrupt, `OSError` if it cannot be read or `home` cannot be
+    written.
     """
     if not source.is_dir():
         raise GameError(f"{source} is no folder")
@@ -74,7 +75,7 @@ def validate(game: Game) -> str:
 
 @dataclass
 class _Writer:
-    """One split's file in the making."""
+    """Writer of one split's file."""
 
     path: Path
     offset: int = 0
@@ -139,10 +140,10 @@ def _check_new(game: Game, seen: set[str]) -> None:
 
 
 def _publish(root: Path, folder: Path, splits: dict[str, SplitFiles]) -> None:
-    """Make the finished files the ones that count, at once, and drop those before them."""
+    """Atomically switch to the finished files, and remove earlier ones."""
     before = Catalogue.open_if_sound(root.parent)
     manifest = Manifest(folder=folder.name, splits=splits)
-    folder.chmod(0o755)  # a temporary folder is its owner's alone
+    folder.chmod(0o755)  # a temporary folder is accessible to its owner only
     draft = folder / MANIFEST
     draft.write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
     draft.replace(root / MANIFEST)

@@ -1,4 +1,4 @@
-"""The two wordings of the place command, and what else differs between the two eras of ALFWorld.
+"""Dialects of the place command: the wordings of two ALFWorld versions, and their other differences.
 
 `move` (alfworld 0.4 and later): `move mug 1 to desk 1`, `You arrive at desk 1. ...`
 `put` (alfworld 0.3 and earlier): `put mug 1 in/on desk 1`, `You arrive at loc 7. ...`
@@ -38,7 +38,7 @@ _PUT = re.compile(r"put (.+) in/on (.+)")
 _LOOSE = re.compile(r"(?:move (.+?) to|put (.+?) (?:in/on|into|onto|in|on)) (.+)")
 
 _LONGEST = 300
-"""Longer texts are no commands; matching them could take long."""
+"""Maximum length of a command; matching longer texts could be slow."""
 
 
 def place_command(dialect: Dialect, thing: str, receptacle: str) -> str:
@@ -54,12 +54,12 @@ def place_text(dialect: Dialect, thing: str, receptacle: str) -> str:
 
 
 def translate(command: str, dialect: Dialect) -> str:
-    """`command`, exact in either dialect, as the given dialect says it."""
+    """`command`, exact in either dialect, translated to the given dialect."""
     found = _MOVE.fullmatch(command) or _PUT.fullmatch(command)
     return place_command(dialect, found[1], found[2]) if found else command
 
 
 def translate_loosely(command: str, dialect: Dialect) -> str:
-    """As `translate`, but `put X in Y` and `put X on Y` count as well. Not for results that are compared."""
+    """As `translate`, but `put X in Y` and `put X on Y` are accepted as well. Not for comparable results."""
     found = _LOOSE.fullmatch(command.strip()) if len(command) <= _LONGEST else None
     return place_command(dialect, found[1] or found[2], found[3]) if found else command

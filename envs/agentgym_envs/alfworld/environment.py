@@ -31,14 +31,14 @@ from agentgym_envs.home import data_home
 from agentgym_envs.lazy import LazySequence
 
 OFFICIAL = "official"
-"""The difficulty of imported tasks."""
+"""Difficulty of imported tasks."""
 
 _GENERATED_ID = re.compile(r"([a-z_]{1,40})/([a-z]{1,40})/(0|[1-9][0-9]{0,8})")
 _ARRIVAL = "You arrive at "
 
 
 class ALFWorldTask(Task):
-    """`digest` stays on the server: it tells games of equal instructions apart."""
+    """ALFWorld task. `digest` stays on the server: it distinguishes games of equal instructions."""
 
     digest: str
     """16 hexadecimal digits over facts and goal."""
@@ -156,7 +156,7 @@ class ALFWorld(Environment[ALFWorldTask]):
             ]
 
     def demonstrate(self, task: ALFWorldTask, seed: int, care: float = 1.0) -> list[str]:
-        """Commands of the hand-written searcher of `agentgym_envs.alfworld.search`."""
+        """Commands of the scripted searcher of `agentgym_envs.alfworld.search`."""
         commands = play(World(self._scene_in("move", task.id)), Random(seed), self.max_turns, care)
         return [translate(command, self.dialect) for command in commands]
 
@@ -190,7 +190,7 @@ class ALFWorld(Environment[ALFWorldTask]):
 
 @lru_cache(maxsize=512)
 def _scene(catalogue: Catalogue | None, task_id: str, dialect: Dialect, shuffle_seed: int | None) -> Scene:
-    """The scene of a task, shared by all instances: nothing ever changes it."""
+    """The scene of a task, shared by all instances, since it is immutable."""
     return parse(_game(catalogue, task_id), dialect, shuffle_seed)
 
 
@@ -225,7 +225,7 @@ def _generated_tasks(
 
 @lru_cache(maxsize=4096)
 def _generated_task(task_id: str) -> ALFWorldTask:
-    """A task of a generated game; kept, since its instruction takes the making of the whole game."""
+    """A task of a generated game; cached, since its instruction requires making the whole game."""
     game = _game(None, task_id)
     split, difficulty, _ = task_id.split("/")
     return ALFWorldTask(

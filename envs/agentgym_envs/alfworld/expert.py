@@ -1,10 +1,10 @@
-"""An expert that wins every winnable game from any state, by reading the full state.
+"""Expert that wins every winnable game from any state, by reading the full state.
 
     plan(World(scene)) == ["go to shelf 1", "take mug 2 from shelf 1", "go to desk 1", "move mug 2 to desk 1"]
 
-It takes what the goal needs, treats it, and puts it where it belongs; ties are broken by id, an object that
-is nearly done comes first. It drops whatever else the hand holds. In a game that can be won from its start
-this fails in one case only: what the hand holds fits nowhere in the room.
+It takes the objects of the goal, treats them, and places them; ties are broken by id, and objects that are
+nearly done come first. It drops any other held object. In a game that can be won from its start this fails in
+one case only: the held object fits nowhere in the room.
 """
 
 from collections.abc import Iterable
@@ -16,13 +16,13 @@ _TOOL_VERBS = {"clean": "clean", "hot": "heat", "cool": "cool"}
 
 
 class DeadEnd(Exception):
-    """No sequence of commands that the expert knows wins from here; the text says what is in the way."""
+    """No known sequence of commands wins from here; the text names the obstacle."""
 
 
 def plan(world: World) -> list[str]:
     """Commands, in the scene's dialect, of which the last one wins; empty if the world is won already.
 
-    `world` itself is left alone. Raises `DeadEnd` where the game cannot be won any more.
+    `world` itself is not changed. Raises `DeadEnd` if the game cannot be won any more.
     """
     attempt = _Attempt(world.copy())
     if attempt.world.won:
@@ -38,7 +38,9 @@ def plan(world: World) -> list[str]:
 
 
 class _Attempt:
-    """A world to try things in, and the commands so far. Once it is won, further commands are left out."""
+    """Copy of a world to try commands in, with the commands so far. Once it is won, further ones are left
+    out.
+    """
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -54,7 +56,7 @@ class _Attempt:
         self.commands.append(command)
 
     def go(self, r: int, reach_in: bool = False) -> None:
-        """Stand at a receptacle, opened if it is to be reached into."""
+        """Go to a receptacle, and open it if its contents are to be accessible."""
         if self.world.location != self.scene.location_of[r]:
             self.say(f"go to {self.scene.receptacles[r]}")
         if reach_in and not self.world.is_accessible(r):
@@ -71,17 +73,17 @@ class _Attempt:
             self.say(place_command(self.scene.dialect, held, self.scene.receptacles[r]))
 
     def holders(self, o: int) -> list[int]:
-        """Receptacles that an object is in."""
+        """Receptacles that hold an object."""
         return [r for r, things in enumerate(self.world.contents) if o in things]
 
     def has_use(self, o: int) -> bool:
-        """Whether an object can fulfil its part of the goal without anything else in the hand."""
+        """True if an object can meet its part of the goal with an otherwise empty hand."""
         if o not in self.scene.goal_objects or (self.goal.sliced and o not in self.world.states["sliced"]):
             return False
         return self.world.counts(o) or self.tool_for(o) is not None
 
     def tool_for(self, o: int) -> int | None:
-        """The first receptacle that gives an object the treatment of the goal."""
+        """The first receptacle that applies the goal's treatment to an object."""
         verb = _TOOL_VERBS.get(self.goal.treatment or "")
         for r, tool in enumerate(self.scene.tools):
             if tool is not None and tool[0] == verb and o in tool[1]:
@@ -114,7 +116,7 @@ class _Attempt:
         self.place(min(fitting, key=lambda r: (r in self.scene.goal_receptacles, r)))
 
     def slice_enough(self) -> None:
-        """Slice as many objects of the goal as it asks for, then put the knife away."""
+        """Slice as many objects as the goal requires, then put the knife away."""
         sliced = self.scene.goal_objects & self.world.states["sliced"]
         spots = {o: place for o, place in sorted(self.world.spots, reverse=True) if self.scene.here[place]}
         whole = self.reachable((self.scene.goal_objects & self.scene.sliceable & spots.keys()) - sliced)
@@ -137,7 +139,7 @@ class _Attempt:
         self.take(knives[0], self.holders(knives[0])[0])
 
     def reachable(self, things: Iterable[int]) -> list[int]:
-        """Those of `things` that can be taken, by id."""
+        """Members of `things` that can be taken, by id."""
         return [o for o in sorted(things) if o in self.scene.pickupable and self.holders(o)]
 
     def look_under_the_lamp(self) -> None:
@@ -165,7 +167,9 @@ class _Attempt:
             raise DeadEnd("the goal does not hold after all its objects were placed")
 
     def choose_target(self) -> int:
-        """The receptacle to fill: the one that holds most already, of those for which there is enough."""
+        """The receptacle to fill: the one that holds most of the objects, among those with enough
+        candidates.
+        """
         enough = [
             (-self.placed(r), r)
             for r in self.scene.goal_receptacles
@@ -179,9 +183,9 @@ class _Attempt:
         return sum(map(self.world.counts, self.world.contents[r]))
 
     def candidates(self, target: int) -> list[int]:
-        """Objects that the target still lacks: the held one, those outside, those inside that need treatment.
+        """Objects that the target lacks: the held one, those outside, those inside that need treatment.
 
-        What is in the hand and yet in the target counts once treated, even if it could not be put there.
+        An object that is both held and in the target counts once treated, even if it could not be put there.
         """
         inside = self.world.contents[target]
         held = self.world.held
@@ -195,7 +199,7 @@ class _Attempt:
         return sorted(fit, key=lambda o: (o != held, o in inside, not self.world.counts(o), o))
 
     def take_next(self, target: int) -> int:
-        """The next object for the target, in the hand."""
+        """Take the next object for the target."""
         candidates = self.candidates(target)
         if not candidates:
             raise DeadEnd("nothing that the goal asks for is left to take")

@@ -1,4 +1,4 @@
-"""One ALFWorld game as data: `Game`, read from a compact line or from an official `game.tw-pddl` file.
+"""ALFWorld game as data: `Game`, read from a compact line or from an official `game.tw-pddl` file.
 
 A compact line is one JSON object (shortened):
 
@@ -7,7 +7,7 @@ A compact line is one JSON object (shortened):
      "facts": ["receptacleType Desk_bar_1 DeskType", ...]}
 
 An official file is JSON too; its `grammar` holds templates that the original engine evaluates. Here all of it
-is read by regular expressions and nothing is ever evaluated, so a game from a stranger is safe to load.
+is parsed by regular expressions and nothing is ever evaluated, so an untrusted game is safe to load.
 """
 
 import re
@@ -35,7 +35,7 @@ class GameError(ValueError):
 
 @dataclass(frozen=True)
 class Game:
-    """A game as its source gives it. Only `sentence` may reach an agent."""
+    """Game with the data of its source. Only `sentence` may reach an agent."""
 
     id: str
     sentence: str
@@ -43,13 +43,13 @@ class Game:
     facts: tuple[str, ...]
     """The initial state, `name arg arg` in the source's order and letter case."""
     goal: str
-    """The text from `(:goal` on."""
+    """Text from `(:goal` on."""
     walkthrough: tuple[str, ...]
-    """Commands that win, in the `move` dialect; empty where the source has none."""
+    """Commands that win, in the `move` dialect; empty if the source has none."""
 
 
 class _CompactLine(BaseModel):
-    """The wire form of a compact line."""
+    """Format of a compact line."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -61,7 +61,7 @@ class _CompactLine(BaseModel):
 
 
 class _OfficialFile(BaseModel):
-    """What is read of a `game.tw-pddl` file."""
+    """Fields of a `game.tw-pddl` file that are read."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -98,7 +98,7 @@ def read_official(text: str, game_id: str) -> Game:
 
 
 def write_compact_line(game: Game) -> str:
-    """The compact line of `game`, without a line end; `read_compact_line` gives the same game back."""
+    """The compact line of `game`, without a line end; `read_compact_line` restores the same game."""
     line = _CompactLine(
         id=game.id,
         task=game.sentence,
@@ -128,7 +128,7 @@ def _check_size(text: str) -> None:
 
 
 def _checked(game: Game) -> Game:
-    """`game`, if its parts are within bounds."""
+    """`game` if its parts are within bounds; else raises `GameError`."""
     if not 1 <= len(game.id) <= 256 or _UNPRINTABLE.search(game.id):
         raise GameError("the game's id must have 1 to 256 characters and no control character")
     if not 1 <= len(game.sentence) <= 500 or _UNPRINTABLE.search(game.sentence):
@@ -145,7 +145,7 @@ def _checked(game: Game) -> Game:
 
 
 def _first_problem(error: ValidationError) -> str:
-    """The first complaint of a validation in one line, without the offending input."""
+    """The first error of a validation in one line, without the invalid input."""
     first = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(str(part) for part in first["loc"])
     return f"{where}: {first['msg']}" if where else first["msg"]

@@ -1,4 +1,4 @@
-"""Procedural ALFWorld games: unlimited rooms and tasks from a seed, in the very format of the official ones.
+"""Procedural generator of ALFWorld games: unlimited rooms and tasks from a seed, in the official format.
 
     >>> game("train", "small", 0).sentence
     'find two plunger and put them in cart'
@@ -6,7 +6,7 @@
 Three levels of difficulty: `small` rooms have 3 to 8 receptacles, `medium` 9 to 14, `large` are furnished
 like the official rooms. Every game has a room of its own, and its seed is a function of split, level and
 index, so rooms of different splits differ. `test_unseen` asks only for (task type, object, target)
-combinations that no other split uses. A game is a recipe: it is made again whenever it is asked for, in about
+combinations that no other split uses. A game is not stored: it is generated on each request, in about
 two milliseconds.
 """
 
@@ -36,13 +36,13 @@ SIMPLE, LIGHT, TWO = "pick_and_place_simple", "look_at_obj_in_light", "pick_two_
 KINDS = (SIMPLE, LIGHT, *rooms.TOOLS, TWO)
 LONGEST_WALKTHROUGH = 20
 SHARED_LOCATION = 0.19
-"""Share of the receptacles that stand so close to another one that both are reached from one place."""
+"""Share of the receptacles that share their location with another one."""
 WITHIN_TARGET = 0.27
-"""Chance that an object to be cleaned, heated or cooled starts in a receptacle of the target's type: 936 of
-3,479 do in the official training games. An object that is only to be placed never does.
+"""Probability that an object to be cleaned, heated or cooled starts in a receptacle of the target's type: 936
+of 3,479 do in the official training games. An object that is only to be placed never does.
 """
 HELD_OUT = 8
-"""One in so many (task type, object, target) combinations is kept for `test_unseen`."""
+"""One of this many (task type, object, target) combinations is reserved for `test_unseen`."""
 
 _SENTENCES: dict[str, tuple[str, str]] = {
     SIMPLE: ("put a {o} in {r}", "put some {o} on {r}"),
@@ -61,9 +61,7 @@ _STATES = {
 
 @dataclass(frozen=True)
 class Ask:
-    """What a game is to ask for: a task type, an object type and a target type (or lamp) in a kind of
-    room.
-    """
+    """Specification of a game: a task type, an object type and a target type (or lamp) in a kind of room."""
 
     kind: str
     object: str
@@ -73,7 +71,7 @@ class Ask:
 
 @dataclass
 class _Room:
-    """A room in the making. Ids are mangled; lists are in the order of creation."""
+    """Room under construction. Ids are mangled; lists are in the order of creation."""
 
     receptacles: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
     """(id, type, location)"""
@@ -97,9 +95,9 @@ def game(split: str, difficulty: str, index: int) -> Game:
 
 
 def make_game(ask: Ask, difficulty: str, seed: int, game_id: str) -> Game:
-    """A solvable game that asks for `ask`; its goal is false at the start and the expert wins it.
+    """A solvable game for `ask`; its goal is false at the start and the expert wins it.
 
-    Raises `ValueError` if no such game turns up in 200 tries.
+    Raises `ValueError` if no such game is found in 200 tries.
     """
     for attempt in range(200):
         rng = Random(f"{VERSION}/{seed}/{attempt}")
@@ -136,14 +134,16 @@ def _is_held_out(ask: Ask) -> bool:
 
 
 def _draw_ask(rng: Random, *, unseen: bool) -> Ask:
-    """A task type, then an object, then a target, each evenly: tables that hold anything do not dominate."""
+    """A task type, then an object, then a target, each uniform: tables that hold any object do not
+    dominate.
+    """
     choices = asks(rng.choice(KINDS), unseen=unseen)
     wanted = rng.choice(sorted({ask.object for ask in choices}))
     return rng.choice([ask for ask in choices if ask.object == wanted])
 
 
 def _sources(object_type: str, target: str, room: str) -> list[str]:
-    """Receptacle types of a room, other than the target, where an object may lie at the start."""
+    """Receptacle types of a room, other than the target, that may hold an object at the start."""
     return [r for r in rooms.FIXTURES[room] if r != target and object_type in rooms.FITS.get(r, ())]
 
 
@@ -171,7 +171,7 @@ def _walkthrough(draft: Game) -> list[str]:
 
 
 def _furnish(room: _Room, ask: Ask, difficulty: str, rng: Random) -> None:
-    """Choose receptacles: what the task needs, then what such a room has, up to the level's size."""
+    """Choose receptacles: those of the task, then typical ones, up to the level's size."""
     types = _needed_fixtures(ask, rng)
     others = _full_room(ask.room, rng)
     for present in types:
@@ -188,7 +188,7 @@ def _furnish(room: _Room, ask: Ask, difficulty: str, rng: Random) -> None:
 
 
 def _needed_fixtures(ask: Ask, rng: Random) -> list[str]:
-    """Target (or lamp stand), appliance, and a place where the object can lie at the start."""
+    """Target (or lamp stand), appliance, and a start place of the object."""
     if ask.kind == LIGHT:
         needed = [rng.choice([stand for stand in rooms.LAMP_STANDS if stand in rooms.FIXTURES[ask.room]])]
     else:
@@ -212,7 +212,7 @@ def _full_room(room: str, rng: Random) -> list[str]:
 
 
 def _count(fixture: rooms.Fixture, rng: Random) -> int:
-    """A number with the fixture's range and about its mean: two triangular halves around the mean."""
+    """A count in the fixture's range with about its mean: two triangular halves around the mean."""
     if fixture.low == fixture.high:
         return fixture.low
     return round(
@@ -223,7 +223,7 @@ def _count(fixture: rooms.Fixture, rng: Random) -> int:
 
 
 def _strew(room: _Room, ask: Ask, difficulty: str, rng: Random) -> None:
-    """Put objects into the room: the task's, then what such rooms have."""
+    """Put objects into the room: the task's, then typical ones."""
     low, high = OBJECT_TYPES[difficulty]
     usual = [o for o in rooms.USUAL[ask.room].split() if rng.random() < 0.9]
     occasional = [o for o in rooms.OCCASIONAL[ask.room].split() if rng.random() < 0.35]
@@ -319,7 +319,7 @@ def _properties(object_type: str) -> list[str]:
 
 
 def _goal(ask: Ask) -> str:
-    """The goal in the words of the official files, whose text closes the whole `(define` as well."""
+    """The goal in the form of the official files, whose text closes the whole `(define` as well."""
     o, r = f"{ask.object}Type", f"{ask.target}Type"
     if ask.kind == LIGHT:
         return (
@@ -345,7 +345,7 @@ def _goal(ask: Ask) -> str:
 def _identifier(type_name: str, rng: Random) -> str:
     """A mangled THOR id such as `Mug_bar__plus_01_dot_84_bar__plus_00_dot_79_bar__minus_01_dot_15`.
 
-    Basins carry their fixture in front, as in `Sink_bar_..._bar_SinkBasin`: that is how they get their names.
+    Basins are prefixed with their fixture, as in `Sink_bar_..._bar_SinkBasin`, from which their names follow.
     """
     coordinates = "_bar_".join(_coordinate(rng) for _ in range(3))
     if type_name.endswith("Basin"):
@@ -354,7 +354,7 @@ def _identifier(type_name: str, rng: Random) -> str:
 
 
 def _coordinate(rng: Random) -> str:
-    """Metres with sign and two digits, at random: ids are unique but for one chance in 10^8."""
+    """Metres with sign and two digits, at random: ids collide with a probability of 10^-8."""
     centimetres = rng.randint(-999, 999)
     sign = "_minus_" if centimetres < 0 else "_plus_"
     return f"{sign}{abs(centimetres) // 100:02d}_dot_{abs(centimetres) % 100:02d}"

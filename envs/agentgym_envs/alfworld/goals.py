@@ -1,7 +1,7 @@
-"""The goals of ALFWorld: `Goal`, read from PDDL by its structure.
+"""Goals of ALFWorld: `Goal`, parsed from PDDL by its structure.
 
-Six shapes exist, each also with sliced objects. A goal of another shape is refused, never taken for a goal
-that no state fulfils. Nested `and` and `exists` say the same as one conjunction, so only that is compared:
+Six shapes exist, each also with sliced objects. A goal of another shape is refused, and not treated as
+unreachable. Nested `and` and `exists` are equivalent to one conjunction, so only that is compared:
 
     (:goal (and (exists (?r - receptacle) (exists (?o - object) (and
         (inReceptacle ?o ?r) (objectType ?o MugType) (receptacleType ?r DeskType))))))
@@ -41,7 +41,7 @@ _TOKEN = re.compile(r"[()]|[^\s()]+")
 
 @dataclass(frozen=True)
 class Goal:
-    """What has to hold at the end. Types are lower-cased and carry the suffix `type`."""
+    """Conditions at the end of a game. Types are lower-cased and carry the suffix `type`."""
 
     kind: str
     """One of `KINDS`."""
@@ -49,7 +49,7 @@ class Goal:
     target_type: str
     """The receptacle's type; for `look_at_obj_in_light` the lamp's."""
     count: int = 1
-    """How many objects have to lie in the same receptacle."""
+    """Number of objects that must be in the same receptacle."""
     treatment: Treatment | None = None
     sliced: bool = False
 
@@ -72,7 +72,9 @@ def parse_goal(text: str) -> Goal:
 
 
 def _shapes(types: dict[tuple[str, ...], str]) -> Iterator[tuple[Goal, Literals]]:
-    """Every goal that the given types make, with the facts that state it; a typing is without its type."""
+    """Every goal over the given types, with the facts that state it; a type fact is given without its
+    type.
+    """
     simple, light, clean, heat, cool, two = KINDS
     first = types.get(("objecttype", "o1"), "")
     target = types.get(("receptacletype", "r"), "")
@@ -157,7 +159,7 @@ def _body(tree: Tree) -> Tree:
 
 
 def _read(text: str) -> Tree:
-    """The first parenthesised expression of `text`; what follows belongs to the problem around the goal."""
+    """The first parenthesised expression of `text`; the rest belongs to the enclosing problem."""
     open_groups: list[list[Tree]] = []
     for count, token in enumerate(_TOKEN.findall(text)):
         if count > _MAX_TOKENS or len(open_groups) > _MAX_DEPTH:

@@ -1,6 +1,6 @@
-"""The official games, once imported: `Catalogue`, `load_split`, `verify`.
+"""Library of imported official games: `Catalogue`, `load_split`, `verify`.
 
-home/alfworld/manifest.json                     which folder counts, with counts and hashes
+home/alfworld/manifest.json                     the current folder, with counts and hashes
 home/alfworld/games-.../official_train.jsonl.xz compact lines, one xz stream each: a valid .xz file
 home/alfworld/games-.../official_train.json     id, sentence, kind, digest, offset and length of each
 """
@@ -24,7 +24,7 @@ MANIFEST = "manifest.json"
 
 
 class Row(Record):
-    """One game in the index of a split: what a task shows, and where the game lies in the file."""
+    """Index entry of one game: the public fields of its task, and its position in the file."""
 
     id: str
     sentence: str
@@ -35,7 +35,7 @@ class Row(Record):
 
 
 class SplitFiles(Record):
-    """One split in the manifest."""
+    """Manifest entry of one split."""
 
     games: int
     file: FileName
@@ -43,11 +43,11 @@ class SplitFiles(Record):
     index: FileName
     index_sha256: str
     content: str
-    """Digest over the games' ids and digests, whatever they are packed in."""
+    """Digest over the games' ids and digests, independent of the packing."""
 
 
 class Manifest(Record):
-    """What `manifest.json` says."""
+    """Content of `manifest.json`."""
 
     format: Literal[1] = 1
     folder: FileName
@@ -58,7 +58,7 @@ ROWS = TypeAdapter(tuple[Row, ...])
 
 
 class Catalogue:
-    """The imported games under one home, read lazily: an index when a split is listed, a game when played."""
+    """Imported games under one home, read lazily: an index when a split is listed, a game when played."""
 
     def __init__(self, root: Path, manifest: Manifest) -> None:
         self.root = root
@@ -79,7 +79,7 @@ class Catalogue:
 
     @staticmethod
     def open_if_sound(home: Path) -> "Catalogue | None":
-        """As `open`, but None for a broken manifest as well."""
+        """As `open`, but also None for a broken manifest."""
         try:
             return Catalogue.open(home)
         except GameError:
@@ -114,7 +114,7 @@ class Catalogue:
         return self._places.get(game_id)
 
     def game(self, split: str, number: int) -> Game:
-        """One game; raises `GameError` where the file is not what the manifest says."""
+        """One game; raises `GameError` if the file differs from the manifest."""
         row = self.rows(split)[number]
         path = self._path(self._files(split).file)
         with path.open("rb") as file:
@@ -137,12 +137,12 @@ class Catalogue:
 
 @lru_cache(maxsize=8)
 def _shared(root: Path, manifest: bytes) -> Catalogue:
-    """One catalogue for all who read the same manifest, so that its indexes are in memory once."""
+    """Cached catalogue of a manifest, so that its indexes are in memory once."""
     return Catalogue(root, Manifest.model_validate_json(manifest))
 
 
 def load_split(home: Path, split: str) -> Sequence[Game]:
-    """The imported games of a split, each read when asked for; raises `GameError` if there are none."""
+    """The imported games of a split, each read on access; raises `GameError` if there are none."""
     catalogue = Catalogue.open(home)
     if catalogue is None:
         raise GameError(f"no games are imported under {home}: agentevol data import alfworld DIR")
@@ -150,7 +150,7 @@ def load_split(home: Path, split: str) -> Sequence[Game]:
 
 
 def counts(home: Path) -> dict[str, int] | None:
-    """Games by split; None where nothing was imported. Raises `GameError` for a broken manifest."""
+    """Games by split; None if nothing was imported. Raises `GameError` for a broken manifest."""
     catalogue = Catalogue.open(home)
     if catalogue is None:
         return None
@@ -158,7 +158,7 @@ def counts(home: Path) -> dict[str, int] | None:
 
 
 def verify(home: Path) -> list[str]:
-    """What is wrong with the imported files, one line each; empty if nothing is, or nothing was imported."""
+    """Errors of the imported files, one line each; empty if there are none, or nothing was imported."""
     try:
         catalogue = Catalogue.open(home)
     except (GameError, OSError) as error:

@@ -1,5 +1,4 @@
-"""What the generator knows of four kinds of room: furniture, objects, what an object can do and what fits
-where.
+"""Room statistics for the generator: furniture, objects, affordances and placements for four kinds of room.
 
 Counts and pairs are facts of the 120 AI2-THOR floor plans as the official ALFWorld games use them (AI2-THOR
 Apache-2.0, ALFRED MIT, ALFWorld MIT): share of rooms, range and mean per kind of room.
@@ -9,14 +8,14 @@ from typing import NamedTuple
 
 
 class Fixture(NamedTuple):
-    """How often a room has a receptacle type, and how many of it."""
+    """Frequency and count of a receptacle type in a kind of room."""
 
     share: float
     """Share of the rooms that have at least one."""
     low: int
     high: int
     mean: float
-    """Mean count where there is one."""
+    """Mean count in rooms with at least one."""
 
 
 FIXTURES: dict[str, dict[str, Fixture]] = {
@@ -165,7 +164,7 @@ TOOLS = {
     "pick_heat_then_place_in_recep": ("Microwave", HEATABLE),
     "pick_cool_then_place_in_recep": ("Fridge", COOLABLE),
 }
-"""Task type -> the appliance that it needs and the object types that it can be asked of."""
+"""Task type -> the appliance that it needs and the object types that it applies to."""
 
 LAMP = "DeskLamp"
 LAMP_STANDS = ("Desk", "SideTable", "Dresser", "Shelf")

@@ -1,8 +1,8 @@
-"""`Scene`: a parsed game, immutable, shared by all episodes in it.
+"""`Scene`: a parsed game, immutable, shared by all its episodes.
 
 Objects, receptacles and locations are small integers in the order of their ids, which is the order of every
-listing. Names follow AI2-THOR's ids: `Mug_bar__minus_01_bar_2` becomes `mug 3`. What no action changes is
-worked out here once, above all the strings of the commands, so that a step costs a few lookups.
+listing. Names follow AI2-THOR's ids: `Mug_bar__minus_01_bar_2` becomes `mug 3`. Everything that no action
+changes is computed once here, above all the command strings, so that a step costs a few lookups.
 """
 
 import random
@@ -22,7 +22,7 @@ Verb = Literal[
     "examine receptacle", "examine object", "look", "inventory", "help",
 ]  # fmt: skip
 Command = tuple[Verb, int, int]
-"""What a command string means: the verb and up to two indices (0 where it needs none)."""
+"""Parsed command: the verb and up to two indices (0 for an unused one)."""
 State = Literal["clean", "hot", "cool", "sliced", "toggled"]
 
 NOWHERE = "You are in the middle of a room. Looking quickly around you, you see "
@@ -47,7 +47,7 @@ Facts = dict[str, set[tuple[str, ...]]]
 
 @dataclass(frozen=True)
 class Start:
-    """The state in which an episode begins."""
+    """Start state of an episode."""
 
     location: int
     opened: frozenset[int]
@@ -62,7 +62,7 @@ class Start:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """One game's world. Sets and tuples hold indices of objects, receptacles or locations."""
+    """World of one game. Sets and tuples hold indices of objects, receptacles or locations."""
 
     id: str
     sentence: str
@@ -82,26 +82,26 @@ class Scene:
     """`You arrive at ... . ` by receptacle."""
     openable: frozenset[int]
     accepts: tuple[frozenset[int], ...]
-    """Objects that fit, by receptacle. Nothing is ever full."""
+    """Objects that fit, by receptacle. Receptacles have no capacity limit."""
     tools: tuple[tuple[Verb, frozenset[int]] | None, ...]
-    """By receptacle: what it does to a held object, and to which ones."""
+    """By receptacle: its treatment of a held object, and the objects that it applies to."""
     pickupable: frozenset[int]
     toggleable: frozenset[int]
     sliceable: frozenset[int]
     knives: frozenset[int]
     held_contents: Mapping[int, str]
-    """By object that is a receptacle: the listing of what was in it at the start."""
+    """By object that is a receptacle: the listing of its contents at the start."""
     goal_objects: frozenset[int]
-    """Objects that can fulfil the goal: of its type and, where it asks for a treatment, fit for that."""
+    """Objects that can meet the goal: of its type and, for a goal with a treatment, suited to that."""
     goal_receptacles: tuple[int, ...]
     goal_lamps: frozenset[int]
     commands: tuple[Mapping[str, Command], ...]
-    """By location: the admissible commands that depend on nothing else, sorted."""
+    """By location: the admissible commands that depend on the location only, sorted."""
     start: Start
 
     @cached_property
     def intro(self) -> str:
-        """The room as the first observation describes it; only here are the receptacles listed."""
+        """The room description of the first observation; only here are the receptacles listed."""
         here = self.here[self.start.location]
         return facing(self.receptacles, here, "nothing") if here else f"{NOWHERE}{listing(self.receptacles)}."
 
@@ -115,16 +115,16 @@ def listing(names: Iterable[str]) -> str:
 
 
 def facing(receptacles: tuple[str, ...], here: tuple[int, ...], floor: str) -> str:
-    """The answer to `look` where there is at least one receptacle."""
+    """The answer to `look` at a location with at least one receptacle."""
     names = [receptacles[r] for r in here]
     faced = f"{', '.join(names[:-1])}, and {names[-1]}" if len(names) > 1 else names[0]
     return f"You are facing the {faced}. Next to it, you see {floor}."
 
 
 def parse(game: Game, dialect: Dialect = "move", shuffle_seed: int | None = None) -> Scene:
-    """The scene of a game; raises `GameError` with the reason if the game makes none.
+    """The scene of a game; raises `GameError` with the reason if the game is invalid.
 
-    With `shuffle_seed` the numbers in the names are dealt anew (the stock wrapper's domain randomisation).
+    With `shuffle_seed` the numbers in the names are permuted (the stock wrapper's domain randomisation).
     """
     facts = _read_facts(game)
     entities = sorted({argument for group in facts.values() for fact in group for argument in fact})
@@ -141,7 +141,7 @@ def _build(game: Game, dialect: Dialect, facts: Facts, names: dict[str, str], in
     object_types = tuple(_single(facts, "objecttype", index.objects).values())
     receptacle_types = tuple(_single(facts, "receptacletype", index.receptacles).values())
     receptacles = tuple(names[r] for r in index.receptacles)
-    # an id without `_bar_` has no number, but the space before it
+    # an id without `_bar_` has no number, but keeps the space before it
     spots = (names.get(place[r], f"{place[r]} ") for r in index.receptacles)
     shown = receptacles if dialect == "move" else spots
     able = {name: index.of(facts, name) for name, arity in _ARITY.items() if arity == 1}
@@ -200,14 +200,14 @@ def _start(facts: Facts, index: "_Index", able: dict[str, frozenset[int]]) -> St
 
 @dataclass(frozen=True)
 class _Index:
-    """The number of every id."""
+    """Index of every id."""
 
     objects: dict[str, int]
     receptacles: dict[str, int]
     locations: dict[str, int]
 
     def of(self, facts: Facts, name: str, numbers: dict[str, int] | None = None) -> frozenset[int]:
-        """Numbers of those that have a property: of objects, or of what `numbers` counts."""
+        """Indices of the entities with a property: objects, or the keys of `numbers`."""
         known = self.objects if numbers is None else numbers
         return frozenset(known[entity] for (entity,) in facts[name] if entity in known)
 
@@ -322,7 +322,9 @@ def _held_contents(facts: Facts, index: _Index, names: dict[str, str]) -> dict[i
 def _static_commands(
     names: tuple[str, ...], location_of: tuple[int, ...], places: int, start: int
 ) -> tuple[dict[str, Command], ...]:
-    """By location: what can be said there whatever the state; empty where nobody ever stands."""
+    """By location: the commands that are possible in any state; empty for locations that are never
+    visited.
+    """
     plain: tuple[Verb, ...] = ("help", "inventory", "look")
     always: dict[str, Command] = {verb: (verb, 0, 0) for verb in plain}
     examine: dict[str, Command] = {

@@ -1,9 +1,7 @@
-"""A hand-written agent that sees only what any agent sees: it searches likely places first, then does the
-task.
+"""Scripted player with an agent's view: it searches likely places first, then does the task.
 
-The expert of `agentgym_envs.alfworld.expert` knows where everything is and walks straight there, so its
-episodes show nothing about looking for things. This agent reads texts. It is a baseline, and a source of
-demonstrations.
+The expert of `agentgym_envs.alfworld.expert` knows the positions of all objects, so its episodes contain no
+search. This player reads observations only. It is a baseline, and a source of demonstrations.
 
     agent = search(first_observation, Random(0))
     command = next(agent)                      # 'go to countertop 1'
@@ -21,8 +19,8 @@ from agentgym_envs.alfworld import rooms
 from agentgym_envs.alfworld.world import World
 
 Agent = Generator[str, str, None]
-"""Yields commands and is sent observations; returns when it believes that the task is done, or knows no more
-to do.
+"""Yields commands and is sent observations; returns when it considers the task done, or has no further
+command.
 """
 
 _TASKS = (
@@ -40,7 +38,7 @@ _TASKS = (
 _APPLIANCE = {"clean": "sinkbasin", "heat": "microwave", "cool": "fridge"}
 REFUSED = "Nothing happens."
 LOOKS = 3
-"""How often an agent looks around that believes in vain that it is done."""
+"""Number of `look` commands of a player that wrongly considers the task done."""
 _THING = re.compile(r"a (\w+ \d+)")
 _FITS = {r.lower(): {o.lower() for o in objects} for r, objects in rooms.FITS.items()}
 _ROOMINESS = {r.lower(): weight for r, weight in rooms.ROOMINESS.items()}
@@ -48,26 +46,26 @@ _ROOMINESS = {r.lower(): weight for r, weight in rooms.ROOMINESS.items()}
 
 @dataclass
 class _Memory:
-    """What the agent has read so far. Names are like `mug 2`."""
+    """Observed facts of the current episode. Names are like `mug 2`."""
 
     verb: str
     object: str
     target: str
     places: list[str]
-    """Receptacles in the order in which the agent would look into them."""
+    """Receptacles in the order in which they would be searched."""
     seen: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    """Place -> things last seen there."""
+    """Place -> objects last seen there."""
     here: str = ""
-    """The place that was gone to last."""
+    """Last place that was gone to."""
 
 
 def search(first_observation: str, rng: Random, *, care: float = 1.0) -> Agent:
     """Play a game from its first observation.
 
-    `care` is the probability with which the agent thinks of each thing: to look into likely places first (or
-    else it searches in the order in which it read of them), to clean, heat or cool, to bring the second
-    object, to switch the lamp on. What it forgot it never makes up for: it believes that the task is done,
-    and looks around. Raises `ValueError` for an unreadable task.
+    `care` is the probability of each part of the task being remembered: to search likely places first (else
+    places are searched in reading order), to clean, heat or cool, to bring the second object, to switch the
+    lamp on. A forgotten part is never made up for: the player considers the task done, and looks around.
+    Raises `ValueError` for an unreadable task.
     """
     memory = _read_task(first_observation, rng, is_eager=rng.random() < care)
     if memory.verb == "light":
@@ -84,14 +82,14 @@ def search(first_observation: str, rng: Random, *, care: float = 1.0) -> Agent:
             yield from _treat(memory, thing)
         yield from _reach(memory, homes[0])
         text = yield f"move {thing} to {homes[0]}"
-        if text == REFUSED:  # it stands where we do, and is closed
+        if text == REFUSED:  # it is at the current location, and closed
             yield f"open {homes[0]}"
             yield f"move {thing} to {homes[0]}"
     yield from _look_around()
 
 
 def play(world: World, rng: Random, max_turns: int, care: float = 1.0) -> list[str]:
-    """What the agent does in a fresh world, won or lost: at most `max_turns` commands."""
+    """The player's commands in a fresh world, won or lost: at most `max_turns`."""
     agent = search(world.initial_observation(), rng, care=care)
     commands: list[str] = []
     try:
@@ -129,8 +127,10 @@ def _likelihood(place: str, wanted: str, rng: Random) -> float:
 
 
 def _fetch(memory: _Memory, avoid: str) -> Generator[str, str, str]:
-    """Find a thing of the wanted type outside receptacles of type `avoid` and take it; its name, or "" if
-    none. What is in the target already counts there, unless it is still to be cleaned, heated or cooled.
+    """Find an object of the wanted type outside receptacles of type `avoid` and take it; its name, or "" if
+    none.
+
+    An object in the target already counts there, unless it is still to be cleaned, heated or cooled.
     """
     for place, things in memory.seen.items():
         for thing in _of_type(things, memory.object):
@@ -143,7 +143,7 @@ def _fetch(memory: _Memory, avoid: str) -> Generator[str, str, str]:
             break
         place = unseen.popleft()
         yield from _reach(memory, place)
-        if place not in memory.seen:  # it stands where we do: to be looked at when we come from elsewhere
+        if place not in memory.seen:  # it is at the current location: look at it when coming from elsewhere
             unseen.append(place)
         for thing in _of_type(memory.seen.get(place, []), memory.object):
             return (yield from _take(memory, thing, place))
@@ -157,9 +157,7 @@ def _take(memory: _Memory, thing: str, place: str) -> Generator[str, str, str]:
 
 
 def _reach(memory: _Memory, place: str) -> Generator[str, str, None]:
-    """Go to a place, open it if it is closed, and remember what is there; nothing, if we stand there
-    already.
-    """
+    """Go to a place, open it if it is closed, and record its contents; no command if already there."""
     if place == memory.here and place in memory.seen:
         return
     text = yield f"examine {place}" if place == memory.here else f"go to {place}"
@@ -172,7 +170,7 @@ def _reach(memory: _Memory, place: str) -> Generator[str, str, None]:
 
 
 def _treat(memory: _Memory, thing: str) -> Generator[str, str, None]:
-    """Clean, heat or cool what is held; the appliance may stay closed."""
+    """Clean, heat or cool the held object; the appliance may stay closed."""
     appliances = [place for place in memory.places if _type(place) == _APPLIANCE[memory.verb]]
     if appliances:
         if appliances[0] != memory.here:
@@ -182,7 +180,7 @@ def _treat(memory: _Memory, thing: str) -> Generator[str, str, None]:
 
 
 def _examine_in_light(memory: _Memory, is_careful: bool) -> Agent:
-    """Take the thing, then find a lamp and, if careful, switch it on."""
+    """Take the object, then find a lamp and, if careful, switch it on."""
     thing = yield from _fetch(memory, avoid="")
     if not thing:
         return
@@ -197,7 +195,7 @@ def _examine_in_light(memory: _Memory, is_careful: bool) -> Agent:
 
 
 def _look_around() -> Agent:
-    """What an agent does that believes that it is done."""
+    """Commands of a player that considers the task done."""
     for _ in range(LOOKS):
         yield "look"
 

@@ -1,9 +1,9 @@
-"""Where official games are found on a disk: `find_games`.
+"""Discovery of official games on disk: `find_games`.
 
     json_2.1.1/valid_seen/pick_and_place_simple-Mug-None-Desk-301/trial_T2019/game.tw-pddl   (ALFWORLD_DATA)
     compact_valid_seen.jsonl.xz                                                              (compact lines)
 
-A game's id is the last two folder names, as everywhere in the literature; a compact line brings its own.
+A game's id is the last two folder names, as in the literature; a compact line has its own.
 """
 
 import lzma
@@ -21,9 +21,9 @@ SPLITS = {
     "valid_unseen": "valid_unseen",
     "valid_train": "valid_train",
 }
-"""The source's split -> ours: `train` is the name of the generated games."""
+"""Split of the source -> our split: `train` is the name of the generated games."""
 LOOSE = "imported"
-"""The split of games that come without one."""
+"""Split of games without one."""
 GAME_FILE = "game.tw-pddl"
 
 _COMPACT_NAME = re.compile(r"compact_(\w+)\.jsonl\.xz")
@@ -32,19 +32,19 @@ _SKIPPED_BY_STOCK = re.compile(r"movable|Sliced")
 
 @dataclass(frozen=True)
 class FoundGame:
-    """A game that lies somewhere and is yet to be read."""
+    """Game that was found and is not read yet."""
 
     name: str
-    """Where it lies, for messages."""
+    """Location, for messages."""
     split: str
     read: Callable[[], Game]
     """Raises `GameError`."""
 
 
 def find_games(source: Path) -> Iterator[FoundGame]:
-    """All games of a folder in a fixed order; compact files, where there are any, and otherwise game folders.
+    """All games of a folder in a fixed order; compact files if there are any, and otherwise game folders.
 
-    Raises `GameError` at the first corrupt compact file, `OSError` where something cannot be read.
+    Raises `GameError` at the first corrupt compact file, `OSError` if something cannot be read.
     """
     compact = sorted(source.glob("compact_*.jsonl.xz"))
     for path in compact:
@@ -72,13 +72,13 @@ def _bounded_lines(path: Path) -> Iterator[str]:
 
 
 def _bounded(path: Path, line: str) -> str:
-    if len(line) > MAX_CHARACTERS:  # what follows of it would be taken for the next line
+    if len(line) > MAX_CHARACTERS:  # the rest of it would be read as the next line
         raise GameError(f"{path} has a line of more than {MAX_CHARACTERS:,} characters")
     return line
 
 
 def _split_of(folders: tuple[str, ...]) -> str:
-    """The split named by the first of these folders that is called like one."""
+    """The split named by the first of these folders that has a split's name."""
     return next((SPLITS[folder] for folder in folders if folder in SPLITS), LOOSE)
 
 

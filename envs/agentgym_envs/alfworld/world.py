@@ -1,11 +1,11 @@
-"""`World`: the state of one episode and the actions on it, answering exactly as the original engine does.
+"""`World`: the state of one episode and the actions on it, with the replies of the original engine.
 
     > go to fridge 1
     You arrive at fridge 1. The fridge 1 is closed.
     > cool mug 1 with fridge 1
     You cool the mug 1 using the fridge 1.
 
-The world goes on after a win. Oddities of the original are kept, each with a note where it happens.
+The world continues after a win. Oddities of the original are kept, each with a note at its place.
 """
 
 from bisect import insort
@@ -34,9 +34,9 @@ class World:
         self.contents = list(scene.start.contents)
         """Sorted objects by receptacle."""
         self.spots = set(scene.start.spots)
-        """Pairs of object and location: an object put down elsewhere keeps its old place as well."""
+        """Pairs of object and location: an object put down elsewhere keeps its old location as well."""
         self.taken_from: set[tuple[int, int]] = set()
-        """Pairs of object and receptacle, for the listing of what is next to a receptacle."""
+        """Pairs of object and receptacle, for the listing of objects next to a receptacle."""
         self.states: dict[State, set[int]] = {name: set(them) for name, them in scene.start.states.items()}
         self._commands: dict[str, Command] | None = None
 
@@ -51,15 +51,15 @@ class World:
         twin.spots = set(self.spots)
         twin.taken_from = set(self.taken_from)
         twin.states = {name: set(things) for name, things in self.states.items()}
-        twin._commands = self._commands  # never changed in place once complete, so it can be shared
+        twin._commands = self._commands  # immutable once complete, so it can be shared
         return twin
 
     def initial_observation(self) -> str:
-        """Banner, room and task; what an agent reads first."""
+        """Banner, room and task; the first observation."""
         return f"{BANNER}\n\n{self.scene.intro}\n\nYour task is to: {self.scene.sentence}."
 
     def step(self, command: str) -> str:
-        """Carry out a command and give the observation; what is not admissible changes nothing."""
+        """Execute a command and return the observation; an inadmissible one changes nothing."""
         found = self._table().get(command.strip())
         if found is None:
             return NOTHING_HAPPENS
@@ -72,12 +72,12 @@ class World:
 
     @property
     def holding(self) -> str | None:
-        """The name of what the hand holds."""
+        """Name of the held object."""
         return None if self.held is None else self.scene.objects[self.held]
 
     @property
     def won(self) -> bool:
-        """Whether this very state fulfils the goal; later states may not."""
+        """True if the current state meets the goal; later states may not."""
         scene = self.scene
         if scene.goal.kind == "look_at_obj_in_light":
             return self.held is not None and self.counts(self.held) and self._is_lit()
@@ -87,7 +87,7 @@ class World:
         return False
 
     def counts(self, thing: int) -> bool:
-        """Whether an object is all that the goal asks of it, wherever it is."""
+        """True if an object meets the goal's conditions on it, wherever it is."""
         goal = self.scene.goal
         if thing not in self.scene.goal_objects:
             return False
@@ -96,7 +96,7 @@ class World:
         return goal.treatment is None or thing in self.states[goal.treatment]
 
     def is_accessible(self, receptacle: int) -> bool:
-        """Whether one can reach into a receptacle when standing at it."""
+        """True if the contents of a receptacle can be reached from its location."""
         return receptacle not in self.scene.openable or receptacle in self.opened
 
     def _is_lit(self) -> bool:
@@ -104,7 +104,7 @@ class World:
         return bool(lit) and any(not lit.isdisjoint(self.contents[r]) for r in self.scene.here[self.location])
 
     def _table(self) -> dict[str, Command]:
-        """The admissible commands of this state with their meaning."""
+        """The admissible commands of this state with their parsed form."""
         if self._commands is None:
             table = dict(self.scene.commands[self.location])
             for r in self.scene.here[self.location]:
@@ -139,7 +139,7 @@ class World:
             if tool is not None and held in tool[1]:  # microwave and fridge may stay closed
                 table[f"{tool[0]} {name} with {scene.receptacles[r]}"] = (tool[0], held, r)
         for o in scene.sliceable if held in scene.knives else ():
-            if (o, self.location) in self.spots:  # also what lies in a closed receptacle
+            if (o, self.location) in self.spots:  # also objects in a closed receptacle
                 table[f"slice {scene.objects[o]} with {name}"] = ("slice", o, held)
 
     def _go(self, r: int, _: int) -> str:
@@ -158,7 +158,7 @@ class World:
         return f"You close the {self.scene.receptacles[r]}."
 
     def _take(self, o: int, r: int) -> str:
-        # an object that is in a second receptacle too stays listed there, and counts there for the goal
+        # an object that is also in a second receptacle stays listed there, and counts there for the goal
         self.contents[r] = tuple(x for x in self.contents[r] if x != o)
         self.spots.discard((o, self.location))
         self.held = o
@@ -222,7 +222,7 @@ class World:
         return f"There's nothing special about {name}."
 
     def _describing_words(self, o: int) -> str:
-        """`hot and clean sliced`, as much of it as holds; empty for an object that is at most sliced."""
+        """`hot and clean sliced`, as far as it applies; empty for an object that is at most sliced."""
         clean, hot, cool, sliced = (o in self.states[name] for name in ("clean", "hot", "cool", "sliced"))
         if not (clean or hot or cool):
             return ""
@@ -234,7 +234,7 @@ class World:
         here = self.scene.here[self.location]
         if not here:
             return f"{NOWHERE}nothing."  # the receptacles are listed in the first observation only
-        # what was taken from a receptacle and put down at the same location counts as lying next to it
+        # an object taken from a receptacle and put down at the same location is listed next to it
         floor = sorted((o, r) for o, r in self.taken_from if r in here and (o, self.location) in self.spots)
         return facing(self.scene.receptacles, here, listing(self.scene.objects[o] for o, _ in floor))
 

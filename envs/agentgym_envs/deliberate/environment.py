@@ -1,4 +1,4 @@
-"""The world of the counter as an `Environment`: one reply, in a mode of its choice, ends an episode."""
+"""The environment of the counter as an `Environment`: one reply, in a mode of its choice, ends an episode."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -24,20 +24,22 @@ the first 3, 7 and 9 things, one digit below each heading. Level 1 and level 2, 
 {render(2, ("0",) * 3, "0")}
 
 The headings of level 3 are {", ".join(HEADERS[3])}; those of level 4, {", ".join(HEADERS[4])}."""
-"""What an agent is told on the `full` surface; a tiny model learns the compact one from demonstrations."""
+"""Rules for the agent on the `full` surface; a tiny model learns the compact one from demonstrations."""
 
 _ID = re.compile(r"([a-z]{1,10})/([a-z]{1,10})/(0|[1-9][0-9]{0,8})")
 
 
 class DeliberateTask(Task):
-    """`start` and `events` stay on the server as fields; the agent reads them in the observation."""
+    """Deliberate task. `start` and `events` stay on the server as fields; the agent reads them in the
+    observation.
+    """
 
     start: int
     events: tuple[tuple[str, int], ...]
 
     @property
     def puzzle(self) -> Puzzle:
-        """What is to be solved."""
+        """The puzzle of the task."""
         return Puzzle(self.start, self.events)
 
 
@@ -128,13 +130,13 @@ class Deliberate(Environment[DeliberateTask]):
         return _ended("Right.", reward=self._factor(len(reply.sections) + 1), info={"mode": reply.mode})
 
     def expert(self, task: DeliberateTask) -> list[str]:
-        """The right reply in the mode of `expert_mode`; what its sections do not hold is done in the head."""
+        """The right reply in the mode of `expert_mode`; steps beyond its sections are not written down."""
         mode = self.expert_mode or int(task.id.rpartition("/")[2]) % len(HEADERS) + 1
         return [self._reply(mode, task.puzzle.digits)]
 
     def demonstrate(self, task: DeliberateTask, seed: int, care: float = 1.0) -> list[str]:
-        """A reply of someone who overlooks each event with probability 1 - `care`, in a mode drawn by `seed`
-        unless `expert_mode` says which.
+        """A reply of a player that overlooks each event with probability 1 - `care`, in a mode drawn by
+        `seed` unless `expert_mode` sets it.
         """
         random, digit, digits = Random(seed), task.start, list[int]()
         mode = self.expert_mode or random.choice(list(HEADERS))

@@ -1,11 +1,11 @@
-"""Puzzles: a counter of one digit and ten things that happen to it, of which only the first few change it.
+"""Counter puzzles: a counter of one digit and ten events, of which only the first few change it.
 
     Puzzle(start=3, events=(("plus", 4), ("times", 7), ("plus", 5), ("wait", 4), ("wait", 0), ...))
     after each event: 7, 9, 4, 4, 4, ...       depth 3
 
-Whoever can do one sum at a glance has to write digits down to get further than that: sums and products modulo
-10 in turn leave no short cut. There are 80 sums to know, few enough for a tiny model; waits carry any number,
-so that even of shallow puzzles there are more than anybody meets twice.
+A policy that can do one sum at a glance must write digits down to get further: sums and products modulo 10 in
+turn have no shortcut. There are 80 sums to know, few enough for a tiny model; waits carry any number, so that
+even shallow puzzles are too many to be met twice.
 """
 
 from collections.abc import Iterator
@@ -18,14 +18,14 @@ VERSION = "1"
 """Part of `data_version`: another generator makes other tasks."""
 
 EVENTS = 10
-"""All puzzles have as many, so that their length tells nothing of their depth."""
+"""Number of events of every puzzle, so that its length does not reveal its depth."""
 
 NUMBERS: dict[str, tuple[int, ...]] = {
     "plus": (1, 2, 3, 4, 5),
-    "times": (3, 7, 9),  # other products lose digits, and with them what came before
+    "times": (3, 7, 9),  # other factors lose information about earlier digits
     "wait": tuple(range(10)),
 }
-"""What may happen, with which numbers; waiting changes nothing."""
+"""Events with their numbers; waiting changes nothing."""
 
 DEPTHS: dict[str, tuple[int, int]] = {
     "shallow": (1, 1),
@@ -33,12 +33,12 @@ DEPTHS: dict[str, tuple[int, int]] = {
     "deep": (7, 8),
     "deepest": (9, 10),
 }
-"""Least and most events that change the counter. The upper bounds are how many digits a reply of mode 1, 2,
-3, 4 holds, its answer included.
+"""Minimum and maximum number of events that change the counter. The upper bounds are the numbers of digits
+that a reply of mode 1, 2, 3, 4 holds, its answer included.
 """
 
 SPLITS: dict[str, range] = {"train": range(10), "valid": range(10, 11), "test": range(11, 12)}
-"""Which residues modulo 12 of a puzzle's digest belong to a split: no puzzle is in two."""
+"""Residues modulo 12 of a puzzle's digest per split: no puzzle is in two."""
 
 COUNTS = {"train": 1_000_000, "valid": 10_000, "test": 10_000}
 """Tasks of each difficulty."""
@@ -46,14 +46,14 @@ COUNTS = {"train": 1_000_000, "valid": 10_000, "test": 10_000}
 
 @dataclass(frozen=True)
 class Puzzle:
-    """What the counter shows first, and what happens to it."""
+    """Start digit of the counter, and its events."""
 
     start: int
     events: tuple[tuple[str, int], ...]
 
     @property
     def digits(self) -> tuple[int, ...]:
-        """What the counter shows after each event; the last one is the answer."""
+        """Digits of the counter after each event; the last one is the answer."""
         return tuple(_digits(self.start, self.events))
 
     @property
@@ -63,14 +63,14 @@ class Puzzle:
 
 
 def after(digit: int, what: str, number: int) -> int:
-    """What a counter that shows `digit` shows after an event."""
+    """Digit of the counter after an event, from `digit`."""
     changed = {"plus": digit + number, "times": digit * number, "wait": digit}
     return changed[what] % 10
 
 
 @lru_cache(maxsize=1024)
 def puzzle(split: str, difficulty: str, number: int) -> Puzzle:
-    """The puzzle of this number; equal arguments give equal puzzles on every machine."""
+    """The puzzle with this number; equal arguments give equal puzzles on every machine."""
     random = Random(f"{VERSION}/{split}/{difficulty}/{number}")
     while True:
         drawn = draw(random, random.randint(*DEPTHS[difficulty]))

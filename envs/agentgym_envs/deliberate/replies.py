@@ -1,4 +1,4 @@
-"""Replies in a thinking mode whose every section, and whose answer, is one word.
+"""Replies in a thinking mode: their every section, and the answer, is one word.
 
 Two surfaces. `compact` is one line for tiny models with a vocabulary of words, in this project's own form;
 `full` is AMPO's text, which `agentgym_envs.thinking` checks strictly. Mode 2 in compact form:
@@ -15,11 +15,11 @@ from agentgym_envs.thinking import HEADERS, Reply
 Surface = Literal["compact", "full"]
 
 LONGEST = 4096
-"""Characters of a reply that is read at all; well-formed ones have fewer than 500."""
+"""Maximum length of a reply that is read; well-formed ones have fewer than 500 characters."""
 
 
 def read(text: str, surface: Surface) -> Reply:
-    """The reply in a message; `answer` is without quotes. Any text will do."""
+    """The reply in a message; `answer` is without quotes. Any text is accepted."""
     if len(text) > LONGEST:
         return Reply(mode=-1, fault="outside_template")
     return _read_compact(text.split()) if surface == "compact" else _read_full(text)

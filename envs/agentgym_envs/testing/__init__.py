@@ -1,10 +1,10 @@
-"""The conformance check: what every environment must do before anybody trains in it.
+"""Conformance check of the environment interface, which every environment must pass before training.
 
 > report = check_environment(lambda: make("guess"))
 > report.passed, report.lines()[0]
 (True, 'ok    facts       1 checked')
 
-Each check is a function that yields what it found wrong; an exception in the environment is a finding too.
+Each check is a function that yields violations; an exception in the environment is a violation too.
 """
 
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ def check_environment(
     seed: int = 0,
     step_limit_s: float = 5.0,
 ) -> Report:
-    """Hold an environment against the contract of `agentgym_envs.core`.
+    """Check an environment against the interface of `agentgym_envs.core`.
 
     `rows_per_split` tasks of each split are compared (ids, content) and `tasks_per_split` of them are played,
     all evenly spaced over the split. A step on a hostile action may take `step_limit_s`. Not for use inside a
@@ -59,7 +59,7 @@ def check_environment(
     subject = Subject(factory, player, seed, step_limit_s)
     try:
         drawing = _run("draw", lambda subject: _draw(subject, tasks_per_split, rows_per_split), subject)
-        if drawing.violations:  # without tasks there is nothing else to look at
+        if drawing.violations:  # without tasks there is nothing else to check
             return Report(env=_name(factory), results=(drawing,))
         results = tuple(_run(name, check, subject) for name, check in CHECKS.items())
     finally:
@@ -79,7 +79,7 @@ def _run(name: str, check: Check, subject: Subject) -> CheckResult:
     violations: list[str] = []
     try:
         violations.extend(islice(check(subject), 20))
-    except Exception as cause:  # noqa: BLE001 - what an environment raises is a finding, not our failure
+    except Exception as cause:  # noqa: BLE001 - an exception of an environment is a violation
         violations.append(f"raised {type(cause).__name__}: {str(cause)[:200]}")
     return CheckResult(name=name, cases=subject.cases, violations=tuple(violations))
 

@@ -1,4 +1,4 @@
-"""Checks of what comes back when an agent says something that nobody expects."""
+"""Checks of replies to malformed actions."""
 
 import json
 import math
@@ -33,7 +33,7 @@ HOSTILE: dict[str, str] = {
 
 
 def check_hostile(subject: Subject) -> Iterator[str]:
-    """Whatever is said gets an observation, in time, that can be sent on."""
+    """Every action gets an observation, in time, that can be serialised."""
     environment = subject.factory()
     for task in subject.drawn[:2]:
         for label, action in HOSTILE.items():
@@ -47,7 +47,7 @@ def _answer_problems(subject: Subject, environment: Environment[Any], action: st
     started = time.perf_counter()
     try:
         result = subject.player.step(environment, action)
-    except Exception as cause:  # noqa: BLE001 - an exception is exactly the finding
+    except Exception as cause:  # noqa: BLE001 - the exception is the violation
         yield f"raised {type(cause).__name__}: {str(cause)[:120]}"
         return
     if (took_s := time.perf_counter() - started) > subject.step_limit_s:
@@ -56,7 +56,7 @@ def _answer_problems(subject: Subject, environment: Environment[Any], action: st
 
 
 def result_problems(result: object) -> Iterator[str]:
-    """What keeps a step's result from being sent to an agent."""
+    """Reasons why a step's result cannot be sent to an agent."""
     if not isinstance(result, StepResult):
         yield f"the result is a {type(result).__name__}, not a StepResult"
         return

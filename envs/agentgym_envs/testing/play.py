@@ -1,4 +1,4 @@
-"""Checks of whole episodes: equal ones are equal, none disturbs another, and returns are what is declared."""
+"""Checks of whole episodes: determinism, isolation and declared returns."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -53,7 +53,7 @@ def _interleaved(
 
 
 def check_returns(subject: Subject) -> Iterator[str]:
-    """Every reward is finite and every return lies in `reward_range`, whoever plays."""
+    """Every reward is finite and every return lies in `reward_range`, for all players."""
     for task in subject.drawn:
         plan = subject.factory().expert(task)
         players = {"idle": idle, "spray": spray, "random": shuffled(subject.seed)}
@@ -64,7 +64,7 @@ def check_returns(subject: Subject) -> Iterator[str]:
 
 def _return_problems(subject: Subject, what: str, episode: Episode) -> Iterator[str]:
     low, high = subject.factory().reward_range
-    if not low - 1e-9 <= episode.total_reward <= high + 1e-9:  # rewards are added in floating point
+    if not low - 1e-9 <= episode.total_reward <= high + 1e-9:  # rewards are summed in floating point
         yield f"{what}: return {episode.total_reward} outside {(low, high)}"
     for problem in {problem for result in episode.results for problem in result_problems(result)}:
         yield f"{what}: {problem}"
@@ -84,7 +84,7 @@ def check_close(subject: Subject) -> Iterator[str]:
 
 
 def check_fork(subject: Subject) -> Iterator[str]:
-    """A snapshot taken in the middle can be continued more than once, here and in another instance."""
+    """A snapshot from the middle of an episode can be continued repeatedly, here and in another instance."""
     if not subject.factory().forkable:
         return
     before = subject.cases
@@ -113,7 +113,7 @@ def _fork_problems(subject: Subject, task: Task) -> Iterator[str]:
 
 
 def check_expert(subject: Subject) -> Iterator[str]:
-    """The expert, where there is one, earns the maximum within the turn limit on every task played."""
+    """The expert, if there is one, earns the maximum within the turn limit on every task played."""
     for task in subject.drawn:
         environment = subject.factory()
         plan = environment.expert(task)
@@ -130,7 +130,7 @@ def check_expert(subject: Subject) -> Iterator[str]:
 
 
 def check_baselines(subject: Subject) -> Iterator[str]:
-    """Saying nothing, and saying everything in turn, earn on average what the environment declares."""
+    """Idle and spray play earn the declared mean returns."""
     environment = subject.factory()
     for name, choose in {"idle": idle, "spray": spray}.items():
         if name not in environment.baselines:
@@ -148,7 +148,7 @@ def check_baselines(subject: Subject) -> Iterator[str]:
 def _chance(low: float, high: float, least: float, most: float, count: int) -> float:
     """Three standard errors of a mean of `count` returns in [least, most] whose true mean is `low` or `high`.
 
-    0 where both are an end of the range: a return that never differs has no spread.
+    0 if both are an end of the range: a constant return has no variance.
     """
     variance = max((mean - least) * (most - mean) for mean in (low, high))
     return 3 * math.sqrt(max(0.0, variance) / count)

@@ -1,4 +1,4 @@
-"""What a check looks at (`Subject`) and what it says (`Report`)."""
+"""Input of a check (`Subject`) and its result (`Report`)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,23 +12,23 @@ ItemT = TypeVar("ItemT")
 
 
 class CheckResult(Record):
-    """What one check looked at and found."""
+    """Result of one check."""
 
     name: str
     cases: int
-    """How much was looked at; 0 where the environment does not offer what is checked."""
+    """Number of cases; 0 if the environment does not offer the checked feature."""
     violations: tuple[str, ...]
 
 
 class Report(Record):
-    """Outcome of all checks for one environment."""
+    """Results of all checks of one environment."""
 
     env: str
     results: tuple[CheckResult, ...]
 
     @property
     def passed(self) -> bool:
-        """Whether nothing was found wrong."""
+        """True if there is no violation."""
         return not any(result.violations for result in self.results)
 
     def lines(self) -> list[str]:
@@ -43,18 +43,18 @@ class Report(Record):
 
 @dataclass
 class Subject:
-    """The environment under check: how to make one, the tasks drawn from it, and a count of cases."""
+    """Environment under check: its factory, the tasks drawn from it, and a count of cases."""
 
     factory: Factory
     player: Player
     seed: int
     step_limit_s: float
     rows: dict[str, list[Task]] = field(default_factory=dict[str, "list[Task]"])
-    """Split to tasks looked at, evenly spaced over the split."""
+    """Split to checked tasks, evenly spaced over the split."""
     drawn: list[Task] = field(default_factory=list["Task"])
     """Tasks that are played: some of each split."""
     all_drawn: bool = False
-    """Whether `drawn` is every task there is."""
+    """True if `drawn` has all tasks."""
     cases: int = 0
 
     def play(self, task: Task, choose: Chooser, environment: Environment[Any] | None = None) -> Episode:
@@ -69,7 +69,7 @@ class Subject:
 
 
 Check = Callable[[Subject], Iterator[str]]
-"""Yields one line for each thing that is wrong, and counts in `Subject.cases` what it looked at."""
+"""Yields one line per violation, and counts the cases in `Subject.cases`."""
 
 
 def spaced(items: Sequence[ItemT], count: int) -> list[ItemT]:
@@ -85,6 +85,6 @@ def raised_by(request: Callable[[], object]) -> Exception | None:
     """The exception that a call raises, if any."""
     try:
         request()
-    except Exception as raised:  # noqa: BLE001 - which exception comes is what is checked
+    except Exception as raised:  # noqa: BLE001 - the exception itself is checked
         return raised
     return None

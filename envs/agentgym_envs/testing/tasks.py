@@ -1,4 +1,4 @@
-"""Checks of what an environment says about itself: its class facts, its tasks, its splits."""
+"""Checks of an environment's declarations: class facts, tasks, splits."""
 
 import json
 import math
@@ -15,7 +15,7 @@ TASK_ID = re.compile(r"[^\x00-\x1f\x7f-\x9f]{1,256}")
 
 
 def check_facts(subject: Subject) -> Iterator[str]:
-    """Class facts are declared and make sense."""
+    """Class facts are declared and valid."""
     subject.cases += 1
     environment = subject.factory()
     low, high = environment.reward_range
@@ -35,7 +35,9 @@ def check_facts(subject: Subject) -> Iterator[str]:
 
 
 def check_tasks(subject: Subject) -> Iterator[str]:
-    """Ids are unique and valid, every task is found by its id, and unknown names are refused as agreed."""
+    """Ids are unique and valid, every task is found by its id, and unknown names raise the specified
+    errors.
+    """
     environment = subject.factory()
     seen: set[str] = set()
     for split, rows in subject.rows.items():
@@ -96,7 +98,7 @@ def _refusal_problems(environment: Environment[Any]) -> Iterator[str]:
 
 
 def check_splits(subject: Subject) -> Iterator[str]:
-    """No task is in two splits, neither by its id, nor by its fields, nor as the expert's whole episode."""
+    """No task is in two splits, by its id, by its fields, or as the expert's whole episode."""
     owners: dict[tuple[str, str], Task] = {}
     environment = subject.factory()
     for split, task in [(split, task) for split, rows in subject.rows.items() for task in rows]:
@@ -112,7 +114,7 @@ def check_splits(subject: Subject) -> Iterator[str]:
 
 
 def _contents(subject: Subject, environment: Environment[Any], task: Task) -> Iterator[tuple[str, str]]:
-    """What makes two tasks the same: equal ids, equal own fields, or an equal episode of the expert."""
+    """Identity of a task: its id, its own fields, and the expert's episode."""
     yield "id", task.id
     own = task.model_dump(exclude={"env", "id", "split"})
     yield "content", json.dumps(own, sort_keys=True, default=str)

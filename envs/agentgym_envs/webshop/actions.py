@@ -1,4 +1,4 @@
-"""What a message of an agent asks for: `search[...]` or `click[...]`, read in one of two ways."""
+"""Parser of an agent's message to an action: `search[...]` or `click[...]`, by one of two rules."""
 
 import re
 from typing import Literal, NamedTuple
@@ -9,14 +9,14 @@ _FIXED = re.compile(r"([^\[]*)\[(.+)\]")
 
 
 class Action(NamedTuple):
-    """A name and its argument, in lower case."""
+    """Name and argument of an action, in lower case."""
 
     name: Literal["search", "click"]
     argument: str
 
 
 def parsed(message: str, parser: Way = "upstream") -> Action | None:
-    """None for anything that is no action.
+    """The action of a message; None for a message without one.
 
     The original's expression is anchored at its beginning alone, and greedy; both read one line only.
 
@@ -35,7 +35,7 @@ def parsed(message: str, parser: Way = "upstream") -> Action | None:
 
 
 def _upstream(message: str) -> tuple[str, str] | None:
-    """As `(.+)\\[(.+)\\]` matches, which takes the square of a message's length where no bracket closes."""
+    """Match of `(.+)\\[(.+)\\]`, whose time is quadratic in a message's length if no bracket closes."""
     line, _, _ = message.partition("\n")
     end = line.rfind("]")
     begin = line.rfind("[", 1, max(0, end - 1))

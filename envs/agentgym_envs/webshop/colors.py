@@ -1,4 +1,4 @@
-"""Colours as the reward knows them: a text that contains one counts as that one."""
+"""Colour normalisation of the reward: a text that contains a colour counts as that colour."""
 
 _NAMES = """
 alabaster apricot aqua ash asphalt azure banana beige black blue blush bordeaux bronze brown burgundy camel
@@ -10,11 +10,11 @@ rainbow red rose royal rust sand sapphire seashell silver skull slate steel ston
 taupe teal tiger turquoise violet walnut wheat white wine yellow
 """
 COLORS = tuple(_NAMES.split())
-"""In the order in which they are looked for."""
+"""Colours in the order of their lookup."""
 
 
 def normalized(text: str) -> str:
-    """The first colour that the text contains, whatever else it says; the text without one.
+    """The first colour in the text, regardless of the rest; the text without one.
 
     >>> normalized("dark blue"), normalized("standard"), normalized("xx-large")
     ('blue', 'tan', 'xx-large')

@@ -35,23 +35,23 @@ from agentgym_envs.webshop.state import State
 from agentgym_envs.webshop.taggers import TAGGERS
 
 OFFICIAL = "official"
-"""The difficulty of imported tasks."""
+"""Difficulty of imported tasks."""
 SEARCHING = "search[<your query>]"
-"""Stands among admissible actions for every search, as in verl-agent's prompts."""
+"""Placeholder for every search among admissible actions, as in verl-agent's prompts."""
 START = State()
 Text = Literal["text", "text_rich"]
 
 
 class WebShopTask(Task):
-    """`digest` stays on the server: it tells goals of equal instructions apart."""
+    """WebShop task. `digest` stays on the server: it distinguishes goals of equal instructions."""
 
     digest: str
-    """16 hexadecimal digits over what a reward compares with."""
+    """16 hexadecimal digits over the goal's inputs to the reward."""
 
 
 @dataclass(frozen=True)
 class _Episode:
-    """Where an episode stands. Each step makes a new one, so that keeping one is a snapshot."""
+    """State of an episode. It is immutable, so that a reference to it is a snapshot."""
 
     task_id: str
     shop: Shop = field(repr=False)
@@ -59,7 +59,7 @@ class _Episode:
     goal: Goal
     state: State = START
     reward: float = 0.0
-    """What the last purchase earned."""
+    """Reward of the last purchase."""
 
 
 class WebShop(Environment[WebShopTask]):
@@ -122,7 +122,7 @@ class WebShop(Environment[WebShopTask]):
         return LazySequence(len(places), lambda number: _task(goals, split, places[number]))
 
     def draw(self, splits: Sequence[str], seed: int) -> int:
-        """As in `Environment`; by the weights of goals where `sampling` is `upstream`."""
+        """As in `Environment`; weighted by goal if `sampling` is `upstream`."""
         for name, goals in self._sets.items():
             if self._rules[name].sampling == "upstream" and goals.places.keys() >= set(splits):
                 return _weighted(goals, tuple(splits)).draw(Random(seed))
@@ -154,12 +154,12 @@ class WebShop(Environment[WebShopTask]):
         )
 
     def expert(self, task: WebShopTask) -> list[str]:
-        """What somebody does who knows which product is meant."""
+        """Actions that buy the target product."""
         goals, place = self._found(task.id)
         return oracle(self._shop(goals), goals.wishes[place].goal, Random(0))
 
     def demonstrate(self, task: WebShopTask, seed: int, care: float = 1.0) -> list[str]:
-        """Messages of the hand-written customer of `agentgym_envs.webshop.players.thinker`."""
+        """Messages of the scripted customer of `agentgym_envs.webshop.players.thinker`."""
         goals, _ = self._found(task.id)
         return think_aloud(self._shop(goals), task.instruction, Random(seed), self.max_turns, care)
 
@@ -180,7 +180,7 @@ class WebShop(Environment[WebShopTask]):
         return self._episode
 
     def _found(self, task_id: str) -> tuple[GoalSet, int]:
-        """A task's goals, and its number among them."""
+        """Goals of a task, and its index among them."""
         name, _, wish_id = task_id.partition("/")
         goals = self._sets.get(name)
         if goals is None:
@@ -212,7 +212,7 @@ class WebShop(Environment[WebShopTask]):
 
 @lru_cache(maxsize=32)
 def _shop(catalogue: StoredCatalogue, rules: Rules) -> Shop:
-    """Shared by all instances, with the searches that it remembers."""
+    """Shop shared by all instances, with its search cache."""
     return Shop(catalogue, rules)
 
 
@@ -250,7 +250,7 @@ def _earned(episode: _Episode, tagger: str) -> Earned:
 
 def _info(episode: _Episode, earnings: Earned | None, *, is_invalid: bool) -> dict[str, Any]:
     state, wish = episode.state, episode.goal.instruction
-    gap = "" if state.page not in ("index", "done") else " "  # as the original's two pages have it
+    gap = "" if state.page not in ("index", "done") else " "  # as on the original's two pages
     known: dict[str, Any] = {
         "has_search_bar": state.page == "index",
         "clickables": list(episode.shop.clickables(state)),
@@ -266,7 +266,9 @@ def _info(episode: _Episode, earnings: Earned | None, *, is_invalid: bool) -> di
 
 
 def _parts(episode: _Episode, earnings: Earned) -> dict[str, float | bool]:
-    """Of an imported goal also `taggers_agree`: whether `r_type` is the same by the nouns of every tagger."""
+    """Parts of a reward; for an imported goal also `taggers_agree`: `r_type` is the same for the nouns of all
+    taggers.
+    """
     state, catalogue = episode.state, episode.catalogue
     product = catalogue.products[state.asin]
     known = parts(earnings, episode.goal, product, list(state.options.values()))

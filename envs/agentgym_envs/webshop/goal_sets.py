@@ -1,4 +1,4 @@
-"""Sets of goals that an environment offers: the generated one, and those of imported catalogues.
+"""Goal sets of the environment: the generated one, and those of imported catalogues.
 
     synth           train, valid, test
     1k-synthetic    1k-synthetic-train, 1k-synthetic-test
@@ -21,7 +21,7 @@ from agentgym_envs.webshop.official.splits import disjoint
 from agentgym_envs.webshop.rules import COMPAT, FIXED, Rules
 
 Splits = Literal["official", "disjoint"]
-"""By number, as published (products recur in all of them), or by product."""
+"""Split rule: by number, as published (products recur in all splits), or by product."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,17 +32,17 @@ class GoalSet:
     catalogue: StoredCatalogue
     wishes: Wishes
     rules: Rules
-    """Those that it is played by where nobody says otherwise."""
+    """Default rules."""
     places: Mapping[str, Sequence[int]]
-    """Split -> numbers of wishes, in order."""
+    """Split -> indices of wishes, in order."""
 
     @property
     def imported(self) -> bool:
-        """Whether it is a benchmark's."""
+        """True if it is a benchmark's."""
         return self.name != synth.NAME
 
     def split_of(self, place: int) -> str:
-        """The split of the wish with this number."""
+        """The split of the wish with this index."""
         return _split_of(self)[place]
 
     def of_difficulty(self, split: str, difficulty: str) -> Sequence[int]:
@@ -52,7 +52,7 @@ class GoalSet:
 
 @lru_cache(maxsize=32)
 def open_all(home: Path, split: Splits, seed: int = 0) -> Mapping[str, GoalSet]:
-    """By name; `seed` is that of the generated shop. What is imported later is seen by processes that start
+    """Goal sets by name; `seed` is that of the generated shop. A later import is seen by processes that start
     later.
     """
     generated = synth.catalogue(home, seed)

@@ -1,4 +1,4 @@
-"""Nouns of product titles by rules, without a lexicon: the tagger of the generated shop.
+"""Rule-based noun tagger of product titles, without a lexicon, for the generated shop.
 
 The original asks spaCy, whose models are no packages. Nearly everything in a title that is no closed-class
 word is a noun to spaCy, so that little more is needed. `taggers` has another, and says which is used where.
@@ -7,7 +7,7 @@ word is a noun to spaCy, so that little more is needed. `taggers` has another, a
 import re
 
 NAME = "rules-1"
-"""Of this tagger, with its version."""
+"""Name of this tagger, with its version."""
 _TOKEN = re.compile(r"[A-Za-z]+(?:\.[A-Za-z]+)+\.?|[A-Za-z0-9]*[A-Za-z][A-Za-z0-9]*(?:[.'’][A-Za-z0-9]+)*")
 _MEASURE = re.compile(r"[0-9]+[a-z]{1,3}")
 _ADJECTIVES = ("able", "ible", "ful", "ous", "less", "ish")
@@ -23,7 +23,7 @@ _CLOSED = frozenset(_CLOSED_CLASSES.split())
 
 
 def nouns(title: str) -> list[str]:
-    """In lower case and in their order, each as often as it occurs.
+    """Nouns in lower case and in their order, each as often as it occurs.
 
     >>> nouns("ACME Men's Shorts, Quickly Dry, breathable, 12oz")
     ['acme', 'men', 'shorts', 'dry']

@@ -1,7 +1,7 @@
-"""What an agent reads of a state: the text of the original's pages, plain or with buttons, and their address.
+"""Text of the original's pages for a state, plain or with buttons, and their address.
 
-Both kinds of text are made of the same pieces. `plain` joins them by [SEP], stripped; `rich` has one in a
-line, with marks around what can be clicked.
+Both kinds of text have the same pieces. `plain` joins them by [SEP], stripped; `rich` has one per line, with
+marks around clickable ones.
 """
 
 import json
@@ -18,14 +18,14 @@ _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "'": "\\u0027"}
 
 
 class Piece(NamedTuple):
-    """A piece of a page's text."""
+    """Piece of a page's text."""
 
     text: str
     kind: Kind = "text"
 
 
 def plain(shop: Shop, state: State, instruction: str, reward: float = 0.0) -> str:
-    """As AgentGym, AgentBench and verl-agent show a page; `reward` is what a purchase earned."""
+    """The page as AgentGym, AgentBench and verl-agent show it; `reward` is that of a purchase."""
     kept: list[str] = []
     for piece in pieces(shop, state, instruction, reward):
         if piece.text.strip(SPACE):
@@ -36,7 +36,7 @@ def plain(shop: Shop, state: State, instruction: str, reward: float = 0.0) -> st
 
 
 def rich(shop: Shop, state: State, instruction: str, session: str, reward: float = 0.0) -> str:
-    """As the original's `text_rich`, with marks on what was clicked before."""
+    """The page as the original's `text_rich`, with marks on buttons that were clicked before."""
     address, told, clicked = url(state, session), "", ""
     for text, kind in pieces(shop, state, instruction, reward):
         if kind == "text":
@@ -69,7 +69,7 @@ def url(state: State, session: str) -> str:
 
 
 def pieces(shop: Shop, state: State, instruction: str, reward: float) -> Iterator[Piece]:
-    """What stands on a state's page, from its top."""
+    """Pieces of a state's page, from its top."""
     if state.page == "index":
         yield from (Piece("WebShop"), Piece("Instruction: "), Piece(instruction), Piece("Search", "button"))
         return

@@ -1,6 +1,6 @@
-"""Products of a catalogue, from the benchmark's own files (`items_shuffle.json`), cleaned as it cleans them.
+"""Product records, parsed from the benchmark's own files (`items_shuffle.json`) with its cleaning rules.
 
-Spec: 2207.01206 and princeton-nlp/WebShop, whose rules decide what an agent sees and what can be found.
+Spec: 2207.01206 and princeton-nlp/WebShop, whose rules define observations and search results.
 """
 
 import re
@@ -11,32 +11,32 @@ from typing import Any
 UNKNOWN_PRICE = 100.0
 LONGEST_ASIN = 10
 NO_ATTRIBUTES = ("DUMMY_ATTR",)
-"""Those of a product that has not been annotated."""
+"""Attributes of a product without annotation."""
 
 
 @dataclass(frozen=True)
 class Product:
-    """What is known of one."""
+    """Product of a catalogue."""
 
     asin: str
     title: str
     description: str
     bullets: tuple[str, ...]
     prices: tuple[float, ...]
-    """In dollars: one, or the two ends of a range."""
+    """Prices in dollars: one, or the two ends of a range."""
     price_tag: str
     options: Mapping[str, tuple[str, ...]]
     """Group -> its values, in lower case and in the file's order; equal values stay."""
     query: str
-    """The type of product that it was found under."""
+    """Product type whose search found it."""
     category: str
     product_category: str
     attributes: tuple[str, ...] = NO_ATTRIBUTES
-    """As annotated, for rewards: nobody is shown or finds them."""
+    """Annotated attributes, for rewards: they are neither shown nor searched."""
 
     @property
     def index_text(self) -> str:
-        """What the search engine reads: of the bullets only the first, and nothing of price and type."""
+        """Text in the search index: only the first bullet, without price and type."""
         options = ", and ".join(f"{name}: {', '.join(values)}" for name, values in self.options.items())
         first = self.bullets[0] if self.bullets else ""
         return f"{self.title} {self.description} {first} {options}".lower()
@@ -45,8 +45,8 @@ class Product:
 def cleaned(
     rows: Sequence[Mapping[str, Any]], annotations: Mapping[str, Mapping[str, Any]] | None = None
 ) -> list[Product]:
-    """Of the rows of a file, those with an id of their own; the first of equal ids. `annotations` are those
-    of `items_ins_v2.json`, by id.
+    """Valid rows of a file: those with an id of their own, the first of equal ids. `annotations` are those of
+    `items_ins_v2.json`, by id.
     """
     found: dict[str, Product] = {}
     for row in rows:
@@ -58,7 +58,7 @@ def cleaned(
 
 
 def product(row: Mapping[str, Any], attributes: tuple[str, ...] = NO_ATTRIBUTES) -> Product:
-    """One of the file's rows.
+    """The product of a row of the file.
 
     >>> row = {"asin": "B0", "name": "Shorts", "full_description": "", "small_description": "Imported"}
     >>> row |= {"pricing": "$9.98 - $16.98", "customization_options": {"Color": [{"value": " Navy/White "}]}}

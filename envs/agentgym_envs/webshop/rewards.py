@@ -1,4 +1,4 @@
-"""What a purchase earns (arXiv:2207.01206, section 3.1, as princeton-nlp/WebShop computes it).
+"""Reward of a purchase (arXiv:2207.01206, section 3.1, as princeton-nlp/WebShop computes it).
 
 reward = type * (attributes + options + price) / (number of attributes + number of options + 1)
 
@@ -16,16 +16,16 @@ from agentgym_envs.webshop.colors import COLORS, normalized
 from agentgym_envs.webshop.products import Product
 
 ENOUGH = 85
-"""Two texts are the same above this ratio."""
+"""Ratio above which two texts are equal."""
 Matching = Literal["upstream", "fixed"]
 Nouns = Callable[[str], Sequence[str]]
-"""Of a title, in lower case, each as often as it occurs."""
+"""Nouns of a title, in lower case, each as often as it occurs."""
 _NOT_ASCII = dict.fromkeys(range(0x80, 0x100))
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What is to be bought."""
+    """Requirements of a purchase."""
 
     asin: str
     name: str
@@ -36,14 +36,14 @@ class Goal:
     options: tuple[str, ...] | Mapping[str, str]
     """Values, or group -> value."""
     price_upper: float
-    """In dollars."""
+    """Maximum price in dollars."""
     weight: float = 1.0
-    """How often it is drawn, where goals are drawn."""
+    """Sampling weight, if goals are sampled."""
 
 
 @dataclass(frozen=True)
 class Earned:
-    """A reward with its parts."""
+    """Reward with its parts."""
 
     total: float
     r_type: float
@@ -51,9 +51,9 @@ class Earned:
     category_match: bool
     title_score: float
     attributes: int
-    """How many of the goal's are there."""
+    """Number of matched attributes."""
     options: int
-    """How many of the goal's were chosen."""
+    """Number of matched options."""
     price: bool
     weights: Mapping[str, float]
     """Shares of the denominator: `w_att`, `w_option` (where the goal has options) and `w_price`."""
@@ -67,7 +67,7 @@ def earned(
     nouns: Nouns,
     matching: Matching = "upstream",
 ) -> Earned:
-    """What buying `product` at `price` with these values of its options earns."""
+    """The reward of buying `product` at `price` with these option values."""
     query_match = goal.query == product.query
     category_match = len(_path(goal.product_category) & _path(product.product_category)) >= 2
     score = _title_score(nouns(goal.name), nouns(product.title))
@@ -92,8 +92,8 @@ def earned(
 
 
 def parts(earnings: Earned, goal: Goal, product: Product, chosen: Sequence[str]) -> dict[str, float | bool]:
-    """What a trainer may look at: the original's names, and whether the purchase was right without the
-    laxness of comparing words (`asin_match`, `options_exact`, `attributes_all`, `price_ok`).
+    """Parts of a reward for a trainer: the original's names, and exact matches without the tolerance of word
+    comparison (`asin_match`, `options_exact`, `attributes_all`, `price_ok`).
     """
     wanted = goal.options.values() if isinstance(goal.options, Mapping) else goal.options
     known: dict[str, float | bool] = {
@@ -123,7 +123,7 @@ def ratio(one: str, other: str) -> int:
 
 
 def _wanted(options: tuple[str, ...] | Mapping[str, str], matching: Matching) -> list[str]:
-    """What chosen values are compared with."""
+    """Texts that chosen values are compared with."""
     if not isinstance(options, Mapping):
         return [normalized(option) for option in options]
     if matching == "fixed":
@@ -132,7 +132,7 @@ def _wanted(options: tuple[str, ...] | Mapping[str, str], matching: Matching) ->
 
 
 def _pair(pair: tuple[str, str]) -> str:
-    """A group with its value as the original compares them: the text of the pair, or a colour in it."""
+    """A group with its value in the original's comparison: the text of the pair, or a colour in it."""
     return next((color for color in COLORS if color in pair), str(pair))
 
 
@@ -152,7 +152,7 @@ def _title_score(wanted: Sequence[str], bought: Sequence[str]) -> float:
 
 
 def _type(same_kind: bool, title_score: float) -> float:
-    """Later rules override earlier ones."""
+    """The type factor; later rules override earlier ones."""
     if title_score == 0:
         return 0.0
     if title_score < 0.1:

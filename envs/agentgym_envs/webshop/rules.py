@@ -1,8 +1,8 @@
-"""Rules of the shop: a switch for each defect of the original, which is kept or mended.
+"""Rules of the shop: a switch per defect of the original, which is kept or fixed.
 
-`COMPAT` is the original to the letter but for the tagger, for scores that are compared with published ones;
-`FIXED` is what it should have been. No switch brings back what only breaks a server: pages taken from the
-text of an address, errors for a bare `<c>` or `<a>`, sessions that nobody frees.
+`COMPAT` is the original exactly except for the tagger, for scores that are compared with published ones;
+`FIXED` is the corrected behaviour. No switch restores defects that only break a server: pages taken from the
+text of an address, errors for a bare `<c>` or `<a>`, sessions that are never freed.
 """
 
 from collections.abc import Mapping
@@ -16,32 +16,36 @@ Way = Literal["upstream", "fixed"]
 
 @dataclass(frozen=True)
 class Rules:
-    """All switches. Two sets of them differ in what an agent sees or earns: scores name theirs."""
+    """Set of switches. Different sets change observations or rewards: scores state theirs."""
 
     reward: Way
-    """`upstream` compares an option that has a name as the text of a pair, which some can never match."""
+    """`upstream` compares an option with a name as the text of a pair, which some can never match."""
     parser: Way
-    """`upstream` takes the first line's greedy `(.+)\\[(.+)\\]`, names in lower case only, nothing before it;
-    `fixed` takes a message's first line from its first `[` to its last `]`, without regard to case and to
-    white space around the name."""
+    """`upstream` takes the first line's greedy `(.+)\\[(.+)\\]`, names in lower case only, no text before it;
+    `fixed` takes a message's first line from its first `[` to its last `]`, ignoring case and white space
+    around the name.
+    """
     after_done: Way
     """`upstream` searches and sells again after a purchase; `fixed` does nothing any more."""
     duplicate_value: Way
-    """Of a value of several groups: `upstream` chooses in the last; `fixed` in the first without a choice,
-    and where `group: value` says."""
+    """Value of several groups: `upstream` chooses in the last; `fixed` in the first without a choice, and in
+    the named one for `group: value`.
+    """
     sampling: Way
-    """Of goals, where a reset names none: `upstream` draws by weight and is off by one; `fixed` evenly."""
+    """Sampling of goals for a reset without one: `upstream` draws by weight and is off by one; `fixed`
+    uniformly.
+    """
     hidden_queries: bool
     """`<q> type` and `<c> category` list all products of a type or category."""
     echo_options: bool = False
-    """Values that are chosen say so on the item's page; the original shows no difference in plain text."""
+    """True if the item's page marks chosen values; the original shows no difference in plain text."""
     show_attributes: bool = False
-    """A fourth page of an item: what it was annotated with, which is what rewards look at."""
+    """True for a fourth page of an item: its annotated attributes, which rewards compare."""
     nouns: Tagger = RULES
-    """The tagger by whose nouns titles are compared."""
+    """Tagger of the nouns by which titles are compared."""
 
     def __str__(self) -> str:
-        """`compat` or `fixed`, whichever is nearer, with the switches that differ from it, of which `nouns`
+        """`compat` or `fixed`, the nearer one, with the switches that differ from it, of which `nouns`
         may be one: before there was that switch, `compat` compared by `rules-1`.
 
         >>> str(COMPAT), str(changed(FIXED, {"echo_options": True}))
@@ -56,7 +60,7 @@ FIXED = Rules("fixed", "fixed", "fixed", "fixed", "fixed", hidden_queries=False)
 
 
 def changed(rules: Rules, switches: Mapping[str, Any]) -> Rules:
-    """With these switches set. Raises `ValueError` for one that is not there, or cannot be that."""
+    """Rules with these switches set. Raises `ValueError` for an unknown switch or an invalid value."""
     known = {
         switch.name: (True, False) if switch.type is bool else get_args(switch.type)
         for switch in fields(Rules)

@@ -1,4 +1,4 @@
-"""What an action does, and what may be clicked: the original's rules, without its pages of HTML."""
+"""State transitions and clickable elements of the shop: the original's rules, without its HTML pages."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,18 +11,18 @@ from agentgym_envs.webshop.rules import COMPAT, Rules
 from agentgym_envs.webshop.state import State
 
 HITS = 10
-"""On a page of results."""
+"""Number of hits on a page of results."""
 PARTS = ("description", "features", "reviews")
 ATTRIBUTES = "attributes"
 BACK, PREVIOUS, NEXT, BUY, SEARCH = "back to search", "< prev", "next >", "buy now", "search"
 REMEMBERED, LONGEST = 4096, 500
-"""Searches whose hits are kept, of at most so many characters: turning a page, or another agent's first idea,
-costs none.
+"""Size of the search cache, and maximum length of its queries: repeated searches, such as page turns, cost
+nothing.
 """
 
 
 class Shop:
-    """A catalogue and the rules that it is sold by. Nothing in it changes."""
+    """Immutable catalogue with its rules."""
 
     def __init__(self, catalogue: Catalogue, rules: Rules = COMPAT) -> None:
         self.catalogue = catalogue
@@ -31,17 +31,17 @@ class Shop:
         self._found = lru_cache(maxsize=REMEMBERED)(self._search)
 
     def hits(self, state: State) -> Sequence[str]:
-        """Ids of all that the state's keywords find, best first."""
+        """Ids of all hits of the state's keywords, best first."""
         is_short = sum(map(len, state.keywords)) <= LONGEST
         return self._found(state.keywords) if is_short else self._search(state.keywords)
 
     def shown(self, state: State) -> list[Product]:
-        """Those on the state's page of results."""
+        """Ids on the state's page of results."""
         page = self.hits(state)[HITS * (state.number - 1) : HITS * state.number]
         return [self.catalogue.products[asin] for asin in page]
 
     def clickables(self, state: State) -> dict[str, str]:
-        """What may be clicked, in order; a value of an option with the group that it is of, else ''."""
+        """Clickable names, in order; an option value with its group, else ''."""
         if state.page == "index":
             return {SEARCH: ""}
         if state.page == "results":
@@ -56,12 +56,12 @@ class Shop:
         return found | self._values(state)
 
     def step(self, state: State, message: str) -> State | None:
-        """The state after an agent's message; None where it does nothing."""
+        """The state after an agent's message; None if it has no effect."""
         action = parsed(message, self.rules.parser)
         return None if action is None else self.act(state, action)
 
     def act(self, state: State, action: Action) -> State | None:
-        """As `step`, of an action that has been read."""
+        """As `step`, with a parsed action."""
         if state.page == "done" and self.rules.after_done == "fixed":
             return None
         if action.name == "search":
@@ -74,7 +74,7 @@ class Shop:
         return self._clicked(state, action.argument, clickables)
 
     def _values(self, state: State) -> dict[str, str]:
-        """Value -> its group: of several, the last, or (fixed) the first that has no choice yet."""
+        """Value -> its group: of several, the last, or (fixed) the first without a choice."""
         found: dict[str, str] = {}
         for group, values in self.catalogue.products[state.asin].options.items():
             for value in values:
@@ -84,7 +84,7 @@ class Shop:
         return found
 
     def _named_values(self, state: State, known: Mapping[str, str]) -> dict[str, str]:
-        """`group: value` -> group, where that is no name of something else."""
+        """`group: value` -> group, unless it is another element's name."""
         options = self.catalogue.products[state.asin].options
         pairs = {f"{group}: {value}": group for group, values in options.items() for value in values}
         return {name: group for name, group in pairs.items() if name not in known}
@@ -100,7 +100,7 @@ class Shop:
             if state.page == "part":
                 return replace(state, page="item", part="")
             return replace(state, page="results", asin="", chosen=())
-        if state.page == "item" and argument in self.parts:  # also where an option has that value
+        if state.page == "item" and argument in self.parts:  # also if an option has that value
             return replace(state, page="part", part=argument)
         if state.page == "item":
             group = clickables[argument]

@@ -1,4 +1,4 @@
-"""Where an agent is in the shop. A state is all there is of a session: keeping one is a snapshot of it."""
+"""State of a session in the shop, complete and immutable, so that a reference is a snapshot."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,21 +10,21 @@ Page = Literal["index", "results", "item", "part", "done"]
 
 @dataclass(frozen=True)
 class State:
-    """One page, and what was done on the way to it."""
+    """Current page, and the choices so far."""
 
     page: Page = "index"
     keywords: tuple[str, ...] = ()
     number: int = 1
-    """Of the page of results; from 1, without end."""
+    """Number of the page of results; from 1, without end."""
     asin: str = ""
     part: str = ""
     """`description`, `features` or `reviews`."""
     chosen: tuple[tuple[str, str], ...] = ()
-    """Groups of options with the value that was chosen, in the order in which groups were chosen first."""
+    """Groups of options with the chosen value, in the order of their first choice."""
     visited: frozenset[str] = frozenset()
     """Items whose page was opened since the last return to the search."""
 
     @property
     def options(self) -> Mapping[str, str]:
-        """Group -> value."""
+        """Chosen value by group."""
         return dict(self.chosen)

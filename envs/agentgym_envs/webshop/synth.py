@@ -1,4 +1,4 @@
-"""The generated catalogue on disk: made once, then opened by all processes."""
+"""Generated catalogue on disk: created once, then opened by all processes."""
 
 import fcntl
 import os
@@ -26,9 +26,9 @@ ABOUT = About(
 
 
 def catalogue(home: Path, seed: int = 0) -> StoredCatalogue:
-    """Opened; made first where it is not there or is damaged, which takes seconds.
+    """The open catalogue; generated first if it is missing or damaged, which takes seconds.
 
-    Each seed has its own products, of the same words. Where `home` cannot be written it is kept in the
+    Each seed has its own products, of the same words. If `home` cannot be written it is stored in the
     system's folder for temporary files.
     """
     root = _root(home)
@@ -40,21 +40,21 @@ def catalogue(home: Path, seed: int = 0) -> StoredCatalogue:
     with (root / f".{folder.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
-            return StoredCatalogue.open(folder)  # made by another process meanwhile, or before
+            return StoredCatalogue.open(folder)  # created by another process, or before
         except CatalogueError:
-            shutil.rmtree(folder, ignore_errors=True)  # whoever has it open keeps it
+            shutil.rmtree(folder, ignore_errors=True)  # processes with open files keep them
             return make(folder, seed=seed)
 
 
 def make(folder: Path, products: int = 5_000, seed: int = 0) -> StoredCatalogue:
-    """Generate and write one."""
+    """Generate and write a catalogue."""
     made = generator.generate(products, seed)
-    wishes = sorted(made.wishes, key=lambda wish: wish.id)  # a hash, so that the first ones are a fair sample
+    wishes = sorted(made.wishes, key=lambda wish: wish.id)  # a hash, so the first ones are a fair sample
     return write(folder, ABOUT, cleaned(made.rows, made.annotations), made.prices, {NAME: wishes})
 
 
 def _root(home: Path) -> Path:
-    """Where it is written."""
+    """Folder of the catalogue."""
     root = home / "webshop"
     with suppress(OSError):
         root.mkdir(parents=True, exist_ok=True)

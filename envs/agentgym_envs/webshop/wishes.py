@@ -1,4 +1,4 @@
-"""A goal as a catalogue keeps it: with the id by which it is asked for, and where it belongs."""
+"""Goal record of a catalogue, with its id and split data."""
 
 from dataclasses import dataclass
 
@@ -7,12 +7,12 @@ from agentgym_envs.webshop.rewards import Goal
 
 @dataclass(frozen=True)
 class Wish:
-    """What one customer wants."""
+    """Goal of one customer."""
 
     goal: Goal
     id: str
-    """Unique among the wishes of its set: the benchmark's number, or a hash of what is wanted."""
+    """Unique within its set: the benchmark's number, or a hash of the goal."""
     split: str
     difficulty: str = ""
     family: str = ""
-    """Of products among which this one is to be told apart; '' where there is none."""
+    """Family of products that the target must be distinguished from; '' without one."""

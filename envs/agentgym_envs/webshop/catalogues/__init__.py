@@ -1,1 +1,1 @@
-"""Catalogues on disk and in memory: products, what finds them, and the wishes of their customers."""
+"""Catalogues on disk and in memory: products, search index, and goals."""

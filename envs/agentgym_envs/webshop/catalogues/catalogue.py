@@ -1,4 +1,4 @@
-"""What a shop sells, and what finds it: the interface, and one in memory for small catalogues and tests."""
+"""Catalogue interface: products and their search; with an in-memory one for small catalogues and tests."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, Protocol
@@ -10,11 +10,11 @@ Label = Literal["query", "category"]
 
 
 class Catalogue(Protocol):
-    """Products that never change."""
+    """Immutable set of products."""
 
     @property
     def products(self) -> Mapping[str, Product]:
-        """By id, in the order of their file."""
+        """Products by id, in the order of their file."""
         ...
 
     def search(self, text: str) -> Sequence[str]:
@@ -27,7 +27,7 @@ class Catalogue(Protocol):
 
 
 class MemoryCatalogue:
-    """Products as objects."""
+    """Catalogue of products as objects."""
 
     def __init__(self, products: Iterable[Product]) -> None:
         self.products: Mapping[str, Product] = {product.asin: product for product in products}

@@ -1,4 +1,4 @@
-"""Arrays in files without a header: appended to while a catalogue is written, memory-mapped ever after."""
+"""Arrays in files without a header: appended to while a catalogue is written, memory-mapped afterwards."""
 
 import hashlib
 import os
@@ -12,14 +12,14 @@ from agentgym_envs.webshop.catalogues.manifest import Flat, hashed
 
 
 def mapped(path: Path, flat: Flat) -> NDArray[Any]:
-    """One array, read-only; its pages are shared with all processes that have the file mapped."""
-    if not flat.length:  # nothing cannot be mapped
+    """A read-only memory-mapped array; processes that map the file share its pages."""
+    if not flat.length:  # an empty file cannot be mapped
         return np.zeros(0, flat.dtype)
     return np.asarray(np.memmap(path, flat.dtype, "r", shape=(flat.length,)))
 
 
 class Files:
-    """Arrays of a folder that are being written."""
+    """Writer of the arrays of a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -27,7 +27,7 @@ class Files:
         self._placed: dict[str, NDArray[Any]] = {}
 
     def add(self, name: str, array: NDArray[Any]) -> None:
-        """To the end of a file, which has one type from its first array on."""
+        """Append to a file, which has one type from its first array on."""
         if name not in self._open:
             self._open[name] = _Appended(self._folder / name, array.dtype)
         self._open[name].add(array)
@@ -42,7 +42,7 @@ class Files:
         return array
 
     def finish(self) -> dict[str, Flat]:
-        """Everything on disk, by name."""
+        """Flush all files to disk and return the arrays by name."""
         found = {name: file.finish() for name, file in self._open.items()}
         for name, array in self._placed.items():
             if isinstance(array, np.memmap):
@@ -53,7 +53,7 @@ class Files:
         return dict(sorted(found.items()))
 
     def close(self) -> None:
-        """Of files that were given up."""
+        """Close the files of an aborted write."""
         for file in self._open.values():
             file.file.close()
 
@@ -79,7 +79,9 @@ class _Appended:
 
 
 def _reserve(file: BinaryIO, size: int) -> None:
-    """On a full disk, an `OSError` now: writing to a page of a file without a block kills the process."""
+    """Reserve disk space: a full disk is then an `OSError`; writing to an unallocated mapped page kills the
+    process.
+    """
     if size and hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file.fileno(), 0, size)
     elif size:
@@ -87,7 +89,7 @@ def _reserve(file: BinaryIO, size: int) -> None:
 
 
 def synced(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on disk."""
+    """Flush a file, or the entries of a folder, to disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,4 +1,4 @@
-"""A catalogue on disk: arrays, one a file, and a manifest with their sizes and hashes."""
+"""Manifest of a catalogue on disk: the sizes and hashes of its arrays, one per file."""
 
 import hashlib
 import json
@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, ValidationError
 from agentgym_envs.core import Record
 
 FORMAT = "webshop-catalogue-1"
-"""Changes with whatever makes a file of before unreadable, or read as something else."""
+"""Format version: changes with any change that makes earlier files unreadable or ambiguous."""
 FILE = "manifest.json"
 _PIECE = 1 << 22
 
@@ -19,55 +19,55 @@ class CatalogueError(ValueError):
 
 
 class About(Record):
-    """Where a catalogue comes from."""
+    """Origin of a catalogue."""
 
     name: str
-    """Of the profile: `synth`, `1k`, `full`."""
+    """Profile: `synth`, `1k`, `full`."""
     nouns: str
-    """The tagger that found the nouns of titles, of `taggers.TAGGERS`."""
+    """Tagger that found the nouns of titles, of `taggers.TAGGERS`."""
     settings: dict[str, str]
-    """How prices, bounds and order were made; sources and their hashes."""
+    """Rules for prices, bounds and order; sources and their hashes."""
 
 
 class Flat(Record):
-    """One array."""
+    """Manifest entry of one array."""
 
     dtype: str = Field(pattern=r"^(\|[iu]1|<[iu][248]|<f[48]|\|S[1-9][0-9]{0,2})$")
-    """As NumPy writes it, with the order of bytes."""
+    """NumPy type string with byte order."""
     length: int = Field(ge=0)
     sha256: str
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """Size in bytes."""
         return self.length * int(self.dtype[2:])
 
 
 class Manifest(Record):
-    """All that is known of a catalogue without reading it."""
+    """Metadata of a catalogue, readable without its data."""
 
     format: str
     about: About
     products: int
-    """How many."""
+    """Number of products."""
     goal_sets: tuple[str, ...]
     files: dict[str, Flat]
 
     @property
     def digest(self) -> str:
-        """SHA-256 in hex, of the content of every file: equal ones mean equal catalogues."""
+        """SHA-256 in hex, of the content of every file: equal digests mean equal catalogues."""
         text = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
 
 class _Format(BaseModel):
-    """What every manifest says, of whatever format."""
+    """Field that manifests of all formats share."""
 
     format: str
 
 
 def read(folder: Path) -> Manifest:
-    """Of a folder whose files have the sizes that it says; raises `CatalogueError`."""
+    """The manifest of a folder whose files have the recorded sizes; raises `CatalogueError`."""
     path = folder / FILE
     try:
         text = path.read_text(encoding="utf-8")
@@ -85,7 +85,7 @@ def read(folder: Path) -> Manifest:
 
 
 def damage(folder: Path) -> list[str]:
-    """What of a catalogue is not as it was written, a line each; reads every file. None: all is well."""
+    """Differences of a catalogue from its manifest, a line each; reads every file. None: it is intact."""
     try:
         manifest = read(folder)
     except CatalogueError as problem:

@@ -1,4 +1,4 @@
-"""Records of JSON in one piece of bytes, each read when it is asked for; and those of products and wishes."""
+"""JSON records in one blob, each decoded on access, with the records of products and goals."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,10 +17,10 @@ from agentgym_envs.webshop.wishes import Wish
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """R of them."""
+    """R records."""
 
     name: str
-    """Of the file, for what is said of a damaged one."""
+    """Name of the file, for error messages."""
     blob: NDArray[np.uint8]
     begins: NDArray[np.int64]
     """(R + 1,) record r is [begins[r], begins[r + 1]) of the blob."""
@@ -29,7 +29,7 @@ class Records:
         return len(self.begins) - 1
 
     def read(self, place: int) -> Any:
-        """One of them; raises `CatalogueError`."""
+        """The record at a place; raises `CatalogueError`."""
         try:
             return json.loads(self.blob[self.begins[place] : self.begins[place + 1]].tobytes())
         except ValueError as cause:
@@ -37,12 +37,12 @@ class Records:
 
 
 def record(value: Any) -> bytes:
-    """As `Records` keeps it."""
+    """A record as bytes."""
     return encoded(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
 def product_record(product: Product, nouns: Sequence[str]) -> bytes:
-    """A product's fields in their order, then the nouns of its title."""
+    """Fields of a product in their order, then the nouns of its title."""
     return record(
         [
             *(product.asin, product.title, product.description, product.bullets, product.prices),
@@ -53,7 +53,7 @@ def product_record(product: Product, nouns: Sequence[str]) -> bytes:
 
 
 def product_of(row: Sequence[Any]) -> Product:
-    """What `product_record` wrote, without the nouns."""
+    """The product of `product_record`, without the nouns."""
     asin, title, description, bullets, prices, tag, options, query, category, path, attributes, _ = row
     return Product(
         asin=asin,
@@ -71,7 +71,7 @@ def product_of(row: Sequence[Any]) -> Product:
 
 
 def wish_record(wish: Wish) -> bytes:
-    """A wish's fields and its goal's, each in their order."""
+    """Fields of a wish and of its goal, each in their order."""
     goal = wish.goal
     return record(
         [
@@ -83,7 +83,7 @@ def wish_record(wish: Wish) -> bytes:
 
 
 def wish_of(row: Sequence[Any]) -> Wish:
-    """What `wish_record` wrote."""
+    """The wish of `wish_record`."""
     name_of_wish, split, difficulty, family, *rest = row
     asin, name, query, path, instruction, attributes, options, price_upper, weight = rest
     goal = Goal(

@@ -1,6 +1,6 @@
-"""A catalogue on disk: memory-mapped, so that opening takes no time and processes share what they read.
+"""Catalogue on disk: memory-mapped, so that it opens at once and processes share its pages.
 
-Nothing is read before it is asked for, and little is kept: products are decoded anew, but for the last ones.
+Data are read on access, and little is cached: products are decoded on every access, except the latest ones.
 """
 
 import json
@@ -38,18 +38,18 @@ __all__ = ["About", "CatalogueError", "StoredCatalogue", "Wishes", "damage", "wr
 
 
 class StoredCatalogue:
-    """See `catalogue.Catalogue`; prices, nouns and goals besides. It may be used by many threads."""
+    """`catalogue.Catalogue` on disk, with prices, nouns and goals. It is thread-safe."""
 
     @classmethod
     def open(cls, folder: Path) -> "StoredCatalogue":
-        """Checks format and sizes; `damage` compares contents. Raises `CatalogueError`."""
+        """Open and check format and sizes; `damage` compares contents. Raises `CatalogueError`."""
         return cls(folder, read(folder))
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder
         self.about = manifest.about
         self.digest = manifest.digest
-        """SHA-256 in hex, of all that is in it."""
+        """SHA-256 in hex, of the whole content."""
         self.goal_sets = manifest.goal_sets
         self._files = manifest.files
         self._asins: NDArray[Any] = self._array("asins")
@@ -70,19 +70,19 @@ class StoredCatalogue:
         return Ids(self._labels[kind].of(label), self._asin)
 
     def price(self, asin: str) -> float:
-        """What a product costs when it is bought, in dollars."""
+        """Purchase price of a product, in dollars."""
         return float(self._prices[self._place(asin)])
 
     def nouns_of(self, asin: str, tagger: str | None = None) -> tuple[str, ...]:
-        """Nouns of a product's title, as a tagger of `TAGGERS` finds them; None: as `about.nouns` does, whose
-        nouns are stored.
+        """Nouns of a product's title by a tagger of `TAGGERS`; None: by `about.nouns`, whose nouns are
+        stored.
         """
         if tagger in (None, self.about.nouns):
             return tuple(self._records.read(self._place(asin))[-1])
         return nouns_by(tagger, self.products[asin].title)
 
     def wishes(self, goal_set: str) -> Wishes:
-        """Goals of a set; raises `LookupError` for one that is not there."""
+        """Goals of a set; raises `LookupError` for an unknown one."""
         if goal_set not in self.goal_sets:
             there = ", ".join(self.goal_sets) or "none"
             raise LookupError(f"the catalogue has no goals {goal_set!r}; it has {there}")
@@ -121,14 +121,14 @@ def write(
     progress: Callable[[int], None] | None = None,
     processes: int = 1,
 ) -> StoredCatalogue:
-    """A catalogue of products in the order of their file, in place of one that was there before.
+    """Write a catalogue of products in the order of their file, replacing an existing one.
 
-    All or nothing: it is written beside `folder` and renamed when it is on disk. Products may be of any
-    number: they are taken one after another. `prices` are in dollars, by id or of a product. `progress` is
-    told how many products are done. With several `processes`, texts are analyzed in as many more; as with any
-    spawned process, the calling script then needs its `if __name__ == "__main__":`.
+    All or nothing: it is written beside `folder` and renamed when it is on disk. Products are read one after
+    another, in any number. `prices` are in dollars, by id or as a function of a product. `progress` is called
+    with the number of finished products. With several `processes`, texts are analysed in as many worker
+    processes; as with any spawned process, the calling script then needs its `if __name__ == "__main__":`.
 
-    Raises `CatalogueError` for what is no catalogue, and for a folder of other files.
+    Raises `CatalogueError` for an invalid catalogue, and for a folder of other files.
     """
     if about.nouns not in TAGGERS:
         raise CatalogueError(f"nouns are found by {' or '.join(TAGGERS)}, not by {about.nouns!r}")
@@ -172,7 +172,7 @@ def _write(
 
 
 def _put(made: Path, folder: Path) -> None:
-    """Of two writers at the same time, the last one's catalogue stays."""
+    """Move into place; of two concurrent writers, the last one's catalogue stays."""
     if folder.exists() and any(folder.iterdir()):
         old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.old.", dir=folder.parent))
         folder.rename(old)

@@ -1,4 +1,4 @@
-"""Products, ids and goals of a catalogue on disk, each decoded when it is asked for."""
+"""Lazy views of products, ids and goals of a catalogue on disk, decoded on access."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
@@ -13,11 +13,11 @@ from agentgym_envs.webshop.search.keys import Groups
 from agentgym_envs.webshop.wishes import Wish
 
 KEPT = 1024
-"""Products that stay decoded: about 5 MB."""
+"""Number of decoded products in the cache: about 5 MB."""
 
 
 class Products(Mapping[str, Product]):
-    """By id, in the order of their file."""
+    """Products by id, in the order of their file."""
 
     def __init__(self, records: Records, place: Callable[[str], int], asin: Callable[[int], str]) -> None:
         self._records, self._place, self._asin = records, place, asin
@@ -34,7 +34,9 @@ class Products(Mapping[str, Product]):
 
 
 class Ids(Sequence[str]):
-    """Of products at some places: of a category there may be hundreds of thousands, and ten are shown."""
+    """Ids of the products at some places: a category may have hundreds of thousands, of which ten are
+    shown.
+    """
 
     def __init__(self, places: NDArray[np.int32], asin: Callable[[int], str]) -> None:
         self._places, self._asin = places, asin
@@ -84,7 +86,7 @@ class Wishes(Sequence[Wish]):
 
     @cached_property
     def splits(self) -> dict[str, NDArray[np.int32]]:
-        """The places of each split's goals, ascending."""
+        """Places of each split's goals, ascending."""
         keys = self._splits.keys
         return {keys.text(place): self._splits.at(place) for place in range(len(keys))}
 

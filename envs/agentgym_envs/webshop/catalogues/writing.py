@@ -1,4 +1,6 @@
-"""The files of a catalogue: products as they come, in bounded memory, and what is sorted at the end."""
+"""Writer of a catalogue's files: products as a stream, in bounded memory, and the sorted arrays at the
+end.
+"""
 
 from array import array
 from collections import deque
@@ -27,12 +29,12 @@ ThingT = TypeVar("ThingT")
 LABELS = ("query", "category")
 Prices = Mapping[str, float] | Callable[[Product], float]
 _BATCH = 1000
-"""Products that are analyzed in one piece."""
+"""Number of products that are analysed in one batch."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Batch:
-    """Products, and what takes long to find out of them."""
+    """Batch of products with their analysis."""
 
     products: list[Product]
     records: list[bytes]
@@ -48,8 +50,8 @@ def write_products(
     progress: Callable[[int], None],
     processes: int,
 ) -> NDArray[Any]:
-    """Everything but goals; gives the ids, ascending. `tagger` finds the nouns of titles. Raises
-    `CatalogueError` for no product, and for equal ids.
+    """Write all files except goals; returns the ids, ascending. `tagger` finds the nouns of titles. Raises
+    `CatalogueError` without products, and for equal ids.
     """
     price_of = partial(_price, prices) if isinstance(prices, Mapping) else prices
     builder, asins, sizes = Builder(scratch), list[bytes](), array("q")
@@ -79,7 +81,7 @@ def write_products(
 
 
 def write_wishes(files: Files, name: str, wishes: Sequence[Wish], asins: NDArray[Any]) -> None:
-    """The goals of one set; raises `CatalogueError` for equal ids and for unknown products."""
+    """Write the goals of one set; raises `CatalogueError` for equal ids and for unknown products."""
     sizes, ids, splits = array("q"), list[bytes](), _Labels()
     for batch in _batches(wishes):
         records = [wish_record(wish) for wish in batch]
@@ -102,7 +104,7 @@ def write_wishes(files: Files, name: str, wishes: Sequence[Wish], asins: NDArray
 def write_groups(
     files: Files, name: str, names: Sequence[bytes], codes: Sequence[int] | NDArray[np.int64]
 ) -> None:
-    """Of `codes`, which are places in `names`: `Groups` of their places."""
+    """Write the places of equal `codes`, which are indices into `names`, as `Groups`."""
     keys, begins, members = grouped(names, np.asarray(codes, np.int64))
     files.add(f"{name}.keys.blob", np.frombuffer(b"".join(keys), np.uint8))
     files.add(f"{name}.keys.begins", bounds(map(len, keys)))
@@ -111,7 +113,7 @@ def write_groups(
 
 
 def rank_of(asins: NDArray[Any], asin: str) -> int | None:
-    """Where an id is among ascending ones."""
+    """Index of an id among ascending ones."""
     wanted = encoded(asin)
     if len(wanted) > asins.itemsize or wanted.endswith(b"\0"):
         return None
@@ -120,7 +122,7 @@ def rank_of(asins: NDArray[Any], asin: str) -> int | None:
 
 
 class _Labels:
-    """Texts of many places, most of them several times."""
+    """Column of labels with few distinct values."""
 
     def __init__(self) -> None:
         self._known: dict[str, int] = {}
@@ -134,7 +136,7 @@ class _Labels:
 
 
 def _ordered(asins: list[bytes]) -> tuple[NDArray[Any], NDArray[np.int32]]:
-    """Ids in ascending order, and the place in the file of each."""
+    """Ids in ascending order, with the place of each in the file."""
     if any(asin.endswith(b"\0") for asin in asins):
         raise CatalogueError("an id of a product ends in a zero byte")
     table = np.array(asins)
@@ -154,7 +156,7 @@ def _price(prices: Mapping[str, float], product: Product) -> float:
 
 
 def _prepared(products: Iterable[Product], tagger: str, processes: int) -> Iterator[_Batch]:
-    """In the order of the products; few batches are under way at any time."""
+    """Analysed batches in the order of the products; few are in progress at any time."""
     batches, prepare = _batches(products), partial(_batch, tagger)
     if processes <= 1:
         yield from map(prepare, batches)

@@ -1,7 +1,8 @@
-"""What others show their models of this shop, and how they read the replies: pure functions over its pages.
+"""Dialects of other projects for this shop: their observations and reply parsers, as pure functions over its
+pages.
 
-Prompts are not here: they belong to who trains or tests. The language of those who play the web site is that
-of `agentgym_envs.webshop.dialects.site`.
+Prompts are not included: they belong to the trainer or the evaluation. The dialect of players of the web site
+is `agentgym_envs.webshop.dialects.site`.
 """
 
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from typing import TypedDict
 
 
 class Available(TypedDict):
-    """What an agent may do, as AgentGym's and AgentBench's servers say it."""
+    """Available actions, in the form of AgentGym's and AgentBench's servers."""
 
     has_search_bar: bool
     clickables: Sequence[str]

@@ -1,4 +1,4 @@
-"""AgentBench (arXiv:2308.03688): tools that act, and messages that tell what they did."""
+"""AgentBench (arXiv:2308.03688): tools for actions, and messages with their results."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,25 +6,25 @@ from typing import Any
 from agentgym_envs.webshop.dialects import Available
 
 ROUNDS = 20
-"""Of an episode; without a purchase in them it scores 0."""
+"""Maximum number of rounds of an episode; without a purchase in them it scores 0."""
 NO_CALL = "Observation:\nNo executable tool calls found! You should call a tool instead."
-"""What a reply without a tool is told."""
+"""Message after a reply without a tool call."""
 _ARGUMENTS = {"search_action": ("search", "keywords"), "click_action": ("click", "value")}
-"""Tool -> the action's name, and what its one argument is called."""
+"""Tool -> action name, and name of its single argument."""
 
 
 def first_message(observation: str, available: Available) -> str:
-    """The user's, at the beginning."""
+    """The first user message."""
     return f"The initial observation:\n{observation}\n\n{_told(available)}"
 
 
 def tool_message(action: str, observation: str, available: Available) -> str:
-    """A tool's, after an action."""
+    """The tool message after an action."""
     return f"Action: {action}\n\nObservation:\n{observation}\n\n{_told(available)}"
 
 
 def action(tool: str, arguments: Mapping[str, Any]) -> str | None:
-    """What a call asks for; None for a tool or arguments that are not there.
+    """The action of a tool call; None for an unknown tool or unknown arguments.
 
     >>> action("search_action", {"keywords": "red shoes"}), action("buy", {})
     ('search[red shoes]', None)
@@ -37,7 +37,7 @@ def action(tool: str, arguments: Mapping[str, Any]) -> str | None:
 
 
 def tools() -> list[dict[str, Any]]:
-    """Both, as chat templates take them."""
+    """Both tools, in the form for chat templates."""
     return [
         _tool("search_action", "Search the shop.", "keywords", "What to search for."),
         _tool("click_action", "Click on a button.", "value", "One of the clickables, as it is listed."),

@@ -1,4 +1,4 @@
-"""AgentGym's replies (arXiv:2406.04151) that are function calls or code; its ReAct is a format of its own."""
+"""AgentGym's function-call and code replies (arXiv:2406.04151); its ReAct is an action format."""
 
 import ast
 import json
@@ -8,13 +8,15 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 REFUSED = "Invalid Action.\n\n"
-"""What its client puts before the page again where a reply cannot be read; the shop is not asked then."""
+"""Text that its client puts before the repeated page if a reply cannot be parsed; the shop is not called
+then.
+"""
 _ARGUMENTS = {"search": "keywords", "click": "item"}
 _FENCE = re.compile(r"```(?:python)?[ \t]*\n(.*?)```", re.DOTALL)
 
 
 class _Call(BaseModel):
-    """What a reply has to hold, all of it."""
+    """Required members of a reply."""
 
     model_config = ConfigDict(strict=True)
 
@@ -38,7 +40,8 @@ def from_function_call(reply: str) -> str | None:
 
 
 def from_code(reply: str) -> str | None:
-    """The action of a reply whose one block of Python is one call with literal arguments; it is never run.
+    """The action of a reply whose one block of Python is one call with literal arguments; it is never
+    executed.
 
     >>> from_code('```python\\n# The cheapest\\nsearch("red shoes")\\n```')
     'search[red shoes]'

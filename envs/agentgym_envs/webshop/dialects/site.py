@@ -1,9 +1,10 @@
-"""The shop as ReAct (arXiv:2210.03629), Reflexion and LATS play it: the original's web site, in lines.
+"""Text of the original web site, as ReAct (arXiv:2210.03629), Reflexion and LATS play it.
 
-It is another language over the same states. Pages come in lines, of the results only the first three; names
-are clicked as they are written (`click[Buy Now]`); a choice is confirmed instead of shown, `think[...]` does
-nothing, and what cannot be done is called so. Nobody turns pages, and searches begin at the first page only.
-LATS differs from ReAct in what `Wording` says; it also plays where `Rules.show_attributes` is set.
+It is another rendering of the same states. Pages are in lines, with only the first three results; names are
+clicked as they are written (`click[Buy Now]`); a choice is confirmed instead of shown, `think[...]` does
+nothing, and an impossible action is reported as such. Pages are not turned, and searches start at the first
+page only. LATS differs from ReAct in the fields of `Wording`; it also plays where `Rules.show_attributes` is
+set.
 """
 
 from collections.abc import Iterator
@@ -18,19 +19,19 @@ from agentgym_envs.webshop.state import State
 RESET, THINK = "reset", "think["
 THOUGHT, INVALID = "OK.", "Invalid action!"
 SHOWN = 3
-"""Results of a search that have their titles and prices."""
+"""Number of search results with titles and prices."""
 TURNS = 15
-"""Of an episode, as they were played, with its reset."""
+"""Maximum number of turns of an episode in the published runs, with its reset."""
 _NAMES = {BACK: "Back to Search", PREVIOUS: "< Prev", BUY: "Buy Now"}
 
 
 class Wording(NamedTuple):
-    """Of those who play the site."""
+    """Differences between players of the site."""
 
     thought: str | None
-    """The answer to `think[...]`; None for the page once more."""
+    """Answer to `think[...]`; None repeats the page."""
     all_ids: bool
-    """Results after the third are there by their ids, without titles and prices."""
+    """True if results after the third are listed by their ids, without titles and prices."""
 
 
 REACT = Wording(THOUGHT, all_ids=False)
@@ -38,17 +39,17 @@ LATS = Wording(None, all_ids=True)
 
 
 class Reply(NamedTuple):
-    """What a message came to."""
+    """Result of a message."""
 
     state: State
     told: str | None
-    """Instead of the state's page; None for the page."""
+    """Text in place of the state's page; None for the page."""
 
 
 def answer(shop: Shop, state: State, message: str, wording: Wording = REACT) -> Reply:
-    """What the site does about a message. It trusts that the last character is the closing bracket.
+    """The site's reply to a message. It assumes that the last character is the closing bracket.
 
-    A message that is not allowed changes nothing, and one after a purchase never is.
+    A message that is not allowed changes nothing, and none is allowed after a purchase.
     """
     if message == RESET:
         return Reply(State(), None)
@@ -66,7 +67,7 @@ def answer(shop: Shop, state: State, message: str, wording: Wording = REACT) -> 
 
 
 def page(shop: Shop, state: State, instruction: str, reward: float = 0.0, wording: Wording = REACT) -> str:
-    """A state's page; `reward` is what a purchase earned."""
+    """The page of a state; `reward` is that of a purchase."""
     if state.page == "index":
         return f"\nWebshop \nInstruction:  \n{instruction} \n[Search] "
     if state.page == "done":
@@ -75,7 +76,7 @@ def page(shop: Shop, state: State, instruction: str, reward: float = 0.0, wordin
 
 
 def _lines(shop: Shop, state: State, wording: Wording) -> Iterator[str]:
-    """All but the instruction, which is only told at the beginning."""
+    """Lines of a page without the instruction, which is shown only at the start."""
     hits = 0
     chosen = state.options.values()
     for text, kind in islice(pieces(shop, state, "", 0.0), 2, None):
@@ -89,7 +90,7 @@ def _lines(shop: Shop, state: State, wording: Wording) -> Iterator[str]:
 
 
 def _buttons(shop: Shop, state: State) -> dict[str, str]:
-    """What may be clicked, as it is written -> its name in the shop."""
+    """Clickable names as written -> their names in the shop."""
     if state.page == "index":
         return {}
     if state.page == "results":

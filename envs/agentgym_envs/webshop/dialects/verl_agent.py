@@ -1,4 +1,4 @@
-"""verl-agent (arXiv:2505.10978): pages without their instruction, a list of actions, replies in tags."""
+"""verl-agent (arXiv:2505.10978): pages without their instruction, a list of actions, and replies in tags."""
 
 import re
 from typing import NamedTuple
@@ -7,17 +7,17 @@ from agentgym_envs.webshop.dialects import Available
 
 TURNS = 15
 LONGEST_PROMPT = 13_000
-"""In characters: a longer prompt goes without its history."""
+"""Maximum length in characters: a longer prompt is sent without its history."""
 SOLVED = 10.0
-"""The reward of a purchase that earns 1; any other earns nothing."""
+"""Reward of a purchase that earns 1; any other earns 0."""
 _SEGMENT = " [SEP] "
 _TAIL = 20
-"""Last characters of a reply without tags, which are sent as its action."""
+"""Number of last characters of a reply without tags, which are sent as its action."""
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 
 
 class Reply(NamedTuple):
-    """What a model said: the action that is played, and whether it counts as well formed."""
+    """Action of a model's reply, and whether it counts as well formed."""
 
     action: str
     is_valid: bool
@@ -33,7 +33,7 @@ def task(first_observation: str) -> str:
 
 
 def shown(observation: str, instruction: str) -> str:
-    """The page after its instruction, each segment in quotes; a page without the instruction as it is.
+    """The page after its instruction, each segment in quotes; a page without the instruction is unchanged.
 
     >>> shown("Instruction: [SEP] buy shoes [SEP] Back to Search [SEP] < Prev", "buy shoes")
     "'Back to Search' [SEP] '< Prev'"
@@ -46,7 +46,7 @@ def shown(observation: str, instruction: str) -> str:
 
 
 def admissible(available: Available) -> str:
-    """What a prompt lists, an action in a line."""
+    """List of actions of a prompt, one per line."""
     found = ["search[<your query>]"] if available["has_search_bar"] else []
     found += [f"click[{clickable}]" for clickable in available["clickables"]]
     return "\n".join(f"'{action}'," for action in found)
@@ -69,5 +69,5 @@ def parsed(reply: str) -> Reply:
 
 
 def reward(score: float) -> float:
-    """Of an episode that ended with a score of the shop."""
+    """Reward of an episode from the shop's score."""
     return SOLVED if score == 1 else 0.0

@@ -1,8 +1,8 @@
-"""The catalogue `synth`: products and goals of our own, the same on every machine.
+"""Generator of the catalogue `synth`: products and goals of our own, equal on every machine.
 
-Made so that neither a search nor the words of a title decide: a goal's target has near-duplicates that each
-miss one thing, what they miss mostly stands on the page of features alone, and instructions use other words
-than sellers do. All goals are checked with the reward itself.
+Neither a search nor the words of a title solve a goal: its target has near-duplicates that each lack one
+requirement, most of these are stated on the page of features only, and instructions use other words than
+sellers. All goals are checked with the reward itself.
 """
 
 import json
@@ -25,29 +25,29 @@ from agentgym_envs.webshop.wishes import Wish
 __all__ = ["VERSION", "Generated", "Wish", "generate", "rows", "write"]
 
 VERSION = "synth-1"
-"""Of what is made: changes with any byte of it."""
+"""Version of the output: changes with any byte of it."""
 FILES = ("items_shuffle.json", "items_ins_v2.json", "items_human_ins.json")
 
 
 @dataclass(frozen=True)
 class Generated:
-    """A catalogue with its goals, in the schema of the benchmark's files."""
+    """Catalogue with its goals, in the schema of the benchmark's files."""
 
     rows: list[dict[str, Any]]
-    """As `items_shuffle.json`: what `products.cleaned` reads."""
+    """As in `items_shuffle.json`, the input of `products.cleaned`."""
     annotations: dict[str, dict[str, Any]]
-    """As `items_ins_v2.json`: the attributes of every product."""
+    """As in `items_ins_v2.json`: the attributes of every product."""
     human: dict[str, list[dict[str, Any]]]
-    """As `items_human_ins.json`."""
+    """As in `items_human_ins.json`."""
     prices: dict[str, float]
-    """What buying a product costs, in dollars."""
+    """Purchase prices of products, in dollars."""
     wishes: list[Wish]
     dropped: dict[str, int]
-    """Reason -> goals that failed a check."""
+    """Reason -> number of goals that failed a check."""
 
 
 def generate(products: int = 5_000, seed: int = 0, checks: bool = True) -> Generated:
-    """All in memory; `ValueError` where, with `checks`, the goals turn out to be too easy."""
+    """Generate all in memory; `ValueError` if, with `checks`, the goals are too easy."""
     made = list(units(products, seed))
     written = [unit.rows[place] for unit in made for place in unit.order]
     annotations = {row["asin"]: annotation for row, annotation in written}
@@ -75,14 +75,14 @@ def generate(products: int = 5_000, seed: int = 0, checks: bool = True) -> Gener
 
 
 def rows(products: int, seed: int = 0) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Rows with their annotations, one after the other, for catalogues of any size: those of `generate`."""
+    """Rows with their annotations as a stream, for catalogues of any size: those of `generate`."""
     for unit in units(products, seed):
         for place in unit.order:
             yield unit.rows[place]
 
 
 def write(generated: Generated, folder: Path) -> None:
-    """The three files of the benchmark."""
+    """Write the three files of the benchmark."""
     folder.mkdir(parents=True, exist_ok=True)
     contents = generated.rows, generated.annotations, generated.human
     for name, content in zip(FILES, contents, strict=True):
@@ -92,7 +92,7 @@ def write(generated: Generated, folder: Path) -> None:
 def _judged(
     unit: Unit, known: dict[str, Product], prices: dict[str, float], index: Index | None, seed: int
 ) -> Iterator[tuple[Wish, str]]:
-    """The goals of a family with what is wrong with them."""
+    """Goals of a family with the problem of each, if any."""
     if unit.family is None:
         return
     members = [known[row["asin"]] for row, _ in unit.rows]

@@ -1,6 +1,6 @@
-"""Whether a goal can be solved, by its target alone, and not without reading.
+"""Checks of generated goals: solvable, by their target only, and not without reading.
 
-Judged by the reward itself, with options as values and as pairs, and in both of its matchings.
+They use the reward itself, with options as values and as pairs, and both of its matchings.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,20 +16,20 @@ from agentgym_envs.webshop.shop import BACK, BUY, PARTS, PREVIOUS
 from agentgym_envs.webshop.wishes import Wish
 
 NEARLY = 0.9
-"""No other member of a family may earn more."""
+"""Upper bound of the reward of any other member of a family."""
 _BUTTONS = (BACK, PREVIOUS, *PARTS, BUY)
 MATCHINGS: tuple[Matching, ...] = ("upstream", "fixed")
 
 
 class Reading(NamedTuple):
-    """A goal as the reward may read it."""
+    """Interpretation of a goal by the reward."""
 
     goal: Goal
     matching: Matching
 
 
 def readings(goal: Goal, target: Product) -> list[Reading]:
-    """With options as values, and as pairs in both matchings."""
+    """Interpretations with options as values, and as pairs in both matchings."""
     pairs = replace(goal, options={_group(target, value): value for value in goal.options})
     return [Reading(goal, "fixed"), *(Reading(pairs, matching) for matching in MATCHINGS)]
 
@@ -37,7 +37,7 @@ def readings(goal: Goal, target: Product) -> list[Reading]:
 def problem(
     wish: Wish, family: Sequence[Product], prices: Mapping[str, float], index: Index | None, strict: bool
 ) -> str:
-    """Why a goal cannot stand, or nothing. `strict`: each other member is to miss exactly one requirement."""
+    """Reason to reject a goal, or ''. `strict`: each other member must lack exactly one requirement."""
     goal = wish.goal
     target = next(product for product in family if product.asin == goal.asin)
     if any(_offers(target, value) != 1 for value in goal.options):
@@ -54,20 +54,22 @@ def problem(
 
 
 def findable(goal: Goal, index: Index) -> bool:
-    """Whether the target is among the hits for the instruction, or for a part of it."""
+    """True if the target is among the hits for the instruction, or for a part of it."""
     text = plain(goal.instruction)
     pieces = text.split(", ")
     return any(goal.asin in dict(index.search(query)) for query in dict.fromkeys((text, *pieces)))
 
 
 def hidden(goal: Goal, target: Product) -> bool:
-    """Whether one of the attributes stands in nothing that is searched or shown before the features."""
+    """True if an attribute is stated in no text that is searched or shown before the features."""
     seen = f"{target.title} {target.description} {' '.join(target.bullets[:1])}".lower()
     return any(attribute not in seen for attribute in goal.attributes)
 
 
 def _too_near(ways: Sequence[Reading], other: Product, prices: Mapping[str, float], strict: bool) -> str:
-    """With all values chosen at once: more than anybody can choose."""
+    """Reason why another product nearly meets the goal, or ''. All values are chosen at once, more than is
+    possible.
+    """
     chosen = [value for group in other.options.values() for value in group]
     found = [_bought(way, other, chosen, prices) for way in ways]
     if any(one.r_type != 1.0 for one in found):
@@ -94,6 +96,6 @@ def _group(target: Product, value: str) -> str:
 
 
 def _offers(target: Product, value: str) -> int:
-    """How many things of its page have that text."""
+    """Number of elements of the target's page with this text."""
     values = [one for group in target.options.values() for one in group]
     return [*_BUTTONS, *values].count(value)

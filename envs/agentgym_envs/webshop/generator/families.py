@@ -1,8 +1,8 @@
-"""Families: near-duplicates of one product, of which each misses one of its requirements.
+"""Product families: near-duplicates of one product, each of which lacks one of its requirements.
 
-The first member, the centre, has all that is asked for. Each other member breaks one thing of it: it has
-another value of one fact, does not offer the wanted value of one group, or costs too much. What a family
-agrees in is here; `listing` writes its pages.
+The first member, the centre, meets all requirements. Each other member breaks one: it has another value of
+one fact, does not offer the wanted value of one group, or costs too much. The common properties of a family
+are here; `listing` writes its pages.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from agentgym_envs.webshop.generator.options import GROUPS
 from agentgym_envs.webshop.generator.vocabulary import BRANDS, Category, Fact, Kind
 
 SHOWN = 0.05
-"""Share of families with options of which one fact is where the search finds it."""
+"""Share of families with options that state one fact in a text of the search index."""
 RANGED = {"fashion": 0.5}
 _RARELY_RANGED = 0.015
 _MISSING = 0.15
@@ -24,10 +24,10 @@ _THREE_GROUPS = 0.5
 
 @dataclass(frozen=True)
 class Member:
-    """One product, before it is written."""
+    """Product before its texts are written."""
 
     breaks: str
-    """`fact`, `option` or `price`, with what of it; empty for the centre."""
+    """Broken requirement: `fact`, `option` or `price`, with its name; empty for the centre."""
     facts: tuple[Fact, ...]
     options: Mapping[str, tuple[str, ...]]
     """Kind of a group -> values as the seller writes them."""
@@ -36,7 +36,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Family:
-    """Members by their roles, the centre first."""
+    """Members, the centre first."""
 
     name: str
     category: Category
@@ -46,20 +46,20 @@ class Family:
     use: str
     extras: tuple[str, ...]
     words: int
-    """Of a title."""
+    """Number of words of a title."""
     shown: str
-    """Where the first fact stands in view of the search: `title`, `first`, `description` or nowhere."""
+    """Place of the first fact in searchable texts: `title`, `first`, `description` or none."""
     axes: tuple[str, ...]
-    """That some member breaks."""
+    """Axes that some member breaks."""
     wanted: Mapping[str, str]
     """Kind of a group -> the value that goals ask for."""
     bounds: tuple[int, ...]
-    """In dollars: all but the expensive members are below each of them."""
+    """Price bounds in dollars: all members except the expensive ones are below each of them."""
     members: tuple[Member, ...]
 
 
 def family(name: str, category: Category, size: int, optional: bool, draw: Draw) -> Family:
-    """With so many members; with options or without."""
+    """A family with this many members; with options or without."""
     kind = draw.pick(category.kinds)
     groups = draw.shuffled(kind.groups)[: 3 if draw.chance(_THREE_GROUPS) else 2] if optional else []
     wanted = {group: GROUPS[group].wanted(draw) for group in sorted(groups)}
@@ -102,14 +102,14 @@ def family(name: str, category: Category, size: int, optional: bool, draw: Draw)
 
 
 def title_words(category: Category, draw: Draw) -> int:
-    """Of a title: 7 to 31, about the category's number."""
+    """Number of words of a title: 7 to 31, around the category's number."""
     middle = category.title
     return int(draw.quantile((7, middle - 3, middle + 1, middle + 4, 30), (0, 0.2, 0.55, 0.9, 1)))
 
 
 def _broken(axes: list[str], groups: list[str], size: int) -> list[tuple[str, str]]:
-    """What each member breaks. A few facts, so that the pages of all who look right can be read; prices and
-    options, which are in view, for the rest.
+    """Broken requirement of each member. Few are facts, so that the pages of all candidates can be read; the
+    rest are prices and options, which are visible.
     """
     if groups:
         first, second, third = axes[:3]

@@ -1,6 +1,6 @@
-"""Instructions as people write them: openers, facts in other words, options without their groups' names.
+"""Instructions in natural wording: openers, paraphrased facts, and options without their groups' names.
 
-Openers and paraphrases that are held out occur in goals of the test split alone.
+Held-out openers and paraphrases occur in goals of the test split only.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,16 +43,16 @@ _TYPOS = {"looking": "lookng", "would": "woud", "please": "plese", "with": "wiht
 _TYPO = 0.04
 _WITHOUT_USE = {"small": 0.4, "medium": 0.6, "large": 0.8}
 _WITHOUT_ADJECTIVE = {"small": 0.0, "medium": 0.4, "large": 0.4}
-"""Where the use is told: one of both leads a search to the family."""
+"""Probability without an adjective if the use is stated: one of both leads a search to the family."""
 _LABELED = 0.3
-"""Share of the facts of medium goals that are asked for in the catalogue's words."""
+"""Share of the facts of medium goals that are stated in the catalogue's words."""
 _VOWELS = (*"aeiou", "hdmi", "hour")
 _NAMED = ("{attribute} {noun}", "{noun} labeled {attribute}", "{noun} with label {attribute}")
-"""Nearly the catalogue's own words."""
+"""Templates close to the catalogue's words."""
 
 
 class Asked(NamedTuple):
-    """What a goal asks for."""
+    """Requirements of a goal."""
 
     difficulty: str
     facts: tuple[Fact, ...]
@@ -61,7 +61,7 @@ class Asked(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A text and the name of what it was made from."""
+    """Text and the name of its template."""
 
     text: str
     template: str
@@ -88,12 +88,12 @@ def written(family: Family, asked: Asked, split: str, draw: Draw) -> Written:
 
 
 def clause(bound: int) -> str:
-    """How a goal says its bound."""
+    """The price clause of a bound."""
     return f", and price lower than {bound:.2f} dollars"
 
 
 def plain(instruction: str) -> str:
-    """Without the price clause.
+    """The instruction without the price clause.
 
     >>> plain("a rug, and price lower than 20.00 dollars")
     'a rug'
@@ -104,7 +104,7 @@ def plain(instruction: str) -> str:
 def _wording(
     family: Family, asked: Asked, held_out: bool, draw: Draw
 ) -> tuple[str, list[str], Sequence[str]]:
-    """The noun, clauses for facts, and the names of both wordings."""
+    """The noun, clauses for facts, and the names of both templates."""
     if asked.difficulty == "small":
         form = draw.pick(_NAMED)
         return form.format(attribute=asked.facts[0].attribute, noun=family.kind.label), [], [form]
@@ -125,13 +125,13 @@ def _clause(fact: Fact, difficulty: str, held_out: bool, draw: Draw) -> str:
 
 
 def _joined(head: str, parts: Sequence[str], apart: bool) -> str:
-    """With commas, but for what belongs to the noun."""
+    """Parts joined with commas, except those that belong to the noun."""
     said = [part for part in parts if part]
     return ", ".join([head, *said] if apart or not parts[0] else [f"{head} {said[0]}", *said[1:]])
 
 
 def _misspelt(text: str) -> str:
-    """With the first word that people often mistype."""
+    """The text with the first commonly misspelt word misspelt."""
     words = text.split(" ")
     place = next((i for i, word in enumerate(words) if word in _TYPOS), None)
     if place is not None:

@@ -1,7 +1,7 @@
-"""The rows of a catalogue's file: members of families as sellers would list them.
+"""Rows of a catalogue's file: products of families with the texts of sellers.
 
-Nothing in a title, a description or the length of a text tells which member it is: all that differs in them
-between members is drawn for each in the same way.
+No title, description or text length reveals the member: all differences between members in them are drawn
+from the same distribution.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,12 +17,12 @@ Row = dict[str, Any]
 _NO_DESCRIPTION = 0.3
 _EMPTY_GROUP = 0.1
 _ONE_TEXT = 0.1
-"""Share of single products whose bullets are one text, and no list."""
+"""Share of single products with one text instead of a list of bullets."""
 _SINGLE_MISSING = 0.25
 
 
 def of_member(family: Family, member: Member, asin: str, draw: Draw) -> tuple[Row, Row]:
-    """A row with its annotation. All facts stand in the second bullet or later."""
+    """A row with its annotation. All facts are in the second bullet or later."""
     title = _title(family, draw)
     description = _description(family.category, family.kind, family.brand, family.use, draw)
     bullets = _generic(family.category, family.kind, family.brand, family.use, 3, draw)
@@ -45,7 +45,7 @@ def of_member(family: Family, member: Member, asin: str, draw: Draw) -> tuple[Ro
 
 
 def single(category: Category, optional: bool, asin: str, draw: Draw) -> tuple[Row, Row]:
-    """A product without a family: no goal is made of it."""
+    """A product without a family and without goals."""
     kind, brand, use = draw.pick(category.kinds), draw.pick(BRANDS), draw.pick(category.uses)
     known = [draw.pick(category.facts[axis]) for axis in draw.some(kind.axes, draw.below(5))]
     extras = draw.shuffled(category.extras)
@@ -100,7 +100,7 @@ def _row(
 
 
 def _title(family: Family, draw: Draw) -> str:
-    """The family's, with two of its phrases in other places and one that is not in all of them."""
+    """The family's title, with two of its phrases moved and one that varies between members."""
     count = len(family.extras)
     extras = list(family.extras)
     one, other = draw.below(3), draw.below(3)

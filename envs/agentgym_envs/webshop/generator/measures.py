@@ -1,4 +1,4 @@
-"""How hard the goals are for rules that do not read, and how many facts are hidden from a search."""
+"""Difficulty measures: success of rules that do not read, and the share of facts hidden from a search."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,19 +10,19 @@ from agentgym_envs.webshop.search.bm25 import Index
 from agentgym_envs.webshop.wishes import Wish
 
 MOST = {"rule": 0.25, "page1_titles": 0.45}
-"""Share of goals that a rule may solve, of each difficulty."""
+"""Maximum share of goals that a rule may solve, per difficulty."""
 HIDDEN = 0.6
-"""Share of goals with a fact that only the page of features states."""
+"""Minimum share of goals with a fact that only the page of features states."""
 ENOUGH = 100
-"""Goals for a figure: of the test split or, where it has fewer, of all splits. The few families of a small
-catalogue tell nothing.
+"""Minimum number of goals for a measure: of the test split or, with fewer there, of all splits. The few
+families of a small catalogue are not significant.
 """
 
 
 def demand(
     wishes: Sequence[Wish], index: Index, products: Mapping[str, Product], prices: Mapping[str, float]
 ) -> None:
-    """`ValueError` where goals are too easy."""
+    """Raise `ValueError` if goals are too easy."""
     there = [hidden(wish.goal, products[wish.goal.asin]) for wish in wishes]
     if sum(there) < HIDDEN * len(there):
         raise ValueError(f"only {sum(there)} of {len(there)} goals need the page of features")

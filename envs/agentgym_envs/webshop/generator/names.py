@@ -1,4 +1,4 @@
-"""What generated goals are called: difficulties, splits, and ids."""
+"""Names of generated goals: difficulties, splits, and ids."""
 
 import json
 from hashlib import blake2b
@@ -10,7 +10,7 @@ SPLITS = ("train", "valid", "test")
 
 
 def identity(asin: str, attributes: tuple[str, ...], options: tuple[str, ...], template: str) -> str:
-    """Of a goal.
+    """The id of a goal.
 
     >>> len(identity("B0", ("dry clean",), (), "need"))
     16

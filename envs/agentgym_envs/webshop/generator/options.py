@@ -1,4 +1,4 @@
-"""Groups of options: what sellers offer, what goals ask for, and what the reward takes for the same."""
+"""Option groups: values of sellers, values of goals, and their equality under the reward."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -10,12 +10,12 @@ from agentgym_envs.webshop.generator.words import common
 from agentgym_envs.webshop.rewards import ENOUGH, ratio
 
 _SIZES, _AT = (2, 3, 4, 6, 10, 16), (0, 0.25, 0.5, 0.8, 0.95, 1)
-"""How many values a group has, at quantiles."""
+"""Number of values of a group, at quantiles."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """A kind of options."""
+    """Kind of options."""
 
     kind: str
     name: str
@@ -24,16 +24,16 @@ class Group:
     messy: tuple[str, ...]
 
     def wanted(self, draw: Draw) -> str:
-        """A value that siblings can do without: the others leave at least three that do not pass for it."""
+        """A value that siblings can lack: at least three of the others do not match it."""
         able = [one for one in self.clean if len(self.others(one)) >= 3 and _earns(one, self.name)]
         return draw.pick(able)
 
     def others(self, wanted: str) -> tuple[str, ...]:
-        """Values that do not pass for this one."""
+        """Values that do not match this one."""
         return tuple(value for value in self.clean + self.messy if not matches(value, wanted, self.name))
 
     def offered(self, wanted: str, missing: bool, draw: Draw) -> tuple[str, ...]:
-        """What one product has of it: with the wanted value or, where it is missing, nothing like it."""
+        """Values that a product offers: with the wanted one or, if it is missing, without any match."""
         count = int(draw.quantile(_SIZES, _AT))
         if missing:
             return tuple(draw.some(self.others(wanted), count))
@@ -43,17 +43,19 @@ class Group:
 
 @cache
 def matches(value: str, wanted: str, group: str) -> bool:
-    """Whether choosing `value` may earn the point for `wanted`, in any reading of the reward."""
+    """True if choosing `value` may earn the point for `wanted`, under any interpretation of the reward."""
     return any(_ratios(value, wanted, group))
 
 
 def _earns(wanted: str, group: str) -> bool:
-    """Whether it does for itself, in every reading."""
+    """True if a value earns its own point, under every interpretation."""
     return all(_ratios(wanted, wanted, group))
 
 
 def _ratios(value: str, wanted: str, group: str) -> tuple[bool, bool]:
-    """Of goals whose options are values, and of those whose options are pairs with the group."""
+    """Two matches of `value`: for goals whose options are values, and for those whose options are pairs with
+    the group.
+    """
     chosen = normalized(shown(value))
     return ratio(chosen, normalized(wanted)) > ENOUGH, ratio(chosen, str((group, wanted))) > ENOUGH
 
@@ -73,4 +75,4 @@ def _table(text: str) -> dict[str, tuple[str, ...]]:
 
 _CLEAN, _MESSY, _NAMES = (_table(text) for text in (common.CLEAN, common.MESSY, common.NAMES))
 GROUPS = {kind: Group(kind, _NAMES[kind][0], _CLEAN[kind], _MESSY[kind]) for kind in _CLEAN}
-"""By their kinds."""
+"""Groups by their kinds."""

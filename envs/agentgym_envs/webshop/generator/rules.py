@@ -1,8 +1,8 @@
-"""Rules that buy without reading: what the generated goals have to be too hard for.
+"""Baseline rules that buy without reading, which the generated goals must defeat.
 
 `rule` searches for the instruction, takes the first hit and chooses the options that the text names.
 `page1_titles` takes the best of the first ten by options, title and price. `page1_texts` compares the words
-of all texts of the ten instead, as somebody who opens each of them but knows no other words for a thing.
+of all texts of the ten instead, like a reader of every page without knowledge of synonyms.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,22 +17,22 @@ from agentgym_envs.webshop.search.bm25 import Index
 from agentgym_envs.webshop.shop import HITS
 
 Purchase = tuple[Product, Sequence[str]]
-"""With the chosen values."""
+"""Product with the chosen values."""
 Rule = Callable[[Goal, Sequence[Product]], Purchase]
 
 
 def first_hit(_: Goal, hits: Sequence[Product]) -> Purchase:
-    """The first one, as it is."""
+    """The first hit, without options."""
     return hits[0], ()
 
 
 def rule(goal: Goal, hits: Sequence[Product]) -> Purchase:
-    """The first one, with the options that the instruction names."""
+    """The first hit, with the options that the instruction names."""
     return hits[0], named(hits[0], goal)
 
 
 def page1_titles(goal: Goal, hits: Sequence[Product]) -> Purchase:
-    """The best of the page by what the results and the items' own pages show."""
+    """The best of the page by the content of the results and of the item pages."""
     best = max(hits, key=lambda hit: _fit(goal, hit, (hit.title,)))
     return best, named(best, goal)
 
@@ -52,7 +52,7 @@ RULES: Mapping[str, Rule] = {
 
 
 def named(product: Product, goal: Goal) -> list[str]:
-    """Of each group the longest value that the instruction contains."""
+    """The longest value of each group that the instruction contains."""
     text = plain(goal.instruction)
     groups = ([value for value in group if value in text] for group in product.options.values())
     return [longest for group in groups if (longest := max(group, key=len, default=""))]
@@ -61,7 +61,7 @@ def named(product: Product, goal: Goal) -> list[str]:
 def outcomes(
     goal: Goal, index: Index, products: Mapping[str, Product], prices: Mapping[str, float]
 ) -> dict[str, float]:
-    """What each rule earns."""
+    """Reward of each rule."""
     hits = [products[asin] for asin, _ in index.search(plain(goal.instruction), HITS)]
     if not hits:
         return dict.fromkeys(RULES, 0.0)
@@ -74,7 +74,7 @@ def outcomes(
 
 @lru_cache(maxsize=1 << 14)
 def cached_nouns(title: str) -> tuple[str, ...]:
-    """As `nouns`."""
+    """Cached `nouns`."""
     return tuple(nouns(title))
 
 

@@ -1,7 +1,7 @@
-"""The parts of a catalogue in their order: families with their splits, and single products between them.
+"""Units of a catalogue in order: families with their splits, and single products between them.
 
-Shares are kept by always giving way to what is furthest behind, so that every beginning of a catalogue has
-them, and a smaller catalogue is the beginning of a larger one but for its last products.
+The unit furthest below its share comes next, so that every prefix of a catalogue has the same shares, and a
+smaller catalogue is a prefix of a larger one except for its last products.
 """
 
 from collections import Counter
@@ -17,23 +17,23 @@ from agentgym_envs.webshop.generator.vocabulary import CATEGORIES, Category
 SINGLE = 0.14
 """Share of products without a family."""
 _BLOCK = 10
-"""Of so many families one is for testing and one for validation."""
+"""Number of families of which one is for testing and one for validation."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A family, or one product without."""
+    """Family, or single product."""
 
     family: Family | None
     split: str
     rows: tuple[tuple[listing.Row, listing.Row], ...]
-    """With annotations; of a family in the order of its members."""
+    """Rows with annotations; those of a family in the order of its members."""
     order: tuple[int, ...]
-    """In which the rows stand in the file."""
+    """Order of the rows in the file."""
 
 
 def units(products: int, seed: int) -> Iterator[Unit]:
-    """Until there are so many products."""
+    """Units up to this number of products."""
     made: Counter[str] = Counter()
     families: Counter[bool] = Counter()
     number = 0
@@ -70,8 +70,8 @@ def _family(
 
 
 def _split(number: int, optional: bool, seed: int) -> str:
-    """Of the family with this number among those with options, or without. The first three are in different
-    splits, so that small catalogues have them all.
+    """Split of the family with this number among those with options, or without. The first three are in
+    different splits, so that small catalogues have all of them.
     """
     block, place = divmod(number, _BLOCK)
     drawn = Draw("webshop", seed, "split", optional, block).some(range(_BLOCK), 2) if block else [1, 2]
@@ -79,7 +79,7 @@ def _split(number: int, optional: bool, seed: int) -> str:
 
 
 def _size(optional: bool, draw: Draw) -> int:
-    """8 to 30 members; of those without options fewer, since all but three break the price."""
+    """Family size: 8 to 30 members; fewer without options, since all but three break the price."""
     if not optional:
         return 8 + draw.below(3)
     return int(draw.quantile((8, 11, 15, 31), (0, 0.65, 0.92, 1)))

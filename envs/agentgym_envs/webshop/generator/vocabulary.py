@@ -1,4 +1,4 @@
-"""What the words are for: categories with their types of products and the facts that may hold of one.
+"""Vocabulary model: categories with their product types and the facts that may hold of a product.
 
 A table of facts has blocks of an axis in brackets, and of each of its values
 
@@ -19,11 +19,11 @@ from agentgym_envs.webshop.generator.words import beauty, common, electronics, f
 
 @dataclass(frozen=True)
 class Fact:
-    """One value of an axis."""
+    """Value of an axis."""
 
     axis: str
     attribute: str
-    """As annotated, for rewards."""
+    """Attribute in annotations, for rewards."""
     features: tuple[str, ...]
     paraphrases: tuple[str, ...]
     held_out: tuple[str, ...]
@@ -32,43 +32,43 @@ class Fact:
 
 @dataclass(frozen=True)
 class Kind:
-    """A type of product."""
+    """Product type."""
 
     label: str
     article: str
     path: str
     axes: tuple[str, ...]
     groups: tuple[str, ...]
-    """Kinds of options, see `options`."""
+    """Kinds of option groups, see `options`."""
 
 
 @dataclass(frozen=True)
 class Category:
-    """One of the five, with its statistics: those of the benchmark's small set."""
+    """Category with its statistics, which are those of the benchmark's small set."""
 
     name: str
     share: float
-    """Of the products."""
+    """Share of all products."""
     optional: float
     """Share of its products that have options."""
     title: int
-    """Words of a title, at the median."""
+    """Median number of words of a title."""
     prices: tuple[float, ...]
-    """In dollars, at the quantiles 0, 0.05, 0.25, 0.5, 0.75, 0.95 and 1."""
+    """Prices in dollars, at the quantiles 0, 0.05, 0.25, 0.5, 0.75, 0.95 and 1."""
     kinds: tuple[Kind, ...]
     facts: Mapping[str, tuple[Fact, ...]]
     uses: tuple[str, ...]
     adjectives: tuple[str, ...]
     extras: tuple[str, ...]
-    """Phrases for titles."""
+    """Additional phrases for titles."""
     sentences: tuple[str, ...]
-    """For descriptions."""
+    """Sentences for descriptions."""
     bullets: tuple[str, ...]
-    """That state none of the facts."""
+    """Bullets that state none of the facts."""
 
 
 def listed(text: str, mark: str = ",") -> tuple[str, ...]:
-    """What stands between the marks.
+    """Items between the marks.
 
     >>> listed(" a b,\\n c ")
     ('a b', 'c')
@@ -77,7 +77,7 @@ def listed(text: str, mark: str = ",") -> tuple[str, ...]:
 
 
 def lines(text: str) -> list[str]:
-    """Those that are not empty."""
+    """Lines that are not empty."""
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 

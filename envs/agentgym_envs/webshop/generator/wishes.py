@@ -1,6 +1,4 @@
-"""The goals of a family: for its centre, which all others miss in one thing, and for the members that have a
-fact of their own, by which they can be told from all others.
-"""
+"""Goals of a family: for its centre, and for members with a distinguishing fact."""
 
 from collections.abc import Iterator, Sequence
 from itertools import cycle, islice
@@ -14,18 +12,18 @@ from agentgym_envs.webshop.rewards import Goal
 from agentgym_envs.webshop.wishes import Wish
 
 PLAIN = {"small": 5}
-"""How many goals a family without options has of each difficulty."""
+"""Number of goals per difficulty of a family without options."""
 WITH_OPTIONS = {"small": 7, "medium": 7, "large": 7}
 
 ATTRIBUTES = {"small": (1, 1), "medium": (1, 2), "large": (2, 3)}
 OPTIONS = {"small": (0, 1), "medium": (1, 2), "large": (2, 3)}
-"""The least and the most that a goal asks for."""
+"""Minimum and maximum number of options of a goal."""
 _MORE = 0.3
-"""Share of goals that ask for the most of what they may, where they need not."""
+"""Share of goals with the maximum number of options, if fewer are possible."""
 
 
 def wishes(family: Family, split: str, products: Sequence[Product], seed: int) -> Iterator[Wish]:
-    """Goals for members, whose `products` are given in the same order; of no two the same id."""
+    """Goals for members, whose `products` are in the same order; ids are unique."""
     draw = Draw("webshop", seed, "wishes", family.name)
     made: set[str] = set()
     for difficulty, count in (WITH_OPTIONS if family.wanted else PLAIN).items():
@@ -39,14 +37,14 @@ def wishes(family: Family, split: str, products: Sequence[Product], seed: int) -
 
 
 def _targets(family: Family, difficulty: str) -> list[int]:
-    """Members that can be told from all others by no more than such a goal asks for."""
+    """Members that the number of options of such a goal can tell from all others."""
     most, highest = ATTRIBUTES[difficulty][1], OPTIONS[difficulty][1]
     own = [place for place, member in enumerate(family.members) if member.breaks.startswith("fact")]
     return [0] * (len(family.axes) <= most and len(_missed(family)) <= highest) + own
 
 
 def _asked(family: Family, member: Member, difficulty: str, draw: Draw) -> Asked:
-    """What tells a member from the others, and more up to a number that the difficulty allows."""
+    """Requirements that tell a member from the others, and more up to the number of the difficulty."""
     centre = not member.breaks
     axes = list(family.axes) if centre else [member.breaks.removeprefix("fact ")]
     groups = _missed(family)[: None if centre else 1]
@@ -64,7 +62,7 @@ def _count(ends: tuple[int, int], more: float, draw: Draw) -> int:
 
 
 def _missed(family: Family) -> list[str]:
-    """Groups whose wanted value some member does not offer, the one that most of them lack first."""
+    """Groups whose wanted value some member lacks, the most often lacking one first."""
     found = [one.breaks.removeprefix("option ") for one in family.members if one.breaks.startswith("option")]
     return list(dict.fromkeys(found))
 

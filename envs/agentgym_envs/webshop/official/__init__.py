@@ -1,1 +1,1 @@
-"""The benchmark's own files: read, checked, numbered as published, and imported."""
+"""Benchmark files: reading, validation, published numbering, and import."""

@@ -1,7 +1,7 @@
-"""Goals of the benchmark, from its annotations: one for every choice of options (synthetic), or one for every
-instruction that somebody wrote (human).
+"""Benchmark goals from annotations: one per choice of options (synthetic), or one per written instruction
+(human).
 
-Which products' prices and bounds are drawn, and by which generator, decides their texts: both are given.
+Their texts depend on the products whose prices and bounds are drawn, and on the generator: both are given.
 """
 
 from collections import Counter
@@ -15,11 +15,11 @@ from agentgym_envs.webshop.products import Product
 from agentgym_envs.webshop.rewards import Goal
 
 ORDER_SEED = 233
-"""With which the benchmark shuffles its goals, and AgentGym draws the bounds of synthetic ones."""
+"""Seed with which the benchmark shuffles its goals, and AgentGym draws the bounds of synthetic ones."""
 NO_BOUND = 1000000.0
 _BOUNDS = range(10, 1000, 10)
 _NEAR = 4
-"""Of the bounds above a price: one of the first so many."""
+"""Number of bounds above a price among which one is drawn."""
 
 
 def synthetic(
@@ -28,8 +28,8 @@ def synthetic(
     prices: Mapping[str, float],
     draw: Random,
 ) -> list[Goal]:
-    """In the order of the catalogue. `annotations` are those of `items_ins_v2.json`, and `prices` what
-    products cost: of each the bound is drawn once.
+    """Goals in the order of the catalogue. `annotations` are those of `items_ins_v2.json`, and `prices` the
+    purchase prices: the bound is drawn once per product.
     """
     found: list[Goal] = []
     for product in products:
@@ -53,7 +53,7 @@ def human(
     prices: Mapping[str, float],
     draw: Random,
 ) -> list[Goal]:
-    """In the order of the catalogue; `annotations` are those of `items_human_ins.json`."""
+    """Goals in the order of the catalogue; `annotations` are those of `items_human_ins.json`."""
     found: list[Goal] = []
     for product in products:
         for annotated in annotations.get(product.asin, ()):
@@ -67,14 +67,16 @@ def human(
 
 
 def shuffled(goals: Sequence[Goal], seed: int = ORDER_SEED) -> list[Goal]:
-    """In the benchmark's order, by which they are numbered."""
+    """Goals in the benchmark's order, which is their numbering."""
     found = list(goals)
     Random(seed).shuffle(found)
     return found
 
 
 def weighted(goals: Sequence[Goal]) -> list[Goal]:
-    """With the mean, over a goal's attributes, of one over the number of goals that have it."""
+    """Goals weighted by the mean, over a goal's attributes, of one over the number of goals with the
+    attribute.
+    """
     having = Counter(attribute for goal in goals for attribute in goal.attributes)
     return [
         replace(goal, weight=sum(1 / having[one] for one in goal.attributes) / len(goal.attributes))
@@ -102,7 +104,7 @@ def _goal(
 
 
 def _bound(price: float, draw: Random) -> float:
-    """Nothing is drawn where fewer than two bounds are above the price."""
+    """A price bound; without a draw if fewer than two bounds are above the price."""
     near = [bound for bound in _BOUNDS if bound > price][:_NEAR]
     return float(max(draw.sample(near, 2))) if len(near) >= 2 else NO_BOUND
 

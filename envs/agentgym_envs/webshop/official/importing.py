@@ -1,7 +1,7 @@
-"""Importing the benchmark's own files as a catalogue: `import_official`. `library` has what comes after.
+"""Import of the benchmark's own files as a catalogue: `import_official`. `library` opens imported catalogues.
 
-The file of products is gone through twice, once for prices and goals and once to store it: never is all of it
-in memory. A catalogue counts when it is complete, so an import that breaks off changes nothing.
+The file of products is read twice, once for prices and goals and once to store it: it is never in memory as a
+whole. A catalogue becomes current when it is complete, so an interrupted import changes nothing.
 """
 
 import os
@@ -24,10 +24,10 @@ from agentgym_envs.webshop.wishes import Wish
 __all__ = ["counts", "import_official", "verify"]
 
 SMALL = 1000
-"""Products up to which a catalogue is called `1k`; a larger one is `full`."""
+"""Maximum number of products of a catalogue called `1k`; a larger one is `full`."""
 
 MANY = 50_000
-"""Products from which on several processes analyze their texts."""
+"""Number of products from which on several processes analyse their texts."""
 MOST_PROCESSES = 8
 
 _NOTE = (
@@ -45,9 +45,9 @@ def import_official(source: Path, home: Path, progress: Progress | None = None) 
     """Import the catalogue of a folder (or of a file of products, with those beside it) as `1k` or `full`,
     replacing the one of that name.
 
-    Products and instructions that are not sound are refused. `progress` is told the number of products so
-    far, in each of two rounds. Raises `CatalogueError` for what cannot be a catalogue, `OSError` if something
-    cannot be read or written.
+    Invalid products and instructions are refused. `progress` is called with the number of products so far, in
+    each of two passes. Raises `CatalogueError` for an invalid catalogue, `OSError` if something cannot be
+    read or written.
     """
     files = sources.find(source)
     before = _stamps(files)
@@ -79,8 +79,8 @@ def import_official(source: Path, home: Path, progress: Progress | None = None) 
 
 
 def _prices(survey: Survey, files: Files, mode: str) -> tuple[Mapping[str, float], str]:
-    """What products cost whose price is a range, and how that is known: from the table (of `mode` where it
-    has that), else drawn in the order of the catalogue.
+    """Purchase prices of products with a price range, and their source: the table (of `mode` if it has that),
+    else draws in the order of the catalogue.
     """
     draw = Random(goals.ORDER_SEED)
     drawn = {asin: draw.uniform(*ends) for asin, ends in survey.ranges.items()}
@@ -98,7 +98,7 @@ def _prices(survey: Survey, files: Files, mode: str) -> tuple[Mapping[str, float
 
 
 def _wishes(survey: Survey, prices: Mapping[str, float]) -> dict[str, list[Wish]]:
-    """The sets of goals that are not empty; raises `CatalogueError` if there is none."""
+    """Non-empty goal sets; raises `CatalogueError` if there is none."""
     wanted = {product.asin: product.prices[0] for product in (*survey.described, *survey.asked)}
     cost = wanted | {asin: prices[asin] for asin in wanted if asin in prices}
     human = goals.human(survey.asked, survey.instructions, cost, Random(goals.ORDER_SEED))
@@ -120,8 +120,8 @@ def _numbered(goal_set: str, made: list[Goal]) -> list[Wish]:
 
 
 def _provenance(files: Files) -> tuple[dict[str, str], list[str]]:
-    """For the settings: of each file its name, the id of its blob, and whether it is what was published; and
-    warnings of those that are not.
+    """Settings of each file: its name, its blob id, and if it is the published one; with warnings for those
+    that are not.
     """
     settings, warnings = dict[str, str](), list[str]()
     for role, path in files.all():
@@ -134,7 +134,7 @@ def _provenance(files: Files) -> tuple[dict[str, str], list[str]]:
 
 
 def _left_out(survey: Survey, files: Files) -> list[str]:
-    """Warnings of what a catalogue does not have of its source."""
+    """Warnings about parts of the source that a catalogue lacks."""
     warnings: list[str] = []
     if survey.synthetic >= survey.most:
         warnings.append(
@@ -157,7 +157,7 @@ def _entry(stored: StoredCatalogue, name: str, wishes: Mapping[str, list[Wish]])
 
 
 def _processes(products: int) -> int:
-    """Starting others takes seconds, which a small catalogue does not."""
+    """Number of processes; starting others takes seconds, which a small catalogue does not."""
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     return min(cores, MOST_PROCESSES) if products >= MANY else 1

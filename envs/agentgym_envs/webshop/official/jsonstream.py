@@ -1,9 +1,9 @@
-"""JSON files of any size, one piece at a time: `items` of a list, `members` of an object.
+"""Streaming JSON parser: `items` of a list, `members` of an object.
 
 > list(items(Path("products.json")))        # [{"asin": "B0"}, {"asin": "B1"}]
 [{'asin': 'B0'}, {'asin': 'B1'}]
 
-A piece and a chunk are all that is in memory: the benchmark's list of products has five gigabytes.
+Only one item and one chunk are in memory: the benchmark's list of products has five gigabytes.
 """
 
 import re
@@ -16,16 +16,16 @@ from typing import Any
 from agentgym_envs.webshop.catalogues.stored import CatalogueError
 
 CHUNK = 1 << 20
-"""Characters that are read at once."""
+"""Characters per read."""
 LONGEST = 1 << 24
-"""Characters of an item or a member: products have some thousands."""
+"""Maximum length of an item or a member in characters: products have some thousands."""
 _SPACE = re.compile(r"[ \t\n\r]*")
 _DECODER = JSONDecoder()
 
 
 def items(path: Path, chunk: int = CHUNK) -> Iterator[Any]:
-    """Of a file with a list, in order. Raises `CatalogueError` that says where for all that is none, only
-    when it gets there, and `OSError`.
+    """Items of a file with a list, in order. Raises `OSError`, and `CatalogueError` with the position of
+    invalid JSON when it is reached.
     """
     with path.open(encoding="utf-8-sig", newline="") as file:
         text = _Text(path, file, chunk)
@@ -36,7 +36,7 @@ def items(path: Path, chunk: int = CHUNK) -> Iterator[Any]:
 
 
 def members(path: Path, chunk: int = CHUNK) -> Iterator[tuple[str, Any]]:
-    """Names with values of a file with an object, as `items`; of equal names, all."""
+    """Names with values of a file with an object, as `items`; all of equal names."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         text = _Text(path, file, chunk)
         text.begin("{", "object")
@@ -50,7 +50,7 @@ def members(path: Path, chunk: int = CHUNK) -> Iterator[tuple[str, Any]]:
 
 
 class _Text:
-    """A file's text: the part that was read and not yet taken, and what is taken of it."""
+    """Text of a file: the buffered part, and methods to consume it."""
 
     def __init__(self, path: Path, file: TextIOBase, chunk: int) -> None:
         self._path = path
@@ -59,31 +59,31 @@ class _Text:
         self._text = ""
         self._at = 0
         self._before = 0
-        """Characters before those of `_text`."""
+        """Number of characters before those of `_text`."""
         self._first = True
 
     def begin(self, opening: str, kind: str) -> None:
-        """Take the sign that a list or an object begins with."""
+        """Consume the opening sign of a list or an object."""
         found = self.take()
         if found != opening:
             begins = f"it begins with {found!r}" if found else "it is empty"
             raise CatalogueError(f"{self._path} is no JSON {kind}: {begins}")
 
     def goes_on(self, closing: str) -> bool:
-        """Whether another piece follows; takes the comma before it, or the sign of the end."""
+        """True if another item follows; consumes the comma before it, or the closing sign."""
         first, self._first = self._first, False
         if first and self._next() != closing:
             return True
         return self.take() == ","
 
     def take(self) -> str:
-        """The next character that is no white space; '' after the last."""
+        """The next character that is not white space; '' at the end."""
         found = self._next()
         self._at += len(found)
         return found
 
     def value(self, followers: str) -> Any:
-        """The next value, after which one of `followers` must come: without that, `1` could go on as `12`."""
+        """The next value, which one of `followers` must follow: otherwise `1` could continue as `12`."""
         self._next()
         while True:
             found, problem, at = self._decoded(followers)
@@ -97,17 +97,17 @@ class _Text:
                 raise wrong
 
     def end(self) -> None:
-        """Nothing but white space may follow."""
+        """Require that only white space follows."""
         if self._next():
             raise self.wrong("there is more after its end")
 
     def wrong(self, what: str, at: int | None = None) -> CatalogueError:
-        """An error that says where: counted from 1, as editors do."""
+        """An error with its position: counted from 1, as in editors."""
         place = self._before + (self._at if at is None else at) + 1
         return CatalogueError(f"{self._path} is no sound JSON: {what} at character {place:,}")
 
     def _decoded(self, followers: str) -> tuple[Any, str, int]:
-        """The value, what is wrong with it or '', and its end or where that is."""
+        """The value, an error or '', and the end or the error's position."""
         try:
             found, end = _DECODER.raw_decode(self._text, self._at)
         except JSONDecodeError as error:
@@ -128,7 +128,7 @@ class _Text:
                 return self._text[self._at : self._at + 1]
 
     def _more(self) -> bool:
-        """Read on, at least as much as there is of a piece: a long one is not begun again for each chunk."""
+        """Read at least as much as is buffered, so that a long item is not decoded again for each chunk."""
         rest = self._text[self._at :]
         try:
             read = self._file.read(max(self._chunk, len(rest)))

@@ -1,4 +1,4 @@
-"""Which catalogues are imported: `opened`, `counts`, `verify`.
+"""Library of imported catalogues: `opened`, `counts`, `verify`.
 
 home/webshop/manifest.json      which folder counts for each name
 home/webshop/1k-.../            a stored catalogue
@@ -20,30 +20,30 @@ NAMES = ("1k", "full")
 
 
 class Entry(Record):
-    """One catalogue in the manifest."""
+    """Manifest entry of one catalogue."""
 
     folder: FileName
     digest: str
-    """The catalogue's own, as imported."""
+    """Digest of the catalogue at import."""
     products: int
     tasks: dict[str, int]
-    """By split, for example `1k-synthetic-test`."""
+    """Number of tasks by split, for example `1k-synthetic-test`."""
 
 
 class Manifest(Record):
-    """What `manifest.json` says."""
+    """Content of `manifest.json`."""
 
     format: Literal[1] = 1
     catalogues: dict[str, Entry]
 
 
 def folder_of(home: Path) -> Path:
-    """Where the catalogues of a home are."""
+    """Folder of the catalogues of a home."""
     return home / "webshop"
 
 
 def imported(home: Path) -> dict[str, Entry]:
-    """By name, what is imported under `home`; raises `CatalogueError` for a broken manifest."""
+    """Imported catalogues under `home` by name; raises `CatalogueError` for a broken manifest."""
     path = folder_of(home) / MANIFEST
     try:
         return Manifest.model_validate_json(path.read_bytes()).catalogues
@@ -54,8 +54,8 @@ def imported(home: Path) -> dict[str, Entry]:
 
 
 def opened(home: Path, name: str) -> StoredCatalogue:
-    """A catalogue, one for all of a process that ask for it; raises `CatalogueError` if it is not imported,
-    or its files are not what was written.
+    """A catalogue, shared within the process; raises `CatalogueError` if it is not imported, or its files
+    have changed.
     """
     entry = imported(home).get(name)
     if entry is None:
@@ -68,17 +68,17 @@ def opened(home: Path, name: str) -> StoredCatalogue:
         now = imported(home).get(name)
         if now is None or now.folder == entry.folder:
             raise
-        return _opened(folder_of(home) / now.folder)  # it was imported again in this moment
+        return _opened(folder_of(home) / now.folder)  # it has just been imported again
 
 
 def counts(home: Path) -> dict[str, int] | None:
-    """Tasks by split over all catalogues; None where nothing was imported."""
+    """Tasks by split over all catalogues; None if nothing was imported."""
     found = imported(home)
     return {split: number for entry in found.values() for split, number in entry.tasks.items()} or None
 
 
 def verify(home: Path) -> list[str]:
-    """What is wrong with the imported files, one line each; empty if nothing is, or nothing was imported."""
+    """Errors of the imported files, one line each; empty if there are none, or nothing was imported."""
     try:
         found = imported(home)
     except (CatalogueError, OSError) as error:

@@ -1,6 +1,6 @@
-"""Making a finished folder the catalogue that counts, at once: `drafted` and `published`.
+"""Atomic publication of a finished catalogue folder: `drafted` and `published`.
 
-A draft is its process's alone and goes with it; what an import that was killed left is removed by the next.
+A draft belongs to its process and is removed with it; the drafts of a killed import are removed by the next.
 """
 
 import os
@@ -19,7 +19,7 @@ _DRAFT = "draft-"
 
 @contextmanager
 def drafted(root: Path) -> Generator[Path]:
-    """A new folder below `root`, removed at the end if it has not been published."""
+    """A new folder below `root`, removed at exit if it has not been published."""
     root.mkdir(parents=True, exist_ok=True)
     with _alone(root):
         _sweep(root)
@@ -34,8 +34,8 @@ def drafted(root: Path) -> Generator[Path]:
 
 
 def published(root: Path, draft: Path, name: str, entry: Entry) -> None:
-    """Move `entry.folder`, which is in the draft, beside it. The catalogue of that name before is removed:
-    who has its files open keeps them.
+    """Move `entry.folder` out of the draft. The previous catalogue of that name is removed; processes with
+    open files keep them.
     """
     with _alone(root):
         manifest = Manifest(catalogues={**_sound(root), name: entry})
@@ -48,7 +48,7 @@ def published(root: Path, draft: Path, name: str, entry: Entry) -> None:
 
 @contextmanager
 def _alone(root: Path) -> Generator[None]:
-    """One at a time, of all processes."""
+    """Lock that excludes all other processes."""
     with (root / ".lock").open("w") as file:
         flock(file, LOCK_EX)
         yield
@@ -62,10 +62,10 @@ def _sound(root: Path) -> dict[str, Entry]:
 
 
 def _sweep(root: Path) -> None:
-    """Remove folders that no manifest names and nobody is writing; the lock is held."""
+    """Remove folders that no manifest names and no process is writing; the lock is held."""
     try:
         kept = {entry.folder for entry in imported(root.parent).values()}
-    except CatalogueError:  # what it named may be sound: a person may want to look
+    except CatalogueError:  # its folders may be intact: a person may want to look
         return
     for folder in root.iterdir():
         named = folder.name.startswith(tuple(f"{name}-" for name in NAMES))
@@ -74,10 +74,10 @@ def _sweep(root: Path) -> None:
 
 
 def _left(draft: Path) -> bool:
-    """Whether the process that was writing it is gone."""
+    """True if the process that was writing it has exited."""
     try:
         held = os.open(draft, os.O_RDONLY)
-    except FileNotFoundError:  # it has just removed it itself
+    except FileNotFoundError:  # its process has just removed it
         return False
     try:
         flock(held, LOCK_EX | LOCK_NB)

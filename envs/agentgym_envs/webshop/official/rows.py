@@ -1,6 +1,6 @@
-"""What of the benchmark's own files is sound: `products`, `annotations`, `instructions`, `prices`.
+"""Validation of the benchmark's own files: `products`, `annotations`, `instructions`, `prices`.
 
-What is not is refused, with its place and a reason; where the original has a rule, that rule holds.
+Invalid rows are refused, with their place and a reason; the original's rules hold where it has any.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,17 +18,17 @@ from agentgym_envs.webshop.products import LONGEST_ASIN, NO_ATTRIBUTES, Product,
 
 MOST_DOLLARS = 1e9
 MOST_TOLD = 150
-"""Characters of a file that a message quotes."""
+"""Maximum number of characters of a file that a message quotes."""
 _NO_OBJECT = ("model_type", "dict_type")
 
 Annotations = Mapping[str, Mapping[str, Any]]
 Instructions = Mapping[str, Sequence[Mapping[str, Any]]]
 Refuse = Callable[[Refused], None]
-"""To be told what is left out."""
+"""Callback for refused rows."""
 
 
 class _Lenient(BaseModel):
-    """A part of a file: what is not named here is not looked at."""
+    """Part of a file: unknown fields are ignored."""
 
     model_config = ConfigDict(strict=True, extra="ignore")
 
@@ -68,7 +68,9 @@ class _Instruction(_Lenient):
 
 
 def products(path: Path, annotations: Annotations, refuse: Refuse = lambda _: None) -> Iterator[Product]:
-    """Of a file, in order: as the benchmark, without rows that have no id of their own or a longer one."""
+    """Products of a file, in order, by the benchmark's rules: without rows that lack an id of their own or
+    have a longer one.
+    """
     seen: set[str] = set()
     for number, row in enumerate(items(path), start=1):
         asin = cast("dict[str, Any]", row).get("asin") if isinstance(row, dict) else None
@@ -85,7 +87,7 @@ def products(path: Path, annotations: Annotations, refuse: Refuse = lambda _: No
 
 
 def annotations(path: Path, refuse: Refuse) -> Annotations:
-    """By product: `attributes`, and `instruction` with `instruction_attributes` where there is one."""
+    """`attributes` by product, with `instruction` and `instruction_attributes` if there is one."""
     found: dict[str, Mapping[str, Any]] = {}
     for asin, value in members(path):
         try:
@@ -101,7 +103,7 @@ def annotations(path: Path, refuse: Refuse) -> Annotations:
 
 
 def instructions(path: Path, refuse: Refuse) -> Instructions:
-    """By product: what people wrote."""
+    """Human-written instructions by product."""
     found: dict[str, Sequence[Mapping[str, Any]]] = {}
     for asin, listed in members(path):
         if isinstance(listed, list):
@@ -113,7 +115,7 @@ def instructions(path: Path, refuse: Refuse) -> Instructions:
 
 
 def prices(path: Path) -> dict[str, dict[str, float]]:
-    """Mode -> product -> what it costs, in dollars; raises `CatalogueError` for what is no price."""
+    """Mode -> product -> purchase price in dollars; raises `CatalogueError` for an invalid price."""
     found: dict[str, dict[str, float]] = {}
     for mode, table in members(path):
         if not isinstance(table, dict):
@@ -128,7 +130,7 @@ def prices(path: Path) -> dict[str, dict[str, float]]:
 
 
 def _refused(name: str, error: ValueError) -> Refused:
-    """With the first thing that is wrong."""
+    """Refusal with the first error."""
     if not isinstance(error, ValidationError):
         return Refused(_line(name), _line(str(error)))
     first = error.errors(include_url=False, include_input=False)[0]
@@ -138,7 +140,7 @@ def _refused(name: str, error: ValueError) -> Refused:
 
 
 def _line(text: str) -> str:
-    """For a terminal, of what a file says."""
+    """Text of a file, made printable for a terminal."""
     cut = text if len(text) <= MOST_TOLD else f"{text[: MOST_TOLD - 3]}..."
     return "".join(sign if sign.isprintable() else "?" for sign in cut)
 
@@ -166,7 +168,7 @@ def _no_price(pricing: str | None) -> ValueError:
 
 
 def _kept(annotation: _Annotation) -> Mapping[str, Any]:
-    """As little as can be: there are a million, whose attributes are few thousand texts."""
+    """Compact copy: there are a million, whose attributes are few thousand texts."""
     kept: dict[str, Any] = {"attributes": tuple(map(intern, annotation.attributes))}
     if annotation.instruction and annotation.instruction_attributes:
         kept["instruction"] = annotation.instruction
@@ -186,7 +188,7 @@ def _sound_instructions(rows: Sequence[Any], name: str, refuse: Refuse) -> Itera
 
 
 def _encodable(*texts: str) -> None:
-    """JSON may say half of a character (`\\ud83d`), which no file can hold."""
+    """Raise `ValueError` for a lone surrogate (`\\ud83d`): JSON may contain it, but no file can hold it."""
     try:
         "".join(texts).encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Where the benchmark's own files are: `find`, and whether they are what was published: `blob_id`.
+"""Discovery of the benchmark's own files (`find`), and of their published versions (`blob_id`).
 
 items_shuffle.json, items_shuffle_1000.json     a list of products
 items_ins_v2.json, items_ins_v2_1000.json       id -> attributes, instruction, instruction_attributes
@@ -18,12 +18,12 @@ PUBLISHED = {
     "items_human_ins.json": "b2ab7479",
     "items_ins_v2_1000.json": "22837ad9",
 }
-"""File -> how the id of its git blob begins, where that is known."""
+"""File -> prefix of its git blob id, if that is known."""
 PRICES = "purchase_prices.json"
 
 
 class Files(NamedTuple):
-    """Those of one catalogue."""
+    """Files of one catalogue."""
 
     products: Path
     annotations: Path
@@ -31,13 +31,13 @@ class Files(NamedTuple):
     prices: Path | None
 
     def all(self) -> Iterator[tuple[str, Path]]:
-        """What each is, for a catalogue's settings, with the file."""
+        """Role of each file, for a catalogue's settings, with the file."""
         return ((name, path) for name, path in self._asdict().items() if path is not None)
 
 
 def find(source: Path) -> Files:
-    """The files of a folder, or those beside a file of products; raises `CatalogueError` where one is
-    missing, or it is not clear which is meant.
+    """The files of a folder, or those beside a file of products; raises `CatalogueError` if one is missing or
+    the choice is ambiguous.
     """
     folder = source.parent if source.is_file() else source
     if not folder.is_dir():
@@ -57,13 +57,13 @@ def find(source: Path) -> Files:
 
 
 def _fitting(folder: Path, pattern: str, small: bool) -> Path | None:
-    """Of several, the one that is of the same size by its name; the whole one serves both."""
+    """The file whose name states the same size, among several; the whole one fits both."""
     found = sorted(folder.glob(pattern), key=lambda path: (("_1000" in path.name) != small, path.name))
     return found[0] if found else None
 
 
 def blob_id(path: Path) -> str:
-    """The id that git gives a file's content."""
+    """Git's blob id of a file."""
     digest = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
     with path.open("rb") as file:
         while piece := file.read(1 << 20):

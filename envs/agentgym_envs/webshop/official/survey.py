@@ -1,4 +1,4 @@
-"""A first look at all products of a source, of which only what goals need is kept: `surveyed`."""
+"""First pass over all products of a source, which keeps only the data for goals: `surveyed`."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,43 +13,43 @@ from agentgym_envs.webshop.official.sources import Files
 from agentgym_envs.webshop.products import Product
 
 MOST_SYNTHETIC = 200_000
-"""Those of all products are millions."""
+"""Maximum number of synthetic goals; those of all products are millions."""
 
 
 @dataclass
 class Survey:
-    """What a source has."""
+    """Statistics of a source."""
 
     annotations: Annotations
     instructions: Instructions
     refused: list[Refused]
-    """What is not sound."""
+    """Invalid rows."""
     products: int = 0
-    """How many."""
+    """Number of products."""
     ranges: dict[str, tuple[float, ...]] = field(default_factory=dict[str, "tuple[float, ...]"])
-    """Prices of products that have two, in order."""
+    """Prices of products with two prices, in order."""
     asked: list[Product] = field(default_factory=list["Product"])
-    """With an instruction that somebody wrote, in order."""
+    """Products with a human-written instruction, in order."""
     described: list[Product] = field(default_factory=list["Product"])
-    """With a synthetic instruction, in order; none if their goals are too many."""
+    """Products with a synthetic instruction, in order; none if their goals are too many."""
     synthetic: int = 0
-    """Goals of these."""
+    """Number of synthetic goals."""
     annotated: int = 0
     most: int = field(default_factory=lambda: MOST_SYNTHETIC)
-    """Synthetic goals from which on there are none."""
+    """Number of synthetic goals above which there are none."""
 
     @property
     def unknown_annotated(self) -> int:
-        """Products that are annotated and not there."""
+        """Annotated products that are missing."""
         return len(self.annotations) - self.annotated
 
     @property
     def unknown_asked(self) -> int:
-        """Products that somebody wrote an instruction for, and that are not there."""
+        """Products with a human-written instruction that are missing."""
         return len(self.instructions) - len(self.asked)
 
     def add(self, product: Product) -> None:
-        """The next one."""
+        """Add the next product."""
         self.products += 1
         if len(product.prices) > 1:
             self.ranges[product.asin] = product.prices
@@ -65,7 +65,7 @@ class Survey:
 
 
 def surveyed(files: Files, progress: Callable[[int], None] | None = None) -> Survey:
-    """Of the files' sound parts; raises `CatalogueError` where there is no product."""
+    """Survey of the valid rows of the files; raises `CatalogueError` without any product."""
     refused: list[Refused] = []
     annotations = rows.annotations(files.annotations, refused.append)
     instructions: Instructions = rows.instructions(files.human, refused.append) if files.human else {}

@@ -1,1 +1,1 @@
-"""Scripted customers: baselines without sense, the oracle, and one who reads and forgets."""
+"""Scripted players: baselines without skill, the oracle, and a customer that reads and forgets."""

@@ -1,4 +1,4 @@
-"""Players that no agent should lose to, and one that none can beat: what a score of this shop is read beside.
+"""Baseline players: lower bounds for any agent, and the oracle as an upper bound.
 
 None of them learns or guesses: `rule` searches for the instruction itself and takes the first hit with the
 options that the instruction names. All play through messages, without a limit of turns.
@@ -18,31 +18,31 @@ from agentgym_envs.webshop.shop import Shop
 from agentgym_envs.webshop.state import State
 
 Player = Callable[[Shop, Goal, Random], list[str]]
-"""The messages of an episode. All but `oracle` read nothing of a goal but its instruction."""
+"""Messages of an episode. All but `oracle` use only the instruction of a goal."""
 _CLAUSE = re.compile(r",? and price lower than ([0-9.]+) dollars")
 _WORD = re.compile(r"[a-z0-9]+")
 PAGES = 5
-"""Of results that have hits."""
+"""Number of result pages with hits."""
 
 
 @dataclass(frozen=True)
 class Played:
-    """How an episode ended."""
+    """Result of an episode."""
 
     state: State
     earned: Earned | None
-    """None where nothing was bought."""
+    """None without a purchase."""
 
     @property
     def score(self) -> float:
-        """The reward of the episode, from 0 to 1."""
+        """Reward of the episode, from 0 to 1."""
         return self.earned.total if self.earned else 0.0
 
 
 def play(
     shop: Shop, goal: Goal, messages: Sequence[str], price: Callable[[Product], float], nouns: Nouns
 ) -> Played:
-    """What messages come to, up to a purchase; `price` is what a product costs, in dollars."""
+    """The result of messages up to a purchase; `price` returns the price of a product, in dollars."""
     state = State()
     for message in messages:
         state = shop.step(state, message) or state
@@ -54,29 +54,29 @@ def play(
 
 
 def do_nothing(_shop: Shop, _goal: Goal, _draw: Random) -> list[str]:
-    """No message at all."""
+    """No messages."""
     return []
 
 
 def random_product(shop: Shop, _goal: Goal, draw: Random) -> list[str]:
-    """Any product of the catalogue, whatever is wanted."""
+    """Buy a random product of the catalogue."""
     products = shop.catalogue.products
     asin = next(islice(products, draw.randrange(len(products)), None))
     return _bought(shop, asin, products[asin].title, {})
 
 
 def first_hit(shop: Shop, goal: Goal, _draw: Random) -> list[str]:
-    """The first product that a search for the instruction finds."""
+    """Buy the first hit of a search for the instruction."""
     return _first(shop, goal.instruction, choosing=False)
 
 
 def rule(shop: Shop, goal: Goal, _draw: Random) -> list[str]:
-    """The first hit too, with the options that the instruction names."""
+    """Buy the first hit, with the options that the instruction names."""
     return _first(shop, goal.instruction, choosing=True)
 
 
 def rule_page1(shop: Shop, goal: Goal, _draw: Random) -> list[str]:
-    """Of the first ten hits, each of which is opened, the one that says most of what the instruction says."""
+    """Open the first ten hits and buy the one with the most words of the instruction."""
     query, bound = wanted(goal.instruction)
     words = set(_WORD.findall(query))
     visit = Visit(shop)
@@ -101,7 +101,7 @@ def rule_page1(shop: Shop, goal: Goal, _draw: Random) -> list[str]:
 
 
 def oracle(shop: Shop, goal: Goal, _draw: Random) -> list[str]:
-    """The product and the options that were meant: what the shop allows anyone to earn."""
+    """Buy the target product with its options: the maximum that the shop allows."""
     query, _ = wanted(goal.instruction)
     return _bought(shop, goal.asin, query, goal.options)
 
@@ -119,13 +119,13 @@ BASELINES: Mapping[str, Player] = {
 def scores(
     player: Player, shop: Shop, goals: Sequence[Goal], price: Callable[[Product], float], nouns: Nouns
 ) -> list[float]:
-    """Of a player's episode for every goal, from 0 to 1; draws are the same at every call."""
+    """Rewards of a player for every goal, from 0 to 1; draws are the same on every call."""
     draw = Random(0)
     return [play(shop, goal, player(shop, goal, draw), price, nouns).score for goal in goals]
 
 
 def wanted(instruction: str) -> tuple[str, float]:
-    """An instruction without its clause of the price, and the price: without end where there is none.
+    """An instruction without its price clause, and the price: infinite if there is none.
 
     >>> wanted("find me shorts with color: black, and price lower than 30.00 dollars")
     ('find me shorts with color: black', 30.0)
@@ -135,7 +135,7 @@ def wanted(instruction: str) -> tuple[str, float]:
 
 
 def named_options(groups: Mapping[str, Sequence[str]], text: str) -> dict[str, str]:
-    """Of each group the longest value that a text contains.
+    """The longest value of each group that a text contains.
 
     >>> named_options({"size": ("small", "x-small"), "color": ("red",)}, "an x-small shirt")
     {'size': 'x-small'}
@@ -160,7 +160,7 @@ def _first(shop: Shop, instruction: str, *, choosing: bool) -> list[str]:
 
 
 def _bought(shop: Shop, asin: str, query: str, options: Sequence[str] | Mapping[str, str]) -> list[str]:
-    """Found by a query, or else by its title, which everybody may read."""
+    """Buy a product found by a query, or else by its title, which is public."""
     visit = Visit(shop)
     if _found(visit, asin, query) or _found(visit, asin, shop.catalogue.products[asin].title):
         if isinstance(options, Mapping):
@@ -187,7 +187,7 @@ def _choose(visit: Visit, options: Mapping[str, str]) -> None:
 
 
 def _placed(groups: Mapping[str, Sequence[str]], values: Sequence[str]) -> dict[str, str]:
-    """Values that somebody wrote down, in the groups that offer them: the same one, or the most alike."""
+    """Values in the groups that offer them: the equal one, or the most similar."""
     placed: dict[str, str] = {}
     for value in values:
         offered = [

@@ -1,8 +1,9 @@
-"""A customer who reads: searches, opens what looks right, compares its features with the wish, and buys.
+"""Scripted customer that reads: it searches, opens plausible items, compares features with the instruction,
+and buys.
 
-It sees pages and nothing else, knows what other words some facts go by, and forgets: with `care` below 1 it
-leaves words out of its search, does not look at prices and features, chooses less than it could, or buys
-what it should have put back. What it does is worth imitating, and leaves something to learn.
+It sees pages only, knows synonyms of some facts, and forgets: with `care` below 1 it omits words of its
+search, skips prices and features, chooses fewer options than it could, or buys an item that it should reject.
+Its behaviour is worth imitating, and leaves room for improvement.
 """
 
 import re
@@ -18,45 +19,45 @@ from agentgym_envs.webshop.search.analyzer import analyzed
 from agentgym_envs.webshop.shop import Shop
 
 LOOK = 4
-"""Turns: to an item, to its features, and back; one less on the first page, where a search leads back."""
+"""Turns to an item, to its features, and back; one less on the first page, to which a search leads back."""
 
 
 @dataclass(frozen=True)
 class Demand:
-    """An instruction as a customer takes it apart."""
+    """Parsed instruction."""
 
     facts: tuple[str, ...]
-    """What has to hold, in sellers' words."""
+    """Required facts, in sellers' words."""
     head: str
-    """What it is about, up to the first comma and without facts: they stand where no search looks."""
+    """Subject, up to the first comma and without facts, which are in texts that no search covers."""
     pieces: tuple[str, ...]
-    """Other things, as they are asked for between commas: mostly options."""
+    """Other requirements between commas: mostly options."""
     bound: float
-    """In dollars."""
+    """Price bound in dollars."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """An item that was looked at, and how much of the demand it meets."""
+    """Inspected item, and the part of the demand that it meets."""
 
     asin: str
     number: int
-    """Of the page of results on which it is."""
+    """Page of results of the item."""
     options: Mapping[str, str]
     facts: int
     alike: int
-    """Words of the demand that its features have."""
+    """Number of the demand's words in its features."""
 
     @property
     def fit(self) -> tuple[int, int]:
-        """To compare it by."""
+        """Key for comparisons."""
         return self.facts + len(self.options), self.alike
 
 
 def shop_around(shop: Shop, instruction: str, draw: Random, max_turns: int, care: float = 1.0) -> list[str]:
-    """Messages of an episode, at most `max_turns`, of which looking at an item takes seven with its purchase.
+    """Messages of an episode, at most `max_turns`; inspecting an item takes seven with its purchase.
 
-    Each thing that can be forgotten is, each time, with chance 1 - `care`.
+    Each step that can be forgotten is, each time, with probability 1 - `care`.
     """
     customer = Customer(Visit(shop), understood(instruction), draw, max_turns, care)
     customer.shop()
@@ -64,8 +65,8 @@ def shop_around(shop: Shop, instruction: str, draw: Random, max_turns: int, care
 
 
 class Customer:
-    """Goes shopping, an item after the other; what it says and looks at are methods that others may have
-    otherwise (`agentgym_envs.webshop.players.thinker`).
+    """Customer that inspects one item after another; subclasses override its messages and choices
+    (`agentgym_envs.webshop.players.thinker`).
     """
 
     def __init__(self, visit: Visit, demand: Demand, draw: Random, max_turns: int, care: float) -> None:
@@ -78,7 +79,7 @@ class Customer:
         self._seen: list[Seen] = []
 
     def shop(self) -> None:
-        """From the search to the purchase."""
+        """Play from the search to the purchase."""
         self._query = self.query()
         self.search(self._query)
         for offer in self._offers():
@@ -96,27 +97,27 @@ class Customer:
             self._buy(best)
 
     def query(self) -> str:
-        """What to search for."""
+        """The search query."""
         more = [word for piece in self.demand.pieces for word in piece.split() if self.careful()]
         return " ".join([*self.demand.head.split(), *more])
 
     def search(self, query: str) -> None:
-        """For a query."""
+        """Search for a query."""
         self.visit.search(query)
 
     def worth_a_look(self, offers: Sequence[Offer]) -> Iterator[Offer]:
-        """Of the items on a page of results those to open, in order; asked for one by one."""
+        """Items of a page of results to open, in order; evaluated lazily."""
         bound = self.demand.bound
         yield from [offer for offer in offers if offer.highest <= bound or not self.careful()]
 
     def look(self, offer: Offer) -> Seen:
-        """Open an item, and its features where its options are no fewer than those of others."""
+        """Open an item, and its features if it has at least as many options as others."""
         self.visit.open(offer.asin)
         options = offered_options(self.visit.groups(), self.demand.pieces)
         number = self.visit.state.number
         if len(options) < max((len(seen.options) for seen in self._seen), default=0):
             return Seen(offer.asin, number, options, 0, 0)
-        if not self.careful():  # and takes the title's word for it
+        if not self.careful():  # trust the title
             return Seen(offer.asin, number, options, len(self.demand.facts), 0)
         text = f"{offer.title}\n{self.visit.read('features')}".lower()
         stated = sum(fact in text for fact in self.demand.facts)
@@ -124,27 +125,29 @@ class Customer:
         return Seen(offer.asin, number, options, stated, alike)
 
     def is_content(self, seen: Seen) -> bool:
-        """Whether to buy what was just looked at."""
+        """True if the inspected item should be bought."""
         return self._is_met(seen) or not self.careful()
 
     def careful(self) -> bool:
-        """Whether the next thing is thought of; drawn each time."""
+        """True if the next step is not forgotten; drawn each time."""
         return self._draw.random() < self._care
 
     def has_turns(self, turns: int) -> bool:
-        """For something, and then for a purchase: the way back to an item, options and the button."""
+        """True if this many turns remain, and then those of a purchase: the way back, options and the
+        button.
+        """
         way = max((self.visit.state.number - seen.number for seen in self._seen), default=0)
         return len(self.visit.messages) + turns + way + 2 + len(self.demand.pieces) <= self._max_turns
 
     def _leave(self) -> None:
-        """To the results."""
+        """Return to the results."""
         if self.visit.state.page == "part" and self.visit.state.number == 1:
             self.search(self._query)
         while self.visit.state.page != "results":
             self.visit.back()
 
     def _offers(self) -> Iterator[Offer]:
-        """To look at, on this page and those after it, while there are turns for it."""
+        """Items on this page and the following ones, while turns remain."""
         while True:
             for offer in self.worth_a_look(self.visit.offers()):
                 if not self.has_turns(LOOK - (self.visit.state.number == 1)):
@@ -168,7 +171,7 @@ class Customer:
 
 
 def understood(instruction: str) -> Demand:
-    """An instruction taken apart."""
+    """Parse an instruction."""
     text, bound = wanted(instruction)
     rest, facts = text, dict[str, None]()
     for phrase, fact in _phrases().items():
@@ -182,14 +185,14 @@ def understood(instruction: str) -> Demand:
 
 @cache
 def _phrases() -> Mapping[str, str]:
-    """Words that instructions have for facts, the longest first; those held out for tests are not known."""
+    """Paraphrases of facts in instructions, the longest first; those held out for tests are unknown."""
     facts = [fact for category in CATEGORIES for axis in category.facts.values() for fact in axis]
     known = {phrase: fact.attribute for fact in facts for phrase in (fact.attribute, *fact.paraphrases)}
     return {phrase: known[phrase] for phrase in sorted(known, key=len, reverse=True)}
 
 
 def offered_options(groups: Mapping[str, Sequence[str]], pieces: Sequence[str]) -> dict[str, str]:
-    """Of each piece the longest value that it names, in the group that offers it."""
+    """The longest value that each piece names, in the group that offers it."""
     found: dict[str, str] = {}
     for piece in pieces:
         named = [

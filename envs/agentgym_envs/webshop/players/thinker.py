@@ -1,4 +1,4 @@
-"""A customer who thinks aloud: of what a page says, the words that decide come before the action.
+"""Scripted customer with thoughts: the deciding words of a page are repeated before the action.
 
     <think> b015050803 $77.49 of 60.00 no b098399326 $53.95 of 60.00</think>click[b098399326]
     <think> machine wash on cold.</think>click[< prev]
@@ -22,14 +22,14 @@ from agentgym_envs.webshop.players.visit import Offer, Visit
 from agentgym_envs.webshop.shop import Shop
 
 PRICES = 5
-"""Compared in one thought, at most; whom none of them suits turns the page."""
+"""Maximum number of prices compared in one thought; if none fits, the page is turned."""
 NO = " no"
-"""What does not fit."""
+"""Mark of a mismatch."""
 
 
 def think_aloud(shop: Shop, instruction: str, draw: Random, max_turns: int, care: float = 1.0) -> list[str]:
     """Messages of an episode, at most `max_turns`; each look at prices and features, and each option, is
-    forgotten with chance 1 - `care`.
+    forgotten with probability 1 - `care`.
     """
     customer = _Thinker(Visit(shop), instruction, draw, max_turns, care)
     customer.shop()
@@ -42,15 +42,15 @@ class _Thinker(Customer):
         self._wish = wanted(instruction)[0]
 
     def query(self) -> str:
-        """The wish as it is said: a policy that learns from it has to copy, and nothing else."""
+        """The instruction as it is written, so that a policy learns to copy."""
         return self._wish
 
     def search(self, query: str) -> None:
-        """With a space in front, so that each word is the token that it is in the instruction."""
+        """Search with a leading space, so that each word has the same token as in the instruction."""
         self.visit.say(f"search[ {query}]")
 
     def worth_a_look(self, offers: Sequence[Offer]) -> Iterator[Offer]:
-        """The next item whose price was compared and fits, or the next as it is."""
+        """The next item whose price was compared and fits, or else the next item."""
         rest, before = list(offers), ""
         while rest and self.has_turns(LOOK - (self.visit.state.number == 1)):
             if math.isinf(self.demand.bound) or not self.careful():
@@ -83,11 +83,11 @@ class _Thinker(Customer):
         return Seen(offer.asin, number, options, len(stated) - stated.count(""), 0)
 
     def is_content(self, seen: Seen) -> bool:
-        """Whether it has the facts, as far as they were looked at."""
+        """True if the item has the facts, as far as they were inspected."""
         return seen.facts == len(self.demand.facts)
 
     def _compared(self, offers: Sequence[Offer]) -> tuple[list[str], bool]:
-        """What to think of each item up to the first whose price fits, and whether there is one."""
+        """The thought about each item up to the first whose price fits, and True if there is one."""
         read: list[str] = []
         for offer in offers:
             suits = offer.highest <= self.demand.bound
@@ -100,6 +100,6 @@ class _Thinker(Customer):
 
 
 def _stated(fact: str, features: str) -> str:
-    """What features say of a fact, from its first word to the end of the line; "" where they say nothing."""
+    """The features' statement of a fact, from its first word to the end of the line; "" without one."""
     found = re.search(rf"{re.escape(fact)}[^\n]*", features)
     return found[0] if found else ""

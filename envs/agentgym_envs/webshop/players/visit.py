@@ -1,8 +1,8 @@
-"""A player's walk through a shop: what it says, and what it can read where it stands.
+"""Player's session in a shop: its messages, and the texts that are visible in its current state.
 
-Players of baselines see a shop only so: the results of a search by id, title and price, an item's options,
-and the texts of its pages. What else a catalogue knows (type, category, attributes, what a product costs
-inside its range) is on no page.
+Baseline players see the shop only through it: search results by id, title and price, an item's options, and
+the texts of its pages. Hidden fields of a catalogue (type, category, attributes, the purchase price within
+its range) are on no page.
 """
 
 import re
@@ -19,7 +19,7 @@ _UNSEARCHABLE = re.compile(r"[\[\]\s]+")
 
 
 class Offer(NamedTuple):
-    """An item as a page of results shows it."""
+    """Item of a page of results."""
 
     asin: str
     title: str
@@ -27,12 +27,12 @@ class Offer(NamedTuple):
 
     @property
     def highest(self) -> float:
-        """The upper end of the price, in dollars: what nobody pays more than."""
+        """Upper end of the price range in dollars, the maximum price."""
         return max(float(number) for number in _NUMBER.findall(self.price_tag))
 
 
 class Visit:
-    """Messages said so far, and the state they led to."""
+    """Messages so far, and the resulting state."""
 
     def __init__(self, shop: Shop) -> None:
         self.shop = shop
@@ -42,7 +42,7 @@ class Visit:
         self._buttons = {BACK, PREVIOUS, SEARCH, BUY, *shop.parts}
 
     def say(self, message: str) -> bool:
-        """Whether it did something; only then it is a message of the visit."""
+        """Send a message; False if it has no effect, and is then not recorded."""
         after = self.shop.step(self.state, message)
         if after is None:
             return False
@@ -52,35 +52,35 @@ class Visit:
         return True
 
     def think(self, thought: str) -> None:
-        """Before the next action, in its message."""
+        """Add a thought to the message of the next action."""
         self._thought = thought
 
     def search(self, words: str) -> bool:
-        """For words, without what would end the action early."""
+        """Search for words, without characters that would end the action early."""
         return self.say(f"search[{_UNSEARCHABLE.sub(' ', words).strip() or ' '}]")
 
     def open(self, asin: str) -> bool:
-        """Of an item on this page of results."""
+        """Open an item of this page of results."""
         return self.say(f"click[{asin}]")
 
     def turn(self) -> bool:
-        """To the next page of results, while there are hits on this one."""
+        """Turn to the next page of results, while there are hits on this one."""
         return bool(self.shop.shown(self.state)) and self.say(f"click[{NEXT}]")
 
     def back(self) -> bool:
-        """From a part to its item, from an item to the results."""
+        """Return from a part to its item, or from an item to the results."""
         return self.say(f"click[{PREVIOUS}]")
 
     def buy(self) -> bool:
-        """What is on the page."""
+        """Buy the item of the page."""
         return self.say(f"click[{BUY}]")
 
     def offers(self) -> list[Offer]:
-        """On this page of results."""
+        """Items of this page of results."""
         return [Offer(one.asin, one.title, one.price_tag) for one in self.shop.shown(self.state)]
 
     def groups(self) -> Mapping[str, tuple[str, ...]]:
-        """Values of this item's options, by group."""
+        """Option values of this item, by group."""
         return self.shop.catalogue.products[self.state.asin].options
 
     def read(self, part: str) -> str:
@@ -90,8 +90,8 @@ class Visit:
         return product.description if part == "description" else "\n".join(product.bullets)
 
     def choose(self, group: str, value: str) -> bool:
-        """A value in its group, or in another one where the shop has no name for it in this one; never a
-        button that happens to be called so.
+        """Choose a value in its group, or in another one if the shop assigns the value there; never a button
+        that has the same name.
         """
         upstream = self.shop.rules.duplicate_value == "upstream"
         plain = value not in self._buttons and self.shop.clickables(self.state).get(value) == group

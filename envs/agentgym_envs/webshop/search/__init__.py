@@ -1,1 +1,3 @@
-"""Lucene's ranking as Anserini sets it up for English: the analyzer, and BM25 with lengths of one byte."""
+"""Search engine: Lucene's ranking in Anserini's setup for English, an analyser and BM25 with one-byte
+lengths.
+"""

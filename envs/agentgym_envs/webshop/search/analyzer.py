@@ -1,6 +1,4 @@
-"""Terms of a text, as Anserini's analyzer for English makes them: words without possessive 's, in lower case,
-without stop words, stemmed.
-"""
+"""Analyser of Anserini for English: words without possessive 's, lower-cased, without stop words, stemmed."""
 
 from functools import lru_cache
 from itertools import chain
@@ -15,13 +13,13 @@ this to was will with
 STOP_WORDS = frozenset(_STOP.split())
 _POSSESSIVE = ("'s", "’s", "＇s", "'S", "’S", "＇S")
 _LONG = 64
-"""Longer pieces of text are rare, and must not fill the memory."""
+"""Maximum length of a cached piece of text; longer ones are rare, and must not fill the memory."""
 
 
 def analyzed(text: str) -> list[str]:
     """Terms in their order, as often as they occur.
 
-    No word reaches over white space, so that pieces between it are analyzed, and remembered, one by one.
+    Words do not cross white space, so pieces between it are analysed, and cached, one by one.
 
     >>> analyzed("men’s women's dogs' wi-fi 802.11ac of the skies")
     ['men', 'women', 'dog', 'wi', 'fi', '802.11ac', 'ski']

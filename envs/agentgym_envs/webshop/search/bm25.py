@@ -1,4 +1,4 @@
-"""BM25 as Lucene computes it: in float32, and with the length of a document in one byte (SmallFloat's
+"""BM25 index with Lucene's arithmetic: float32, and the length of a document in one byte (SmallFloat's
 `intToByte4`), which most first pages depend on.
 
 score(d) = sum over terms of w - w / (1 + tf * c(d)),  w = idf * (how often the query has the term),
@@ -17,7 +17,7 @@ from agentgym_envs.webshop.search.analyzer import analyzed
 
 K1, B = np.float32(0.9), np.float32(0.4)
 MOST = 50
-"""Hits of a search."""
+"""Maximum number of hits of a search."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Index:
 
     @classmethod
     def of(cls, texts: dict[str, str]) -> "Index":
-        """Of documents by their ids."""
+        """Index of documents by their ids."""
         ids = tuple(sorted(texts))
         found: dict[str, list[tuple[int, int]]] = {}
         lengths = np.zeros(len(ids), np.int64)
@@ -64,7 +64,7 @@ class Index:
         return self.best(analyzed(text), most)
 
     def best(self, terms: Sequence[str], most: int = MOST) -> list[tuple[str, float]]:
-        """As `search`, of terms that have been analyzed."""
+        """As `search`, with analysed terms."""
         sums = np.zeros(len(self.ids), np.float64)
         whole = int((self.saturation > 0).sum())
         for term, count in Counter(terms).items():
@@ -85,7 +85,7 @@ class Index:
 
 
 def decoded_length(length: int) -> int:
-    """A length as it is read again from its one byte: exact up to 40, then with four bits.
+    """A length after encoding in one byte: exact up to 40, then with four bits.
 
     >>> [decoded_length(length) for length in (40, 41, 55, 57, 60, 107, 200, 1000)]
     [40, 40, 54, 56, 60, 104, 200, 984]
@@ -98,7 +98,7 @@ def decoded_length(length: int) -> int:
 
 
 def idf(documents: int, having: int) -> np.float32:
-    """Of a term that so many of all documents have."""
+    """Inverse document frequency of a term in `having` of all documents."""
     return np.float32(np.log(1 + (documents - having + 0.5) / (having + 0.5)))
 
 

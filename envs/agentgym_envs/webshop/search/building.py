@@ -1,4 +1,4 @@
-"""The index of many texts in bounded memory: terms of each as it comes, then postings by a counting sort."""
+"""Index builder in bounded memory: terms of each text as a stream, then postings by a counting sort."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from agentgym_envs.webshop.search.bm25 import saturation
 from agentgym_envs.webshop.search.keys import bounds, encoded
 
 _BLOCK = 1 << 21
-"""Postings that are sorted at a time."""
+"""Number of postings sorted at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,18 +22,18 @@ class Analysis:
     """Terms of some texts."""
 
     names: list[str]
-    """All that occur, once each."""
+    """All terms, once each."""
     sizes: list[int]
-    """Of each text: how many different terms it has."""
+    """Number of distinct terms of each text."""
     lengths: list[int]
-    """Of each text: how many terms it has."""
+    """Number of terms of each text."""
     terms: NDArray[np.int32]
-    """Text after text: places in `names`."""
+    """Text after text: indices into `names`."""
     counts: NDArray[np.int32]
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> "Analysis":
-        """Of texts in their order."""
+        """Analysis of texts in their order."""
         places: dict[str, int] = {}
         sizes, lengths, terms, counts = list[int](), list[int](), list[int](), list[int]()
         for text in texts:
@@ -46,7 +46,9 @@ class Analysis:
 
 
 class Builder:
-    """Takes analyses of texts in the order of their file, and writes the arrays of `StoredIndex`."""
+    """Builder that takes analyses of texts in the order of their file, and writes the arrays of
+    `StoredIndex`.
+    """
 
     def __init__(self, scratch: Path) -> None:
         self._scratch = Files(scratch)
@@ -57,7 +59,7 @@ class Builder:
         self._largest = 0
 
     def add(self, analysis: Analysis) -> None:
-        """The texts that come next."""
+        """Add the next texts."""
         places = self._places
         known = np.array([places.setdefault(name, len(places)) for name in analysis.names], np.int32)
         self._scratch.add("terms", known[analysis.terms] if len(known) else analysis.terms)
@@ -67,7 +69,7 @@ class Builder:
         self._largest = max(self._largest, int(analysis.counts.max(initial=0)))
 
     def finish(self, files: Files, order: NDArray[np.int32]) -> None:
-        """`order` has the texts' places in their file, by ascending id."""
+        """Write the arrays; `order` has the texts' places in their file, by ascending id."""
         self._scratch.finish()
         names = [encoded(name) for name in self._places]
         ascending = sorted(range(len(names)), key=names.__getitem__)
@@ -126,6 +128,6 @@ def _blocks(ends: NDArray[np.int64], order: NDArray[np.int32]) -> Iterator[tuple
 
 
 def _runs(begins: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """All places of several ranges, one range after the other."""
+    """Concatenated indices of several ranges."""
     sizes = ends - begins
     return np.repeat(begins - bounds(sizes)[:-1], sizes) + np.arange(int(sizes.sum()))

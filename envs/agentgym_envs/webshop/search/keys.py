@@ -1,4 +1,4 @@
-"""Many texts in ascending order, as one piece of bytes: a dictionary that costs a process nothing."""
+"""Sorted string dictionary in one memory-mapped blob."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class Keys:
-    """K texts, all different."""
+    """K distinct texts."""
 
     blob: NDArray[np.uint8]
     begins: NDArray[np.int64]
@@ -22,11 +22,11 @@ class Keys:
         return len(self.begins) - 1
 
     def text(self, place: int) -> str:
-        """The one at a place."""
+        """The text at a place."""
         return decoded(self._bytes(place))
 
     def find(self, text: str) -> int | None:
-        """Its place, or None."""
+        """The place of a text, or None."""
         wanted = encoded(text)
         place = bisect_left(range(len(self)), wanted, key=self._bytes)
         return place if place < len(self) and self._bytes(place) == wanted else None
@@ -41,7 +41,7 @@ class Keys:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Places of what has the same text, in ascending order, by that text."""
+    """Index from a text to the ascending places of its items."""
 
     keys: Keys
     begins: NDArray[np.int64]
@@ -49,34 +49,36 @@ class Groups:
     members: NDArray[np.int32]
 
     def of(self, text: str) -> NDArray[np.int32]:
-        """Empty for a text that nothing has."""
+        """The places of a text; empty for an unknown one."""
         place = self.keys.find(text)
         return self.members[:0] if place is None else self.at(place)
 
     def at(self, place: int) -> NDArray[np.int32]:
-        """As `of`, by the place of its key."""
+        """As `of`, by the place of the key."""
         return self.members[self.begins[place] : self.begins[place + 1]]
 
 
 def encoded(text: str) -> bytes:
-    """In UTF-8, whose order is that of characters; half a surrogate pair, which JSON can name, is kept."""
+    """The text in UTF-8, whose order is that of characters; a lone surrogate, which JSON can contain, is
+    kept.
+    """
     return text.encode("utf-8", "surrogatepass")
 
 
 def decoded(data: bytes) -> str:
-    """The text that was encoded."""
+    """The text of `encoded`."""
     return data.decode("utf-8", "surrogatepass")
 
 
 def bounds(sizes: Iterable[int]) -> NDArray[np.int64]:
-    """Where each of several pieces begins, and the last ends."""
+    """Start of each of several pieces, and the end of the last."""
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(np.fromiter(sizes, np.int64))))
 
 
 def grouped(
     names: Sequence[bytes], codes: NDArray[Any]
 ) -> tuple[list[bytes], NDArray[np.int64], NDArray[np.int32]]:
-    """Keys, begins and members of groups; `codes` are places in `names`, each of which occurs."""
+    """Keys, begins and members of groups; `codes` are indices into `names`, each of which occurs."""
     ascending = sorted(range(len(names)), key=names.__getitem__)
     rank = np.empty(len(names), np.int64)
     rank[ascending] = np.arange(len(names))

@@ -1,7 +1,7 @@
-"""Martin Porter's stemmer ("An algorithm for suffix stripping", Program 14(3), 1980) with later departures of
-his: words of up to two letters stay, `bli` becomes `ble` (the paper: `abli`, `able`), `logi` becomes `log`.
+"""Porter's stemmer ("An algorithm for suffix stripping", Program 14(3), 1980) with his later changes.
 
-Lucene stems English so; Snowball's "porter" and "english" do not.
+Words of up to two letters stay, `bli` becomes `ble` (the paper: `abli`, `able`), `logi` becomes `log`. Lucene
+stems English so; Snowball's "porter" and "english" do not.
 """
 
 from functools import lru_cache
@@ -68,7 +68,7 @@ _KINDS = _Kinds({**{ord(vowel): "v" for vowel in "aeiou"}, ord("y"): "y"})
 
 
 def _kinds(word: str) -> str:
-    """c or v for each letter: a consonant or a vowel, which y is after a consonant."""
+    """c or v for each letter: a consonant or a vowel; y after a consonant is a vowel."""
     kinds = word.translate(_KINDS)
     if "y" not in kinds:
         return kinds
@@ -80,7 +80,7 @@ def _kinds(word: str) -> str:
 
 
 def _measure(stem: str) -> int:
-    """How often a vowel is followed by a consonant: m of the paper."""
+    """Number of vowel-consonant sequences: m of the paper."""
     return _kinds(stem).count("vc")
 
 
@@ -114,7 +114,7 @@ def _step_1(word: str) -> str:
 
 
 def _restored(word: str) -> str:
-    """What is left of a word without its -ed or -ing, as a word."""
+    """The stem of a word without its -ed or -ing, restored to a word."""
     if word.endswith(("at", "bl", "iz")):
         return word + "e"
     if _doubled(word) and word[-1] not in "lsz":
@@ -123,7 +123,7 @@ def _restored(word: str) -> str:
 
 
 def _replaced(word: str, rules: tuple[tuple[str, str], ...]) -> str:
-    """By the longest ending that fits, where what stands before it has a measure above 0."""
+    """The word with its longest matching ending replaced, if the rest has a measure above 0."""
     fitting = [rule for rule in rules if word.endswith(rule[0])]
     if not fitting:
         return word

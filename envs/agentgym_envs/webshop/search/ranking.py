@@ -1,9 +1,9 @@
-"""The best documents of a search, exactly as adding everything up finds them, with less adding up.
+"""Top-k search with the exact results of a full summation (MaxScore), at lower cost.
 
-A term adds to no document more than its `bound`. Terms are taken in the order of these; once the worst of the
-best hits so far has more than all later terms together could add, only documents met by then are looked at
-further (MaxScore: Turtle and Flood, "Query evaluation: strategies and optimizations", 1995). What is left is
-added up again, in the order of the query, so that every bit is that of the plain sum.
+A term adds to no document more than its `bound`. Terms are processed in this order; once the worst of the
+best hits so far exceeds the sum of all later bounds, only documents that have been reached are considered
+further (MaxScore: Turtle and Flood, "Query evaluation: strategies and optimizations", 1995). The remaining
+scores are summed again in the order of the query, so that every bit equals the plain sum.
 """
 
 from collections.abc import Sequence
@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 PLAIN = 1 << 14
-"""Up to so many documents, adding everything up is as fast."""
+"""Maximum number of documents for which the plain sum is as fast."""
 _NEARLY = 1e-6
-"""Closer sums may be equal in float32, where ids decide; and what is added up in float32 may be off by so
-much for each term."""
+"""Tolerance: closer sums may be equal in float32, where ids decide; float32 sums may be off by this much per
+term.
+"""
 _TINY = float(np.finfo(np.float32).tiny)
 _FEW = 16
-"""Looking a document up in a list takes as long as passing so many of the list's."""
+"""A look-up in a list costs as much as scanning this many of its entries."""
 _ONE = np.float32(1)
 
 Hits = tuple[NDArray[np.intp], NDArray[np.float32]]
@@ -30,23 +31,23 @@ Hits = tuple[NDArray[np.intp], NDArray[np.float32]]
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """A term of a query, and the P documents that have it."""
+    """Term of a query, with the P documents that contain it."""
 
     documents: NDArray[np.int32]
     """(P,) ascending."""
     counts: NDArray[Any]
-    """(P,) how often each has it."""
+    """(P,) frequency of the term in each."""
     weight: np.float32
     peak: np.float32
-    """The largest of its counts, each times the saturation of its document."""
+    """Maximum over the documents of count times saturation."""
 
     @property
     def bound(self) -> float:
-        """What it adds at most: rounding keeps the order of what it rounds."""
+        """Upper bound of its contribution: rounding is monotonic."""
         return float(self.weight - self.weight / (_ONE + self.peak))
 
     def add(self, sums: NDArray[Any], saturation: NDArray[np.float32]) -> NDArray[Any]:
-        """To the sums of all documents; gives those of its own."""
+        """Add to the sums of all documents; returns those of its own."""
         places = self.documents.astype(np.intp)
         mine = sums.take(places)
         mine += self._added(self.counts, saturation.take(places))
@@ -54,7 +55,7 @@ class Term:
         return mine
 
     def added_to(self, documents: NDArray[np.intp], saturation: NDArray[np.float32]) -> NDArray[np.float32]:
-        """To the score of each of some documents, in ascending order."""
+        """Contribution to each of some documents, in ascending order."""
         if len(self.documents) < _FEW * len(documents):
             counts = np.zeros(len(saturation), self.counts.dtype)
             counts[self.documents.astype(np.intp)] = self.counts
@@ -97,13 +98,13 @@ def _top(documents: NDArray[np.intp], sums: NDArray[np.float64], most: int) -> H
 
 
 def _candidates(terms: Sequence[Term], saturation: NDArray[np.float32], most: int) -> NDArray[np.intp]:
-    """All documents that may be among the best, ascending."""
+    """Documents that may be among the best, ascending."""
     order = sorted(terms, key=lambda term: -term.bound)
     rests = [0.0, *accumulate(term.bound for term in reversed(order))][-2::-1]
     nearly = 1 - _NEARLY * (1 + len(order))
     sums = np.zeros(len(saturation), np.float32)
     worst, done = 0.0, 0
-    for term, rest in zip(order, rests, strict=True):  # rest: what all later ones add at most
+    for term, rest in zip(order, rests, strict=True):  # rest: the sum of all later bounds
         mine = term.add(sums, saturation)
         done += 1
         worst = _worst(mine[mine > rest], most)
@@ -121,5 +122,5 @@ def _candidates(terms: Sequence[Term], saturation: NDArray[np.float32], most: in
 
 
 def _worst(sums: NDArray[Any], most: int) -> float:
-    """The last of the best so many; 0 where there are fewer."""
+    """The score of the last of the best `most`; 0 if there are fewer."""
     return float(np.partition(sums, len(sums) - most)[len(sums) - most]) if len(sums) >= most else 0.0

@@ -1,4 +1,4 @@
-"""The index of a catalogue on disk: the formula of `bm25`, with nothing of it in a process's own memory."""
+"""Memory-mapped search index of a catalogue on disk, with the formula of `bm25`."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from agentgym_envs.webshop.search.ranking import Term, best
 
 @dataclass(frozen=True, eq=False)
 class StoredIndex:
-    """Postings of D documents with V terms; a document is its place among the ids in ascending order."""
+    """Postings of D documents with V terms; a document is its index among the ids in ascending order."""
 
     terms: Keys
     begins: NDArray[np.int64]
@@ -24,17 +24,17 @@ class StoredIndex:
     documents: NDArray[np.int32]
     """(P,) ascending within a term."""
     counts: NDArray[Any]
-    """(P,) of the smallest unsigned type that holds them all."""
+    """(P,) of the smallest unsigned type that fits."""
     peaks: NDArray[np.float32]
-    """(V,) the largest of a term's counts, each times the saturation of its document."""
+    """(V,) maximum over a term's documents of count times saturation."""
     saturation: NDArray[np.float32]
     """(D,) c(d)."""
     whole: int
-    """Documents that have terms."""
+    """Number of documents with terms."""
 
     @classmethod
     def of(cls, array: Callable[[str], NDArray[Any]]) -> "StoredIndex":
-        """Of the arrays that `building` names so."""
+        """Index over the arrays with the names of `building`."""
         return cls(
             Keys(array("terms.blob"), array("terms.begins")),
             array("postings.begins"),

@@ -1,5 +1,6 @@
-"""Words of a text, as Lucene's StandardTokenizer finds them: what lies between Unicode's word boundaries
-(UAX #29) and has a letter, a number or a pictograph.
+"""Tokenizer with the rules of Lucene's StandardTokenizer.
+
+Words are the texts between Unicode's word boundaries (UAX #29) with a letter, a number or a pictograph.
 """
 
 import re
@@ -7,7 +8,7 @@ import unicodedata
 from functools import lru_cache
 
 LONGEST = 255
-"""Longer words are cut into pieces of this many characters."""
+"""Longer words are split into pieces of this many characters."""
 _ASCII = re.compile(
     r"\w+(?:(?:(?<=[A-Za-z])[:.'](?=[A-Za-z])|(?<=[0-9])[,;.'](?=[0-9]))\w+)*", flags=re.ASCII
 )
@@ -45,7 +46,7 @@ _ZWJ = "\u200d"
 
 
 def words(text: str) -> list[str]:
-    """In their order.
+    """Words in their order.
 
     >>> words('usb-c to 4k@60hz, 3.5mm d.o.n. 18"x18"')
     ['usb', 'c', 'to', '4k', '60hz', '3.5mm', 'd.o.n', '18', 'x18']
@@ -79,7 +80,7 @@ def _unicode_words(text: str) -> list[str]:
 
 
 def _units(text: str) -> list[tuple[int, str]]:
-    """Where a character begins that is not part of the one before, and its kind."""
+    """Start and kind of each character that does not extend the one before."""
     units: list[tuple[int, str]] = []
     for place, character in enumerate(text):
         kind = _kind(character)
@@ -91,7 +92,7 @@ def _units(text: str) -> list[tuple[int, str]]:
 
 
 def _end(kinds: list[str], begin: int) -> int:
-    """Where the word ends that begins here; `begin` for none."""
+    """End of the word that begins here; `begin` if there is none."""
     kind = kinds[begin]
     if kind in (_ALONE, _PICTURE):
         return begin + 1
@@ -141,7 +142,7 @@ def _kind(character: str) -> str:
 
 
 def _script(character: str) -> str:
-    """Of a letter: ideographs and hiragana are words of their own."""
+    """Script of a letter: ideographs and hiragana are single-character words."""
     name = unicodedata.name(character, "")
     if name.startswith(("CJK UNIFIED IDEOGRAPH", "CJK COMPATIBILITY IDEOGRAPH", "HIRAGANA")):
         return _ALONE

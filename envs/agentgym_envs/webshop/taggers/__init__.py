@@ -1,7 +1,7 @@
-"""Taggers, which find the nouns of titles that rewards compare; each has a name with its version.
+"""Noun taggers for titles, which rewards compare; each has a name with its version.
 
-pattern-1   Pattern's, by a lexicon: finds what the original's recorded purchases were compared by
-rules-1     without a lexicon: of the generated shop, and of catalogues that were imported before
+pattern-1   Pattern's, by a lexicon: finds the nouns that the original's recorded purchases were compared by
+rules-1     without a lexicon: for the generated shop, and for catalogues that were imported before
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ PATTERN: Tagger = "pattern-1"
 RULES: Tagger = "rules-1"
 _FINDERS: Mapping[str, Callable[[str], Sequence[str]]] = {PATTERN: pattern.nouns, RULES: nouns.nouns}
 TAGGERS: tuple[str, ...] = tuple(_FINDERS)
-"""Their names."""
+"""Names of the taggers."""
 
 
 @lru_cache(maxsize=4096)

@@ -1,7 +1,7 @@
-"""Nouns as Pattern's tagger finds them in TextBlob 0.20.1 (`textblob.en.tag`): by a lexicon, else by endings.
+"""Noun tagger with Pattern's rules in TextBlob 0.20.1 (`textblob.en.tag`): by a lexicon, else by endings.
 
-What of the lexicon decides is in the folder `lexicon`: words that are no nouns, and nouns that would be none
-by their endings.
+The folder `lexicon` holds the relevant part: words that are no nouns, and nouns whose endings suggest
+otherwise.
 """
 
 import re
@@ -12,14 +12,14 @@ from agentgym_envs.webshop.taggers.tokens import sentences
 
 _NUMBER = re.compile(r"[0-9\-,.:/%$]+")
 _ENDINGS = "able al ate ed ful ible ient ify ing ise ish ive ize less ly ous tic"
-"""Of adjectives, adverbs and verbs."""
+"""Endings of adjectives, adverbs and verbs."""
 _OTHERS = tuple(_ENDINGS.split())
 _COMMENT = ";;;"
 _FOLDER = Path(__file__).parent / "lexicon"
 
 
 def nouns(title: str) -> list[str]:
-    """In lower case and in their order, each as often as it occurs.
+    """Nouns in lower case and in their order, each as often as it occurs.
 
     >>> nouns("ACME Men's Shorts, Quick Dry, breathable | 12oz")
     ['acme', 'men', 'shorts', 'quick', 'dry', '|', '12oz']
@@ -33,7 +33,9 @@ def nouns(title: str) -> list[str]:
 
 
 def _is_noun(token: str, *, is_first: bool) -> bool:
-    """By the lexicon: the first word of a sentence is looked up in lower case too. Else by its form."""
+    """True if the lexicon has it as a noun (the first word of a sentence is looked up in lower case too),
+    else by form.
+    """
     lexicon = _lexicon()
     known = lexicon.get(token)
     if known is None and is_first:
@@ -42,7 +44,7 @@ def _is_noun(token: str, *, is_first: bool) -> bool:
 
 
 def _has_form_of_noun(token: str) -> bool:
-    """Whether an unknown word is one: those in capitals are, others by their ending."""
+    """True if an unknown word is a noun: capitalised ones are, others by their ending."""
     if token.istitle():
         return True
     return not (_NUMBER.fullmatch(token) or "-" in token or token.endswith(_OTHERS))
@@ -50,7 +52,7 @@ def _has_form_of_noun(token: str) -> bool:
 
 @cache
 def _lexicon() -> dict[str, bool]:
-    """Word -> whether it is a noun."""
+    """Word -> True if it is a noun."""
     files = {"others.txt": False, "nouns.txt": True}
     return {word: is_noun for name, is_noun in files.items() for word in _words(_FOLDER / name)}
 

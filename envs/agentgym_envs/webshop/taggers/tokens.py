@@ -1,6 +1,6 @@
-"""Tokens of a text as Pattern's tokenizer makes them: punctuation is split from words, sentences are divided.
+"""Tokenizer with Pattern's rules: punctuation is split from words, and text is split into sentences.
 
-It is the tokenizer of TextBlob 0.20.1. Two of its effects are odd and kept: quotation marks are tokens of
+It is the tokenizer of TextBlob 0.20.1. Two oddities are kept: quotation marks are tokens of
 their own, so that `men's` is three, and what looks like an emoticon is one, so that `size: s` ends in `:s`.
 """
 
@@ -14,7 +14,7 @@ _QUOTES = re.compile("([“”‘’'\"])")
 _PARAGRAPH = "END-OF-SENTENCE"
 _ENDS = frozenset(("...", ".", "!", "?", _PARAGRAPH))
 _AFTER_ENDS = _ENDS | {"”", "’", ")"}
-"""These belong to the sentence that has just ended."""
+"""Marks that belong to the sentence that has just ended."""
 _ABBREVIATED = """
 a. adj. adv. al. a.m. c. cf. comp. conf. def. ed. e.g. esp. etc. ex. f. fig. gen. id. i.e. int. l. m. Med.
 Mil. Mr. n. n.q. orig. pl. pred. pres. p.m. ref. v. vs. w/
@@ -46,7 +46,7 @@ def sentences(text: str) -> list[list[str]]:
 
 
 def _peeled(word: str) -> Iterator[str]:
-    """A word without the punctuation around it, which comes before and after it."""
+    """A word without the punctuation around it, with the punctuation before and after it."""
     bare = word.lstrip(_PUNCTUATION)
     yield from word[: len(word) - len(bare)]
     tail: list[str] = []
@@ -67,7 +67,7 @@ def _peeled(word: str) -> Iterator[str]:
 
 
 def _divided(tokens: Sequence[str]) -> Iterator[list[str]]:
-    """Sentences with the marks that end them; the token after such marks ends none."""
+    """Sentences with their end marks; a token after such marks belongs to the next one."""
     begin = place = 0
     while place < len(tokens):
         if tokens[place] in _ENDS:
@@ -80,7 +80,7 @@ def _divided(tokens: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _joined(sentence: Sequence[str]) -> list[str]:
-    """With the parts of each emoticon as one token."""
+    """Sentence with each emoticon as one token."""
     text = _SARCASM.sub("(!)", " ".join(sentence))
     text = _EMOTICON.sub(lambda match: match[1].replace(" ", "") + match[2], text)
     return text.split(" ") if text else []

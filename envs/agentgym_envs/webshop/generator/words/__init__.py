@@ -1,1 +1,1 @@
-"""The words that the generated catalogue is made of, a module a category; all of them are our own."""
+"""Word lists of the generated catalogue, one module per category; all of them are our own."""

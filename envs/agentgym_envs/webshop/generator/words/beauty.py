@@ -1,4 +1,4 @@
-"""Beauty: types, facts and sentences. `vocabulary` says how the tables are read."""
+"""Beauty: types, facts and sentences. `vocabulary` describes the format of the tables."""
 
 SHARE, OPTIONS, TITLE = 24, 0.34, 20
 PRICES = 3, 5, 9, 13, 21, 80, 110

@@ -1,4 +1,4 @@
-"""Brands, which are invented, and the values of options."""
+"""Brand names, which are invented, and option values."""
 
 BRANDS = """
 Abelor, Bintori, Calmoro, Dovanta, Elmira Row, Fennick, Gallowin, Hestara, Ivorelle, Jasperon, Kelvora,
@@ -72,4 +72,4 @@ bed: size
 """Kind -> name of the group."""
 
 EMPTY = "style, pattern name, package type, item display weight, configuration"
-"""Names of groups that hold nothing."""
+"""Names of groups without values."""

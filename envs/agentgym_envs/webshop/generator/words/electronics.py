@@ -1,4 +1,4 @@
-"""Electronics: types, facts and sentences. `vocabulary` says how the tables are read."""
+"""Electronics: types, facts and sentences. `vocabulary` describes the format of the tables."""
 
 SHARE, OPTIONS, TITLE = 23, 0.22, 20
 PRICES = 4, 7, 12, 22, 60, 520, 700

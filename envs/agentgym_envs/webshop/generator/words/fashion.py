@@ -1,4 +1,4 @@
-"""Fashion: types, facts and sentences. `vocabulary` says how the tables are read."""
+"""Fashion: types, facts and sentences. `vocabulary` describes the format of the tables."""
 
 SHARE, OPTIONS, TITLE = 20, 0.79, 13
 PRICES = 3, 4, 13, 18, 29, 75, 110

@@ -1,4 +1,4 @@
-"""Home and garden: types, facts and sentences. `vocabulary` says how the tables are read."""
+"""Home and garden: types, facts and sentences. `vocabulary` describes the format of the tables."""
 
 SHARE, OPTIONS, TITLE = 22, 0.49, 20
 PRICES = 7, 12, 45, 88, 185, 620, 700

@@ -1,4 +1,4 @@
-"""Grocery: types, facts and sentences. `vocabulary` says how the tables are read."""
+"""Grocery: types, facts and sentences. `vocabulary` describes the format of the tables."""
 
 SHARE, OPTIONS, TITLE = 12, 0.25, 20
 PRICES = 3, 5, 14, 22, 37, 78, 105
