@@ -1,4 +1,4 @@
-"""The policy service: an OpenAI-compatible endpoint that records what it sampled, token for token.
+"""Policy service: an OpenAI-compatible endpoint that records its samples as token ids.
 
 app (ASGI: routes, tokens, errors) -> service (one engine) -> sessions -> episodes in a table
 body -> chat_request -> template (ids) -> engine -> record -> replies

@@ -1,5 +1,7 @@
-"""The ASGI application. For every request, in this order: head, Host and Origin, token, route, method, media
-type, size, JSON; then the endpoint's own checks. Whatever is wrong is told in OpenAI's shape.
+"""ASGI application of the policy service.
+
+Checks of every request, in this order: head, Host and Origin, token, route, method, media type, size, JSON;
+then the endpoint's own checks. Every error has OpenAI's shape.
 """
 
 import asyncio
@@ -23,7 +25,7 @@ SESSION = "sessions"
 
 
 class App:
-    """Routes over a service."""
+    """Router of the requests to a service."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -49,7 +51,7 @@ class App:
             reply = from_problem(problem).reply()
         except Refusal as refusal:
             reply = refusal.reply()
-        except Exception as cause:  # noqa: BLE001 - the last line: whatever it is, the caller gets an error
+        except Exception as cause:  # noqa: BLE001 - every exception becomes an error
             reply = from_problem(internal_problem(cause)).reply()
         self._count(path, scope["method"], reply)
         common = ((b"x-request-id", request_id.encode()), (b"cache-control", b"no-store"))
@@ -115,7 +117,7 @@ class App:
 
 
 def _template(path: str) -> tuple[str, str]:
-    """The path with `{}` for its session, and the session."""
+    """The path with `{}` for its session id, and the id."""
     first, *rest = path.split("/")[1:]
     if first != SESSION or not rest or not rest[0]:
         return path, ""
@@ -130,7 +132,7 @@ def _request_id(headers: dict[bytes, bytes]) -> str:
 
 
 async def _hung_up(receive: Receive) -> None:
-    """Ends when the caller is gone."""
+    """Return when the caller has disconnected."""
     while (await receive())["type"] != "http.disconnect":
         pass
 

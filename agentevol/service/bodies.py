@@ -1,4 +1,4 @@
-"""What callers may send beside chat completions: one model per body."""
+"""Models of request bodies other than chat completions."""
 
 from typing import Annotated, Literal
 
@@ -13,28 +13,30 @@ Name = Annotated[str, Field(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f
 
 
 class SessionBody(Body):
-    """Begin an episode."""
+    """Start an episode."""
 
     task_id: Name
     env: Name = "external"
-    """The name of an environment, or whatever tells kinds of tasks apart."""
+    """Name of the environment, or any name that separates kinds of tasks."""
     instruction: Annotated[str, Field(max_length=65536)] = ""
     group: Name | None = None
-    """Episodes of equal group are compared with each other; None: those of a task and version of weights."""
+    """Episodes of equal group are compared with each other; None: those of the same task and policy
+    version.
+    """
     seed: Annotated[int, Field(ge=0, le=2**53 - 1)] | None = None
-    """What every call of the episode draws from; None: one is drawn."""
+    """Seed of every call of the episode; None: a random one."""
     metadata: Annotated[dict[LabelText, LabelText], Field(default_factory=dict, max_length=16)]
     lease_ttl_s: Annotated[float, Field(ge=1, le=86400)] | None = None
 
 
 class RewardBody(Body):
-    """Give a reply its reward."""
+    """Set the reward of a reply."""
 
     reward: Annotated[float, Field(allow_inf_nan=False)]
     call: Annotated[int, Field(ge=1)] | Name | None = None
-    """The number of a call, or the id of its completion; None is the last one."""
+    """Number of a call, or id of its completion; None is the last one."""
     choice: Annotated[int, Field(ge=0)] | None = None
-    """Of several; None is the one that the conversation went on from, or the first."""
+    """Index among several choices; None is the one that the conversation continues, or the first."""
 
 
 class EndBody(Body):
@@ -42,13 +44,13 @@ class EndBody(Body):
 
     outcome: Literal["terminated", "truncated", "cancelled", "failed"]
     limit: Name | None = None
-    """For `truncated`: which limit, for example `max_turns`."""
+    """For `truncated`: the name of the limit, for example `max_turns`."""
     kind: Name | None = None
-    """For `failed`: what broke, for example `tool-timeout`."""
+    """For `failed`: the kind of failure, for example `tool-timeout`."""
     detail: Annotated[str, Field(max_length=2000)] = ""
     """For `failed`."""
     success: bool | None = None
-    """In place of rewards: 1 or 0 for the last call."""
+    """Replaces rewards: 1 or 0 for the last call."""
 
     @model_validator(mode="after")
     def _members_fit(self) -> "EndBody":
@@ -70,13 +72,13 @@ class EndBody(Body):
 
 
 class UpdateBody(Body):
-    """Replace the weights."""
+    """Replace the weights of the policy."""
 
     model: Annotated[str, Field(min_length=1, max_length=4096)]
-    """A folder on the machine of the service, or whatever `agentevol serve` takes."""
+    """Folder on the machine of the service, or any other model that `agentevol serve` accepts."""
 
     def checked(self) -> str:
-        """The model; raises `Refusal` for what no path holds."""
+        """The model; raises `Refusal` for a value that no path can have."""
         if "\x00" in self.model:
             raise invalid("a path has no NUL", "model")
         return self.model

@@ -1,4 +1,4 @@
-"""One call: from a parsed request to sampled replies, recorded where a session asks for it."""
+"""Chat calls: from a parsed request to sampled replies, recorded if the call belongs to a session."""
 
 import asyncio
 import secrets
@@ -22,13 +22,13 @@ from agentevol.service.weights import Weights
 from agentgym_store.records import Sample
 
 LONG = 1 << 16
-"""Characters of a conversation that is not rendered on the event loop."""
+"""Length in characters from which a conversation is rendered in a thread instead of the event loop."""
 
 
 async def sampled(
     weights: Weights, request: ChatRequest, session: Session | None, request_id: str, timeout_s: float
 ) -> list[Record]:
-    """A record for each choice. Raises `Refusal`; the weights have to be held in place (`Weights.used`).
+    """A record per choice. Raises `Refusal`; the caller must hold the weights in place (`Weights.used`).
 
     In a session the records are not added to it yet.
     """
@@ -66,7 +66,7 @@ async def sampled(
 
 
 def _begun(session: Session | None, request: ChatRequest) -> tuple[int, Record | None]:
-    """Which call this is, and what it goes on from. Raises `Refusal` where the session has ended."""
+    """The number of this call, and the reply that it continues. Raises `Refusal` if the session has ended."""
     if session is None:
         return 1, None
     if session.state != "open":
@@ -76,7 +76,7 @@ def _begun(session: Session | None, request: ChatRequest) -> tuple[int, Record |
 
 
 async def _prompt_ids(weights: Weights, request: ChatRequest, before: Record | None) -> list[int]:
-    """What was read and said before, extended; or the whole conversation afresh."""
+    """The ids of the continued reply, extended; or the whole conversation rendered afresh."""
 
     def render() -> list[int]:
         if before is None:
@@ -86,11 +86,11 @@ async def _prompt_ids(weights: Weights, request: ChatRequest, before: Record | N
 
     if sum(len(message.text) for message in request.messages) < LONG:
         return render()
-    return await asyncio.to_thread(render)  # megabytes take seconds: others are answered meanwhile
+    return await asyncio.to_thread(render)  # megabytes take seconds, during which other requests are answered
 
 
 def _accidental(session: Session | None, sample: Sample) -> Record | None:
-    """The latest reply, where a prompt rendered afresh goes on from it all the same."""
+    """The latest reply, if a freshly rendered prompt extends it by chance."""
     heard = [record for record in session.records if record.heard] if session is not None else []
     if not heard:
         return None
@@ -99,7 +99,7 @@ def _accidental(session: Session | None, sample: Sample) -> Record | None:
 
 
 def _sampling(weights: Weights, request: ChatRequest, prompt_tokens: int) -> Sampling:
-    """How it is drawn; what does not fit into the context is not asked for. Raises `Refusal`."""
+    """Sampling parameters; the token limit is cut to the context. Raises `Refusal`."""
     room = weights.engine.context - prompt_tokens
     if room < 1:
         raise invalid(
@@ -114,7 +114,7 @@ def _sampling(weights: Weights, request: ChatRequest, prompt_tokens: int) -> Sam
 
 
 def _seeds(request: ChatRequest, session: Session | None, call: int) -> list[int]:
-    """A seed for each choice: by the session's own, so that agents with a fixed one differ in a group."""
+    """A seed per choice, derived from the session's seed: agents with a fixed seed differ within a group."""
     if session is not None:
         if request.seed is not None:
             request.overrides["seed"] = {"given": request.seed, "used": "the session's"}
@@ -136,12 +136,13 @@ async def _said(
     seeds: Sequence[int],
     timeout_s: float,
 ) -> list[Sample]:
-    """A sample for each seed. The first one speaks in the session's own conversation, if that is silent:
-    there the engine keeps what was read before.
+    """A sample per seed.
+
+    The first one uses the session's own conversation if it is idle: there the engine keeps its cache.
     """
     names = _names(session, call, len(seeds))
     speaking = session.speaking if session is not None else set[str]()
-    speaking.update(names)  # before anything is awaited: another call of the session takes other names
+    speaking.update(names)  # before any await: another call of the session takes other names
     try:
         replies = await asyncio.gather(
             *(
@@ -164,7 +165,7 @@ async def _said(
 
 
 def _names(session: Session | None, call: int, count: int) -> list[str]:
-    """Conversations of the engine for the choices of a call."""
+    """Engine conversations for the choices of a call."""
     own = f"plain-{secrets.token_hex(8)}" if session is None else session.id
     if session is not None and own in session.speaking:
         own = f"{own}/{call}"

@@ -1,6 +1,6 @@
-"""The body of a chat completion: what is asked for, and what of it the service decides otherwise.
+"""Body of a chat completion, and the rules of the service that override it.
 
-What cannot take effect is refused, except at its neutral value: clients send `"presence_penalty": 0`.
+Unsupported members are refused, except at their neutral values: clients send `"presence_penalty": 0`.
 """
 
 from dataclasses import dataclass, field
@@ -18,13 +18,13 @@ Tokens = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
 
 class StreamOptions(Body):
-    """What a stream ends with."""
+    """Options of a stream."""
 
     include_usage: bool | None = None
 
 
 class ChatBody(Body):
-    """The members that are known; null is the same as absent."""
+    """Supported members; null is the same as absent."""
 
     messages: list[Any]
     model: str | None = None
@@ -41,14 +41,14 @@ class ChatBody(Body):
     """vLLM's name: ids of prompt and reply."""
     tools: list[Any] | None = None
     tool_choice: Any = None
-    # Notes of the caller to whoever bills or stores; nothing here depends on them.
+    # Metadata of the caller for billing or storage; it has no effect.
     user: str | None = None
     metadata: dict[str, Any] | None = None
     store: bool | None = None
     service_tier: str | None = None
     safety_identifier: str | None = None
     prompt_cache_key: str | None = None
-    # Only at the value that changes nothing.
+    # Accepted only at the value that has no effect.
     stop: Any = None
     top_logprobs: Any = None
     presence_penalty: Any = None
@@ -70,27 +70,27 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
     "reasoning_effort": (None,),
     "tool_choice": (None, "auto", "none"),
 }
-"""Of what cannot be had here, the values that ask for nothing."""
+"""Unsupported members with the values that have no effect."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What the service decides, whatever a client asks; None leaves it to the client."""
+    """Settings of the service that override a client's; None leaves the choice to the client."""
 
     max_new_tokens: int
-    """Most tokens of a reply, and how many where the client does not say."""
+    """Maximum number of tokens of a reply, and the default if the client sets none."""
     temperature: float | None = None
     top_p: float | None = None
 
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """One call, with what is used."""
+    """One call with its effective parameters."""
 
     messages: tuple[ChatMessage, ...]
     tools: tuple[dict[str, Any], ...]
     offers_tools: bool
-    """Whether calls of tools are looked for in the reply."""
+    """True if the reply is searched for tool calls."""
     temperature: float
     top_p: float
     max_tokens: int
@@ -101,7 +101,7 @@ class ChatRequest:
     logprobs: bool
     return_token_ids: bool
     overrides: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
-    """What the client asked for (`given`) and did not get, and what was used instead."""
+    """Parameters that the client asked for (`given`) and did not get, with the values used instead."""
 
 
 def parse_chat(body: object, model: str, rules: Rules) -> ChatRequest:
@@ -143,19 +143,19 @@ def _refuse_what_has_no_effect(given: ChatBody) -> None:
 
 
 class _Overrides:
-    """Collects what was decided otherwise."""
+    """Collector of overridden parameters."""
 
     def __init__(self) -> None:
         self.found: dict[str, dict[str, Any]] = {}
 
     def note(self, name: str, given: Any, used: Any) -> Any:
-        """`used`, noted where it is not what was given."""
+        """`used`, recorded if it differs from the given value."""
         if given != used:
             self.found[name] = {"given": given, "used": used}
         return used
 
     def decide(self, name: str, given: float | None, ruled: float | None, default: float) -> float:
-        """What the service rules, else what was given, else the default."""
+        """The service's value, else the given one, else the default."""
         if ruled is None:
             return default if given is None else given
         return ruled if given is None else self.note(name, given, ruled)

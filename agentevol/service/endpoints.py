@@ -1,4 +1,4 @@
-"""The routes: method, path, who may, and what answers."""
+"""Endpoints as data: method, path, required scope and handler."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ JSON_LINES = (b"content-type", b"application/x-ndjson")
 
 @dataclass(frozen=True)
 class Call:
-    """One request, as far as an endpoint needs it."""
+    """Request as endpoints see it."""
 
     session_id: str
     """"" for paths without one."""
@@ -27,11 +27,11 @@ class Call:
     body: Any
     request_id: str
     address: str
-    """The service, as the caller knows it: `http://127.0.0.1:8000`."""
+    """URL of the service as the caller uses it: `http://127.0.0.1:8000`."""
     known: bool
-    """Whether the caller has a token, or none is needed."""
+    """True if the caller has a token, or none is needed."""
     gone: Callable[[], bool]
-    """Whether the caller has hung up."""
+    """Returns True once the caller has disconnected."""
 
 
 Handler = Callable[[Service, Call], Awaitable[Reply]]
@@ -39,18 +39,18 @@ Handler = Callable[[Service, Call], Awaitable[Reply]]
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One route. `{}` in a path stands for a session."""
+    """Method and path with their handler. `{}` in a path stands for a session id."""
 
     method: str
     path: str
     scope: Scope | None
-    """The least scope of a token; None: open to everybody."""
+    """Minimum scope of a token; None: open to all."""
     handler: Handler
     has_body: bool = False
 
 
 async def health(service: Service, call: Call) -> Reply:
-    """Liveness; strangers learn the status only."""
+    """Liveness; unauthenticated callers get the status only."""
     view = service.health()
     status = 200 if view["status"] in ("healthy", "updating") else 503
     return json_reply(view if call.known else {"status": view["status"]}, status)
@@ -62,7 +62,7 @@ async def metrics(service: Service, call: Call) -> Reply:  # noqa: ARG001 - an e
 
 
 async def models(service: Service, call: Call) -> Reply:
-    """The one model."""
+    """List of the single model."""
     if call.session_id:
         service.sessions.living(call.session_id)
     checkpoint = service.weights.checkpoint
@@ -83,7 +83,7 @@ async def chat(service: Service, call: Call) -> Reply:
 
 
 async def create(service: Service, call: Call) -> Reply:
-    """Begin an episode."""
+    """Start an episode."""
     session = service.open(validated(SessionBody, call.body))
     location = ((b"location", f"/sessions/{session.id}".encode()),)
     return json_reply(_view(service, session, call.address), 201, location)
@@ -102,7 +102,7 @@ async def trace(service: Service, call: Call) -> Reply:
 
 
 async def reward(service: Service, call: Call) -> Reply:
-    """Give a reply its reward; the same again replaces it."""
+    """Set the reward of a reply, replacing an earlier one."""
     body = validated(RewardBody, call.body)
     session = service.sessions.living(call.session_id)
     record = session.reward(body.reward, body.call, body.choice)
@@ -117,7 +117,7 @@ async def end(service: Service, call: Call) -> Reply:
 
 
 async def update(service: Service, call: Call) -> Reply:
-    """Swap the weights: when this is answered, the new ones are in place."""
+    """Replace the weights: when this is answered, the new ones are in place."""
     fresh = await service.update(validated(UpdateBody, call.body).checked())
     return json_reply({"model": fresh.path.name, "policy_version": fresh.version})
 
@@ -155,4 +155,4 @@ ENDPOINTS = (
     Endpoint("GET", "/sessions/{}/v1/models", "agent", models),
     Endpoint("POST", "/sessions/{}/v1/chat/completions", "agent", chat, has_body=True),
 )
-"""What names its session is an agent's; what judges, begins or ends an episode is its trainer's."""
+"""Paths that name their session are for agents; judging, creating and ending an episode is for trainers."""

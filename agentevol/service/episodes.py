@@ -1,7 +1,7 @@
-"""From a session to the `Trajectory` that the trainer learns from.
+"""Conversion of a session to the `Trajectory` that the trainer learns from.
 
-A reply is a turn: what was read and sampled id by id, the reward that was posted for it, and as observation
-what the client said next. Turns whose prompt does not go on from the one before are samples of their own.
+A reply is a turn: its prompt and sampled ids, the reward that was posted for it, and as observation the next
+message of the client. A turn whose prompt does not extend the previous one is a sample of its own.
 """
 
 from collections.abc import Sequence
@@ -17,15 +17,15 @@ from agentgym_store.records import Ending, Trajectory, Turn
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an episode ended, as its owner says."""
+    """Ending of an episode as its owner states it."""
 
     ending: Ending
     success: bool | None = None
-    """In place of rewards: 1 or 0 for the last turn."""
+    """Replaces rewards: 1 or 0 for the last turn."""
 
 
 def check(session: Session, outcome: Outcome) -> None:
-    """Raise `Refusal` unless the episode can end so: an episode that counts has a return that was said."""
+    """Raise `Refusal` unless the episode can end so: a counted episode needs a return."""
     counts = outcome.ending.kind in ("terminated", "truncated")
     if not counts:
         if outcome.success is not None:
@@ -45,12 +45,12 @@ def check(session: Session, outcome: Outcome) -> None:
 
 
 def succeeds(total: float) -> bool:
-    """Whether a return is that of a success, as everywhere else."""
+    """True if a return counts as a success, by the same threshold as everywhere."""
     return total >= 0.999
 
 
 def trajectory(session: Session, outcome: Outcome, run: str, wall_s: float) -> Trajectory:
-    """The record of a session that has ended."""
+    """The trajectory of a session that has ended."""
     origin, played = session.origin, session.played()
     return Trajectory(
         id=f"{run}/{session.id}",
@@ -75,13 +75,15 @@ def trajectory(session: Session, outcome: Outcome, run: str, wall_s: float) -> T
 
 
 def samples(played: Sequence[Record]) -> int:
-    """How many rows of tokens the turns make: one, and one more wherever a prompt does not go on."""
+    """Number of training sequences of the turns: one, and one more for every prompt that is not an
+    extension.
+    """
     breaks = sum(not goes_on(new, old) for old, new in pairwise(played))
     return breaks + 1 if played else 0
 
 
 def goes_on(new: Record, old: Record) -> bool:
-    """Whether the prompt of `new` begins with all that was read and said in `old`."""
+    """True if the prompt of `new` begins with the prompt and reply of `old`."""
     seen_ids = old.seen_ids()
     return new.sample.prompt_ids[: len(seen_ids)] == seen_ids
 
@@ -103,7 +105,7 @@ def _turns(session: Session, played: Sequence[Record], outcome: Outcome) -> tupl
 
 
 def _answer(record: Record, later: Record | None) -> str:
-    """What the client said after a reply, as far as there is a later turn."""
+    """The client's messages after a reply, if there is a later turn."""
     if later is None:
         return ""
     said = later.messages[len(record.messages) + 1 :] if later.extends is record else later.messages[-1:]

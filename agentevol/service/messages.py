@@ -1,4 +1,4 @@
-"""Chat messages as OpenAI writes them, in one form that can be compared.
+"""Chat messages of OpenAI's API in a canonical, comparable form.
 
 {"role": "assistant", "content": null, "tool_calls": [{"id": "call_1", "type": "function",
  "function": {"name": "look", "arguments": "{\"at\": \"desk\"}"}}]}
@@ -14,7 +14,7 @@ from agentgym_server import strict_json
 
 ROLES = {
     "system": "system",
-    "developer": "system",  # OpenAI's newer name; chat templates have not heard of it
+    "developer": "system",  # OpenAI's newer name, which chat templates do not support
     "user": "user",
     "assistant": "assistant",
     "tool": "tool",
@@ -24,26 +24,26 @@ MEMBERS = {"role", "content", "name", "tool_calls", "tool_call_id"}
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call of a tool, as an assistant makes it."""
+    """Tool call of an assistant."""
 
     id: str
     name: str
     arguments: Any
-    """The value of the JSON text; the text itself where it is no JSON."""
+    """Value of the JSON text; the text itself if it is not JSON."""
 
     def as_json(self) -> dict[str, Any]:
-        """As OpenAI writes it."""
+        """OpenAI's JSON form."""
         text = self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments)
         return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": text}}
 
     def for_template(self) -> dict[str, Any]:
-        """As chat templates read it: arguments as an object."""
+        """Form for chat templates: arguments as an object."""
         return {**self.as_json(), "function": {"name": self.name, "arguments": self.arguments}}
 
 
 @dataclass(frozen=True)
 class ChatMessage:
-    """One message; texts of several parts are one."""
+    """Chat message; several text parts are joined."""
 
     role: str
     text: str
@@ -52,10 +52,10 @@ class ChatMessage:
     tool_call_id: str | None = None
 
     def repeats(self, said: "ChatMessage") -> bool:
-        """Whether a client, with this message, gives back what was said.
+        """True if this message of a client repeats the reply `said`.
 
-        White space around a reply does not count, nor do ids of calls: frameworks strip the one and make
-        their own of the other, and what is trained on are the ids of the tokens anyway.
+        Surrounding white space and ids of calls are ignored: frameworks strip the former and replace the
+        latter, and training uses the token ids anyway.
         """
         if self.role != "assistant":
             return self == said
@@ -67,11 +67,11 @@ class ChatMessage:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """As OpenAI writes it."""
+        """OpenAI's JSON form."""
         return self._written([call.as_json() for call in self.tool_calls], self.text or None)
 
     def for_template(self) -> dict[str, Any]:
-        """As chat templates read it."""
+        """Form for chat templates."""
         return self._written([call.for_template() for call in self.tool_calls], self.text)
 
     def _written(self, calls: list[dict[str, Any]], content: str | None) -> dict[str, Any]:
@@ -82,7 +82,7 @@ class ChatMessage:
 
 
 def parse_messages(values: Sequence[Any]) -> tuple[ChatMessage, ...]:
-    """The conversation of a request. Raises `Refusal` for what is no conversation that a model can answer."""
+    """The conversation of a request. Raises `Refusal` for a conversation that a model cannot answer."""
     if not values:
         raise invalid("messages is empty: a model answers something", "messages")
     messages = tuple(_message(value, f"messages[{place}]") for place, value in enumerate(values))

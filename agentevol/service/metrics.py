@@ -1,4 +1,4 @@
-"""What a service counts, for Prometheus (text format 0.0.4)."""
+"""Metrics of a policy service in Prometheus' text format 0.0.4."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from agentgym_server.metrics import resident_bytes
 
 
 class Metrics:
-    """Counts of one service. Labels come from closed sets."""
+    """Counters of one service. Labels come from closed sets."""
 
     def __init__(self) -> None:
         self._registry = own = CollectorRegistry(auto_describe=False)
@@ -40,9 +40,9 @@ class Metrics:
         self.gauge("process_resident_memory_bytes", "Resident memory of the service.", resident_bytes)
 
     def gauge(self, name: str, text: str, value: Callable[[], float]) -> None:
-        """A number that is asked for when somebody looks."""
+        """Add a gauge whose value is read on request."""
         Gauge(name, text, registry=self._registry).set_function(value)
 
     def exposition(self) -> bytes:
-        """All of them as text."""
+        """All metrics as text."""
         return generate_latest(self._registry)

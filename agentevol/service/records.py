@@ -1,4 +1,4 @@
-"""`Record`: one sampled reply, with everything that was read and decided for it."""
+"""`Record`: one sampled reply, with its prompt ids and effective parameters."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,9 @@ from agentevol.service.settings import MODEL
 from agentgym_store.records import Sample
 
 LOST = "client_disconnect"
-"""How a reply ended that its client did not wait for: it has said nothing, and is never learnt."""
+"""Finish reason of a reply whose client disconnected: it is not part of the conversation and never trained
+on.
+"""
 
 
 @dataclass(eq=False)
@@ -16,10 +18,10 @@ class Record:
     """One choice of one call."""
 
     call: int
-    """Which call of the session, from 1."""
+    """Number of the call in the session, from 1."""
     choice: int
     id: str
-    """Of the completion, as its client knows it."""
+    """Id of the completion in the response."""
     request_id: str
     messages: tuple[ChatMessage, ...]
     tools: tuple[dict[str, Any], ...]
@@ -29,22 +31,22 @@ class Record:
     sample: Sample
     finish_reason: str
     extends: "Record | None"
-    """The reply that its prompt goes on from, id for id."""
+    """Reply whose ids its prompt extends."""
     started_at: str
     latency_s: float
     reward: float | None = None
 
     @property
     def heard(self) -> bool:
-        """Whether its client can have read it."""
+        """True if its client can have received it."""
         return self.finish_reason != LOST
 
     def seen_ids(self) -> tuple[int, ...]:
-        """What was read and said until its end."""
+        """Ids of the prompt and the reply."""
         return self.sample.prompt_ids + self.sample.token_ids
 
     def is_repeated_by(self, messages: tuple[ChatMessage, ...], tools: tuple[dict[str, Any], ...]) -> bool:
-        """Whether a conversation begins with all of this one and goes on."""
+        """True if a conversation begins with this whole one and continues it."""
         length = len(self.messages)
         return (
             self.heard

@@ -1,4 +1,4 @@
-"""What the service refuses, in the shape of OpenAI's errors.
+"""Errors of the service in OpenAI's shape.
 
 {"error": {"message": "no session has this id", "type": "invalid_request_error", "param": null,
            "code": "session_not_found"}}
@@ -11,12 +11,12 @@ from agentgym_server.problems import Problem, clipped
 from agentgym_server.reply import Headers, Reply
 
 CODES = {"unauthorized": "invalid_api_key", "validation": "invalid_value"}
-"""Slugs of the environment server's problems that OpenAI calls otherwise."""
+"""OpenAI's codes for slugs of the environment server's problems."""
 TYPES = {400: "invalid_request_error", 429: "rate_limit_error"}
 
 
 class Refusal(Exception):
-    """A request that is not carried out; `param` names the member at fault, as in `messages[0].role`."""
+    """Request that is not executed; `param` names the invalid member, as in `messages[0].role`."""
 
     def __init__(
         self,
@@ -45,17 +45,17 @@ class Refusal(Exception):
         return {"error": error}
 
     def reply(self) -> Reply:
-        """The answer to the request."""
+        """The response to the request."""
         return Reply(self.status, strict_json.dump(self.document()), self.headers)
 
 
 def invalid(message: str, param: str | None = None, code: str = "invalid_value") -> Refusal:
-    """A request that can never be carried out."""
+    """The refusal of a request that is invalid in itself."""
     return Refusal(400, code, message, param=param)
 
 
 def from_problem(problem: Problem) -> Refusal:
-    """What the parts shared with the environment server complain of."""
+    """The refusal for a problem of the code shared with the environment server."""
     errors = problem.members.get("errors") or [{"path": ""}]
     param = ".".join(errors[0]["path"].split("/")[1:]) or None
     status = 400 if problem.slug == "validation" else problem.status

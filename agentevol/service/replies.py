@@ -1,6 +1,6 @@
-"""Records as OpenAI's objects: a completion, or the chunks of a stream.
+"""Records as OpenAI's response objects: a completion, or the chunks of a stream.
 
-A reply is sampled whole before the first chunk goes out: what is streamed arrives at once.
+A reply is sampled whole before the first chunk is sent: a stream arrives at once.
 """
 
 import time
@@ -18,7 +18,7 @@ EVENTS = (b"content-type", b"text/event-stream; charset=utf-8")
 
 
 def reply(request: ChatRequest, records: Sequence[Record], renderer: ChatRenderer, headers: Headers) -> Reply:
-    """The answer to a call."""
+    """The response to a call."""
     if not request.stream:
         return json_reply(_completion(request, records, renderer), headers=headers)
     events = [b"data: " + strict_json.dump(chunk) for chunk in _chunks(request, records, renderer)]
@@ -27,7 +27,7 @@ def reply(request: ChatRequest, records: Sequence[Record], renderer: ChatRendere
 
 
 def _completion(request: ChatRequest, records: Sequence[Record], renderer: ChatRenderer) -> dict[str, Any]:
-    """`chat.completion`, without any member that was not asked for."""
+    """`chat.completion`, without members that were not requested."""
     choices = [
         {
             "index": record.choice,
@@ -47,7 +47,7 @@ def _completion(request: ChatRequest, records: Sequence[Record], renderer: ChatR
 def _chunks(
     request: ChatRequest, records: Sequence[Record], renderer: ChatRenderer
 ) -> Iterator[dict[str, Any]]:
-    """`chat.completion.chunk`: who speaks, what is said, and why it ended, for each choice."""
+    """`chat.completion.chunk`: role, content and finish reason of each choice."""
     head = _head(records[0], "chat.completion.chunk")
     usage = {"usage": None} if request.include_usage else {}
     for record in records:

@@ -1,7 +1,8 @@
-"""Run a policy service until it is told to stop.
+"""Runner of a policy service.
 
-`serve` prints `ready http://HOST:PORT` once it answers. SIGTERM drains: no new sessions, open ones may go on
-for a while; SIGINT, or a second signal, stops at once. What is open then is put into the table as failed.
+`serve` prints `ready http://HOST:PORT` once it accepts requests. SIGTERM drains: new sessions are refused,
+open ones may continue for a while; SIGINT, or a second signal, stops at once. Sessions that are then open are
+stored as failed.
 """
 
 import socket
@@ -33,7 +34,7 @@ from agentgym_server.serve import (
 def serve(
     model: str, engine: EngineConfig, out: Path | str | None, port: int, settings: ServiceSettings
 ) -> int:
-    """Serve until a signal; the exit code. Raises `ConfigError` and `StoreError` before it begins."""
+    """Serve until a signal; returns the exit code. Raises `ConfigError` and `StoreError` before it starts."""
     try:
         check_exposure(settings.server)
         sock = listening_socket(settings.server.host, port)
@@ -47,7 +48,7 @@ def serve(
         configure(settings.server.log_level)
         try:
             return run(_live(started, checkpoint, table, sock, settings))
-        except KeyboardInterrupt:  # uvicorn hands the signal on once it has stopped
+        except KeyboardInterrupt:  # uvicorn raises the signal again once it has stopped
             return 0
         finally:
             started.close()

@@ -1,4 +1,4 @@
-"""One policy service: an engine, the sessions that are recorded, and the table that they end up in."""
+"""Policy service: an engine, the recorded sessions, and the table that stores them."""
 
 import secrets
 import time
@@ -25,9 +25,9 @@ from agentgym_server.reply import Headers, Reply
 
 
 class Service:
-    """Everything behind the routes. Without a table nothing is recorded, and there are no sessions.
+    """State and operations behind the routes. Without a table nothing is recorded, and there are no sessions.
 
-    Made within a running event loop.
+    Must be created within a running event loop.
     """
 
     def __init__(
@@ -58,18 +58,18 @@ class Service:
 
     @property
     def sessions(self) -> Sessions:
-        """The sessions. Raises `Refusal` where nothing is recorded."""
+        """The sessions. Raises `Refusal` if nothing is recorded."""
         if self._sessions is None:
             raise Refusal(501, "no_table", "nothing is recorded here: start the service with --out TABLE")
         return self._sessions
 
     def start(self) -> None:
-        """Begin to look after leases."""
+        """Start to expire leases."""
         if self._sessions is not None:
             self._sessions.keep_sweeping()
 
     def drain(self) -> None:
-        """Take no new sessions; open ones go on."""
+        """Refuse new sessions; open ones continue."""
         if self._sessions is not None:
             self._sessions.draining = True
 
@@ -79,14 +79,14 @@ class Service:
             await self._sessions.idle.wait()
 
     async def abandon(self) -> None:
-        """End what is open as failed, and put it into the table."""
+        """Fail open sessions and store them."""
         if self._sessions is not None:
             await self._sessions.shut()
 
     async def chat(self, body: object, session_id: str, request_id: str, gone: Callable[[], bool]) -> Reply:
-        """Answer a call, and record it where it is a session's (`session_id` is not empty).
+        """Answer a call, and record it if it belongs to a session (`session_id` is not empty).
 
-        `gone` tells whether its client has hung up. Raises `Refusal`, and the problem `validation`.
+        `gone` returns True once its client has disconnected. Raises `Refusal`, and the problem `validation`.
         """
         session = self.sessions.living(session_id) if session_id else None
         counter = self.metrics.calls if session is not None else self.metrics.plain_calls
@@ -122,7 +122,7 @@ class Service:
         return reply(request, records, renderer, headers), "lost" if lost else "ok"
 
     def open(self, body: SessionBody) -> Session:
-        """Begin an episode. Raises `Refusal`."""
+        """Start an episode. Raises `Refusal`."""
         checkpoint = self.weights.checkpoint
         seed = secrets.randbits(31) if body.seed is None else body.seed
 
@@ -143,11 +143,11 @@ class Service:
         return self.sessions.open(origin, key, body.lease_ttl_s)
 
     async def end(self, session_id: str, outcome: Outcome) -> dict[str, Any]:
-        """End an episode; what it came to. Raises `Refusal`."""
+        """End an episode and return its summary. Raises `Refusal`."""
         return await self.sessions.end(self.sessions.find(session_id), outcome)
 
     async def update(self, model: str) -> Checkpoint:
-        """Swap the weights. Raises `Refusal`."""
+        """Replace the weights. Raises `Refusal`."""
         try:
             fresh = await self.weights.update(model)
         except Refusal:
@@ -158,7 +158,7 @@ class Service:
 
     @property
     def status(self) -> str:
-        """`healthy`, `updating`, `draining`, or `failed` where the engine is over."""
+        """`healthy`, `updating`, `draining`, or `failed` if the engine is broken."""
         if self.weights.broken is not None or self.weights.engine.lost:
             return "failed"
         if self._sessions is not None and self._sessions.draining:
@@ -166,7 +166,7 @@ class Service:
         return "updating" if self.weights.updating else "healthy"
 
     def health(self) -> dict[str, Any]:
-        """Liveness, and what is served."""
+        """Liveness, and the served model."""
         checkpoint, server = self.weights.checkpoint, self.settings.server
         sessions = {"active": self._active, "max": server.max_sessions}
         return {
@@ -204,7 +204,7 @@ class Service:
         self.metrics.seconds.observe(records[0].latency_s)
 
     def _release(self, session: Session) -> None:
-        """Stop what is being sampled for a session, and free what the engine keeps of it."""
+        """Cancel the sampling of a session, and free its state in the engine."""
         policy = self.weights.engine.serve(Sampling())
         for name in {session.id, *session.speaking}:
             policy.release(name)

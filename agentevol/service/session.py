@@ -1,4 +1,4 @@
-"""`Session`: one episode while an agent plays it, call by call."""
+"""`Session`: the state of one episode while an agent plays it, call by call."""
 
 import asyncio
 import math
@@ -15,14 +15,14 @@ State = Literal["open", "ending", "ended"]
 
 @dataclass(frozen=True)
 class Origin:
-    """What is known of an episode when it begins."""
+    """Facts of an episode at its start."""
 
     task_id: str
     env: str
     instruction: str
     seed: int
     iteration: int
-    """Version of the weights that it began with."""
+    """Policy version at the start."""
     policy: str
     """Name of these weights."""
     attempt: int
@@ -32,7 +32,7 @@ class Origin:
 
 @dataclass(eq=False)
 class Session:
-    """An episode in the making. Records are in the order in which their calls ended."""
+    """Episode in progress. Records are in the order in which their calls completed."""
 
     id: str
     origin: Origin
@@ -42,44 +42,42 @@ class Session:
     started_at: str
     state: State = "open"
     calls: int = 0
-    """Calls so far, those under way included."""
+    """Calls so far, running ones included."""
     forks: int = 0
-    """Calls after the first whose prompt goes on from no reply."""
+    """Calls after the first whose prompt extends no reply."""
     records: list[Record] = field(default_factory=list[Record])
     speaking: set[str] = field(default_factory=set[str])
-    """Conversations of the engine in which something is being sampled."""
+    """Engine conversations that are being sampled."""
     outcome: object = None
-    """How it ends, once that is said."""
+    """Outcome, once it is set."""
     leaving: asyncio.Task[dict[str, Any]] | None = None
-    """On its way into the table; then what the ending came to."""
+    """Storage in progress; its result is the summary of the ending."""
 
     def is_expired(self, now: float) -> bool:
-        """Whether its lease is over; a call under way renews it when it ends."""
+        """True if its lease is over; a running call renews it when it completes."""
         return self.state == "open" and now >= self.expires_at and not self.speaking
 
     def renew(self, now: float) -> None:
-        """Begin the lease anew."""
+        """Restart the lease."""
         self.expires_at = now + self.lease_ttl_s
 
     def continued(
         self, messages: tuple[ChatMessage, ...], tools: tuple[dict[str, Any], ...]
     ) -> Record | None:
-        """The reply that this conversation repeats and goes on from: of several the longest, then the
-        latest.
-        """
+        """The reply that this conversation repeats and continues; of several the longest, then the latest."""
         newest_first = reversed(self.records)
         by_length = sorted(newest_first, key=lambda record: len(record.messages), reverse=True)
         return next((record for record in by_length if record.is_repeated_by(messages, tools)), None)
 
     def add(self, record: Record) -> None:
-        """Note a reply."""
+        """Add a reply."""
         self.forks += record.call > 1 and record.extends is None and record.choice == 0
         self.records.append(record)
 
     def played(self) -> list[Record]:
         """The replies that are turns of the episode, in the order of their calls.
 
-        Of several choices of a call those that were rewarded or gone on from, and where none was the first.
+        Of several choices of a call those that were rewarded or continued, or else the first.
         """
         heard = [record for record in self.records if record.heard]
         used = {id(one) for one in heard if one.reward is not None}
@@ -90,12 +88,12 @@ class Session:
 
     @property
     def total_reward(self) -> float | None:
-        """The sum of what was posted; None while nothing was."""
+        """Sum of the posted rewards; None without any."""
         posted = [record.reward for record in self.records if record.reward is not None]
         return sum(posted) if posted else None
 
     def reward(self, amount: float, call: int | str | None, choice: int | None) -> Record:
-        """Give a reply its reward, in place of an earlier one. Raises `Refusal`."""
+        """Set the reward of a reply, replacing an earlier one. Raises `Refusal`."""
         record = self._named(call, choice)
         before, record.reward = record.reward, amount
         if not math.isfinite(self.total_reward or 0.0):
@@ -121,12 +119,12 @@ class Session:
         return chosen[0]
 
     def trace(self) -> Iterator[dict[str, Any]]:
-        """Every reply, in the order of calls."""
+        """All replies, in the order of calls."""
         turns = {id(record): number for number, record in enumerate(self.played(), 1)}
         for record in sorted(self.records, key=lambda record: (record.call, record.choice)):
             yield record.as_json(turns.get(id(record)))
 
 
 def _told(records: list[Record], played: list[Record]) -> list[Record]:
-    """Of one call's replies the one that is a turn."""
+    """The reply of one call that is a turn."""
     return [record for record in records if record in played][:1]

@@ -1,7 +1,7 @@
-"""All sessions of a service: leases, endings and tombstones.
+"""Session table of a policy service: leases, endings and tombstones.
 
-Each has exactly one ending. It is over once its episode is in the table; then its records are dropped and a
-tombstone says for a while how it ended.
+Each session has exactly one ending. It is over once its episode is in the table; then its records are dropped
+and a tombstone shows for a while how it ended.
 """
 
 import asyncio
@@ -27,13 +27,13 @@ log = logging.getLogger("agentevol.service")
 
 SWEEP_S = 0.5
 RETRY_S = 5.0
-"""When an expired session is put into the table again that could not be written."""
+"""Delay before an expired session that could not be stored is stored again, seconds."""
 STOPPED = "service-stopped"
-"""How an episode fails that was open when the service stopped."""
+"""Failure kind of an episode that was open when the service stopped."""
 
 
 class Sessions:
-    """Sessions by id, and the table that they end up in; `release` frees what an engine keeps of one."""
+    """Sessions by id, and the table that stores them; `release` frees the engine's state of one."""
 
     def __init__(
         self,
@@ -66,9 +66,10 @@ class Sessions:
     def open(
         self, origin: Callable[[int], Origin], key: tuple[str, str, int], ttl_s: float | None
     ) -> Session:
-        """Begin an episode; `origin` is told which attempt at `key` (environment, task, iteration) it is.
+        """Start an episode; `origin` is called with its attempt number at `key` (environment, task,
+        iteration).
 
-        Raises `Refusal` where there is no room.
+        Raises `Refusal` at capacity.
         """
         if self.draining:
             raise Refusal(503, "draining", "the service is about to stop")
@@ -100,7 +101,7 @@ class Sessions:
         return session
 
     def living(self, session_id: str) -> Session:
-        """A session that goes on. Raises `Refusal`."""
+        """An open session. Raises `Refusal`."""
         session = self.find(session_id)
         if session.is_expired(self._clock.now()):
             self._expire(session)
@@ -109,9 +110,9 @@ class Sessions:
         return session
 
     async def end(self, session: Session, outcome: Outcome) -> dict[str, Any]:
-        """Put the episode into the table, and say what it came to; the same outcome again is answered alike.
+        """Store the episode and return its summary; the same outcome again returns the same.
 
-        Raises `Refusal` where it cannot end so, and where the table cannot be written: then it goes on.
+        Raises `Refusal` if it cannot end so, and if the table cannot be written: then it continues.
         """
         if session.leaving is None:
             check(session, outcome)
@@ -122,7 +123,7 @@ class Sessions:
         return await asyncio.shield(session.leaving)
 
     def sweep(self) -> None:
-        """Cancel what nobody has used for the time of its lease, and remove old tombstones."""
+        """Cancel sessions whose lease is over, and remove old tombstones."""
         now = self._clock.now()
         for session in [one for one in self._open.values() if one.is_expired(now)]:
             self._expire(session)
@@ -130,11 +131,11 @@ class Sessions:
             del self._sessions[self._graves.popleft()[1]]
 
     def keep_sweeping(self) -> None:
-        """Sweep twice a second for as long as this event loop runs."""
+        """Sweep twice a second while this event loop runs."""
         self._sweeper = asyncio.get_running_loop().create_task(self._sweep_on())
 
     async def shut(self) -> None:
-        """Stop sweeping; whatever is open has failed, and is in the table."""
+        """Stop sweeping; open sessions fail and are stored."""
         self.draining = True
         if self._sweeper is not None:
             self._sweeper.cancel()
@@ -199,13 +200,13 @@ class Sessions:
 
 
 def closed(session: Session) -> Refusal:
-    """The refusal of a session that is over."""
+    """The refusal of a session that has ended."""
     kind = session.outcome.ending.kind if isinstance(session.outcome, Outcome) else "over"
     return Refusal(410, "session_closed", f"the session has ended: {kind}")
 
 
 def _looked_at(task: "asyncio.Task[dict[str, Any]]") -> None:
-    """Of an ending that went wrong whoever asked for it is told; what should not happen is in the log too."""
+    """Mark a failed ending as seen: its callers are told; unexpected errors are logged too."""
     cause = None if task.cancelled() else task.exception()
     if cause is not None and not isinstance(cause, Refusal):
         log.error("an episode did not end", exc_info=cause)

@@ -1,4 +1,4 @@
-"""What a service may be told, beside address, tokens and limits of any server."""
+"""Settings of a policy service beyond address, tokens and limits of any server."""
 
 from typing import Annotated
 
@@ -9,9 +9,9 @@ from agentgym_envs.core import Record
 from agentgym_server.settings import ServerSettings
 
 MODEL = "policy"
-"""What clients know the model as, whatever weights it has."""
+"""Name of the model for clients, with any weights."""
 BODY_BYTES = 4 << 20
-"""Most bytes of a body: a conversation is sent whole with every call."""
+"""Maximum size of a body: every call sends its whole conversation."""
 
 
 class ServiceSettings(Record):
@@ -19,24 +19,26 @@ class ServiceSettings(Record):
 
     server: ServerSettings = ServerSettings(max_body_bytes=BODY_BYTES)
     run: str = "serve"
-    """The run under whose name episodes are stored."""
+    """Run under which episodes are stored."""
     max_new_tokens: Annotated[int, Field(ge=1)] = 512
-    """Most tokens of a reply."""
+    """Maximum number of tokens of a reply."""
     temperature: Annotated[float, Field(gt=0, le=2)] = 1.0
-    """Of all that is recorded, whatever clients ask: the learner recomputes log-probabilities at one."""
+    """Temperature of recorded calls, which overrides clients': the learner recomputes log-probabilities at
+    1.
+    """
     update_wait_s: Annotated[float, Field(ge=0)] = 30.0
-    """How long a call waits for new weights before it is sent away with 503."""
+    """Maximum wait of a call for new weights before it is refused with 503, seconds."""
     call_timeout_s: Annotated[float, Field(gt=0)] = 300.0
-    """An engine that says nothing for so long has failed."""
+    """Time without output after which an engine has failed, seconds."""
     max_calls: Annotated[int, Field(ge=1)] = 1000
-    """Calls of one session."""
+    """Maximum number of calls of one session."""
 
     @property
     def captured(self) -> Rules:
-        """For calls of a session. A nucleus would make log-probabilities others than those of the model."""
+        """Rules for calls of a session. Nucleus sampling would change the log-probabilities of the model."""
         return Rules(self.max_new_tokens, self.temperature, top_p=1.0)
 
     @property
     def plain(self) -> Rules:
-        """For calls of which nothing is recorded."""
+        """Rules for calls without recording."""
         return Rules(self.max_new_tokens)

@@ -1,4 +1,4 @@
-"""Where episodes go when they end: a table, to which whatever ended meanwhile is appended in one commit."""
+"""Asynchronous writer of finished episodes: concurrent ones are appended to the table in one commit."""
 
 import asyncio
 import secrets
@@ -11,10 +11,10 @@ from agentgym_store.store import Store, Where
 
 
 class Table:
-    """Appends off the event loop, one commit at a time."""
+    """Writer that appends off the event loop, one commit at a time."""
 
     def __init__(self, path: Path | str, run: str) -> None:
-        """Open the table, or make it. Raises `StoreError`."""
+        """Open the table, or create it. Raises `StoreError`."""
         self.run = run
         self.path = path
         self._store = Store.open(path)
@@ -24,7 +24,7 @@ class Table:
         self._writer: asyncio.Task[None] | None = None
 
     def attempts(self) -> dict[tuple[str, str, int], int]:
-        """Of this run's earlier episodes, how many there are by environment, task and iteration."""
+        """Number of earlier episodes of this run by environment, task and iteration."""
         frame = self._store.scan(Where(run=self.run)).group_by("env", "task_id", "iteration").len().collect()
         return {(env, task, iteration): count for env, task, iteration, count in frame.iter_rows()}
 
@@ -47,7 +47,7 @@ class Table:
     async def _one_by_one(
         self, batch: Sequence[tuple[Trajectory, "asyncio.Future[int]"]], cause: StoreError
     ) -> None:
-        """An episode that cannot be stored harms no other."""
+        """Append episodes one by one, so that one that cannot be stored does not fail the others."""
         if len(batch) == 1:
             _settle(batch[0][1], cause)
             return

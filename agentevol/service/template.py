@@ -1,7 +1,7 @@
-"""Conversations with tools as token ids, by a chat template; what a model said is never encoded again.
+"""Chat template with tools, rendered to token ids; sampled ids are never encoded again.
 
 prompt    the whole conversation, rendered afresh
-extended  ids that were read and sampled, then what the template puts after an assistant's message
+extended  prompt and sampled ids, then the template's text after an assistant's message
 """
 
 import json
@@ -22,11 +22,11 @@ ASKED = ChatMessage("user", "?")
 CALLING = ChatMessage("assistant", "", (ToolCall("probe", "probe-call", {}),))
 ANSWERING = ChatMessage("tool", "probe-answer", name="probe-call", tool_call_id="probe")
 FAULTS = (TemplateError, TypeError, ValueError, KeyError, IndexError, AttributeError)
-"""What a template may raise over messages that it was not written for."""
+"""Exceptions that a template may raise for unsupported messages."""
 
 
 class ChatTemplate:
-    """The chat template of one set of weights, and what it can say."""
+    """Chat template of one set of weights, and the members that it supports."""
 
     def __init__(self, renderer: ChatRenderer) -> None:
         self.renderer = renderer
@@ -35,7 +35,7 @@ class ChatTemplate:
         self.takes_answers = self._shows("probe-answer", ASKED, CALLING, ANSWERING)
 
     def check(self, messages: Sequence[ChatMessage], tools: Tools) -> None:
-        """Raise `Refusal` for what the template would leave out without a word."""
+        """Raise `Refusal` for members that the template would drop silently."""
         found = (
             ("tools", self.takes_tools, bool(tools)),
             ("tool_calls of assistants", self.takes_calls, any(message.tool_calls for message in messages)),
@@ -51,11 +51,11 @@ class ChatTemplate:
                 )
 
     def prompt(self, messages: Sequence[ChatMessage], tools: Tools) -> list[int]:
-        """Ids of a conversation up to where the assistant is to speak. Raises `Refusal`."""
+        """Ids of a conversation up to the start of the assistant's reply. Raises `Refusal`."""
         return self._encoded(self._rendered(messages, tools))
 
     def extended(self, seen_ids: Sequence[int], messages: Sequence[ChatMessage], tools: Tools) -> list[int]:
-        """`seen_ids`, which end with what the assistant said, up to where it speaks again after `messages`.
+        """`seen_ids`, which end with the assistant's reply, extended by `messages` up to its next reply.
 
         Raises `Refusal`.
         """
@@ -89,7 +89,7 @@ class ChatTemplate:
         return text
 
     def _shows(self, word: str, *messages: ChatMessage) -> bool:
-        """Whether the word is in what is rendered of these messages and a tool."""
+        """True if the rendering of these messages and a tool contains the word."""
         try:
             return word in self._text(messages, [TOOL])
         except FAULTS:

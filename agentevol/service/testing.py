@@ -1,4 +1,4 @@
-"""For tests of the service: an engine that says what it is told to, over a tokenizer of single bytes."""
+"""Test support of the service: a scripted engine over a byte tokenizer."""
 
 import asyncio
 import time
@@ -37,11 +37,11 @@ HERMES = (
     "{{ call.function | tojson }}\n</tool_call>{% endfor %}{% endif %}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-"""ChatML with tools, as Hermes and Qwen write them."""
+"""ChatML with tools, in the format of Hermes and Qwen."""
 
 
 def byte_tokenizer(template: str = HERMES) -> "PreTrainedTokenizerFast":
-    """A token for each byte, and ChatML's special ones."""
+    """Tokenizer with a token per byte, and ChatML's special ones."""
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
@@ -54,7 +54,7 @@ def byte_tokenizer(template: str = HERMES) -> "PreTrainedTokenizerFast":
 
 
 class ScriptedPolicy:
-    """Says what its engine's script says after a prompt's text."""
+    """Policy that replies as its engine's script states."""
 
     def __init__(self, engine: "ScriptedEngine", version: int, sampling: Sampling) -> None:
         self._engine, self._sampling = engine, sampling
@@ -62,15 +62,15 @@ class ScriptedPolicy:
 
     @property
     def renderer(self) -> ChatRenderer:
-        """Of the engine's tokenizer."""
+        """Renderer of the engine's tokenizer."""
         return self._engine.renderer
 
     async def act(self, conversation: Conversation, seed: int) -> Sample:
-        """As every policy does."""
+        """See `Policy.act`."""
         return await self.complete(conversation.id, self.renderer.conversation_ids(conversation), seed)
 
     async def complete(self, conversation_id: str, prompt_ids: Sequence[int], seed: int) -> Sample:
-        """What the script says, cut at the limit of tokens; each has the log-probability -0.5."""
+        """The script's reply, cut at the token limit; each token has the log-probability -0.5."""
         engine = self._engine
         if engine.broken is not None:
             raise PolicyFault(engine.broken)
@@ -104,14 +104,14 @@ class ScriptedPolicy:
         )
 
     def release(self, conversation_id: str) -> None:
-        """Note it, and stop what the conversation waits for."""
+        """Record the release, and cancel the conversation's pending call."""
         self._engine.released.append(conversation_id)
         if conversation_id in self._engine.acting:
             self._engine.acting[conversation_id].set()
 
 
 class ScriptedEngine:
-    """`script` is told the text of a prompt. While `free` is not set, nothing is answered."""
+    """Engine whose `script` maps the text of a prompt to a reply. While `free` is not set, calls wait."""
 
     lost = False
 
@@ -123,9 +123,9 @@ class ScriptedEngine:
         self.broken: str | None = None
         self.acting: dict[str, asyncio.Event] = {}
         self.asked: list[tuple[str, int]] = []
-        """Conversation and seed of everything asked for."""
+        """Conversation and seed of every call."""
         self.heard = asyncio.Event()
-        """Set with everything asked for."""
+        """Set at every call."""
         self.released: list[str] = []
         self._version = 0
 
@@ -135,18 +135,18 @@ class ScriptedEngine:
         return ScriptedPolicy(self, self._version, sampling)
 
     async def asked_for(self, count: int) -> None:
-        """Wait until so many calls have come, at most five seconds."""
+        """Wait until this many calls have come, at most five seconds."""
         async with asyncio.timeout(5):
             while len(self.asked) < count:
                 self.heard.clear()
                 await self.heard.wait()
 
     def update(self, checkpoint: Checkpoint) -> None:
-        """Count up."""
+        """Increase the version."""
         self._version = checkpoint.version
 
     def close(self) -> None:
-        """Nothing to stop."""
+        """Do nothing."""
 
 
 @asynccontextmanager
@@ -156,7 +156,7 @@ async def running(
     settings: ServiceSettings | None = None,
     now: Callable[[], float] = time.monotonic,
 ) -> AsyncGenerator[tuple[Service, httpx.AsyncClient]]:
-    """A service in process, and a client of it. At the end it stops as a process does."""
+    """An in-process service and a client of it; the service is shut down at exit."""
     chosen = settings or ServiceSettings()
     table = None if out is None else Table(out, chosen.run)
     service = Service(engine, Checkpoint(Path("scripted"), 0), table, chosen, now)
@@ -167,7 +167,7 @@ async def running(
 
 
 def save_tokenizer(folder: Path, template: str = HERMES) -> Path:
-    """A folder with which a scripted engine can be updated: tokenizer, and a configuration of nothing."""
+    """Folder that a scripted engine can be updated with: tokenizer, and an empty configuration."""
     byte_tokenizer(template).save_pretrained(folder)
     (folder / "config.json").write_text("{}", encoding="utf-8")
     return folder

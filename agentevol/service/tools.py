@@ -1,4 +1,4 @@
-"""Tools: what clients offer, and the calls that a reply holds, as Hermes writes them.
+"""Tools of requests, and tool calls in replies, in Hermes format.
 
 <tool_call>
 {"name": "look", "arguments": {"at": "desk"}}
@@ -19,7 +19,7 @@ BLOCK = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
 
 
 def parse_tools(values: list[Any]) -> tuple[dict[str, Any], ...]:
-    """The tools of a request, as they are given to the chat template. Raises `Refusal`."""
+    """The tools of a request, in the form for the chat template. Raises `Refusal`."""
     if len(values) > MAX_TOOLS:
         raise invalid(f"at most {MAX_TOOLS} tools", "tools")
     return tuple(_tool(value, f"tools[{place}]") for place, value in enumerate(values))
@@ -41,13 +41,13 @@ def _tool(value: Any, where: str) -> dict[str, Any]:
 
 
 def asks_for_strictness(values: list[Any]) -> bool:
-    """Whether a tool wants its arguments to follow the schema, which nothing here enforces."""
+    """True if a tool requires strict schema adherence, which is not enforced here."""
     functions = [value.get("function") for value in values if isinstance(value, dict)]
     return any(isinstance(function, dict) and function.get("strict") is True for function in functions)
 
 
 def parse_reply(text: str) -> tuple[str, tuple[ToolCall, ...]]:
-    """What a reply says beside its calls, and these; a reply with a malformed call is all text."""
+    """Text and tool calls of a reply; a reply with a malformed call is all text."""
     calls = [_call(block) for block in BLOCK.findall(text)]
     beside = BLOCK.sub("", text)
     if not calls or None in calls or "<tool_call>" in beside or "</tool_call>" in beside:

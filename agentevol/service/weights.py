@@ -1,6 +1,6 @@
-"""The weights that answer, and their replacement while calls go on.
+"""Policy weights, and their replacement during calls.
 
-Calls under way end with the weights that they began with; those that come meanwhile wait for the new ones.
+Running calls finish with their weights; new calls wait for the new ones.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from agentevol.service.template import ChatTemplate
 
 
 class Weights:
-    """One engine and what it holds."""
+    """Engine with its current checkpoint."""
 
     def __init__(self, engine: TokenEngine, checkpoint: Checkpoint, wait_s: float) -> None:
         self.engine = engine
@@ -31,19 +31,19 @@ class Weights:
         self._open.set()
         self._idle.set()
         self.broken: str | None = None
-        """Why nothing is sampled any more."""
+        """Reason why sampling is disabled; None while it works."""
 
     @property
     def updating(self) -> bool:
-        """Whether new weights are on their way."""
+        """True if new weights are being loaded."""
         return not self._open.is_set()
 
     @asynccontextmanager
     async def used(self) -> AsyncGenerator[None]:
-        """Hold the weights in place within the block. Raises `Refusal` where new ones take too long."""
+        """Hold the weights in place within the block. Raises `Refusal` if an update takes too long."""
         try:
             async with asyncio.timeout(self._wait_s if self.updating else None):
-                while self.updating:  # once it was over, another update may have come first
+                while self.updating:  # another update may have started first
                     await self._open.wait()
         except TimeoutError:
             raise Refusal(
@@ -61,8 +61,8 @@ class Weights:
                 self._idle.set()
 
     async def update(self, model: str) -> Checkpoint:
-        """Swap in the weights of `model` once calls under way are through. Raises `Refusal`; where the model
-        cannot be read or has another tokenizer, the old weights stay.
+        """Load the weights of `model` once running calls have finished. Raises `Refusal`; if the model cannot
+        be read or has another tokenizer, the old weights stay.
         """
         if self.updating:
             raise Refusal(409, "update_in_progress", "other weights are on their way: ask again after them")
@@ -78,8 +78,10 @@ class Weights:
         return fresh
 
     async def _taken(self, fresh: Checkpoint) -> None:
-        """Have the engine take weights. Whatever fails, but for weights that it refuses to read, nothing is
-        sampled any more: which ones it holds is not known.
+        """Load weights into the engine.
+
+        After any failure but a refusal of the weights sampling is disabled: the engine's weights are then
+        unknown.
         """
         try:
             await asyncio.to_thread(self.engine.update, fresh)
@@ -92,14 +94,14 @@ class Weights:
         self.checkpoint = fresh
 
     def _checked(self, model: str) -> Checkpoint:
-        """The checkpoint under the next version's number. Raises `ConfigError`."""
+        """The checkpoint with the next version number. Raises `ConfigError`."""
         found = resolve(model)
         _check_tokenizer(found.path, self.template.renderer)
         return replace(found, version=max(found.version, self.checkpoint.version + 1))
 
 
 def _check_tokenizer(path: Path, current: ChatRenderer) -> None:
-    """Ids that were recorded have to mean the same to the weights that come after."""
+    """Raise unless recorded ids have the same meaning under the new tokenizer."""
     tokenizer = load_tokenizer(path)
     same = tokenizer.get_vocab() == current.tokenizer.get_vocab()
     if not same or tokenizer.chat_template != current.tokenizer.chat_template:
