@@ -1,6 +1,6 @@
-"""The command line `agentevol`. Each command group is a file; it parses, calls one function, and prints.
+"""Command line `agentevol`. Each command group is a module; it parses, calls one function, and prints.
 
-Every module named in `MODULES` has a function `register(app)`. At its top it imports nothing heavy, so that
+Every module named in `MODULES` has a function `register(app)`. It imports nothing heavy at the top, so that
 `agentevol --help` is quick: torch, ray, polars or an environment load when the command that needs them runs.
 """
 
@@ -34,7 +34,7 @@ MODULES = (
 
 
 class InOrder(typer.core.TyperGroup):
-    """Lists commands in the order of `MODULES`, whether they are groups or not."""
+    """Group that lists commands in the order of `MODULES`, both groups and single commands."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Names for `--help`."""
@@ -91,10 +91,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             standalone_mode=False,
         )
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader of our output went away, as in `agentevol ... | head`
+    except BrokenPipeError:  # the reader of the output closed, as in `agentevol ... | head`
         sys.stderr.close()
         sys.exit(1)
-    except (Exception, KeyboardInterrupt) as cause:  # noqa: BLE001 - the last stop: a user sees one line
+    except (Exception, KeyboardInterrupt) as cause:  # noqa: BLE001 - a user sees one line
         if debug:
             traceback.print_exc()
         line, status = failure(cause)

@@ -1,4 +1,4 @@
-"""`agentevol bench`: the benchmarks, each beside what it is compared with."""
+"""`agentevol bench`: benchmarks, each with its baseline."""
 
 from importlib import import_module
 from pathlib import Path
@@ -35,7 +35,7 @@ OPTIONS = {
     "size": ("--size", "rollout"),
     "costs": ("--costs", "scale"),
 }
-"""Arguments of a benchmark: the option that gives it, and the benchmark that has it."""
+"""Arguments of a benchmark: its option, and the benchmark that has it."""
 
 
 def register(parent: typer.Typer) -> None:

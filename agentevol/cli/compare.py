@@ -1,4 +1,4 @@
-"""`agentevol compare`: runs side by side."""
+"""`agentevol compare`: comparison of runs."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

@@ -1,4 +1,4 @@
-"""`agentevol data`: benchmark data imported from its own source."""
+"""`agentevol data`: import of benchmark data."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,15 +16,17 @@ IMPORTERS: dict[str, str] = {
     "alfworld": "agentgym_envs.alfworld.catalogue",
     "webshop": "agentgym_envs.webshop.official.importing",
 }
-"""Environment to the module with the functions of `agentgym_envs.imports`; it loads where there are data."""
+"""Environment to the module with the functions of `agentgym_envs.imports`; it is imported only if data
+exist.
+"""
 
 PARTS: dict[str, str] = {"alfworld": "game files", "webshop": "entries of files"}
-"""Environment to the parts of its data that an import accepts or refuses one by one."""
+"""Environment to the name of the parts that an import accepts or refuses one by one."""
 
 Importable = Literal["alfworld", "webshop"]
 MANIFEST = "manifest.json"
 SHOWN = 20
-"""Refused parts that an import names."""
+"""Maximum number of refused parts that an import prints."""
 
 
 def register(parent: typer.Typer) -> None:
@@ -108,7 +110,7 @@ def verify(json: AsJson = False) -> None:
 
 
 def problems() -> dict[str, list[str]]:
-    """Imported environment to what is wrong with its data; empty lists where all is well."""
+    """Imported environment to the errors of its data; empty lists for intact data."""
     from agentgym_envs.home import data_home
 
     home = data_home()
@@ -117,7 +119,7 @@ def problems() -> dict[str, list[str]]:
 
 
 def _counts(home: Path, name: str) -> dict[str, int] | None:
-    """Tasks of each split of an imported data set; None where nothing was imported."""
+    """Tasks per split of an imported data set; None if nothing was imported."""
     return import_module(IMPORTERS[name]).counts(home) if _is_imported(home, name) else None
 
 
@@ -127,7 +129,7 @@ def _is_imported(home: Path, name: str) -> bool:
 
 @contextmanager
 def counting(what: str) -> Iterator[Callable[[int], None]]:
-    """A line on a terminal with how many are done and the time taken; gives what to tell the number to."""
+    """Progress line on a terminal with count and elapsed time; yields the function that takes the count."""
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 

@@ -1,4 +1,4 @@
-"""`agentevol doctor`: whether this machine is ready, and its worlds are what they should be."""
+"""`agentevol doctor`: diagnosis of this machine and its environments."""
 
 import os
 import platform
@@ -25,11 +25,11 @@ LEAST_DISK_BYTES = 2 * 2**30
 
 
 class Finding(NamedTuple):
-    """One line of the diagnosis."""
+    """Line of the diagnosis."""
 
     what: str
     state: str
-    """`ok`, `note` (works, but know it) or `bad`."""
+    """`ok`, `note` (works, with a caveat) or `bad`."""
     detail: str
 
 
@@ -53,7 +53,7 @@ def doctor(json: AsJson = False) -> None:
 
 
 def examine() -> Iterator[Finding]:
-    """Every finding; what breaks while looking is a bad finding, not an exception."""
+    """All findings; an exception of a check is a bad finding."""
     looks: dict[str, Callable[[], Iterator[Finding]]] = {
         "versions": versions,
         "hardware": hardware,
@@ -65,12 +65,12 @@ def examine() -> Iterator[Finding]:
     for what, look in looks.items():
         try:
             yield from look()
-        except Exception as cause:  # noqa: BLE001 - a doctor tells what hurts and goes on
+        except Exception as cause:  # noqa: BLE001 - an exception is a finding
             yield Finding(what, "bad", f"{type(cause).__name__}: {' '.join(str(cause).split())[:200]}")
 
 
 def versions() -> Iterator[Finding]:
-    """Python and the packages that matter; those of `run` must be there, vLLM need not."""
+    """Finding about Python and required packages; those of `run` must be installed, vLLM need not be."""
     yield Finding("python", "ok" if sys.version_info >= (3, 11) else "bad", platform.python_version())
     for name in PACKAGES:
         try:
@@ -93,7 +93,7 @@ def hardware() -> Iterator[Finding]:
 
 
 def folders() -> Iterator[Finding]:
-    """The data folder can be written, and there is space where runs go."""
+    """Finding that the data folder is writable, and that there is space for runs."""
     from agentgym_envs.home import data_home
 
     home = data_home()
@@ -103,14 +103,14 @@ def folders() -> Iterator[Finding]:
 
 
 def port() -> Iterator[Finding]:
-    """A server can listen on this machine."""
+    """Finding that a server can listen on this machine."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         yield Finding("port", "ok", f"127.0.0.1 can be listened on (tried {listener.getsockname()[1]})")
 
 
 def data() -> Iterator[Finding]:
-    """Imported data equals its manifest."""
+    """Finding that imported data equals its manifest."""
     from agentevol.cli.data import problems
 
     found = problems()
@@ -121,7 +121,9 @@ def data() -> Iterator[Finding]:
 
 
 def environments() -> Iterator[Finding]:
-    """Experts earn the maximum and silence what is declared, on a handful of tasks of every environment."""
+    """Finding that experts earn the maximum, and idle play the declared reward, on a few tasks per
+    environment.
+    """
     from agentgym_envs.registry import make, names
 
     for name in names():
@@ -171,5 +173,5 @@ def _usable_cores() -> int:
 def _memory_bytes() -> int | None:
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (ValueError, OSError, AttributeError):  # not known on this system
+    except (ValueError, OSError, AttributeError):  # unknown on this system
         return None

@@ -1,4 +1,4 @@
-"""`agentevol eval`: how good a model is."""
+"""`agentevol eval`: evaluation of a model on a split."""
 
 from typing import Annotated, Literal
 

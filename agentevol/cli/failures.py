@@ -1,4 +1,4 @@
-"""How an exception is told to a user: one line (type, what, what to do) and an exit code.
+"""Error messages for users: one line (type, cause, remedy) and an exit code per exception.
 
 > failure(ConfigError("unknown key 'lern.rate'; did you mean 'learn.rate'?"))
 ("error: configuration: unknown key 'lern.rate'; did you mean 'learn.rate'?", 2)
@@ -14,7 +14,7 @@ FAILURE, MISUSE, INTERRUPTED = 1, 2, 130
 
 
 class Expected(NamedTuple):
-    """A kind of exception that is raised on purpose, with a text for users."""
+    """Type of exception that is raised on purpose, with a text for users."""
 
     module: str
     name: str
@@ -37,7 +37,7 @@ EXPECTED = (
     Expected("agentgym_store.errors", "StoreError", "store", FAILURE),
     Expected("agentgym_client.errors", "EnvClientError", "server", FAILURE),
 )
-"""The first row that fits an exception tells it, so a subclass stands before its base."""
+"""The first row that matches an exception is used, so a subclass stands before its base."""
 
 REMEDIES = {
     errno.ENOSPC: "free some space or choose another folder",
@@ -67,7 +67,7 @@ EXTRAS = {
     "textworld": "alfworld",
     "alfworld": "alfworld",
 }
-"""Package to the extra that brings it; any other comes with `train`."""
+"""Package to the extra that installs it; any other package comes with `train`."""
 
 
 def failure(cause: BaseException) -> tuple[str, int]:
@@ -89,20 +89,20 @@ def _told(cause: BaseException) -> tuple[str, int]:
     if isinstance(cause, ModuleNotFoundError):
         extra = EXTRAS.get((cause.name or "").partition(".")[0], "train")
         return f"missing package: {cause.name}; pip install 'agentevol[{extra}]'", FAILURE
-    if isinstance(cause, ImportError):  # a package of ours that says itself which extra it needs
+    if isinstance(cause, ImportError):  # an own package whose error names the extra that it needs
         return f"missing package: {cause}", FAILURE
     return f"internal: {type(cause).__name__}: {cause}; --debug shows where", FAILURE
 
 
 def _is(cause: BaseException, expected: Expected) -> bool:
-    # What was raised has been imported, so nothing is imported here only to find that it was something else.
+    # Types of a raised exception are imported already, so no module is imported here.
     module = sys.modules.get(expected.module)
     kind = getattr(module, expected.name, None)
     return isinstance(kind, type) and isinstance(cause, kind)
 
 
 def _usage(cause: BaseException) -> tuple[str, int] | None:
-    """What typer says of wrong arguments; its exceptions know their text and exit code (2)."""
+    """typer's message for wrong arguments; its exceptions hold their text and exit code (2)."""
     tell, code = getattr(cause, "format_message", None), getattr(cause, "exit_code", None)
     if not callable(tell) or not isinstance(code, int):
         return None

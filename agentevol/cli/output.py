@@ -1,4 +1,4 @@
-"""Output that the commands share: JSON for scripts, tables for people."""
+"""Output of commands: JSON for scripts, tables for people."""
 
 import json
 import math
@@ -12,13 +12,13 @@ import typer
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 
 ROOMY, CLOSE = 3, 1
-"""Characters between two columns: as a rule, and in a terminal that is too narrow for that."""
+"""Characters between two columns: the default, and in a terminal that is too narrow for it."""
 SHORTEST = 10
-"""Characters that a column keeps in any terminal; every number fits."""
+"""Minimum width of a column in any terminal; every number fits."""
 
 
 def print_json(value: object) -> None:
-    """Print `value` as indented JSON. NaN is refused: no reader of JSON takes it."""
+    """Print `value` as indented JSON. NaN is refused, since JSON has none."""
     print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=str))
 
 
@@ -30,10 +30,10 @@ def print_json_line(value: object) -> None:
 def print_table(
     header: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "", spare: Sequence[str] = ()
 ) -> None:
-    """Print rows under a header, numbers to the right. Markup in cells is shown as it is.
+    """Print rows under a header, numbers aligned to the right. Markup in cells is printed literally.
 
-    A row is one line, and whole. Only a terminal that is too narrow changes that: texts wrap between words,
-    then the columns named `spare` are left out one by one, and at last texts are cut, which "…" shows.
+    A row is one line without cuts. In a terminal that is too narrow, texts wrap between words, then the
+    columns named `spare` are dropped one by one, and at last texts are cut, which "…" shows.
     """
     from rich import box
     from rich.console import Console
@@ -41,7 +41,7 @@ def print_table(
     from rich.text import Text
 
     console = Console()
-    # The width that rich assumes for a pipe or a file, 80, is nobody's.
+    # rich assumes a width of 80 for a pipe or a file, which has no limit.
     room = console.width if console.file.isatty() else math.inf
     gap, columns = _layout(_columns(header, rows), room, spare)
     roomy = gap == ROOMY
@@ -63,7 +63,9 @@ def print_table(
 
 
 def printable(text: str) -> str:
-    """Text whose control characters, except line breaks, show as escapes and cannot steer a terminal."""
+    """Text with control characters, except line breaks, as escapes, so that they cannot control the
+    terminal.
+    """
     return "".join(
         char if char == "\n" or char.isprintable() else char.encode("unicode_escape").decode()
         for char in text
@@ -72,7 +74,7 @@ def printable(text: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """A column of a table, its cells as they are printed."""
+    """Column of a table with its printed cells."""
 
     name: str
     cells: Sequence[str]
@@ -80,12 +82,12 @@ class _Column:
 
     @cached_property
     def width(self) -> int:
-        """Characters of its longest cell or of its name."""
+        """Width of its longest cell or of its name, in characters."""
         return _longest([self.name, *self.cells])
 
     @cached_property
     def word(self) -> int:
-        """Characters of the longest word."""
+        """Length of the longest word."""
         return _longest([word for text in (self.name, *self.cells) for word in text.split()])
 
 
@@ -111,7 +113,7 @@ def _longest(texts: Sequence[str]) -> int:
 def _layout(
     columns: Sequence[_Column], room: float, spare: Sequence[str]
 ) -> tuple[int, list[tuple[_Column, int]]]:
-    """Gap between columns, and the columns that are printed with their widths, for `room` characters."""
+    """Gap between columns, and the printed columns with their widths, for `room` characters."""
     natural = [column.width for column in columns]
     for gap in (ROOMY, CLOSE):
         if _taken(natural, gap) <= room:
@@ -127,13 +129,13 @@ def _layout(
 
 
 def _taken(widths: Sequence[int], gap: int) -> int:
-    """Characters of a row; a roomy one has a margin on both sides."""
+    """Width of a row; one with the default gap has a margin on both sides."""
     margin = gap + 1 if gap == ROOMY else 0
     return sum(widths) + gap * (len(widths) - 1) + margin
 
 
 def _narrowed(widths: Sequence[int], least: Sequence[int], room: float) -> list[int]:
-    """Widths of close columns that fit, if they can: the widest gives way first, none below its `least`."""
+    """Widths of close columns that fit, if possible: the widest shrinks first, none below its `least`."""
     widths = list(widths)
     while _taken(widths, CLOSE) > room:
         wide = [index for index, width in enumerate(widths) if width > least[index]]

@@ -1,4 +1,4 @@
-"""The reference of all commands as Markdown, made from their own help; `make docs` writes it."""
+"""Reference of all commands as Markdown, made from their help; `make docs` writes it."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +20,7 @@ under `./runs` unless `--out` says otherwise.
 
 
 def reference() -> str:
-    """The whole of docs/cli.md."""
+    """The text of docs/cli.md."""
     return INTRODUCTION + "".join(_sections(typer.main.get_command(app), "agentevol"))
 
 

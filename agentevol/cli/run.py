@@ -1,4 +1,4 @@
-"""`agentevol run`: the main job."""
+"""`agentevol run`: the training loop."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal

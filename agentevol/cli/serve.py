@@ -1,4 +1,4 @@
-"""`agentevol serve`: a policy behind an OpenAI-compatible endpoint that records what it says."""
+"""`agentevol serve`: a policy behind an OpenAI-compatible endpoint that records its samples."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ from agentevol.cli.envs.options import (
 )
 
 RECORDING = {"name": "serve", "temperature": 1.0, "max-sessions": 1024, "lease-ttl-s": 600.0}
-"""Defaults of the options that say how it is recorded."""
+"""Defaults of the options for recording."""
 
 
 def register(parent: typer.Typer) -> None:

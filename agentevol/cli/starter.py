@@ -1,4 +1,4 @@
-"""`agentevol starter`: rebuild the policy that runs begin with."""
+"""`agentevol starter`: training of starter policies."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`agentevol train`: learn once from a data set."""
+"""`agentevol train`: one training on a data set."""
 
 from math import isfinite
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`agentevol trajectories`: lists and figures of a run's episodes, one to read, and data sets of them."""
+"""`agentevol trajectories`: listing, statistics, display and export of a run's episodes."""
 
 import math
 from collections.abc import Iterator
@@ -35,9 +35,9 @@ LISTED: dict[str, str] = {
     "total_reward": "reward",
     "turn_count": "turns",
 }
-"""Columns of the table that `list` shows, and their headings."""
+"""Columns of the table that `list` prints, and their headings."""
 PAGE = 1_000
-"""Rows that `list` holds in memory: so many follow one header."""
+"""Rows that `list` holds in memory: the rows under one header."""
 
 
 def register(parent: typer.Typer) -> None:
@@ -183,7 +183,7 @@ def score(
     if out is not None and out.exists():
         raise FileExistsError(17, "the file exists", str(out))
     settings, scale = load(None, caution or [], CautionConfig), load_scale(model)
-    scale.weights(settings.weights)  # a wrong name is said before anything is read
+    scale.weights(settings.weights)  # a wrong name is reported before anything is read
     episodes = list(open_table(path).trajectories(_where(iteration, purpose)))
     said = GradientLearner(LearnConfig()).scores(Checkpoint(model, 0), rows_to_judge(episodes))
     judged = judge(scale, said, settings)
@@ -206,9 +206,9 @@ def open_table(path: str) -> "Store":
 
 
 def find(store: "Store", wanted: str) -> "Trajectory":
-    """The episode with this id, or the only one whose id begins with it, or whose task it names.
+    """The episode with this id, or the only one with this id prefix or task.
 
-    Raises `ConfigError` when there is none or several.
+    Raises `ConfigError` if there is none or several.
     """
     from agentevol.errors import ConfigError
     from agentgym_store.store import Where
@@ -223,7 +223,7 @@ def find(store: "Store", wanted: str) -> "Trajectory":
 
 
 def transcript(episode: "Trajectory") -> Iterator[str]:
-    """An episode as lines for a terminal. Control characters are escaped: what a model says is data."""
+    """Lines of an episode for a terminal. Control characters are escaped: model output is data."""
     yield f"{episode.id}: {episode.env} {episode.task_id} ({episode.kind or 'task'}, seed {episode.seed})"
     yield f"policy {episode.policy}, iteration {episode.iteration}, {episode.purpose}, {episode.wall_s:.1f} s"
     yield from ("", printable(episode.instruction), "", printable(episode.initial_observation))
@@ -245,14 +245,14 @@ def _where(iteration: int | None, purpose: str | None) -> "Where":
 
 
 def _members(row: tuple[Any, ...]) -> dict[str, object]:
-    """A row of `LISTED` by the table's own names; null for a return that is no number."""
+    """A row of `LISTED` by the table's own names; null for a return that is not finite."""
     named = dict(zip(LISTED, row, strict=True))
     reward: float | None = named["total_reward"]
     return {**named, "total_reward": None if reward is None else _finite(reward)}
 
 
 def _cells(*row: Any) -> tuple[Any, ...]:
-    """A row of `LISTED` as `list` shows it."""
+    """A row of `LISTED` as `list` prints it."""
     *known, reward, turns = row
     return (*known, _number(reward, "g"), turns)
 

@@ -1,4 +1,4 @@
-"""`agentevol envs compose`: the file by which Docker Compose runs all environments."""
+"""`agentevol envs compose`: the Docker Compose file of all environments."""
 
 from pathlib import Path
 from typing import Annotated

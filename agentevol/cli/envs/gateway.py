@@ -1,4 +1,4 @@
-"""`agentevol envs gateway`: one address for servers that run elsewhere."""
+"""`agentevol envs gateway`: one address for servers on other machines."""
 
 from typing import Annotated
 

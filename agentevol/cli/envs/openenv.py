@@ -1,4 +1,4 @@
-"""`agentevol envs openenv`: what OpenEnv's own tools want to know of an environment."""
+"""`agentevol envs openenv`: the manifest of an environment for OpenEnv's tools."""
 
 from pathlib import Path
 from typing import Annotated

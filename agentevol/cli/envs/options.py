@@ -1,4 +1,4 @@
-"""Options that several commands of the group share, and what is read from them."""
+"""Options that several commands of the group share, and their parsing."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LAST_RESORT_S = 15.0
 TOKENS = {"trainer_token": "AGENTEVOL_TRAINER_TOKEN", "agent_token": "AGENTEVOL_AGENT_TOKEN"}
 OWN_OPTIONS = ("host", "workers", "instance", "max_sessions", "insecure_no_auth", "token", *TOKENS)
-"""Settings that have options, or variables, of their own."""
+"""Settings that have their own options or environment variables."""
 
 Names = Annotated[list[str] | None, typer.Argument(help="Environments by name; all when none is given.")]
 Host = Annotated[str, typer.Option(help="Address to listen on; beyond loopback with a token.")]
@@ -45,7 +45,7 @@ ExitWithStdin = Annotated[
 
 
 def chosen(names: list[str] | None) -> list[str]:
-    """The names given, each checked, or all whose packages are installed; others are named on stderr."""
+    """The given names, each checked, or all whose packages are installed; others are listed on stderr."""
     from agentgym_envs.registry import environment_class, lacking
     from agentgym_envs.registry import names as all_names
 
@@ -61,7 +61,7 @@ def chosen(names: list[str] | None) -> list[str]:
 
 
 def options_of(pairs: list[str] | None, names: list[str]) -> dict[str, dict[str, Any]]:
-    """`env.option=value` settings by environment, their values read as TOML, or as text where that fails."""
+    """`env.option=value` settings by environment; values are read as TOML, or else as text."""
     options: dict[str, dict[str, Any]] = {}
     for pair in pairs or []:
         key, separator, text = pair.partition("=")
@@ -75,7 +75,9 @@ def options_of(pairs: list[str] | None, names: list[str]) -> dict[str, dict[str,
 
 
 def settings_of(pairs: list[str] | None, token_file: Path | None, **given: Any) -> "ServerSettings":
-    """The settings `given`, the tokens, and what `NAME=VALUE` pairs set: anything without its own option."""
+    """The settings `given`, the tokens, and those of `NAME=VALUE` pairs: any setting without its own
+    option.
+    """
     from pydantic import ValidationError
 
     from agentgym_server.settings import ServerSettings
@@ -95,7 +97,7 @@ def settings_of(pairs: list[str] | None, token_file: Path | None, **given: Any) 
 
 
 def _tokens(file: Path | None) -> dict[str, Any]:
-    """The secrets as settings; an empty one is an error, not an open door."""
+    """Secrets as settings; an empty one is an error, and does not disable authentication."""
     admin = os.environ.get("AGENTEVOL_TOKEN") if file is None else file.read_text(encoding="utf-8")
     given = {"token": admin} | {field: os.environ.get(name) for field, name in TOKENS.items()}
     if any(text is not None and not text.strip() for text in given.values()):
@@ -104,18 +106,18 @@ def _tokens(file: Path | None) -> dict[str, Any]:
 
 
 def stop_when_stdin_ends() -> None:
-    """A parent that is killed cannot tell its server to stop, but its end of the pipe closes.
+    """Stop this server when standard input closes: a killed parent cannot send a signal, but its pipe closes.
 
-    Nobody is left for whom open sessions would go on: the server stops at once.
+    Open sessions have no caller left, so the server stops at once.
     """
 
     def wait() -> None:
-        # Not `sys.stdin`, whose lock this thread would hold while the interpreter shuts down.
+        # Not `sys.stdin`: this thread would hold its lock while the interpreter shuts down.
         while os.read(0, 4096):
             pass
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(LAST_RESORT_S)
-        os._exit(1)  # it hangs
+        os._exit(1)  # the shutdown hangs
 
     threading.Thread(target=wait, daemon=True, name="stdin").start()
 

@@ -112,7 +112,7 @@ def up(
 
 
 def server_command(name: str, workers: int | None, max_sessions: int, options: list[str]) -> tuple[str, ...]:
-    """The command line of one child; secrets are not on it, since anybody can read it."""
+    """The command line of one child, without secrets, since command lines are public."""
     return (
         *(sys.executable, "-m", "agentevol", "envs", "serve", name, "--port=0", "--exit-with-stdin"),
         f"--max-sessions={max_sessions}",
