@@ -100,12 +100,19 @@ def test_an_environment_of_another_distribution_trains_with_nothing_else_said(le
     assert (out / "report.html").is_file()
 
 
+FEWER = {
+    "webshop": ("explore.tasks=10", "evaluate.episodes=10", "evaluate.validation_episodes=10"),
+}
+"""Smaller numbers than the defaults, with which an iteration takes five minutes on two cores."""
+
+
 @pytest.mark.parametrize(
     "name", ["guess", *(pytest.param(name, marks=pytest.mark.slow) for name in REGISTRY if name != "guess")]
 )
 def test_every_registered_environment_trains_with_its_defaults(tmp_path: Path, name: str):
     out = tmp_path / "run"
-    ran = agentevol("run", f"env={name}", "--iters", "1", "--out", str(out), home=tmp_path)
+    settings = ("--iters", "1", "--out", str(out), *FEWER.get(name, ()))
+    ran = agentevol("run", f"env={name}", *settings, home=tmp_path)
     assert ran.returncode == 0, ran.stderr
     last = RunFolder.resume(out).summary(1)
     assert last is not None
