@@ -1,5 +1,5 @@
-"""Anchored direct preference optimisation, version A: a group's scores, anchored at the policy that explored,
-are drawn towards a softmax of its returns (arXiv:2510.18913; wk222/verlm at e51101ae).
+"""Anchored direct preference optimisation, version A: a group's scores, relative to the policy that explored,
+are fitted to a softmax of its returns (arXiv:2510.18913; wk222/verlm at e51101ae).
 
 Other versions are options:
 
@@ -7,9 +7,9 @@ Other versions are options:
     C, the later code     form plackett_luce, temperature batch, beta_reward 0.3, length_normalize always,
                           drift_limit 5, score_limit 10
 
-Only version A has numbers of the original to be held against. Of C's temperature it is known that a batch has
-one; ours is version A's, at the mean relative entropy of the batch's groups. C's smoothing of places and its
-polynomial loss are not here: neither formulas nor numbers of them are known.
+Only version A is tested against values of the original. Of C's temperature only one fact is known, that it is
+one per batch; ours is version A's, at the mean relative entropy of the batch's groups. C's smoothing of
+places and its polynomial loss are not implemented: neither their formulas nor reference values are known.
 
 With P groups, q the softmax of returns and u the scores, the gradient by the summed log-probability of
 episode i is (softmax(u)_i - q_i) / (tau P): bounded, and zero where policy = anchor * q^tau.
@@ -63,16 +63,16 @@ def adpo(
     """Mean over groups of -sum q log softmax(u), plus `kl_coef` times the token mean of k3.
 
     q = softmax(advantage / beta_reward) without gradient; `renormalize_q` standardises the advantages of each
-    group before, as the released code does, whereby `scale_rewards` loses its effect. u is the sum of logp -
-    old_logp over the learnt tokens, divided by tau, which is `anchored.Temperature` if `adaptive`.
+    group first, as the released code does, which cancels `scale_rewards`. u is the sum of logp - old_logp
+    over the learnt tokens, divided by tau, which is given by `anchored.Temperature` if `adaptive`.
 
     `length_normalize` takes means instead of sums: in groups with an episode of more than 256 learnt tokens
-    (`long`), or in all. Above 0, `drift_limit` cuts these to +- itself before, `score_limit` after the
-    division by tau; what is cut has no gradient. `form` plackett_luce is the mean over the best `top_k`
-    places (0: all) of the negative log-likelihood that the scores fall as the returns do; equal returns do
-    not compete.
+    (`long`), or in all. Above 0, `drift_limit` clips these to +- itself before the division by tau,
+    `score_limit` after it; clipped values have no gradient. `form` plackett_luce is the mean over the best
+    `top_k` places (0: all) of the negative log-likelihood that the scores are in the order of the returns;
+    equal returns do not compete.
 
-    Where a group's returns are all equal, q is uniform, which is no signal but a pull back to the anchor; see
+    Where a group's returns are all equal, q is uniform: not a signal but a pull back to the anchor; see
     `weigh`.
     """
     found = groups(batch)
@@ -120,11 +120,11 @@ def advantage(
     scale_rewards: Literal["group", "batch", "none"] = "group",
     repetition_penalty: NotNegative = 0.0,
 ) -> Advantages:
-    """Each return less its group's mean, over the standard deviation (ddof 1) of its group, of all explored
-    episodes, or over nothing; the same at every token of an episode. 0 in groups of equal returns.
+    """Return less the group's mean, divided by the standard deviation (ddof 1) of the group, of all explored
+    episodes, or by nothing; equal at every token of an episode. 0 in groups of equal returns.
 
-    A return of at most 0 is less by `repetition_penalty` times the share of repeated 4-grams of words: with
-    0.05 and returns of 0 or 1 that is the reward of the original (`rewards.good_accuracy`).
+    A return of at most 0 is reduced by `repetition_penalty` times the share of repeated 4-grams of words:
+    with 0.05 and returns of 0 or 1 that is the reward of the original (`rewards.good_accuracy`).
     """
     returns = rollouts.returns
     if repetition_penalty:
@@ -152,7 +152,7 @@ def weigh(
     drop_all_failed: bool = False,
     skip_zero_variance: bool = False,
 ) -> Floats:
-    """0 for the episodes of groups that leave the batch, 1 for others; the mean is over those that stay.
+    """Episode weights: 0 in dropped groups, 1 in others; the mean of the loss is over those that remain.
 
     `drop_all_failed` drops groups without a return above 0, `skip_zero_variance` those of equal returns.
     """
@@ -180,7 +180,7 @@ ALGORITHM = Algorithm(
         "difficulty_coef": ("temperature", "difficulty"),
         "tau_max": ("temperature", "difficulty"),
         "top_k": ("form", "plackett_luce"),
-        # the order of the returns does not depend on how they are scaled: only q does
+        # the order of the returns is independent of their scale: only q depends on it
         "beta_reward": [("form", "listwise"), "adaptive"],
         "scale_rewards": [("form", "listwise"), "adaptive"],
         "renormalize_q": [("form", "listwise"), "adaptive"],

@@ -1,4 +1,4 @@
-"""How much better an episode or a token was than expected, over all episodes of an update.
+"""Advantages over all episodes of an update: group-relative, leave-one-out and whitened.
 
 Returns [1, 0, 0.5] of one group, sample deviation 0.5:
 
@@ -6,8 +6,8 @@ Returns [1, 0, 0.5] of one group, sample deviation 0.5:
     dr_grpo   R - mean                             [0.5, -0.5, 0]
     rloo      R - mean of the others               [0.75, -0.75, 0]
 
-Every token of an episode has the episode's advantage. Episodes that nobody scored are left out before they
-come here; a group that lost members to that has the statistics of those that are left.
+Every token of an episode has the episode's advantage. Episodes without a score are excluded before; the
+statistics of a group that lost such members are those of the remaining ones.
 """
 
 from collections.abc import Sequence
@@ -23,12 +23,12 @@ from agentevol.learn.algorithms.gae import returns_to_go
 from agentevol.learn.algorithms.options import Fraction, NotNegative
 
 Singleton = Literal["zero", "raw"]
-"""A group of one has no baseline: its advantage is zero, or `raw`, its return as in verl."""
+"""Advantage of a group of one, which has no baseline: zero, or `raw`, its return as in verl."""
 
 Scale = Literal["group", "batch", "none"]
 
 SAME = 1e-8
-"""Returns this close are equal: dividing their rounding errors by epsilon would make a signal of them."""
+"""Tolerance of equal returns: divided by epsilon, their rounding errors would become a signal."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ class Groups:
     mean: Floats
     """(G,)."""
     spread: Floats
-    """(G,) the highest return less the lowest."""
+    """(G,) range: the highest return less the lowest."""
     squares: Floats
     """(G,) sum of squared deviations from the mean."""
 
     @property
     def equal(self) -> NDArray[np.bool_]:
-        """(G,) whether all returns of the group are the same; always so for a group of one."""
+        """(G,) True where all returns of the group are equal, as in every group of one."""
         return self.spread <= SAME
 
     def deviation(self, ddof: int) -> Floats:
@@ -93,8 +93,8 @@ def grpo(
 ) -> Advantages:
     """Group-relative advantage (Shao et al., 2024, arXiv:2402.03300, section 4.1.2).
 
-    `scale_rewards` is what divides: the group's standard deviation, that of all returns of the update, or
-    nothing, as in Dr. GRPO (Liu et al., 2025, arXiv:2503.20783, section 3.2). `ddof` 1 is the sample's
+    `scale_rewards` selects the divisor: the group's standard deviation, that of all returns of the update, or
+    none, as in Dr. GRPO (Liu et al., 2025, arXiv:2503.20783, section 3.2). `ddof` 1 is the sample's
     deviation; `epsilon` is added to it.
     """
     returns = rollouts.returns
@@ -108,7 +108,7 @@ def grpo(
 
 
 def _over(values: Floats, scale: Floats | float) -> Floats:
-    """Quotients, of which those of 0 are 0, also 0 / 0."""
+    """Quotients, with 0 for every numerator of 0, also for 0 / 0."""
     return np.divide(values, scale, out=np.zeros_like(values), where=values != 0)
 
 
@@ -122,7 +122,7 @@ def rloo(rollouts: Rollouts, *, singleton: Singleton = "zero") -> Advantages:
 
 
 def reinforce_pp(rollouts: Rollouts, *, gamma: Fraction = 1.0) -> Advantages:
-    """Discounted rewards to come of each token, whitened over the update (Hu, 2025, arXiv:2501.03262)."""
+    """Discounted return-to-go of each token, whitened over the update (Hu, 2025, arXiv:2501.03262)."""
     return Advantages(whitened(returns_to_go(rollouts, gamma)))
 
 
@@ -141,7 +141,7 @@ def whitened(values: Floats) -> Floats:
 
 
 def figures(rollouts: Rollouts, advantage: Floats) -> dict[str, float]:
-    """Advantages over tokens, the environment's returns over episodes, and groups that carry no signal.
+    """Metrics: advantages over tokens, the environment's returns over episodes, and groups without a signal.
 
     A failure is a return of at most 0, a success one of at least 1.
     """
@@ -168,7 +168,7 @@ def figures(rollouts: Rollouts, advantage: Floats) -> dict[str, float]:
 
 
 def _by_environment(rollouts: Rollouts) -> dict[str, float]:
-    """Mean return of each environment where there are several; of one it is `reward_mean`."""
+    """Mean return of each environment where there are several; for a single one it equals `reward_mean`."""
     names = sorted(set(rollouts.environment))
     if len(names) < 2:
         return {}

@@ -1,4 +1,4 @@
-"""AgentEvol: the policy learns from what it explored, each episode weighted by its reward.
+"""AgentEvol: weighted imitation of explored episodes, with the reward of each as its weight.
 
 Reinforcement learning as inference: with p(success | episode) proportional to its reward, exploring samples
 from the posterior over successful episodes, and learning maximises
@@ -6,7 +6,7 @@ from the posterior over successful episodes, and learning maximises
     sum over episodes of reward * sum over actions of log p(action)
 
 on the explored episodes together with the expert's, whose weight is 1 (Xi et al., 2024, arXiv:2406.04151).
-What is explored, merged and started from belongs to the loop; here are the weights.
+Exploration, merging and the choice of start belong to the loop; this module has the weights.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,9 @@ def weigh(
     threshold: Finite = 0.999,
     temperature: Positive = 0.5,
 ) -> Floats:
-    """`reward` is the paper's; `binary` is what the released code does, which keeps successes unweighted."""
+    """Episode weights: `reward` as in the paper; `binary` as in the released code, which keeps successes
+    unweighted.
+    """
     match weighting:
         case "reward":
             return reward(returns, minimum=minimum)

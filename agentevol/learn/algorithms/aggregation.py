@@ -1,4 +1,4 @@
-"""How the tokens' values become one number.
+"""Aggregation of token values into one scalar.
 
 Two episodes of 1 and 3 tokens and one group, values [4] and [1, 1, 1], horizon 10:
 
@@ -8,8 +8,8 @@ Two episodes of 1 and 3 tokens and one group, values [4] and [1, 1, 1], horizon 
     seq_mean_token_sum_norm   (4 + 3) / 2 / 10
     prompt_mean               7 / 4, then the mean over groups
 
-`weighted_mean` weighs what is imitated: with weights 1 and 3 of the episodes, the second in rows of 1 and 2
-tokens, and values [4] and [1], [1, 5]
+`weighted_mean` is for imitation: with weights 1 and 3 of the episodes, the second in rows of 1 and 2 tokens,
+and values [4] and [1], [1, 5]
 
     token_mean                (4 + 3 * 7) / (1 + 3 * 3)
     row_mean                  (4 + 3 * 1 + 3 * 3) / (1 + 3 + 3)
@@ -49,7 +49,7 @@ WeightedMean = Literal["token_mean", "row_mean", "traj_mean"]
 
 def weighted_mean(batch: Batch, values_N: "Tensor", kind: WeightedMean) -> "Tensor":
     """A micro-batch's part of the mean over tokens, over rows (of their means) or over episodes (of theirs),
-    each with the weight of its episode, scalar.
+    each weighted by its episode, scalar.
 
     A common factor of the weights changes nothing.
     """

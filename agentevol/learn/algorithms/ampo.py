@@ -1,12 +1,12 @@
-"""AMPO: which mode of thinking pays in a state, on top of which reply does.
+"""AMPO: adaptive mode policy optimisation, the advantage of a reply plus that of its thinking mode.
 
 Wang et al., 2025 (arXiv:2505.02156). Of sixteen replies to one state, each in one of four modes, a reply is
 compared with the others (as in GRPO), and its mode with the other modes: by mean reward, or, where the modes
 earn the same, by mean length, the shorter the better.
 
-The samples of a state are all turns of one group with equal anchors. In single-turn worlds each episode is
-one sample; in worlds of several turns each turn is a sample of the state that it was taken in, so turns are
-compared within states that recur, and a turn in a state that nobody else met keeps its own reward.
+The samples of a state are all turns of one group with equal anchors. In single-turn environments each episode
+is one sample; in multi-turn environments each turn is a sample of the state that it was taken in. Turns are
+compared within recurring states; a turn in a unique state keeps its own reward.
 """
 
 from typing import Annotated, Literal
@@ -22,8 +22,8 @@ from agentevol.learn.algorithms.options import Fraction, NotNegative
 from agentevol.learn.algorithms.turns import members_of, relative, states, turn_returns, turn_rewards
 
 Branch = Literal["reward", "length", "singleton", "invalid", "missing_mode", "singleton_mode"]
-"""What modes were compared by, or why they were not: the state has one sample, one of mode -1, none of some
-mode, a single one of some mode.
+"""Basis of the comparison of modes, or the reason for none: the state has one sample, one of mode -1, none of
+some mode, a single one of some mode.
 """
 COMPARED = ("reward", "length")
 NOT_COMPARED = ("singleton", "invalid", "missing_mode", "singleton_mode")
@@ -45,12 +45,11 @@ def ampo_advantage(
 
     A weight of 0 leaves GRPO with AMPO's reward; the paper has 1. `length_branch`: modes are compared by
     length where their mean rewards are equal (the authors' code), or where the rewards of all samples are
-    (eq. 4). Equal means to within `tolerance`; the authors' code asks for equal floating point numbers,
-    which rounding then decides. `modes` have to be there, each twice at least. `gamma` 0 rewards a turn with
-    its own reward, as AMPO's worlds of one turn do; above 0, with the discounted rewards up to the episode's
-    end. `malformed_reward` is the reward of a turn whose format is wrong (mode -1 and invalid), in place of
-    what the world said. A sample without others keeps its reward (`singleton` raw, the authors' code) or
-    counts 0.
+    (eq. 4). Means are equal within `tolerance`; the authors' code requires equal floating point numbers, so
+    rounding decides. Each of the `modes` has to occur at least twice. `gamma` 0 rewards a turn with its own
+    reward, as in AMPO's single-turn environments; above 0, with the discounted rewards up to the episode's
+    end. `malformed_reward` replaces the environment's reward of a turn whose format is wrong (mode -1 and
+    invalid). A sample without others keeps its reward (`singleton` raw, the authors' code) or gets 0.
     """
     steps = rollouts.steps
     malformed_S = steps.invalid & (steps.mode == -1)
@@ -84,9 +83,10 @@ def mode_part(
     tolerance: float,
     epsilon: float,
 ) -> tuple[Branch, Floats]:
-    """What decided, and (G,) how the mode of each sample of one state compares with the other modes.
+    """Basis of the comparison, and (G,) advantage of the mode of each sample of one state over the other
+    modes.
 
-    Means of modes count alike, however many samples they have. 0 where modes are not compared.
+    Means of modes have equal weight, however many samples they have. 0 where modes are not compared.
     """
     if hindrance := _hindrance(mode_G, modes):
         return hindrance, np.zeros(len(mode_G))
@@ -101,7 +101,7 @@ def mode_part(
 
 
 def _hindrance(mode_G: Integers, modes: int) -> Branch | None:
-    """Why the modes of a state's samples cannot be compared."""
+    """Reason why the modes of a state's samples cannot be compared; None where they can."""
     present, counts = np.unique(mode_G, return_counts=True)
     if len(mode_G) == 1:
         return "singleton"
@@ -119,10 +119,11 @@ def _standard(mean_K: Floats, epsilon: float) -> Floats:
 
 
 def _metrics(steps: Steps, value_S: Floats, branches: list[Branch], modes: int) -> dict[str, float]:
-    """Shares of states by what decided, shares of turns by mode, means by mode and of the mode by turn.
+    """Metrics: shares of states by basis of comparison, shares of turns by mode, means by mode, modes by
+    turn.
 
-    `judge_failures` are turns without a mode that were not malformed: nobody could judge them. Where a world
-    ends the episode for that, it failed and is not here.
+    `judge_failures` are turns without a mode that were not malformed: no judge could classify them. Where an
+    environment ends the episode for that reason, the episode has failed and is excluded.
     """
     malformed_S = steps.invalid & (steps.mode == -1)
     answer_S = steps.tokens if steps.answer_tokens is None else steps.answer_tokens

@@ -1,4 +1,4 @@
-"""The parts of ADPO's loss, each for itself: targets, temperatures, scores, and what a group loses.
+"""Components of ADPO's loss: targets, temperatures, scores, and the loss of a group.
 
 A group of two episodes with advantages ln 2 and 0 and log-ratios 1 and 0 to the anchor, temperature 0.5:
 
@@ -20,7 +20,7 @@ EPSILON = 1e-8
 """Added to standard deviations, and below the logarithm of an entropy."""
 
 LONG = 256
-"""Learnt tokens; the sum of the log-ratios of a longer episode saturates the softmax."""
+"""Learnt tokens above which an episode is long: the sum of its log-ratios saturates the softmax."""
 
 Adaptive = Literal["entropy", "difficulty", "batch"]
 Means = Literal["long", "always", "never"]
@@ -28,7 +28,7 @@ Form = Literal["listwise", "plackett_luce"]
 
 
 def target(advantage_G: Tensor, beta_reward: float, *, renormalize: bool = False) -> Tensor:
-    """(G,) q, which sums to 1."""
+    """(G,) target distribution q, which sums to 1."""
     if renormalize and len(advantage_G) > 1:
         centred_G = advantage_G - advantage_G.mean()
         advantage_G = centred_G / (centred_G.std() + EPSILON)
@@ -44,7 +44,7 @@ def relative_entropy(q_G: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Temperature:
-    """What divides the log-ratios: tau, or unless `kind` is None a function of h = H(q) / ln G.
+    """Divisor of the log-ratios: tau, or unless `kind` is None a function of h = H(q) / ln G.
 
     entropy      max(least, tau (1 - alpha h)): the more alike the returns, the smaller
     difficulty   tau (1 + alpha h + difficulty_coef (1 - h) (1 - R)), R the group's mean return cut to [0, 1];
@@ -60,9 +60,9 @@ class Temperature:
     most: float
 
     def of_groups(self, entropy_P: Tensor, return_P: Tensor, groups: int) -> Tensor:
-        """(P,) of groups with these relative entropies and mean returns.
+        """(P,) temperatures of groups with these relative entropies and mean returns.
 
-        Raises `ValueError` for one temperature of a batch, of which these are not all the `groups`.
+        Raises `ValueError` for `kind` batch where these are not all the `groups`.
         """
         if self.kind is None:
             return torch.full_like(entropy_P, self.tau)
@@ -85,14 +85,14 @@ class Temperature:
 
 @dataclass(frozen=True)
 class Anchoring:
-    """How log-ratios to the anchor become scores; a limit of 0 does not cut."""
+    """Conversion of log-ratios to the anchor into scores; a limit of 0 does not clip."""
 
     means: Means
     drift_limit: float
     score_limit: float
 
     def scores(self, drift_G: Tensor, lengths_G: Tensor, tau: Tensor) -> Tensor:
-        """(G,) of episodes with these sums of log-ratios over so many learnt tokens."""
+        """(G,) scores of episodes with these sums of log-ratios over `lengths_G` learnt tokens."""
         long = self.means == "long" and bool((lengths_G > LONG).any())
         if long or self.means == "always":
             drift_G = drift_G / lengths_G
@@ -100,25 +100,25 @@ class Anchoring:
 
 
 def within(values: Tensor, limit: float) -> Tensor:
-    """The values cut to +- `limit`; 0 does not cut."""
+    """Values clipped to +- `limit`; 0 does not clip."""
     return values.clamp(-limit, limit) if limit else values
 
 
 def group_loss(score_G: Tensor, q_G: Tensor, advantage_G: Tensor, form: Form, top_k: int) -> Tensor:
-    """How far the scores are from the target, or from the order of the advantages."""
+    """Divergence of the scores from the target, or from the order of the advantages."""
     if form == "listwise":
         return -(q_G * torch.log_softmax(score_G, dim=0)).sum()
     return places(score_G, advantage_G, top_k)
 
 
 def places(score_G: Tensor, advantage_G: Tensor, top_k: int) -> Tensor:
-    """Mean over the places that count of the negative Plackett-Luce log-likelihood."""
+    """Mean over the counted places of the negative Plackett-Luce log-likelihood."""
     count = max(len(score_G) - 1, 1)
     loss = plackett_luce(score_G, advantage_G, ties="drop", top_k=top_k)
     return loss / (min(top_k, count) if top_k else count)
 
 
 def k3(log_ratio: Tensor) -> Tensor:
-    """exp(d) - d - 1 with d at most 20, where it would overflow."""
+    """exp(d) - d - 1 with d clipped to at most 20, against overflow."""
     bounded = log_ratio.clamp(max=20.0)
     return bounded.exp() - bounded - 1

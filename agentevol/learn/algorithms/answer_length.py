@@ -1,4 +1,4 @@
-"""AMPO's length reward: what a reply earns counts less the longer its answer is.
+"""AMPO's length reward: the reward of a reply, reduced as its answer grows longer.
 
 Wang et al., 2025 (arXiv:2505.02156). With target 250 and span 75, a reply that earned 0.8 keeps
 
@@ -17,8 +17,8 @@ from agentgym_envs.thinking import length_factor
 def answer_length(
     rollouts: Rollouts, *, length_target: NotNegative = 0.0, length_span: Positive = 75.0
 ) -> Rollouts:
-    """Multiply the world's reward of each turn by 1 up to length_target - length_span tokens of its answer,
-    1/2 at the target, 0 from target + span on; a target of 0 switches it off.
+    """Multiply the environment's reward of each turn by 1 up to length_target - length_span tokens of its
+    answer, 1/2 at the target, 0 from target + span on; a target of 0 switches it off.
 
     The paper has 250 and 75. Meant for rewards of at least 0: a penalty would shrink as well.
     """

@@ -1,6 +1,6 @@
-"""A reward model from pairs: the score of the better episode should lie above that of the worse one.
+"""Bradley-Terry reward model: the score of the better episode of a pair should exceed that of the worse one.
 
-The scores of a sequence are what the heads say at its last learnt token, whatever they say before.
+The score of a sequence is the output of the heads at its last learnt token; earlier outputs are ignored.
 """
 
 from dataclasses import dataclass
@@ -31,13 +31,13 @@ def bradley_terry(
     Eisenstein et al., 2023, arXiv:2312.09244).
 
     Without `batch.label` the chosen side is better in every objective. With it, a head's better side is the
-    one of the higher label, and pairs whose labels are missing or equal do not exist for that head; who
-    prepares labels sets both sides of such a pair to NaN, so that `totals.labels` counts the others. The
-    margin is one between the sides, and left out where a head's labels say the opposite.
+    one of the higher label, and pairs whose labels are missing or equal are ignored by that head; the caller
+    has to set both sides of such a pair to NaN, so that `totals.labels` counts the others. The margin is that
+    between the sides, and left out where a head's labels contradict it.
 
     Each objective has `heads` heads, the members of an ensemble: see `heads.py` for their order. Each member
     learns from its own bootstrap resample of groups, drawn from `seed` and the numbers in `batch.group`: a
-    group has to keep its number as long as the model learns.
+    group has to keep its number for as long as the model is trained.
     """
     compared = _paired(batch)
     outputs = compared.difference_UH.shape[1]
@@ -57,19 +57,21 @@ def bradley_terry(
 
 @dataclass(frozen=True)
 class _Pairs:
-    """U pairs as H heads see them."""
+    """Scores and labels of U pairs for H heads."""
 
     difference_UH: Tensor
     """Score of the chosen side minus that of the rejected."""
     sum_UH: Tensor
     better_UH: Tensor
-    """1 where the chosen side is better, -1 where the rejected one is, 0 where nobody knows."""
+    """1 where the chosen side is better, -1 where the rejected one is, 0 where unknown."""
     margin_U: Tensor
     group_U: Tensor
 
 
 def _paired(batch: Batch) -> _Pairs:
-    """Raises `ValueError` for a unit that is not one chosen and one rejected sequence."""
+    """Return the compared pairs; raises `ValueError` for a unit that is not one chosen and one rejected
+    sequence.
+    """
     chosen_U, rejected_U = pairs(batch)
     last_J = _last_tokens(batch)
     score_JH = batch.head[last_J]
@@ -87,21 +89,21 @@ def _paired(batch: Batch) -> _Pairs:
 
 
 def _last_tokens(batch: Batch) -> Tensor:
-    """(J,) the last learnt token of each sequence."""
+    """(J,) index of the last learnt token of each sequence."""
     places = torch.arange(len(batch.sequence), device=batch.sequence.device)
     last = torch.zeros_like(batch.unit)
     return last.scatter_reduce(0, batch.sequence, places, "amax", include_self=False)
 
 
 def _pairs_per_head(batch: Batch) -> Tensor:
-    """(H,) pairs of the optimiser batch that each head learns from."""
+    """(H,) number of pairs of the optimiser batch that each head learns from."""
     if batch.label is None:
         return batch.head.new_full(batch.head.shape[1:], batch.totals.units)
     return known_labels(batch) / 2
 
 
 def _metrics(compared: _Pairs, count_H: Tensor, members: int) -> dict[str, float]:
-    """On all pairs, the ones that a member did not draw included; `accuracy_0`, ... by objective."""
+    """Metrics on all pairs, including those outside a member's resample; `accuracy_0`, ... by objective."""
     known_UH, gap_UH = compared.better_UH.abs(), (compared.better_UH * compared.difference_UH).detach()
     scores_UH = compared.sum_UH.detach() * known_UH, compared.difference_UH.detach() * known_UH
     correct_UH = ((gap_UH > 0) + 0.5 * (gap_UH == 0)) * known_UH

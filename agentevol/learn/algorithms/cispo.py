@@ -1,7 +1,7 @@
 """CISPO: the clipped ratio is a weight, so that every token keeps its gradient (arXiv:2506.13585, eq. 4).
 
-The paper bounds the weight from above only: `clip_low` 1 lets it fall to 0, so that a token which the policy
-has left weighs as little as its ratio says. It gives no value for the upper bound; `clip_high` 0.28 is DAPO's
+The paper bounds the weight from above only: with `clip_low` 1 it may fall to 0, so that a token which has
+become unlikely has the weight of its ratio. It gives no value for the upper bound; `clip_high` 0.28 is DAPO's
 (arXiv:2503.14476), and ScaleRL (arXiv:2510.13786) takes 4.
 """
 

@@ -1,5 +1,5 @@
-"""Direct preference optimisation: the chosen side of a pair becomes likelier than the rejected one, both
-measured against a reference.
+"""Direct preference optimisation: raise the likelihood of a pair's chosen side above that of the rejected
+one, both relative to a reference model.
 """
 
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Mislabelled = Annotated[float, Field(ge=0, lt=0.5)]
-"""A share of pairs; from a half on, the rejected side would be the one to prefer."""
+"""Share of mislabelled pairs, below a half: from there on the rejected side would be the preferred one."""
 
 
 def dpo(
@@ -33,11 +33,11 @@ def dpo(
     h = beta (c - r) - margin_coef margin, where c and r are the sums of logp - ref_logp over the learnt
     tokens of the chosen and the rejected side. `hinge` takes max(0, 1 - h) (SLiC, arXiv:2305.10425).
 
-    `label_smoothing` is the share of pairs believed to be the wrong way round. `length_normalize` takes means
-    instead of sums, times the mean length of the optimiser batch: sums over a long episode saturate.
-    `margin_coef` asks for more where the pair says that more lies between its sides (the offset of
-    arXiv:2402.10571). `nll_coef` adds the mean over pairs of the chosen side's negative mean log-probability
-    (arXiv:2404.19733), for when that falls.
+    `label_smoothing` is the share of pairs believed to be mislabelled. `length_normalize` takes means instead
+    of sums, times the mean length of the optimiser batch: sums over a long episode saturate. `margin_coef`
+    requires a larger difference for pairs of a larger margin (the offset of arXiv:2402.10571). `nll_coef`
+    adds the mean over pairs of the chosen side's negative mean log-probability (arXiv:2404.19733), against a
+    decrease of that side's likelihood.
     """
     chosen_U, rejected_U = pairs(batch)
     log_ratio_J = batch.sums(batch.logp - batch.ref_logp)

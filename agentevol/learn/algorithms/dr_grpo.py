@@ -1,6 +1,6 @@
 """Dr. GRPO: GRPO without its biases by length and difficulty (Liu et al., 2025, arXiv:2503.20783).
 
-Neither the group's deviation nor an episode's own length divides; the constant `horizon` does.
+The divisor is the constant `horizon`, not the group's deviation or the episode's own length.
 """
 
 from agentevol.learn.algorithms.advantages import grpo

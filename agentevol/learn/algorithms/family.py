@@ -1,4 +1,4 @@
-"""Algorithms of the policy-gradient family, each put together out of an advantage and settings.
+"""Policy-gradient family: algorithms composed of an advantage and settings.
 
 ALGORITHM = family(grpo, aggregation="seq_mean_token_mean", kl_coef=0.001)
 """
@@ -57,9 +57,9 @@ def family(
     only_with: Mapping[str, Switch] | None = None,
     **settings: Option,
 ) -> Algorithm:
-    """The policy gradient with the advantages of `estimate`; `settings` are its options' own defaults.
+    """Return the policy gradient with the advantages of `estimate`; `settings` are its options' own defaults.
 
-    Raises `TypeError` for a setting that is no option.
+    Raises `TypeError` for a setting that is not an option.
     """
     advantage = advantage_of(estimate, shapings, corrections)
     options = options_of(loss) | options_of(advantage)
@@ -83,9 +83,9 @@ def family(
 def advantage_of(
     estimate: Estimate, shapings: Sequence[Shaping] = (), corrections: Sequence[Correction] = ()
 ) -> Estimate:
-    """`estimate` from shaped rewards (a KL penalty always is an option), corrected afterwards, with figures.
+    """Compose `estimate` with reward shaping (a KL penalty is always an option), corrections and metrics.
 
-    Shapings take rollouts, corrections rollouts and advantages; all their options are the function's.
+    Shapings take rollouts, corrections rollouts and advantages; the result has the options of all of them.
     """
     before, after = (kl_in_reward, *shapings), (*corrections, engine_correction)
 

@@ -1,5 +1,5 @@
-"""Filtered behaviour cloning, also called rejection-sampling fine-tuning: episodes whose return reaches a
-threshold are imitated (STaR, arXiv:2203.14465; RAFT, arXiv:2304.06767; ReST-EM, arXiv:2312.06585).
+"""Filtered behaviour cloning, also called rejection-sampling fine-tuning: imitation of the episodes whose
+return reaches a threshold (STaR, arXiv:2203.14465; RAFT, arXiv:2304.06767; ReST-EM, arXiv:2312.06585).
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,8 @@ from agentevol.learn.algorithms.weights import binary, members
 def weigh(
     returns: Sequence[float], groups: Sequence[str], *, threshold: Finite = 0.999, balance: bool = False
 ) -> Floats:
-    """1 where the return reaches `threshold`, else 0. A threshold below success clones failures.
+    """Episode weights: 1 where the return reaches `threshold`, else 0. A threshold below success clones
+    failures.
 
     `balance` gives each group that has a success the same total weight, 1, so that easy tasks, of which more
     episodes are kept, do not dominate.

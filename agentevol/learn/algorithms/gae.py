@@ -1,4 +1,4 @@
-"""Generalised advantage estimation, and discounted rewards to come.
+"""Generalised advantage estimation, and discounted returns-to-go.
 
 Three tokens of one episode, values [0.5, 0.5, 0.5], reward 1 at the last, gamma 1, lambda 0.5:
 
@@ -21,15 +21,15 @@ def gae(
     turn_discount: Fraction = 1.0,
     turn_gae: bool = False,
 ) -> Advantages:
-    """Schulman et al., 2015 (arXiv:1506.02438, eq. 16), from learnt token to learnt token.
+    """Generalised advantage estimation over learnt tokens (Schulman et al., 2015, arXiv:1506.02438, eq. 16).
 
-    What the world says is skipped, so no discount is spent on it. `gamma` discounts from token to token and
-    `turn_discount`, beside it, from turn to turn: episodes of 20 turns and more do well with `gamma` 1 and
-    `turn_discount` 0.99. `turn_gae` has one value (before the turn's first token) and one delta a turn, and
-    gives advantage and target to all its tokens (Turn-PPO, arXiv:2512.17008); there is no `gamma` then.
+    Observation tokens are skipped, so no discount is spent on them. `gamma` discounts from token to token and
+    `turn_discount`, in addition, from turn to turn: `gamma` 1 and `turn_discount` 0.99 suit episodes of 20
+    turns and more. `turn_gae` has one value (before the turn's first token) and one delta per turn, and gives
+    advantage and target to all its tokens (Turn-PPO, arXiv:2512.17008); it has no `gamma`.
 
-    The world's end is worth 0. An episode that was cut off goes on: its end is worth the value of its last
-    state, `final_value`, discounted as one more step.
+    A terminated episode ends with value 0. A truncated one is bootstrapped with the value of its last state,
+    `final_value`, discounted as one more step.
     """
     value, sequence, end = rollouts.value, rollouts.sequence, _ends(rollouts)
     if not turn_gae:
@@ -47,22 +47,22 @@ def gae(
 
 
 def _ends(rollouts: Rollouts) -> Floats:
-    """(J,) what is still to come after each episode, as far as anybody knows."""
+    """(J,) bootstrap value at the end of each episode."""
     if not rollouts.truncated.any():
         return np.zeros(len(rollouts.group))
     return np.where(rollouts.truncated, rollouts.final_value, 0.0)
 
 
 def returns_to_go(rollouts: Rollouts, gamma: float) -> Floats:
-    """(N,) the token's reward and the discounted ones of the learnt tokens after it."""
+    """(N,) discounted return-to-go: the token's reward and those of the learnt tokens after it."""
     nothing, discount = np.zeros(len(rollouts.reward)), np.full(len(rollouts.reward), gamma)
     end = np.zeros(len(rollouts.group))
     return _backward(rollouts.reward, nothing, rollouts.sequence, discount, 1.0, end)
 
 
 def explained_variance(value: Floats, target: Floats) -> dict[str, float]:
-    """1 - var(target - value) / var(target): 1 is a perfect critic, 0 one that knows the mean only. Nothing
-    where all targets are equal.
+    """1 - var(target - value) / var(target): 1 for a perfect critic, 0 for one that predicts the mean only.
+    Empty where all targets are equal.
     """
     variance = target.var()
     return {"explained_variance": float(1 - (target - value).var() / variance)} if variance > 0 else {}
@@ -90,5 +90,5 @@ def _backward(
 
 
 def _last(sequence: Integers) -> np.ndarray:
-    """Whether each point is the last of its sequence."""
+    """True for the last point of each sequence."""
     return np.diff(sequence, append=-1) != 0

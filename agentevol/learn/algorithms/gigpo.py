@@ -1,8 +1,8 @@
-"""GiGPO: how good an episode was beside its group, and how good a turn was beside others of the same state.
+"""GiGPO: group-in-group advantages, of an episode within its group and of a turn within its state.
 
-Feng et al., 2025 (arXiv:2505.10978). Two episodes of a task start at a door; one goes left and wins, the
-other goes right and loses: their first turns are compared with each other, as their episodes are. Where
-states never recur (open dialogue), the second part is 0 and GRPO remains; the metric `recurrence` says so.
+Feng et al., 2025 (arXiv:2505.10978). Two episodes of a task start at a door; one goes left and succeeds, the
+other goes right and fails: their first turns are compared with each other, as their episodes are. Where
+states never recur (open dialogue), the second part is 0 and GRPO remains; the metric `recurrence` shows this.
 """
 
 from typing import Literal
@@ -33,13 +33,13 @@ def gigpo_advantage(
     """Advantage of the episode plus `step_weight` times that of the turn, equal for all tokens of a turn.
 
     `statistics`: mean and deviation of a group's returns over its episodes (eq. 3), or over their turns, as
-    the authors' code has it, so that long episodes count more. `similarity` below 1 takes anchors that are so
-    similar for one state (see `turns.states`). `invalid_penalty` is taken off the reward of a turn that the
-    world calls invalid. The authors take off 0.1, where success pays 10, for replies of the wrong form, and
-    from GRPO's rewards too; our worlds also call invalid what they refuse, and pay 1 at most. In a group that
-    lost, refusals are all that differs: any penalty, divided by its own deviation, counts there as much as
-    success elsewhere. An episode without others in its group keeps its return (`singleton` raw, the authors'
-    code) or counts 0.
+    in the authors' code, so that long episodes count more. `similarity` below 1 treats anchors of at least
+    that similarity as one state (see `turns.states`). `invalid_penalty` is subtracted from the reward of a
+    turn that the environment calls invalid. The authors subtract 0.1, where success pays 10, for replies of
+    the wrong form, and from GRPO's rewards too; our environments also call refused actions invalid, and pay 1
+    at most. In a failed group only refusals differ: any penalty, divided by its own deviation, counts there
+    as much as success elsewhere. A single episode of a group keeps its return (`singleton` raw, the authors'
+    code) or gets 0.
     """
     steps = rollouts.steps
     reward_S = turn_rewards(rollouts) - invalid_penalty * steps.invalid
@@ -71,7 +71,7 @@ def episode_part(
     epsilon: float,
     singleton: Singleton,
 ) -> Floats:
-    """(S,) how the return of the turn's episode compares with those of its group."""
+    """(S,) advantage of the turn's episode over its group."""
     if statistics == "over_trajectories":
         return relative(return_J, group_J, divide=divide, epsilon=epsilon, singleton=singleton)[sequence_S]
     return relative(
@@ -80,7 +80,7 @@ def episode_part(
 
 
 def step_part(to_go_S: Floats, state_S: Integers, *, divide: bool, epsilon: float) -> Floats:
-    """(S,) how the return from a turn on compares with others of its state; 0 without others."""
+    """(S,) advantage of a turn's return-to-go over others of its state; 0 without others."""
     return relative(to_go_S, state_S, divide=divide, epsilon=epsilon, singleton="zero")
 
 
@@ -96,7 +96,7 @@ def _metrics(episode_S: Floats, step_S: Floats, state_S: Integers) -> dict[str, 
 
 
 def _by_environment(rollouts: Rollouts, state_S: Integers) -> dict[str, float]:
-    """Share of the turns in a state met again, of each environment where there are several."""
+    """Share of the turns in a recurring state, for each environment where there are several."""
     names = sorted(set(rollouts.environment))
     if len(names) < 2:
         return {}

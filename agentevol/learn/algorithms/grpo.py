@@ -1,6 +1,6 @@
 """GRPO: group relative policy optimisation (Shao et al., 2024, arXiv:2402.03300).
 
-The KL coefficient is that of recipes for agents; the paper has 0.04.
+The KL coefficient is that of recipes for agents; the paper's is 0.04.
 """
 
 from agentevol.learn.algorithms.advantages import grpo

@@ -1,7 +1,7 @@
-"""What the losses of reward models share: which labels count how much, and what each member has seen.
+"""Shared parts of the losses of reward models: counts of known labels, means, and bootstrap resamples.
 
-With D objectives and K ensemble members there are H = D * K heads, and those of one objective are neighbours:
-head d * K + k is member k's opinion of objective d, so `head_NH.unflatten(1, (-1, K))` is (N, D, K).
+With D objectives and K ensemble members there are H = D * K heads, and those of one objective are adjacent:
+head d * K + k is member k's prediction of objective d, so `head_NH.unflatten(1, (-1, K))` is (N, D, K).
 """
 
 from math import exp, factorial
@@ -19,7 +19,7 @@ _POISSON = np.cumsum([exp(-1) / factorial(count) for count in range(16)])
 
 
 def known_labels(batch: Batch) -> Tensor:
-    """(H,) learnt tokens with a label, of each head, in the whole optimiser batch."""
+    """(H,) number of learnt tokens with a label, for each head, in the whole optimiser batch."""
     counts = batch.totals.labels
     if len(counts) != batch.head.shape[1]:
         raise ConfigError(f"{len(counts)} counts of labels for {batch.head.shape[1]} heads")
@@ -27,7 +27,7 @@ def known_labels(batch: Batch) -> Tensor:
 
 
 def of_known(values_NH: Tensor, count_H: Tensor) -> Tensor:
-    """(H,) this micro-batch's part of each head's mean over what is known; 0 for heads without labels."""
+    """(H,) this micro-batch's part of each head's mean over known labels; 0 for heads without labels."""
     return values_NH.sum(dim=0) / count_H.clamp(min=1)
 
 
@@ -37,11 +37,11 @@ def over_heads(values_H: Tensor, count_H: Tensor) -> Tensor:
 
 
 def bootstrap(group: Tensor, members: int, seed: int) -> Tensor:
-    """(len(group), members) how often each member drew each group: a bootstrap resample of tasks for each.
+    """(len(group), members) multiplicity of each group in each member's bootstrap resample of tasks.
 
-    0, 1, 2, ... of mean 1, independent by member and group, and always the same for the same three numbers,
-    whatever batch the group is in: the Poisson form of the bootstrap, for data that come in parts (Oza and
-    Russell, 2001, "Online bagging and boosting"). A single member sees everything.
+    Counts 0, 1, 2, ... of mean 1, independent by member and group, a function of the seed, member and group
+    alone, whatever batch the group is in: the Poisson form of the bootstrap, for data that come in parts (Oza
+    and Russell, 2001, "Online bagging and boosting"). A single member sees everything.
     """
     if members == 1:
         return torch.ones(len(group), 1, device=group.device)
@@ -53,7 +53,7 @@ def bootstrap(group: Tensor, members: int, seed: int) -> Tensor:
 
 
 def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Numbers of 64 bits that look random: the output function of SplitMix64 (Steele et al., 2014)."""
+    """Pseudorandom 64-bit numbers: the output function of SplitMix64 (Steele et al., 2014)."""
     mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

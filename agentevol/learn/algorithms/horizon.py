@@ -1,7 +1,7 @@
-"""How many turns an episode may have as training goes on.
+"""Curriculum of turn limits that grow during training.
 
-ScalingInter (AgentGym-RL, 2025, arXiv:2509.08755) lengthens episodes in steps: short ones first, where the
-agent learns what is near, then long ones. Evaluation always has the last horizon.
+ScalingInter (AgentGym-RL, 2025, arXiv:2509.08755) lengthens episodes in stages: short ones first, then long
+ones. Evaluation always has the last horizon.
 """
 
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ from agentevol.errors import ConfigError
 
 
 def turn_limit(step: int, rounds: Sequence[int], every: int) -> int:
-    """The turns allowed in training step `step`, from 0: `rounds` one after another, each for `every` steps.
+    """Turn limit of training step `step`, from 0: `rounds` one after another, each for `every` steps.
 
-    It depends on the step alone, so a resumed run goes on as it would have. The paper has [10, 20, 30] every
-    100 steps for TextCraft and SciWorld, [8, 12, 15] every 80 for WebArena, [5, 8, 10] for SearchQA and
-    [6, 13, 20] for BabyAI.
+    It depends on the step alone, so a resumed run continues identically. The paper has [10, 20, 30] every 100
+    steps for TextCraft and SciWorld, [8, 12, 15] every 80 for WebArena, [5, 8, 10] for SearchQA and [6, 13,
+    20] for BabyAI.
     """
     _check(rounds)
     if every < 1 or step < 0:
@@ -25,8 +25,8 @@ def turn_limit(step: int, rounds: Sequence[int], every: int) -> int:
 def gated_turn_limit(
     successes: Sequence[float], rounds: Sequence[int], threshold: float, patience: int = 1
 ) -> int:
-    """The turns allowed after updates with these success rates: the next of `rounds` whenever `patience` in a
-    row have reached `threshold`. It depends on the record of the run alone.
+    """Turn limit after updates with these success rates: the next of `rounds` whenever `patience` consecutive
+    rates have reached `threshold`. It depends on the record of the run alone.
     """
     _check(rounds)
     if patience < 1:

@@ -1,7 +1,7 @@
-"""Weights for tokens whose engine computed other probabilities than the learner.
+"""Importance weights for the mismatch between the probabilities of engine and learner.
 
 The engine that samples has its own kernels, precision and perhaps older weights. Its mismatch is corrected by
-a weight without gradient, apart from the ratio in which the policy learns. A token to which the engine gave
+a weight without gradient, separate from the importance ratio of the policy. A token to which the engine gave
 -1 and the learner -0.5 has the ratio exp(0.5) = 1.65:
 
     token       min(1.65, cap)
@@ -28,7 +28,7 @@ Importance = Literal["none", "token", "sequence", "masked", "geometric"]
 
 @dataclass(frozen=True)
 class Correction:
-    """How weights are made, and their bounds; `token` and `sequence` are truncated importance sampling."""
+    """Form and bounds of the weights; `token` and `sequence` are truncated importance sampling."""
 
     kind: Importance = "none"
     cap: float = 2.0
@@ -36,16 +36,18 @@ class Correction:
     band: float = 0.01
 
     def weights(self, gap_N: Tensor, sequence: Tensor, sequences: int) -> Tensor:
-        """(N,) at least 0; `gap_N` is the learner's logp less the engine's, NaN where no engine sampled."""
+        """(N,) weights, at least 0; `gap_N` is the learner's logp less the engine's, NaN where no engine
+        sampled.
+        """
         return self._weights_and_ratios(gap_N, sequence, sequences)[0]
 
     def clipped_fraction(self, gap_N: Tensor, sequence: Tensor, sequences: int) -> float:
-        """The share of the tokens whose weight a bound changed."""
+        """Share of the tokens whose weight a bound changed."""
         weight_N, ratio_N = self._weights_and_ratios(gap_N, sequence, sequences)
         return (weight_N != ratio_N).double().mean().item()
 
     def _weights_and_ratios(self, gap_N: Tensor, sequence: Tensor, sequences: int) -> tuple[Tensor, Tensor]:
-        """The weights, and what they would be without bounds."""
+        """Weights, and the unbounded ratios."""
         sampled_N = gap_N.isfinite()
         known_N = torch.where(sampled_N, gap_N, 0.0).detach()
         if self.kind in ("sequence", "geometric"):
@@ -74,11 +76,11 @@ def engine_correction(
     importance_band: NotNegative = 0.01,
     importance_normalise: bool = False,
 ) -> Advantages:
-    """Figures of the mismatch, and of the weights, which the loss itself applies. `importance_normalise`
+    """Add metrics of the mismatch, and of the weights, which the loss itself applies. `importance_normalise`
     divides by their mean.
 
     The mean is over all tokens of the update, so it divides the advantages here: every surrogate is
-    proportional to its advantage, and micro-batches never see a mean of their own.
+    proportional to its advantage, and a micro-batch does not know the mean of all.
     """
     if rollouts.rollout_logp is None or rollouts.old_logp is None:
         return found
@@ -107,10 +109,11 @@ def effective_fraction(weight_N: Tensor) -> float:
 
 
 def mismatch(gap_N: Tensor) -> dict[str, float]:
-    """How far engine and learner are apart, over the tokens that an engine sampled: `engine_gap_max` is the
-    worst token's, `engine_k3` estimates the divergence of the learner from the engine.
+    """Metrics of the gap between engine and learner over the tokens that an engine sampled: `engine_gap_max`
+    is that of the worst token, `engine_k3` estimates the divergence of the learner from the engine.
 
-    Alarming on-policy: `engine_gap_mean` above 0.02 nats, or an effective fraction of the weights below 0.9.
+    Alarming values on-policy: `engine_gap_mean` above 0.02 nats, or an effective fraction of the weights
+    below 0.9.
     """
     known_N = gap_N[gap_N.isfinite()]
     if not len(known_N):

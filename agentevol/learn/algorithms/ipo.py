@@ -1,4 +1,4 @@
-"""Identity preference optimisation: the gap between the sides of a pair goes to a set width, not beyond."""
+"""Identity preference optimisation: regression of the difference between a pair's sides to a fixed width."""
 
 from agentevol.learn.algorithms.contract import Algorithm, Batch, Loss
 from agentevol.learn.algorithms.options import Positive

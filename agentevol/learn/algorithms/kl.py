@@ -1,4 +1,4 @@
-"""Kullback-Leibler divergence from a reference: estimators for each token, and a controller of their weight.
+"""Kullback-Leibler divergence from a reference: per-token estimators, and a controller of the coefficient.
 
 A token with logp -1 that the reference gives -1.5, so that d = 0.5:
 
@@ -20,7 +20,9 @@ unbiased off-policy. `reward` is no term of the loss: k1 is subtracted from the 
 """
 
 LOG_LIMIT = 20.0
-"""Log-ratios are cut to +-20 before exp: beyond, a token says nothing and float32 overflows."""
+"""Clip of log-ratios to +-20 before exp: float32 overflows beyond, and such a token carries no
+information.
+"""
 
 K3_LIMIT = 10.0
 
@@ -31,7 +33,7 @@ def k1(gap_N: Tensor) -> Tensor:
 
 
 def k2(gap_N: Tensor) -> Tensor:
-    """Half its square."""
+    """Half the square of the log-ratio."""
     return gap_N.square() / 2
 
 
@@ -55,13 +57,13 @@ def k3_weighted(gap_N: Tensor, ratio_N: Tensor) -> Tensor:
 
 
 def _k3(gap_N: Tensor) -> Tensor:
-    # d is cut as well as the exponent: they leave the range together
+    # d is clipped like the exponent: both saturate together
     cut_N = gap_N.clamp(-LOG_LIMIT, LOG_LIMIT)
     return (-cut_N).exp() + cut_N - 1
 
 
 def divergence(kind: KL, gap_N: Tensor, ratio_N: Tensor) -> Tensor:
-    """The estimator of this name, (N,); for `reward`, what the loss would add: k1."""
+    """(N,) values of the estimator of this name; k1 for `reward`, whose penalty is in the rewards."""
     if kind == "k3_weighted":
         return k3_weighted(gap_N, ratio_N)
     return {"k1": k1, "k2": k2, "k3": k3, "k3_straight": k3_straight, "reward": k1}[kind](gap_N)
@@ -69,15 +71,15 @@ def divergence(kind: KL, gap_N: Tensor, ratio_N: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class AdaptiveKL:
-    """A KL coefficient that follows a target (Ziegler et al., 2019, arXiv:1909.08593, section 2.2)."""
+    """KL coefficient that tracks a target (Ziegler et al., 2019, arXiv:1909.08593, section 2.2)."""
 
     coef: float = 0.001
     target: float = 0.1
-    """In nats, and of whatever is passed to `updated`: 0.1 fits a mean over tokens, 6 a sum over an episode's
-    tokens.
+    """Target in nats, of the same quantity as is passed to `updated`: 0.1 fits a mean over tokens, 6 a sum
+    over an episode's tokens.
     """
     horizon: float = 10_000
-    """Sequences in which the coefficient can change by about a fifth."""
+    """Number of sequences in which the coefficient can change by about a fifth."""
 
     def __post_init__(self) -> None:
         for name in ("coef", "target", "horizon"):
@@ -85,9 +87,9 @@ class AdaptiveKL:
                 raise ConfigError(f"{name} of the adaptive KL has to be above 0, not {getattr(self, name)}")
 
     def updated(self, kl: float, sequences: int) -> "AdaptiveKL":
-        """The controller after an update on so many `sequences` in which the divergence was `kl`.
+        """Return the controller after an update on `sequences` in which the divergence was `kl`.
 
-        The coefficient stays above 0: at most 99 % of it go at once, also for updates of five horizons.
+        The coefficient stays above 0: one update lowers it by at most 99 %, even one of five horizons.
         """
         error = min(max(kl / self.target - 1, -0.2), 0.2)
         return replace(self, coef=self.coef * max(1 + error * sequences / self.horizon, 0.01))

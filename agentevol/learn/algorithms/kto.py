@@ -1,4 +1,4 @@
-"""Kahneman-Tversky optimisation: single episodes that are desirable or not, without pairs."""
+"""Kahneman-Tversky optimisation: unpaired episodes, each labelled desirable or undesirable."""
 
 from typing import TYPE_CHECKING, Literal
 
@@ -22,14 +22,14 @@ def kto(
     """Mean over sequences of weight * w * (1 - sigmoid(+-beta (x - z))), the loss of Ethayarajh et al., 2024
     (arXiv:2402.01306); + for desirable ones, x the sum of logp - ref_logp.
 
-    The reference point z of the paper comes from completions beside prompts of others: `mismatched` takes the
-    mean of x over sequences of side 0, which are that (`agentevol.rows.beside.mismatched`), at least 0. An
-    episode of several turns beside the prompt of another has no observations that would make sense, so by
-    default z is the `batch` mean of x over what is learnt, at least 0; or it is `zero`. `weight` is the
+    The paper estimates the reference point z from completions paired with other prompts: `mismatched` takes
+    the mean of x over sequences of side 0, which are such (`agentevol.rows.beside.mismatched`), at least 0.
+    With the prompt of another task, the observations of a multi-turn episode make no sense, so by default z
+    is the `batch` mean of x over the learnt sequences, at least 0; or it is `zero`. `weight` is the
     sequence's own, which balances the two kinds (`agentevol.rows.pairing.labels`).
 
-    Raises `ValueError` for a sequence of side 0 that nothing reads, and for a part of an optimiser batch,
-    whose mean would be another.
+    Raises `ValueError` for sequences of side 0 without `mismatched`, and for a part of an optimiser batch,
+    whose mean would differ.
     """
     labelled_J = batch.side != 0
     if kto_reference != "mismatched" and not bool(labelled_J.all()):
@@ -56,7 +56,7 @@ def kto(
 
 
 def _point(log_ratio_J: "Tensor", labelled_J: "Tensor", kind: str) -> "Tensor":
-    """z of an optimiser batch; 0 where nothing of the kind is in it."""
+    """z of an optimiser batch; 0 where the batch has no sequence of the kind."""
     chosen = {"batch": labelled_J, "mismatched": ~labelled_J}.get(kind)
     if chosen is None or not bool(chosen.any()):
         return log_ratio_J.new_zeros(())
@@ -64,7 +64,7 @@ def _point(log_ratio_J: "Tensor", labelled_J: "Tensor", kind: str) -> "Tensor":
 
 
 def reference_point(log_ratio: "Tensor") -> "Tensor":
-    """The mean, at least 0, without gradient: an estimate of the divergence from the reference."""
+    """Estimate of the divergence from the reference: the mean, at least 0, without gradient."""
     return log_ratio.detach().mean().clamp(min=0)
 
 
@@ -78,7 +78,7 @@ def kto_losses(
     undesirable_weight: float = 1.0,
 ) -> "Tensor":
     """(J,) w (1 - sigmoid(beta (x - z))) of desirable sequences, w (1 - sigmoid(beta (z - x))) of others."""
-    number = log_ratio_J.new_tensor  # of its precision, which a Python number in `where` would not have
+    number = log_ratio_J.new_tensor  # keeps the precision of the tensor
     sign_J = torch.where(desirable_J, number(1.0), number(-1.0))
     weight_J = torch.where(desirable_J, number(desirable_weight), number(undesirable_weight))
     return weight_J * torch.sigmoid(-beta * sign_J * (log_ratio_J - point))

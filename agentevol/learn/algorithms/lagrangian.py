@@ -1,4 +1,4 @@
-"""GRPO under constraints: rewards less what costs are worth, at the prices of `agentevol.learn.constraints`.
+"""Constrained GRPO: rewards less priced costs, at the prices of `agentevol.learn.constraints`.
 
 A token of an episode with A_reward 1 and a harm of 0.5 above its group's mean, at a price of 2 for harm:
 
@@ -27,9 +27,9 @@ def less_costs(
 ) -> Advantages:
     """(A_reward - sum of price * A_cost) / (1 + sum of prices), the prices being `rollouts.multipliers`.
 
-    Safe RLHF (Dai et al., 2023, arXiv:2310.12773). `any` makes a cost 1 as soon as there was one. Costs are
-    centred in their group, or, so that groups in which all episodes cost the same say something too, in the
-    whole update; `cost_std_norm` divides them by their own standard deviation.
+    Safe RLHF (Dai et al., 2023, arXiv:2310.12773). `any` makes a cost 1 as soon as it occurs. Costs are
+    centred in their group, or in the whole update, so that groups of equal costs carry a signal too;
+    `cost_std_norm` divides them by their own standard deviation.
     """
     costs = {name: judged(values, cost) for name, values in rollouts.costs.items()}
     apart = {
@@ -46,7 +46,7 @@ def less_costs(
 def _figures(
     rollouts: Rollouts, costs: Mapping[str, Floats], apart: Mapping[str, CostAdvantage]
 ) -> dict[str, float]:
-    """Costs beside the return of the episodes that had none: neither says anything without the other."""
+    """Metrics of costs together with the return of cost-free episodes: neither is meaningful alone."""
     found: dict[str, float] = {}
     harmless_J = np.ones(len(rollouts.group), dtype=np.bool_)
     for name, values in costs.items():

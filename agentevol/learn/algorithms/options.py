@@ -1,11 +1,11 @@
-"""Options of functions that are put together out of others, so that each option is declared in one place.
+"""Options of composed functions: each option is declared in one place.
 
     @takes_options_of(policy_gradient, value_loss)
     def ppo(batch: Batch, **options: Option) -> Loss:
         policy = policy_gradient(batch, **own(policy_gradient, options))
         ...
 
-An option's range is part of its type, so that a configuration is refused before anything runs.
+The range of an option is part of its type, so that an invalid configuration is rejected before anything runs.
 """
 
 import inspect
@@ -33,7 +33,7 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
 def unbound(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function below `partial`s, which hide its types."""
+    """Innermost function of nested `partial`s, which hide its types."""
     while isinstance(function, partial):
         function = function.func
     return function
@@ -46,13 +46,13 @@ def options_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 
 
 def own(function: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of `options` that the function takes."""
+    """Subset of `options` that the function takes."""
     taken = options_of(function)
     return {name: value for name, value in options.items() if name in taken}
 
 
 def takes_options_of(*parts: Callable[..., Any]) -> Callable[[FunctionT], FunctionT]:
-    """Declare the options of `parts` as the decorated function's, which takes them as `**options`.
+    """Declare the options of `parts` as those of the decorated function, which takes them as `**options`.
 
     Raises `TypeError` where two parts give one option different defaults: one of them would be ignored.
     """

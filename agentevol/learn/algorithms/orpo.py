@@ -1,5 +1,5 @@
-"""Odds-ratio preference optimisation: fine-tuning on the chosen side that also pushes the rejected one away,
-without a reference.
+"""Odds-ratio preference optimisation: fine-tuning on the chosen side with a penalty on the odds of the
+rejected one, without a reference.
 """
 
 from math import log
@@ -21,9 +21,9 @@ def orpo(batch: Batch, *, beta: Positive = 0.1, nll_scope: Literal["action", "al
     (arXiv:2403.07691); o is the log-odds ratio of the sides.
 
     NLL is the negative mean log-probability of the chosen side's learnt tokens. With `nll_scope` all it is
-    that of everything in the chosen row, prompt and observations too, which the pair's sequence of side 0
-    has (`agentevol.rows.beside.whole_rows`): an agent then learns to predict its world. TRL's is a mean over
-    these tokens of the batch, not of each pair.
+    that of the whole chosen training sequence, prompt and observations included, which is the pair's sequence
+    of side 0 (`agentevol.rows.beside.whole_rows`): the agent then learns to predict its environment. TRL's is
+    a mean over these tokens of the batch, not of each pair.
     """
     chosen_U, rejected_U = pairs(batch)
     mean_J = mean_logp(batch)
@@ -43,7 +43,7 @@ def log_odds_ratio(chosen: "Tensor", rejected: "Tensor") -> "Tensor":
 
 
 def _log_complement(logp: "Tensor") -> "Tensor":
-    """log(1 - exp(logp)), exact at both ends; a certain token would be log 0, so it counts as 1 - 1e-7."""
+    """log(1 - exp(logp)), exact at both ends; probability 1, which would give log 0, counts as 1 - 1e-7."""
     below = logp.clamp(max=-1e-7)
     return torch.where(below < -log(2), torch.log1p(-below.exp()), torch.log(-torch.expm1(below)))
 

@@ -1,4 +1,4 @@
-"""The policy-gradient core: PPO, GRPO, Dr. GRPO, RLOO, REINFORCE++, DAPO, GSPO and CISPO are settings of it.
+"""Policy-gradient core, of which PPO, GRPO, Dr. GRPO, RLOO, REINFORCE++, DAPO, GSPO and CISPO are settings.
 
 loss = aggregate(importance * surrogate(ratio, advantage))
      + kl_coef * aggregate(kl(logp, ref_logp)) - entropy_coef * aggregate(entropy)
@@ -46,11 +46,11 @@ def policy_gradient(
     importance_floor: NotNegative = 0.5,
     importance_band: NotNegative = 0.01,
 ) -> Loss:
-    """Minus the surrogate objective of the learnt tokens, with KL penalty and entropy bonus.
+    """Negative surrogate objective of the learnt tokens, with KL penalty and entropy bonus.
 
-    The ratio is to `old_logp`, the learner's own at the start of the update; beyond 1 - `clip_low` and
-    1 + `clip_high` there is nothing to gain. `horizon` is the tokens of the longest episode that the
-    configuration admits. Importance weights reach the surrogate alone, not KL and entropy.
+    The ratio is to `old_logp`, the learner's own at the start of the update; beyond 1 - `clip_low` and 1 +
+    `clip_high` the objective does not improve. `horizon` is the number of tokens of the longest episode that
+    the configuration admits. Importance weights apply to the surrogate alone, not to KL and entropy.
     """
     ratio_N = sequence_ratio(batch) if ratio == "sequence" else token_ratio(batch)
     clipping = Clipping(clip_low, clip_high, dual_clip)
@@ -86,7 +86,7 @@ def _weights(batch: Batch, correction: Correction) -> Tensor:
 
 
 def _figures(batch: Batch, found: Surrogates, ratio_N: Tensor) -> dict[str, float]:
-    """Shares of the tokens at which a bound acts, the ratio, and how far the policy has moved."""
+    """Metrics: shares of the tokens at which a bound acts, the ratio, and the change of the policy."""
     fractions = {f"clipfrac_{bound}": _token_mean(batch, acts_N) for bound, acts_N in found.acts_N.items()}
     return {
         **fractions,

@@ -14,7 +14,7 @@ from agentevol.learn.algorithms.value_loss import value_loss
 
 @takes_options_of(gae)
 def ppo_advantages(rollouts: Rollouts, **options: Any) -> Advantages:
-    """GAE, whitened over the update; the targets of the value function are not."""
+    """GAE, whitened over the update; the targets of the value function are not whitened."""
     found = gae(rollouts, **options)
     return replace(found, advantage=whitened(found.advantage))
 
@@ -23,8 +23,9 @@ def ppo_advantages(rollouts: Rollouts, **options: Any) -> Advantages:
 def ppo(batch: Batch, *, value_coef: NotNegative = 0.1, **options: Any) -> Loss:
     """The clipped surrogate plus `value_coef` times the value loss, both aggregated alike.
 
-    The critic shares the policy's hidden states: `value_coef` says how much it moves them. An optimiser of
-    its own is `learn.critic_learning_rate`, a warm-up in which the policy stands still `learn.critic_warmup`.
+    The critic shares the policy's hidden states: `value_coef` scales its gradient into them.
+    `learn.critic_learning_rate` gives it an optimiser of its own, `learn.critic_warmup` a warm-up with a
+    frozen policy.
     """
     value = value_loss(batch, **own(value_loss, options))
     policy = policy_gradient(batch, **own(policy_gradient, options))

@@ -1,7 +1,7 @@
-"""A process reward model: how likely it is, after each turn, that the episode ends well.
+"""Process reward model: the probability, after each turn, that the episode succeeds.
 
 A turn has one learnt token, the last of its action. Its label is the share of continuations from there that
-succeeded (`agentevol.learn.rewards.process`), in [0, 1], or NaN where nobody tried.
+succeeded (`agentevol.learn.rewards.process`), in [0, 1], or NaN where there are none.
 """
 
 from torch import Tensor
@@ -17,7 +17,7 @@ def process_reward(batch: Batch, *, hard: bool = False, trust_samples: bool = Fa
 
     Soft labels as in AgentPRM (Choudhury, 2025, arXiv:2502.10325); `hard` makes them 1 as soon as any
     continuation succeeded (Math-Shepherd, Wang et al., 2023, arXiv:2312.08935). `trust_samples` weights a
-    label of K continuations by K / (K + 1), and leaves the denominator alone.
+    label of K continuations by K / (K + 1), and does not change the denominator.
     """
     count_H = known_labels(batch)
     known_NH = batch.label.isfinite()

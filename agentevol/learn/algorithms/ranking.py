@@ -1,4 +1,4 @@
-"""Listwise ranking: the policy's scores of a task's episodes are put into the order of their returns."""
+"""Listwise ranking: the policy's scores of a task's episodes are fitted to the order of their returns."""
 
 from math import comb
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 EQUAL = 1e-6
-"""Returns that differ by no more are tied (beyond 1, as a share of the largest): sums of equal rewards differ
-in the last digits, and batches are float32.
+"""Tolerance of tied returns (beyond 1, as a share of the largest): sums of equal rewards differ in the last
+digits, and batches are float32.
 """
 
 MOST_TIED = 16
-"""Averaging over the orders of n tied episodes takes 2^n sums."""
+"""Most episodes that may be tied with `average`: n of them take 2^n sums."""
 
 Places = Annotated[int, Field(ge=0)]
 
@@ -61,9 +61,9 @@ def plackett_luce(
 ) -> "Tensor":
     """-sum over the places j < G of s_j - logsumexp of the scores of place j and all later ones.
 
-    Places go by falling reward (Plackett, 1975; ListMLE of Xia et al., 2008). Tied episodes share their
-    places: `average` is the mean loss over their orders; `drop` leaves out the comparisons among them, so
-    that each only has to beat what is strictly worse. Raises `ConfigError` for more than 16 tied with
+    Places are in the order of falling reward (Plackett, 1975; ListMLE of Xia et al., 2008). Tied episodes
+    share their places: `average` is the mean loss over their orders; `drop` leaves out the comparisons among
+    them, so that each competes only with strictly worse ones. Raises `ConfigError` for more than 16 tied with
     `average`.
     """
     places = top_k or len(score_G)
@@ -99,7 +99,7 @@ def _tiers(reward_G: "Tensor", gap: float) -> list[tuple[int, list[int]]]:
 def _averaged(tied: "Tensor", lower: "Tensor", counted: int) -> "Tensor":
     """Mean over the orders of `tied` of the terms of their first `counted` places.
 
-    With k of them left, each set of k is equally likely to be it. The last place of all has no competitor:
+    With k of them left, every subset of size k is equally likely. The last place of all has no competitor:
     its term is a score minus itself.
     """
     count = len(tied)

@@ -1,4 +1,4 @@
-"""What is added to the environment's rewards before advantages: a KL penalty, a penalty for length."""
+"""Reward shaping before advantages: a KL penalty, a penalty for length."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -16,7 +16,7 @@ Share = Annotated[float, Field(gt=0, le=1)]
 def kl_in_reward(rollouts: Rollouts, *, kl_coef: NotNegative = 0.0, kl: KL = "k3") -> Rollouts:
     """Subtract kl_coef * (old_logp - ref_logp) from each token's reward where `kl` is `reward`.
 
-    The penalty of the loss is left out then, so there are never two.
+    The loss then has no KL term, so the penalty is never applied twice.
     """
     if kl != "reward" or not kl_coef:
         return rollouts
@@ -51,7 +51,7 @@ def overlong_penalty(tokens: Floats, cap: int, buffer: float) -> Floats:
 
 
 def without_overlong(rollouts: Rollouts, found: Advantages, *, mask_overlong: bool = False) -> Advantages:
-    """Leave episodes that a limit cut off out of the loss, though not out of their group's statistics."""
+    """Exclude truncated episodes from the loss, though not from their group's statistics."""
     if not mask_overlong:
         return found
     advantage = np.where(rollouts.truncated[rollouts.sequence], 0.0, found.advantage)

@@ -1,4 +1,6 @@
-"""Softmax-weighted behaviour cloning: a group's episodes share its weight by a softmax of their returns."""
+"""Softmax-weighted behaviour cloning: a group's weight is divided among its episodes by a softmax of their
+returns.
+"""
 
 from agentevol.learn.algorithms.contract import Algorithm
 from agentevol.learn.algorithms.sft import sft

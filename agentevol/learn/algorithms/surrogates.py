@@ -1,4 +1,4 @@
-"""Importance ratios, and the surrogate objectives that are made of them: for each token, to be minimised.
+"""Importance ratios and per-token surrogate objectives, to be minimised.
 
 Ratio 2, advantage 1, clip 0.2 and 0.2, token log-probability -1:
 
@@ -20,26 +20,26 @@ Ratio = Literal["token", "sequence"]
 Surrogate = Literal["clip", "cispo", "reinforce"]
 
 SEQUENCE_LOG_LIMIT = 10.0
-"""A sequence's mean log-ratio is cut to at most 10, as in verl 0.9.1."""
+"""Upper clip of a sequence's mean log-ratio, as in verl 0.9.1."""
 
 
 @dataclass(frozen=True)
 class Clipping:
-    """How far the ratio may move what the loss does with a token."""
+    """Bounds of the importance ratio."""
 
     low: float = 0.2
     high: float = 0.2
     dual: float = 3.0
-    """For negative advantages the loss is at most so many times -advantage; 0 is off."""
+    """Bound of the loss for negative advantages, as a multiple of -advantage; 0 is off."""
 
 
 @dataclass(frozen=True)
 class Surrogates:
-    """Each token's loss, and where a bound acts."""
+    """Loss of each token, and the bounds that act on it."""
 
     loss_N: Tensor
     acts_N: dict[str, Tensor] = field(default_factory=dict[str, Tensor])
-    """Truth values by the name of the bound: low, high, dual."""
+    """Masks by the name of the bound: low, high, dual."""
 
 
 def token_ratio(batch: Batch) -> Tensor:
@@ -61,8 +61,8 @@ def sequence_ratio(batch: Batch) -> Tensor:
 def clipped(ratio_N: Tensor, advantage_N: Tensor, clipping: Clipping) -> Surrogates:
     """PPO's clipped surrogate (Schulman et al., 2017, arXiv:1707.06347, eq. 7), negated.
 
-    The dual clip (Ye et al., 2020, arXiv:1912.09729) bounds what one token of negative advantage and
-    large ratio can cost.
+    The dual clip (Ye et al., 2020, arXiv:1912.09729) bounds the loss of a token of negative advantage and
+    large ratio.
     """
     free_N = -advantage_N * ratio_N
     bound_N = -advantage_N * ratio_N.clamp(1 - clipping.low, 1 + clipping.high)

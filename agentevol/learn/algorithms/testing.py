@@ -1,4 +1,4 @@
-"""Batches out of plain lists, for tests of losses and for whoever writes one."""
+"""Batches from plain lists, for tests of losses."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -11,7 +11,7 @@ from torch import Tensor
 from agentevol.learn.algorithms.contract import Algorithm, Batch, Floats, Rollouts, Steps, Totals
 
 PER_SEQUENCE = frozenset({"weight", "reward", "group", "group_tokens", "unit", "side", "margin"})
-"""The columns of `Batch` with an entry for each sequence; the others have one for each token."""
+"""Columns of `Batch` with an entry for each sequence; the others have one for each token."""
 
 
 def batch_of(
@@ -29,8 +29,8 @@ def batch_of(
     """A whole optimiser batch of rows (B, T), each a sequence of its own; float64.
 
     `columns` are the token columns of `Batch`, (B, T), or (B,) for one number a row. Rows without a learnt
-    token are left out. `logp` (and `value`, `entropy`, `head`) may be tensors with gradient: theirs is
-    reached through the batch; otherwise `batch.logp` is a leaf.
+    token are left out. `logp` (and `value`, `entropy`, `head`) may be tensors that require gradients, which
+    flow through the batch; otherwise `batch.logp` is a leaf.
     """
     chosen = torch.as_tensor(mask, dtype=torch.bool)
     kept = chosen.any(dim=1).nonzero().squeeze(1)
@@ -128,7 +128,7 @@ def rollouts_of(
 def single_steps(
     rewards: Sequence[float] | Floats, lengths: Any, modes: Sequence[int] | None = None
 ) -> Steps:
-    """One turn for every episode."""
+    """One turn per episode."""
     count = len(rewards)
     return Steps(
         sequence=np.arange(count),
@@ -142,7 +142,7 @@ def single_steps(
 
 
 def _column(values: Any, chosen: Tensor, *, leaf: bool) -> Tensor:
-    """The learnt entries of (B, T) or (B, T, H) values, or of (B,) ones, repeated along the rows."""
+    """Learnt entries of (B, T) or (B, T, H) values, or of (B,) ones, repeated along the rows."""
     if isinstance(values, Tensor) and values.requires_grad:
         return values[chosen]
     given = torch.as_tensor(values, dtype=torch.float64)
@@ -163,9 +163,9 @@ def example_batch(
 ) -> Batch:
     """A random optimiser batch with every column that any algorithm reads, shaped as `chosen` expects it.
 
-    Groups of four, the last with a tie; pairs of neighbours, the better one first; labels and rewards that go
-    with the sides. A reward model of pairs scores one token of each sequence, with twenty heads, which are
-    whole numbers of four and of five. `beside` makes every third sequence one of side 0 of the unit before.
+    Groups of four, the last with a tie; pairs of neighbours, the better one first; labels and rewards that
+    agree with the sides. A reward model of pairs scores one token of each sequence, with twenty heads, a
+    multiple of four and of five. `beside` makes every third sequence one of side 0 of the unit before.
     """
     random = np.random.default_rng(seed)
     shape = (sequences, tokens)
@@ -210,7 +210,7 @@ def example_batch(
 
 
 def part_of(batch: Batch, sequences: Sequence[int]) -> Batch:
-    """The micro-batch that holds these sequences, in this order, of an optimiser batch."""
+    """Micro-batch of these sequences, in this order, of an optimiser batch."""
     chosen = torch.tensor(sequences)
     tokens = torch.cat([(batch.sequence == number).nonzero().squeeze(1) for number in sequences])
     lengths = batch.lengths[chosen].long()
@@ -232,7 +232,7 @@ def example_rollouts(
 
     In the first two groups each episode keeps to one mode and one state, and the modes earn the same, or in
     the second group nearly so; in the others, an invalid action may have no mode. If `failed`, the last group
-    of several earns nothing.
+    of several has returns of 0.
     """
     random = np.random.default_rng(seed)
     episodes = groups * samples + 1

@@ -1,4 +1,4 @@
-"""Arithmetic on turns that algorithms with structured advantages share: states, returns, relative values.
+"""Per-turn arithmetic of structured advantages: states, returns, relative values.
 
 Shape S: the turns of all episodes of an update, as in `Steps`.
 """
@@ -19,9 +19,10 @@ def numbered(keys: Sequence[Hashable]) -> Integers:
 
 
 def turn_rewards(rollouts: Rollouts) -> Floats:
-    """(S,) sum of the rewards at the learnt tokens of each turn; the world's reward where none is learnt.
+    """(S,) sum of the rewards at the learnt tokens of each turn; the environment's reward where none is
+    learnt.
 
-    The world's own rewards, unless something was added to those at tokens, such as a KL penalty.
+    These are the environment's own rewards, unless a shaping such as a KL penalty was added at tokens.
     """
     count = len(rollouts.steps.reward)
     at_tokens_S = np.bincount(rollouts.step, weights=rollouts.reward, minlength=count)
@@ -41,7 +42,7 @@ def states(rollouts: Rollouts, similarity: float = 1.0) -> Integers:
     """(S,) number of the state in which each turn was taken: equal within a group for equal anchors.
 
     With `similarity` below 1 an anchor joins the first state of its group, in the order of turns, whose first
-    anchor is at least that similar: twice the characters that match over all characters (Ratcliff and
+    anchor is at least that similar: twice the matching characters over all characters (Ratcliff and
     Obershelp; `difflib` without its heuristic for long texts, which takes equal ones for different).
     """
     steps = rollouts.steps
@@ -62,7 +63,7 @@ def relative(
     """(N,) each value less the mean of those with its label, over their standard deviation + `epsilon`.
 
     The deviation has ddof 1; `divide` False leaves it out. Labels are 0, 1, ... Equal values give exactly 0.
-    A value whose label no other has is taken for its own distance (`raw`: mean 0, deviation 1) or gives 0.
+    A value of a unique label is kept (`raw`: mean 0, deviation 1) or gives 0.
     """
     result_N = np.zeros(len(values_N))
     for members in members_of(label_N):
@@ -78,13 +79,13 @@ def relative(
 
 
 def members_of(label_N: Integers) -> list[Integers]:
-    """The places of each label 0, 1, ..., in order."""
+    """Indices of the members of each label 0, 1, ..., in order."""
     order = np.argsort(label_N, kind="stable")
     return np.split(order, np.cumsum(np.bincount(label_N))[:-1]) if len(label_N) else []
 
 
 def _joined(anchor: str, first: list[str], similarity: float) -> int:
-    """The number of the state that `anchor` joins; a new one is added to `first`, the first anchors."""
+    """Number of the state that `anchor` joins; the first anchor of a new state is appended to `first`."""
     for number, other in enumerate(first):
         if _are_similar(anchor, other, similarity):
             return number

@@ -1,4 +1,4 @@
-"""What a loss compares: the pairs and the groups of a batch, as numbers of its sequences.
+"""Comparison units of a loss: the pairs and groups of a batch, as indices of its sequences.
 
     unit  [0, 0, 1, 1]    side  [1, -1, -1, 1]
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def pairs(batch: Batch) -> tuple["Tensor", "Tensor"]:
     """(U,) the chosen and (U,) the rejected sequence of each pair, in the order of their units.
 
-    Raises `ValueError` where a unit is not one chosen and one rejected sequence (and what has side 0).
+    Raises `ValueError` where a unit is not one chosen and one rejected sequence (apart from side 0).
     """
     order_J = _by_unit(batch)
     chosen_U, rejected_U = (order_J[batch.side[order_J] == side] for side in (1, -1))
@@ -34,7 +34,7 @@ def pairs(batch: Batch) -> tuple["Tensor", "Tensor"]:
 
 
 def contexts(batch: Batch, chosen_U: "Tensor") -> "Tensor":
-    """(U,) the sequence of side 0 of each pair; raises `ValueError` where one has none."""
+    """(U,) sequence of side 0 of each pair; raises `ValueError` for a pair without one."""
     order_J = _by_unit(batch)
     context_U = order_J[batch.side[order_J] == 0]
     if not torch.equal(batch.unit[context_U], batch.unit[chosen_U]):
@@ -47,10 +47,9 @@ def _by_unit(batch: Batch) -> "Tensor":
 
 
 def groups(batch: Batch) -> list["Tensor"]:
-    """The (G,) sequences of each group.
+    """(G,) sequences of each group.
 
-    Raises `ValueError` where the batch has a part of a group only: compared with a part, an episode would
-    look better or worse than it is.
+    Raises `ValueError` where the batch has only a part of a group: a comparison with a part would be biased.
     """
     found = [(batch.unit == unit).nonzero().squeeze(1) for unit in batch.unit.unique()]
     for members_G in found:
@@ -66,15 +65,15 @@ def mean_logp(batch: Batch) -> "Tensor":
 
 
 def averages(count: int, values: Mapping[str, "Tensor"]) -> dict[str, float]:
-    """Each value's sum divided by `count`, as metrics that add up over micro-batches."""
+    """Sums of the values divided by `count`, as metrics that add up over micro-batches."""
     sums = torch.stack([value.detach().double().sum() for value in values.values()]).tolist()
     return {name: number / max(count, 1) for name, number in zip(values, sums, strict=True)}
 
 
 def pair_metrics(batch: Batch, reward_J: "Tensor") -> dict[str, float]:
-    """How far the policy tells the sides apart. `reward_J` is what it implies that a sequence is worth.
+    """Metrics of the difference between the sides. `reward_J` is the implicit reward of each sequence.
 
-    A falling `logp_chosen` beside a growing `reward_margin` says that the chosen side is being unlearnt too.
+    A falling `logp_chosen` beside a growing `reward_margin` shows that the chosen side loses likelihood too.
     """
     chosen_U, rejected_U = pairs(batch)
     logp_J = batch.sums(batch.logp)

@@ -1,4 +1,4 @@
-"""The loss of a value function.
+"""Clipped loss of a value function.
 
 Value 1, old value 0, target 2, clip 0.2: max((1 - 2)^2, (0.2 - 2)^2) / 2 = 1.62.
 """
@@ -20,9 +20,11 @@ def value_loss(
     aggregation: Aggregation = "token_mean",
     horizon: Annotated[int, Field(ge=1)] = 4096,
 ) -> Loss:
-    """Half the squared error, and no less than with the value kept within `value_clip` of the old one.
+    """Half the squared error, and no less than that of the value clipped to within `value_clip` of the old
+    one.
 
-    Schulman et al.'s PPO code; verl and TRL have it with 0.5 and 0.2. `value_clip` is in units of the return.
+    As in Schulman et al.'s PPO code; verl and TRL have it with 0.5 and 0.2. `value_clip` is in units of the
+    return.
     """
     bounded_N = batch.value.clamp(batch.old_value - value_clip, batch.old_value + value_clip)
     free_N, bound_N = (batch.value - batch.target).square(), (bounded_N - batch.target).square()

@@ -1,4 +1,4 @@
-"""Weighted behaviour cloning: all episodes are imitated, better ones more."""
+"""Weighted behaviour cloning: imitation of all episodes, of better ones with a higher weight."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -18,9 +18,8 @@ def weigh(
     beta: Positive = 1.0,
     max_weight: Positive = 20.0,
 ) -> Floats:
-    """`reward`: how far the return lies above `minimum`, the environment's lowest. `advantage`: the
-    exponential of how far it lies above its group's mean (AWR). `rank`: its rank in its group, whatever the
-    scale.
+    """Episode weights. `reward`: the return above `minimum`, the environment's lowest. `advantage`: the
+    exponential of the return above its group's mean (AWR). `rank`: the rank in the group, whatever the scale.
     """
     match weighting:
         case "reward":

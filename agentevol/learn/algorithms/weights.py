@@ -1,4 +1,4 @@
-"""Rules that turn returns into weights of rows, at least 0 (reward-weighted cloning).
+"""Rules that turn returns into weights of episodes, at least 0 (reward-weighted cloning).
 
 Returns [1, 0, 1, 0.5] of two groups [a, a, b, b] give with temperature 0.5
 
@@ -21,7 +21,7 @@ from agentevol.learn.algorithms.options import Finite, Positive
 Floats = NDArray[np.float64]
 
 EQUAL = 1e-8
-"""Returns that differ by no more are equal: sums of equal rewards differ in the last digits."""
+"""Tolerance of equal returns: sums of equal rewards differ in the last digits."""
 
 
 def binary(returns: Sequence[float], *, threshold: Finite = 0.999) -> Floats:
@@ -30,15 +30,15 @@ def binary(returns: Sequence[float], *, threshold: Finite = 0.999) -> Floats:
 
 
 def reward(returns: Sequence[float], *, minimum: Finite = 0.0) -> Floats:
-    """How far each return lies above `minimum`, the lowest return of the environment; never below 0."""
+    """Each return above `minimum`, the lowest return of the environment; never below 0."""
     return np.maximum(_finite(returns) - minimum, 0.0)
 
 
 def softmax(returns: Sequence[float], groups: Sequence[Hashable], *, temperature: Positive = 0.5) -> Floats:
-    """G exp(return / temperature) / sum over the group of G rows, so that each group's weights sum to G.
+    """G exp(return / temperature) / sum over the group of G episodes, so that each group's weights sum to G.
 
-    A temperature towards 0 keeps the best of a group, a high one gives all the weight 1. `groups` names the
-    group of each return. Raises `ConfigError` for a temperature that is not above 0.
+    A temperature towards 0 keeps the best of a group, a high one gives every episode the weight 1. `groups`
+    has the group of each return. Raises `ConfigError` for a temperature that is not above 0.
     """
     if not temperature > 0:
         raise ConfigError(f"softmax weights need a temperature above 0, not {temperature}")
@@ -60,7 +60,7 @@ def advantage(
     values, weights = _grouped(returns, groups)
     for rows in members(groups):
         above = (values[rows] - values[rows].mean()) / beta
-        weights[rows] = np.exp(np.minimum(above, log(max_weight)))  # bounded before it can overflow
+        weights[rows] = np.exp(np.minimum(above, log(max_weight)))  # bounded first, against overflow
     return weights
 
 
@@ -78,7 +78,7 @@ def rank(returns: Sequence[float], groups: Sequence[Hashable]) -> Floats:
 
 
 def members(groups: Sequence[Hashable]) -> list[list[int]]:
-    """The indices of each group, groups in the order in which they first appear."""
+    """Indices of each group, groups in the order in which they first appear."""
     found: dict[Hashable, list[int]] = {}
     for index, group in enumerate(groups):
         found.setdefault(group, []).append(index)
@@ -86,7 +86,7 @@ def members(groups: Sequence[Hashable]) -> list[list[int]]:
 
 
 def effective_sample_size(weights: Sequence[float] | Floats) -> float:
-    """(sum w)^2 / sum w^2: how many equally weighted rows would tell as much; 0 where all weights are 0.
+    """(sum w)^2 / sum w^2: the equivalent number of equally weighted episodes; 0 where all weights are 0.
 
     Raises `ConfigError` for negative weights.
     """
@@ -98,7 +98,7 @@ def effective_sample_size(weights: Sequence[float] | Floats) -> float:
 
 
 def _grouped(returns: Sequence[float], groups: Sequence[Hashable]) -> tuple[Floats, Floats]:
-    """The returns, and as many weights to fill in."""
+    """The returns, and an uninitialised array for their weights."""
     values = _finite(returns)
     if len(values) != len(groups):
         raise ConfigError(f"{len(values)} returns but {len(groups)} group names")
@@ -106,7 +106,9 @@ def _grouped(returns: Sequence[float], groups: Sequence[Hashable]) -> tuple[Floa
 
 
 def _finite(values: Sequence[float] | Floats) -> Floats:
-    """The values as an array; raises `ConfigError` where one is not finite: a failed judge is no return."""
+    """The values as an array; raises `ConfigError` where one is not finite: a failed judge gives no
+    return.
+    """
     array = np.asarray(values, dtype=np.float64)
     if not np.isfinite(array).all():
         raise ConfigError("a return or weight is not finite; leave out rows that nobody scored")
