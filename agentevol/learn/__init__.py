@@ -1,1 +1,3 @@
-"""What learns: token-exact rows, packed without padding, and pure losses over them."""
+"""Training of policies, critics and reward models: token-exact training sequences, packed without padding,
+and pure loss functions over them.
+"""

@@ -1,9 +1,10 @@
-"""Adapters that are kept from one update to the next: beside the merged weights, and taken out of them again.
+"""LoRA adapters kept from one update to the next: stored beside the merged weights, and separated from them
+again.
 
     checkpoint 1   weights W + BA   adapters B, A
     update 2       weights W, of which nothing is trained, and B, A, which go on from there
 
-A checkpoint is a whole model for whoever reads it; without `learn.lora.keep` every update has fresh adapters.
+Every checkpoint is a complete model for any reader; without `learn.lora.keep` each update has fresh adapters.
 """
 
 from pathlib import Path
@@ -22,15 +23,17 @@ if TYPE_CHECKING:
     from peft.tuners.lora import LoraModel
 
 FILE = "adapters.st"
-"""Beside the weights; the safetensors format, under an ending that no loader of weights looks for."""
+"""File of the adapters, beside the weights: safetensors under an extension that no loader of weights looks
+for.
+"""
 
 
 def adapted_from(model: PreTrainedModel, lora: LoraConfig, folder: Path) -> "LoraModel":
-    """Add adapters to `model`, which is that of the checkpoint `folder`, in place, and freeze the rest.
+    """Add adapters to `model`, the model of the checkpoint `folder`, in place, and freeze all other weights.
 
-    With `lora.keep` they are those of the checkpoint, where it has any, and the weights are what lies under
-    them: together they say what the checkpoint says, to rounding. Raises `ConfigError` for others than
-    `lora` describes.
+    With `lora.keep` they are the adapters stored in the checkpoint, if it has any, and their product is
+    subtracted from the merged weights: together they equal the checkpoint, up to rounding. Raises
+    `ConfigError` for stored adapters of another rank or other targets than those of `lora`.
     """
     file = folder / FILE
     if not (lora.keep and file.is_file()):
@@ -52,17 +55,19 @@ def adapted_from(model: PreTrainedModel, lora: LoraConfig, folder: Path) -> "Lor
 
 
 def trained(model: PreTrainedModel) -> dict[str, torch.nn.Parameter]:
-    """The parameters that learn, by name."""
+    """Trainable parameters by name."""
     return {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
 
 
 def to_bytes(model: PreTrainedModel) -> bytes:
-    """What `adapters.st` holds, of a model whose adapters alone are trained."""
+    """Content of `adapters.st` for a model of which only the adapters are trained."""
     return save({name: tensor.detach().cpu().contiguous() for name, tensor in trained(model).items()})
 
 
 def read(file: Path) -> dict[str, torch.Tensor]:
-    """What `to_bytes` wrote, by name. Raises `ConfigError` for a file that cannot be read."""
+    """Read the tensors that `to_bytes` stored, by name. Raises `ConfigError` for a file that cannot be
+    read.
+    """
     try:
         return load(file.read_bytes())
     except (OSError, SafetensorError) as cause:
@@ -70,7 +75,7 @@ def read(file: Path) -> dict[str, torch.Tensor]:
 
 
 def check_kept(learn: LearnConfig, base: Path) -> None:
-    """Raise `ConfigError` where fresh adapters would be held to what they have never been."""
+    """Raise `ConfigError` where EWC would anchor fresh adapters, which have no Fisher information."""
     if learn.ewc is None or learn.lora is None or (base / FILE).is_file():
         return
     raise ConfigError(
@@ -81,7 +86,9 @@ def check_kept(learn: LearnConfig, base: Path) -> None:
 
 
 def _take_out(layer: Any) -> None:
-    """What lies under an adapter that had been merged; in float32, whatever its precision."""
+    """Subtract a merged adapter from its base weight, in place; computed in float32, whatever the
+    precision.
+    """
     weight = layer.get_base_layer().weight
     delta = layer.get_delta_weight("default")
     weight.copy_((weight.float() - delta.float()).to(weight.dtype))

@@ -1,7 +1,7 @@
 """Check that engine and learner compute the same model, by their log-probabilities of the same tokens.
 
-They agree to rounding where both read the same ids with the same weights at the same temperature. A guard
-that compared nothing, or met what is no number, has failed.
+They agree up to rounding where both read the same ids with the same weights at the same temperature. The
+check fails where nothing could be compared or a difference is not a number.
 """
 
 from typing import NamedTuple
@@ -10,12 +10,12 @@ from agentevol.errors import RunStopped
 
 
 class Gap(NamedTuple):
-    """How far engine and learner are apart."""
+    """Difference between the log-probabilities of engine and learner."""
 
     mean: float
-    """Mean |learner - engine| log-probability of a token; NaN where one is not a number, and for no token."""
+    """Mean |learner - engine| log-probability per token; NaN where one is not a number, and for no token."""
     tokens: int
-    """So many were compared."""
+    """Number of tokens compared."""
 
 
 def check_gap(found: Gap, most: float, *, expected: bool) -> None:

@@ -1,7 +1,8 @@
-"""Rows of tokens as algorithms see them: learnt tokens only, with the sequence, unit and group of each.
+"""Training sequences in the form that algorithms read: learnt tokens, with the sequence, unit and group of
+each.
 
-Rows of one episode (its template may have rewritten what came before) are one sequence. The same episode on
-the chosen side of two pairs is two.
+A row is one training sequence. The rows of one episode (several where the template rewrote earlier turns) are
+one sequence. An episode on the chosen side of two pairs is two sequences.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -17,7 +18,7 @@ from agentevol.learn.algorithms.contract import ABSENT, Batch, Floats, Integers,
 from agentevol.protocols import EpisodeFacts, TrainingSequence
 
 Columns = dict[str, list[NDArray[np.float32]]]
-"""Name to what each row's learnt tokens have of it, (n,) or (n, H)."""
+"""Name to the values at each row's learnt tokens, (n,) or (n, H)."""
 
 
 FROZEN = {
@@ -26,7 +27,7 @@ FROZEN = {
     "rollout_logp": "rollout_logp",
     "value": "old_value",
 }
-"""Columns of `Rollouts` and what losses call them: a loss has the value that moves as well."""
+"""Columns of `Rollouts` and their names in losses: losses also have the trained value, as `value`."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +37,11 @@ class OptimiserBatch:
     indices: tuple[int, ...]
     totals: Totals
     group_tokens: Floats
-    """Learnt tokens of every group of the assembly in this batch."""
+    """Learnt tokens of every group of the assembly within this batch."""
 
 
 class Assembly:
-    """R rows, each with at least one learnt token, that make J sequences."""
+    """R rows, each with at least one learnt token, that form J sequences."""
 
     def __init__(self, rows: Sequence[TrainingSequence]) -> None:
         self.rows = rows
@@ -48,7 +49,7 @@ class Assembly:
         """Positions of each row's learnt tokens."""
         self.tokens: Integers = np.asarray([len(positions) for positions in self.learnt], dtype=np.int64)
         self.sequence = _numbered([_sequence_key(row) for row in rows])
-        """(R,) the sequence of each row."""
+        """(R,) sequence number of each row."""
         first = _first(self.sequence)
         heads = [rows[index] for index in first]
         self.weight = np.asarray([row.weight for row in heads], dtype=np.float64)
@@ -71,8 +72,8 @@ class Assembly:
     def atoms(
         self, together: Literal["sequence", "unit", "batch"], among: Sequence[int] | None = None
     ) -> list[list[int]]:
-        """Row indices (of `among`, or all) that must not be separated: a sequence's rows, or a unit's. What a
-        loss sees as a whole batch is cut between units too.
+        """Inseparable sets of row indices (of `among`, or all): the rows of a sequence, or of a unit. With
+        `together` batch the optimiser batches are divided between units as well.
         """
         indices = range(len(self.rows)) if among is None else among
         keys = self.sequence if together == "sequence" else self.unit[self.sequence]
@@ -82,7 +83,7 @@ class Assembly:
         return list(found.values())
 
     def optimiser_batch(self, indices: Sequence[int]) -> OptimiserBatch:
-        """These rows with their denominators."""
+        """Optimiser batch of these rows, with its denominators."""
         sequences = self.sequence[list(indices)]
         tokens = self.tokens[list(indices)]
         present = np.unique(sequences)
@@ -105,7 +106,7 @@ class Assembly:
     def batch(
         self, whole: OptimiserBatch, indices: Sequence[int], outputs: Mapping[str, torch.Tensor]
     ) -> Batch:
-        """What a loss reads of these rows, in this order; `outputs` is what the model said of them."""
+        """Input of a loss for these rows, in this order; `outputs` are the model's columns for them."""
         chosen = list(indices)
         device = next(iter(outputs.values())).device
         present, local = np.unique(self.sequence[chosen], return_inverse=True)
@@ -139,7 +140,8 @@ class Assembly:
         )
 
     def rollouts(self, multipliers: Mapping[str, float] | None = None) -> Rollouts:
-        """All rows for an advantage function, sequence by sequence; `multipliers` are the prices of costs.
+        """Input of an advantage function: all rows, sequence by sequence; `multipliers` are the prices of
+        costs.
 
         Raises `ConfigError` without rewards.
         """
@@ -177,26 +179,26 @@ class Assembly:
         )
 
     def cut_off(self) -> dict[int, int]:
-        """The last row of each sequence that a limit ended, by number of the sequence."""
+        """Index of the last row of each truncated sequence, by number of the sequence."""
         last = {int(number): index for index, number in enumerate(self.sequence)}
         facts = {number: self.rows[index].episode for number, index in last.items()}
         return {number: last[number] for number, fact in facts.items() if fact and fact.truncated}
 
     def add_column(self, name: str, values_N: Floats) -> None:
-        """Keep a column that lies in the order of `rollouts`."""
+        """Add a column whose values are in the order of `rollouts`."""
         order = self._by_sequence()
         parts = np.split(values_N.astype(np.float32), np.cumsum(self.tokens[order])[:-1])
         by_row = dict(zip(order, parts, strict=True))
         self.columns[name] = [by_row[index] for index in range(len(self.rows))]
 
     def _add_where_given(self, name: str, values: Sequence[NDArray[np.float32] | None]) -> None:
-        """Keep what every row has, or nothing."""
+        """Add a column if every row has values for it."""
         given = [(each, where) for each, where in zip(values, self.learnt, strict=True) if each is not None]
         if len(given) == len(self.rows):
             self.columns[name] = [each[where] for each, where in given]
 
     def _known_labels(self, indices: Sequence[int]) -> tuple[int, ...]:
-        """How many learnt tokens have a label, by head."""
+        """Number of learnt tokens with a label, by head."""
         if "label" not in self.columns:
             return ()
         known = [np.isfinite(self.columns["label"][index]).sum(axis=0) for index in indices]
@@ -231,13 +233,13 @@ def _turns(row: TrainingSequence) -> NDArray[np.int32]:
 
 
 def _numbered(keys: Sequence[Hashable]) -> Integers:
-    """A number for each different key, from 0, by first appearance."""
+    """Number of each key, from 0, by first appearance."""
     numbers: dict[Hashable, int] = {}
     return np.asarray([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
 
 
 def _first(numbers: Integers) -> list[int]:
-    """Where each of 0, 1, ... appears first."""
+    """Index of the first appearance of each of 0, 1, ..."""
     return np.unique(numbers, return_index=True)[1].tolist()
 
 

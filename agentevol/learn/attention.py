@@ -1,4 +1,4 @@
-"""Causal attention over rows that lie end to end, for models that use transformers' attention interface.
+"""Causal attention over packed training sequences, for models that use transformers' attention interface.
 
 `attn_implementation="agentevol_packed"` plus `rows=PackedRows(...)` in the model's call: each row attends to
 itself only, and no mask over all tokens is ever built.
@@ -18,12 +18,12 @@ PACKED_ATTENTION = "agentevol_packed"
 
 @dataclass(frozen=True)
 class PackedRows:
-    """Where the rows of a packed batch lie."""
+    """Boundaries of the rows of a packed batch."""
 
     lengths: tuple[int, ...]
     """Tokens of each row; they sum to T."""
     cu_seqlens: torch.Tensor
-    """(R + 1,) int32 on the model's device."""
+    """(R + 1,) int32 row boundaries on the model's device."""
 
 
 def packed_attention(
@@ -40,8 +40,8 @@ def packed_attention(
 ) -> tuple[torch.Tensor, None]:
     """Attention of a packed batch: query (1, H, T, D), key and value (1, H_kv, T, D), result (1, T, H, D).
 
-    Raises `ConfigError` for what it cannot compute exactly: no `rows`, a mask, or extras that change the
-    scores.
+    Raises `ConfigError` for inputs that it cannot compute exactly: no `rows`, a mask, or extras that change
+    the scores.
     """
     if rows is None or attention_mask is not None:
         raise ConfigError(
@@ -78,20 +78,20 @@ def packed_attention(
 
 
 def as_multiplied(tensor: torch.Tensor) -> torch.Tensor:
-    """In the type that autocast multiplies in, where it is on: the model rotates queries and keys in float32,
-    which no half-precision kernel takes.
+    """Cast to the type that autocast multiplies in, where it is on: the model rotates queries and keys in
+    float32, which no half-precision kernel accepts.
     """
     device = tensor.device.type
     return tensor.to(torch.get_autocast_dtype(device)) if torch.is_autocast_enabled(device) else tensor
 
 
 def has_kernel(device: str, dtype: torch.dtype, dropout: float) -> bool:
-    """Whether one kernel reads all rows at once."""
+    """True where one kernel can compute all rows at once."""
     return device == "cuda" and dtype in (torch.float16, torch.bfloat16) and dropout == 0.0
 
 
 def _window(query: torch.Tensor, sliding_window: int | None) -> torch.Tensor | None:
-    """The mask of a row longer than the window: a token sees itself and the window - 1 before it."""
+    """Mask of a row longer than the window: a token attends to itself and the window - 1 tokens before it."""
     length = query.shape[2]
     if sliding_window is None or sliding_window >= length:
         return None
@@ -108,7 +108,7 @@ def _varlen(
     scaling: float | None,
     sliding_window: int | None,
 ) -> torch.Tensor:
-    """The same in one flash kernel, on CUDA in half precision."""
+    """Attention of all rows in one flash kernel, on CUDA in half precision."""
     from torch.nn.attention.varlen import varlen_attn  # torch 2.10; CUDA only
 
     longest = max(rows.lengths)

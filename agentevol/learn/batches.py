@@ -1,13 +1,13 @@
-"""From episodes to packed tensors: rows of token ids, what of them is learnt, and batches without padding.
+"""Training sequences from episodes, and packed batches of them without padding.
 
-A trajectory of two turns whose second prompt extends the first becomes one row; `mask` marks what was
-sampled:
+A trajectory of two turns whose second prompt extends the first becomes one training sequence; `mask` marks
+the sampled tokens:
 
     prompt 1      said 1   answer        said 2
     [5, 6, 7,     8, 9,    3, 4,         8, 2]
     [F, F, F,     T, T,    F, F,         T, T]
 
-Torch is not imported here: a run's driver makes rows, and has no tensors.
+Torch is not imported here: a run's driver builds training sequences, and has no tensors.
 """
 
 from collections.abc import Sequence
@@ -25,32 +25,34 @@ if TYPE_CHECKING:
     import torch
 
 UNKNOWN = float("nan")
-"""The log-probability of a token that no engine sampled. Never 0, which would be probability one."""
+"""Log-probability of a token that no engine sampled. Never 0, which would be probability one."""
 
 
 NO_TURN = -1
-"""The turn of a token that was read."""
+"""Turn number of a token that was read, not sampled."""
 
 
 class Renderer(Protocol):
-    """The part of a chat renderer that demonstrations need; every method gives token ids."""
+    """Subset of a chat renderer that demonstrations need; every method returns token ids."""
 
     def prompt(self, messages: Sequence[Message]) -> list[int]:
-        """The ids that an engine reads before its first turn."""
+        """Return the ids that an engine reads before its first turn."""
         ...
 
     def extend(self, previous_ids: Sequence[int], observation: str) -> list[int]:
-        """The ids between `previous_ids`, which end with an action, and the next action."""
+        """Return the ids between `previous_ids`, which end with an action, and the next action."""
         ...
 
     def action_ids(self, text: str) -> list[int]:
-        """An action as a policy would have sampled it, with the end token."""
+        """Return the ids of an action as a policy would sample it, with the end token."""
         ...
 
 
 @dataclass(frozen=True)
 class PackedBatch:
-    """R rows laid end to end, T tokens in all, without padding. Rows never see each other."""
+    """R training sequences (rows) laid end to end, T tokens in all, without padding or attention across
+    rows.
+    """
 
     token_ids: "torch.Tensor"
     """(T,) int64."""
@@ -61,14 +63,14 @@ class PackedBatch:
     mask: "torch.Tensor"
     """(T,) bool: the tokens that are learnt; never the first of a row."""
     rows: tuple[int, ...]
-    """Index of each row among those that were packed."""
+    """Index of each row in the list that it was packed from."""
     lengths: tuple[int, ...]
-    """Tokens of each row: the differences of `cu_seqlens`, at hand without a device transfer."""
+    """Tokens of each row: the differences of `cu_seqlens`, available without a device transfer."""
     replayed: "torch.Tensor"
-    """(N,) bool: of the learnt tokens, those of replayed rows."""
+    """(N,) bool: True for learnt tokens of replayed training sequences."""
 
     def to(self, device: "torch.device") -> "PackedBatch":
-        """The same batch with its tensors on `device`."""
+        """Return the same batch with its tensors on `device`."""
         import torch
 
         moved = {
@@ -80,14 +82,15 @@ class PackedBatch:
 def sequences(
     trajectory: Trajectory, weight: float, learnt: Sequence[bool] | None = None, kind: RowKind = "fork"
 ) -> list[TrainingSequence]:
-    """The rows of an episode that a language model played; one, unless its template rewrote what came before.
+    """Training sequences of an episode that a language model played; one, unless its template rewrote earlier
+    turns.
 
-    A turn whose prompt extends everything read and sampled so far continues the row, any other begins a new
-    one; with the `kind` "per_step" every turn does. Nothing is re-encoded. `learnt` says of each turn whether
-    what was sampled is learnt (None: of all), as far as its `loss_mask` allows; the others are context, and
-    there is no row of these alone. An episode without a turn has no rows. Raises `ConfigError` for scripted
-    turns, for failed or cancelled episodes, for turns sampled from an empty prompt, and with "append_only"
-    for a prompt that does not extend what came before.
+    A turn whose prompt extends everything read and sampled so far continues the sequence, any other begins a
+    new one; with the `kind` "per_step" every turn does. Nothing is re-encoded. `learnt` has a flag for each
+    turn: its sampled tokens are learnt (None: of all turns), as far as its `loss_mask` allows; other turns
+    are context, and a sequence of context alone is omitted. An episode without a turn has no sequences.
+    Raises `ConfigError` for scripted turns, for failed or cancelled episodes, for turns sampled from an empty
+    prompt, and with "append_only" for a prompt that does not extend the previous tokens.
     """
     if trajectory.ending.kind in ("failed", "cancelled"):
         raise ConfigError(
@@ -124,10 +127,10 @@ def _sampled(trajectory: Trajectory, turn: Turn, number: int) -> Sample:
 def demonstration(
     trajectory: Trajectory, renderer: Renderer, weight: float, opening: Sequence[Message] | None = None
 ) -> TrainingSequence:
-    """The row of an episode that a script played: `renderer` encodes its texts, the actions are learnt.
+    """Training sequence of a scripted episode: `renderer` encodes its texts, the actions are learnt.
 
-    `opening` is what a policy would have read first; None means one user message, the initial observation.
-    Raises `ConfigError` for an episode without a turn, and for a failed or cancelled one.
+    `opening` is the first prompt of a policy; None means one user message, the initial observation. Raises
+    `ConfigError` for an episode without a turn, and for a failed or cancelled one.
     """
     if trajectory.ending.kind in ("failed", "cancelled") or not trajectory.turns:
         raise ConfigError(f"episode {trajectory.id} ({trajectory.ending.kind}) demonstrates nothing")
@@ -143,7 +146,7 @@ def demonstration(
 
 
 class RowBuilder:
-    """A row in the making."""
+    """Builder of one training sequence."""
 
     def __init__(self) -> None:
         self.token_ids: list[int] = []
@@ -152,10 +155,10 @@ class RowBuilder:
         self.turn: list[int] = []
         self.versions: set[int] = set()
         self.is_wanted = False
-        """Whether a turn of it is to be learnt, even if its `loss_mask` leaves nothing of it."""
+        """True if one of its turns is to be learnt, even if the turn's `loss_mask` leaves no token."""
 
     def continues(self, prompt_ids: Sequence[int]) -> bool:
-        """Whether `prompt_ids` begin with all of this row."""
+        """True where `prompt_ids` begin with all tokens so far."""
         return list(prompt_ids[: len(self.token_ids)]) == self.token_ids
 
     def read(self, token_ids: Sequence[int]) -> None:
@@ -166,18 +169,18 @@ class RowBuilder:
         self.turn.extend([NO_TURN] * len(token_ids))
 
     def say(self, token_ids: Sequence[int], logp: Sequence[float], turn: int) -> None:
-        """Append tokens that are learnt, said in the turn of this number."""
+        """Append learnt tokens, sampled in the turn of this number."""
         self.token_ids.extend(token_ids)
         self.mask.extend([True] * len(token_ids))
         self.logp.extend(logp)
         self.turn.extend([turn] * len(token_ids))
 
     def imitate(self, token_ids: Sequence[int], turn: int) -> None:
-        """Append tokens that are learnt and that no engine sampled."""
+        """Append learnt tokens that no engine sampled."""
         self.say(token_ids, [UNKNOWN] * len(token_ids), turn)
 
     def add(self, sample: Sample, turn: int, *, learnt: bool) -> None:
-        """Append what is new in the prompt of `sample`, then what it sampled."""
+        """Append the new part of the prompt of `sample`, then its sampled tokens."""
         self.read(sample.prompt_ids[len(self.token_ids) :])
         self.versions.add(sample.policy_version)
         if not learnt:
@@ -191,12 +194,12 @@ class RowBuilder:
             )
 
     def _unlearn(self, places: Sequence[int]) -> None:
-        """Make tokens at these places, counted from the end, ones that were read."""
+        """Mark the tokens at these positions, counted from the end, as not learnt."""
         for place in places:
             self.mask[place], self.logp[place], self.turn[place] = False, UNKNOWN, NO_TURN
 
     def sequence(self, trajectory_id: str, weight: float) -> TrainingSequence:
-        """The finished row. Raises `ConfigError` for ids that no vocabulary has."""
+        """Return the training sequence. Raises `ConfigError` for token ids above 32 bits."""
         try:
             token_ids = np.asarray(self.token_ids, dtype=np.int32)
         except OverflowError as cause:
@@ -215,7 +218,7 @@ class RowBuilder:
 
 
 def last_tokens(row: TrainingSequence) -> list[tuple[int, int]]:
-    """(turn, position of its last learnt token) of every turn in the row, in order."""
+    """(turn, position of its last learnt token) of every turn in the training sequence, in order."""
     if row.turn is None:
         raise ConfigError(f"episode {row.trajectory_id} does not say which turn its tokens are of")
     positions = row.mask.nonzero()[0]
@@ -245,7 +248,7 @@ def first_fit(lengths: NDArray[np.int64], order: NDArray[np.int64], max_tokens: 
 
 
 def packed(rows: Sequence[TrainingSequence], indices: Sequence[int]) -> PackedBatch:
-    """The rows of these `indices`, in this order, as one batch."""
+    """Pack the training sequences of these `indices`, in this order, into one batch."""
     import torch
 
     chosen = [rows[index] for index in indices]

@@ -1,4 +1,4 @@
-"""How good scores are: do they order, are they probabilities, and do they merely measure length.
+"""Quality measures of scores: ranking accuracy, calibration, and correlation with length.
 
 Scores 0.9, 0.6, 0.6, 0.1 of labels 1, 1, 0, 0: AUC is (1 + 1 + 0.5 + 1) / 4, since one pair is tied.
 """
@@ -23,10 +23,11 @@ def pair_accuracy(better: Floats, worse: Floats) -> float:
 def accuracy_by_length(
     better: Floats, worse: Floats, length_gap: Floats, edges: Sequence[float]
 ) -> list[tuple[int, float]]:
-    """Pairs and their accuracy in each bucket of `length_gap`, tokens of the better side minus the worse.
+    """Number of pairs and their accuracy in each bucket of `length_gap`, tokens of the better side less the
+    worse.
 
     Buckets lie below the first of the rising `edges`, from each to below the next, and from the last on. A
-    model that likes length is right where the better side is the longer one, and wrong elsewhere.
+    model biased towards length is right where the better side is the longer one, and wrong elsewhere.
     """
     bucket = np.searchsorted(np.asarray(edges), length_gap, side="right")
     chosen = [bucket == number for number in range(len(edges) + 1)]
@@ -39,7 +40,9 @@ def brier(probability: Floats, label: Floats) -> float:
 
 
 def cross_entropy(probability: Floats, label: Floats) -> float:
-    """Mean of -(y log p + (1 - y) log(1 - p)), of labels y in [0, 1]; p is kept 1e-12 away from 0 and 1."""
+    """Mean of -(y log p + (1 - y) log(1 - p)), of labels y in [0, 1]; p is clipped to 1e-12 away from 0 and
+    1.
+    """
     if len(label) == 0:
         return float("nan")
     p = np.clip(probability, 1e-12, 1 - 1e-12)
@@ -49,8 +52,9 @@ def cross_entropy(probability: Floats, label: Floats) -> float:
 def calibration_error(probability: Floats, label: Floats, *, bins: int = 10) -> float:
     """Expected calibration error: |mean label - mean probability| in bins of equal width, by their counts.
 
-    Guo et al., 2017 (arXiv:1706.04599), eq. 3. Of a pair's model: probabilities sigmoid(score difference) in
-    an order of sides that does not depend on who won, and labels 1 where the first side did.
+    Guo et al., 2017 (arXiv:1706.04599), eq. 3. For a model of pairs: probabilities sigmoid(score difference)
+    in an order of sides that is independent of the outcome, and labels 1 where the first side is the better
+    one.
     """
     if len(label) == 0:
         return float("nan")
@@ -87,5 +91,5 @@ def correlation(one: Floats, other: Floats) -> float:
 
 
 def rank_correlation(one: Floats, other: Floats) -> float:
-    """Spearman's: the correlation of the ranks."""
+    """Spearman's rank correlation."""
     return correlation(ranks(one), ranks(other))

@@ -1,6 +1,6 @@
-"""Checkpoints: Hugging Face folders (safetensors, tokenizer, chat template) that appear whole or not at all.
+"""Checkpoints: Hugging Face folders (safetensors, tokenizer, chat template), written atomically.
 
-Beside the weights lies `agentevol.json`, which says where they come from:
+`agentevol.json`, beside the weights, has their lineage:
 
     {"format": 1, "version": 3, "parent": "iteration-2", "parent_version": 2, "table_version": 7, "seed": 0,
      "metrics": {"loss_last": 0.41}}
@@ -32,23 +32,23 @@ _NOT_TOKENIZER = {"config.json", "generation_config.json", LINEAGE, "process.jso
 
 
 class Lineage(Record):
-    """Where a checkpoint comes from."""
+    """Origin of a checkpoint."""
 
     format: int = 1
     version: int
-    """How many updates lie between the start of the run and these weights."""
+    """Number of updates between the start of the run and these weights."""
     parent: str | None = None
-    """Name of the folder that training started from; None for weights made from nothing."""
+    """Name of the folder that training started from; None for weights trained from scratch."""
     parent_version: int | None = None
     table_version: int | None = None
     """Version of the table of trajectories that held the training data."""
     seed: int | None = None
     metrics: dict[str, float | None] = Field(default_factory=dict[str, float | None])
-    """What the learner reported; None for what is not a number."""
+    """Metrics reported by the learner; None for values that are not finite."""
 
 
 class SavesTokenizer(Protocol):
-    """A tokenizer that writes itself into a folder."""
+    """A tokenizer that can save itself into a folder."""
 
     def save_pretrained(self, save_directory: str) -> Any:
         """Write the tokenizer's files and chat template."""
@@ -56,7 +56,7 @@ class SavesTokenizer(Protocol):
 
 
 def read_lineage(path: Path) -> Lineage | None:
-    """What `agentevol.json` in the checkpoint `path` says; None where there is none. Raises `ConfigError`."""
+    """Read `agentevol.json` of the checkpoint `path`; None where there is none. Raises `ConfigError`."""
     file = path / LINEAGE
     if not file.is_file():
         return None
@@ -110,7 +110,7 @@ def save(
 
 
 def disk_is_full(cause: BaseException) -> bool:
-    """Whether no space (or quota) is left; safetensors tells the number in its text only."""
+    """True where no space (or quota) is left; safetensors gives the error number in its text only."""
     numbers = (errno.ENOSPC, errno.EDQUOT)
     if isinstance(cause, OSError) and cause.errno in numbers:
         return True
@@ -118,7 +118,7 @@ def disk_is_full(cause: BaseException) -> bool:
 
 
 def _partial_folder(out: Path) -> Path:
-    """A new folder beside `out`, in which it is prepared; what a killed process left there is removed."""
+    """New folder beside `out`, in which the checkpoint is staged; removes leftovers of killed processes."""
     prefix = f".{out.name}.partial-"
     for abandoned in out.parent.iterdir():
         if abandoned.name.startswith(prefix):
@@ -135,8 +135,8 @@ def _write(
     lineage: Lineage,
     extra_files: Mapping[str, bytes],
 ) -> None:
-    """Fill `folder`."""
-    from agentevol.causal_lm import without_bars  # brings torch
+    """Write all files of the checkpoint into `folder`."""
+    from agentevol.causal_lm import without_bars  # imports torch
 
     with without_bars():
         model.save_pretrained(folder)
@@ -150,13 +150,13 @@ def _write(
 
 
 def copy_tokenizer(source: Path, folder: Path) -> None:
-    """Copy tokenizer, chat template and the like unchanged from the checkpoint `source`."""
+    """Copy the tokenizer's files and the chat template unchanged from the checkpoint `source`."""
     for file in tokenizer_files(source):
         shutil.copyfile(file, folder / file.name)
 
 
 def tokenizer_files(checkpoint: Path) -> list[Path]:
-    """The files of a checkpoint that are its tokenizer, chat template and the like, by name."""
+    """Files of a checkpoint's tokenizer and chat template, by name."""
     return [
         file
         for file in sorted(checkpoint.iterdir())
@@ -168,13 +168,13 @@ def tokenizer_files(checkpoint: Path) -> list[Path]:
 
 
 def sync(folder: Path) -> None:
-    """Put every file of `folder`, and the folder itself, on disk."""
+    """Flush every file of `folder`, and the folder itself, to disk."""
     for entry in [*folder.rglob("*"), folder]:
         _sync_entry(entry)
 
 
 def _sync_entry(path: Path) -> None:
-    """Put a file, or the entries of a folder, on disk."""
+    """Flush a file, or the entries of a folder, to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""How to learn: `LearnConfig`."""
+"""Configuration of the learner: `LearnConfig`."""
 
 from typing import Literal
 
@@ -16,111 +16,114 @@ class LoraConfig(BaseModel):
 
     rank: int = Field(default=16, ge=1)
     alpha: int = Field(default=32, gt=0)
-    """The adapters' output is scaled by alpha / rank."""
+    """The output of the adapters is scaled by alpha / rank."""
     targets: tuple[str, ...] | Literal["all-linear"] = "all-linear"
-    """Names of the modules to adapt; all linear ones except the output head by default."""
+    """Names of the modules to adapt; by default all linear ones except the output head."""
     keep: bool = False
-    """Write the adapters beside the merged weights as well (`adapters.st`), and go on with those beside the
-    start's, instead of fresh ones in every update.
+    """Write the adapters beside the merged weights as well (`adapters.st`), and continue training those of
+    the start, instead of fresh ones in every update.
     """
 
 
 class LearnConfig(BaseModel):
-    """Everything that decides what a learner does with its data."""
+    """Settings of a learner."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     algorithm: str = "sft"
     options: dict[str, Option] = {}
-    """The algorithm's own options."""
+    """Options of the algorithm."""
     optimiser: Literal["adamw", "muon"] = "adamw"
     """`muon` orthogonalises the updates of inner matrices (Jordan et al. 2024), scaled to AdamW's size
-    (arXiv:2502.16982), and leaves the rest to AdamW: it needs fewer tokens from nothing.
+    (arXiv:2502.16982), and leaves the rest to AdamW: it needs fewer tokens when training from scratch.
     """
     learning_rate: float = Field(default=1e-5, ge=0)
-    """The highest of the schedule. 1e-5 suits billions of pretrained weights, 1e-3 a few millions; 0 leaves
-    the weights as they are.
+    """Peak learning rate of the schedule. 1e-5 suits billions of pretrained weights, 1e-3 a few millions; 0
+    leaves the weights unchanged.
     """
     critic_learning_rate: float | None = Field(default=None, gt=0)
-    """The highest of an optimiser of the critic's own, for algorithms that have one: ten times the policy's
-    is usual (1e-5 beside 1e-6). None learns the value head with the policy, in one optimiser.
+    """Peak learning rate of a separate optimiser of the critic, for algorithms that have one: ten times the
+    policy's is usual (1e-5 beside 1e-6). None trains the value head with the policy, in one optimiser.
     """
     critic_warmup: int = Field(default=0, ge=0)
-    """Optimiser steps, from when the critic was new, over all iterations of a run, in which it learns alone:
-    advantages against a critic that knows nothing are noise. 10 to 20 are usual.
+    """Optimiser steps in which a new critic is trained alone, counted over all iterations of a run:
+    advantages against an untrained critic are noise. 10 to 20 are usual.
     """
     epochs: int = Field(default=1, ge=1)
     max_steps: int | None = Field(default=None, ge=1)
     """Stop after this many optimiser steps; the schedule then ends there."""
     batch_tokens: int = Field(default=16384, ge=1)
-    """Tokens read for one optimiser step, at most; a longer row makes a batch of its own."""
+    """Most tokens read for one optimiser step; a longer training sequence makes a batch of its own."""
     micro_batch_tokens: int = Field(default=4096, ge=2)
-    """Tokens in one forward pass, at most: bounds the memory, changes no result beyond rounding."""
+    """Most tokens in one forward pass: bounds the memory, changes no result beyond rounding."""
     overflow: Literal["drop", "cut_left_turns", "error"] = "drop"
-    """What becomes of rows longer than `micro_batch_tokens` or the model's positions: `rows_dropped_overflow`
-    counts them, they lose their first turns and what opens the episode (`rows_cut_left`), or nothing is
-    learnt. They are never cut silently, nor within a turn.
+    """Treatment of training sequences longer than `micro_batch_tokens` or the model's positions: `drop`
+    leaves them out (counted by `rows_dropped_overflow`), `cut_left_turns` removes the opening and the first
+    turns (counted by `rows_cut_left`), `error` raises `ConfigError`. They are never cut silently, nor within
+    a turn.
     """
     warmup_fraction: float = Field(default=0.1, ge=0, le=1)
     schedule: Literal["linear", "cosine", "constant"] = "cosine"
-    """How the learning rate goes down to 0 after the warm-up, if at all."""
+    """Decay of the learning rate to 0 after the warm-up, if any."""
     weight_decay: float = Field(default=0.0, ge=0)
     """Applied to matrices only, not to norms and biases."""
     betas: tuple[float, float] = (0.9, 0.999)
     """AdamW's decay rates; 0.95 for the second suits training from scratch."""
     keep_moments: bool = False
-    """Write what the optimiser remembers beside the weights, and go on with what lies beside the start's: for
-    policies that are updated in many short rounds. Three times as much disk.
+    """Write the state of the optimiser beside the weights, and continue with that of the start: for policies
+    that are updated in many short rounds. Takes three times as much disk.
     """
     max_grad_norm: float = Field(default=1.0, gt=0)
     device: str = "auto"
     """`auto` is the first CUDA device, else the CPU; or a torch device such as `cuda:1`."""
     shards: int = Field(default=1, ge=1)
-    """Processes that learn together, each on a device of its own: rows, weights, gradients and what the
-    optimiser keeps are spread over them (FSDP2). Changes no result beyond rounding.
+    """Number of processes that train together, each on a device of its own: data, weights, gradients and
+    optimiser state are sharded over them (FSDP2). Changes no result beyond rounding.
     """
     dtype: Literal["float32", "bf16"] = "float32"
-    """What matrices are multiplied in. Trained weights, optimiser and log-probabilities are float32; weights
-    under adapters are kept in this precision, and the start's own are what adapters are merged into.
+    """Precision of matrix products. Trained weights, optimiser and log-probabilities are float32; weights
+    under adapters are kept in this precision, and adapters are merged into the start's own weights.
     """
     save_dtype: Literal["float32", "bf16"] = "float32"
     """Precision of the checkpoint's weights."""
     gradient_checkpointing: bool = False
     lora: LoraConfig | None = None
     threads: int | None = Field(default=None, ge=1)
-    """CPU threads while learning; None leaves torch's setting alone."""
+    """CPU threads while learning; None keeps torch's setting."""
     rollout_temperature: float | None = Field(default=None, gt=0)
     """Temperature at which the rollouts were sampled: algorithms that read rewards compare log-probabilities
     at it, and so does `logp_gap`. None is 1, or in a run its `explore.temperature`.
     """
     old_logprobs: Literal["recomputed", "rollout"] = "recomputed"
-    """Where the probabilities come from that the ratio of policies is taken to: from the learner's own pass
-    with the weights that the update begins with, or as the engine recorded them, which saves that pass and
-    puts the engine's rounding and the age of its weights into the ratio. `old_mismatch` is how far the two
-    are apart on average, over 16384 tokens at most.
+    """Source of the old probabilities in the importance ratio: `recomputed` by the learner with the weights
+    at the start of the update, or `rollout`, as recorded by the engine, which saves a forward pass but puts
+    the engine's rounding and the staleness of its weights into the ratio. `old_mismatch` is the mean
+    difference of the two, over 16384 tokens at most.
     """
     max_logp_gap: float = Field(default=0.05, gt=0)
-    """Mean difference between the log-probabilities of engine and learner, above which nothing is learnt:
-    they compute different models, or read different tokens.
+    """Largest mean difference between the log-probabilities of engine and learner; above it learning stops,
+    since they compute different models, or read different tokens.
     """
     reference: Literal["start", "base"] = "start"
-    """What an algorithm with a reference stays close to: the weights that the update begins with, or in a run
-    those of its first round: the base, or its clone.
+    """Reference model of algorithms that have one: `start`, the weights at the start of the update, or in a
+    run `base`, those of its first round: the base, or its clone.
     """
     save_every: int | None = Field(default=None, ge=1)
-    """Optimiser steps between two states from which a killed learner goes on; None begins again."""
+    """Optimiser steps between two saved states from which a killed learner resumes; None starts again."""
     ewc: EwcConfig | None = None
-    """Hold weights that mattered for what was learnt before near those of the anchor: the policy that a run,
-    or `agentevol train`, begins with.
+    """Penalise changes of weights that mattered for earlier tasks, relative to the anchor: the policy that a
+    run, or `agentevol train`, starts from.
     """
     distillation: float = Field(default=0.0, ge=0)
-    """Strength of the divergence from the anchor on replayed rows (`agentevol.learn.distillation`)."""
+    """Strength of the divergence from the anchor on replayed training sequences
+    (`agentevol.learn.distillation`).
+    """
     distillation_form: Literal["k3", "full"] = "k3"
-    """Of the divergence: estimated on the stored tokens, or `full` over the vocabulary, for which the anchor
-    reads along in every step.
+    """Form of the divergence: `k3`, estimated on the stored tokens, or `full`, over the vocabulary, for which
+    the anchor computes a forward pass in every step.
     """
     interpolation: float | None = Field(default=None, gt=0, lt=1)
-    """Share of the learnt weights in the checkpoint, the others being the anchor's; None is all."""
+    """Share of the learnt weights in the checkpoint, mixed with the anchor's; None is all."""
 
     @model_validator(mode="after")
     def _options_are_known(self) -> "LearnConfig":

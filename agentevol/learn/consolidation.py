@@ -1,4 +1,4 @@
-"""The EWC penalty of a learner: what its anchor needs is measured once, and then held in every step."""
+"""EWC penalty of a learner: the anchor's Fisher information, measured once, and the penalty of every step."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,16 +21,17 @@ Parameters = Mapping[str, torch.nn.Parameter]
 
 @dataclass(frozen=True)
 class Reading:
-    """A row as the anchor reads it, and what is said in it in the end."""
+    """A training sequence, and the same with the tokens whose log-probability is taken."""
 
     read: PackedBatch
     said: PackedBatch
 
 
 class Penalty:
-    """strength / 2 * sum of importance * (weight - anchor's weight)^2, over what the language model learns.
+    """strength / 2 * sum of importance * (weight - anchor's weight)^2, over the trained weights of the
+    language model.
 
-    `held` lies as the parameters do: each rank has its own parts.
+    `held` is sharded like the parameters: each rank has its own parts.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class Penalty:
         self._strength = strength * ewc.normalisation(held.fisher, ranks.gathered)
 
     def add_gradient(self) -> float:
-        """Add the penalty's gradient to the weights' gradients; returns the penalty."""
+        """Add the penalty's gradient to the weights' gradients, and return the penalty."""
         own = {
             name: own_part(weight.detach()).detach().requires_grad_()
             for name, weight in self._parameters.items()
@@ -65,11 +66,12 @@ class Penalty:
 def consolidation(
     anchor: Anchor, network: Network, config: EwcConfig, max_tokens: int, seed: int, ranks: Ranks = ALONE
 ) -> ewc.Consolidation:
-    """What the anchor, which `network` holds, leaves to protect: from its file, or measured and kept there.
+    """Weights and Fisher information of the anchor, whose model is `network`: read from its file, or measured
+    and stored there.
 
-    With `online` that is added to what the anchor itself was held to. A sequence is a row. Equal input gives
-    equal numbers on a CPU; every rank has its own parts of them. Raises `ConfigError` without a row of at
-    most `max_tokens` tokens.
+    With `online` they are added to the information that the anchor itself was trained with. A sequence is one
+    training sequence. Equal input gives equal numbers on a CPU; every rank has its own parts of them. Raises
+    `ConfigError` if no training sequence has at most `max_tokens` tokens.
     """
     parameters = network.language()
     if anchor.file is not None and anchor.file.is_file():
@@ -85,14 +87,14 @@ def consolidation(
         before = _placed(ewc.load(earlier), parameters, str(earlier))
         found = ewc.online(before, found, decay=config.decay)
     if anchor.file is not None:
-        entire = in_one_piece(found, parameters, ranks)  # on rank 0, and every rank has to ask
+        entire = in_one_piece(found, parameters, ranks)  # on rank 0; every rank has to call it
         if ranks.rank == 0:
             ewc.save(entire, anchor.file)
     return found
 
 
 def in_one_piece(held: ewc.Consolidation, parameters: Parameters, ranks: Ranks) -> ewc.Consolidation:
-    """The whole of what lies in parts, on the CPU of rank 0; every rank has to ask."""
+    """Gather the sharded tensors on the CPU of rank 0; every rank has to call this."""
     weights, fisher = (
         on_first([(name, part_like(part, parameters[name])) for name, part in parts.items()], ranks)
         for parts in (held.weights, held.fisher)
@@ -101,7 +103,9 @@ def in_one_piece(held: ewc.Consolidation, parameters: Parameters, ranks: Ranks) 
 
 
 def _placed(found: ewc.Consolidation, parameters: Parameters, file: str) -> ewc.Consolidation:
-    """This rank's parts of what a file has, where the parameters lie; `ConfigError` for another model's."""
+    """This rank's parts of the tensors of a file, on the devices of the parameters; `ConfigError` for another
+    model's.
+    """
     shapes = {name: parameter.shape for name, parameter in parameters.items()}
     if {name: tensor.shape for name, tensor in found.weights.items()} != shapes:
         raise ConfigError(f"{file} holds weights of another model, or adapters of another shape: remove it")
@@ -118,12 +122,14 @@ def _placed(found: ewc.Consolidation, parameters: Parameters, file: str) -> ewc.
 def _measured(
     network: Network, rows: Sequence[TrainingSequence], config: EwcConfig, seed: int, ranks: Ranks
 ) -> ewc.Consolidation:
-    """Every rank reads every row, since gradients of parts of the weights need all of them to compute."""
-    draws = torch.Generator().manual_seed(seed)  # on the CPU: equal draws whatever the device
+    """Measure the Fisher information. Every rank reads every training sequence, since gradients of sharded
+    weights need all of them to compute.
+    """
+    draws = torch.Generator().manual_seed(seed)  # on the CPU: equal random numbers whatever the device
     network.model.eval()
     network, parameters = replace(network, temperature=1.0), network.language()
     found = ewc.fisher(
-        # ranks' gradients are summed, and all have the same
+        # gradients are summed over ranks, and all ranks have the same
         lambda sequence: network.read(sequence.read, said=sequence.said).columns["logp"].mean() / ranks.size,
         (_sequence(network, row) for row in rows),
         parameters,
@@ -141,15 +147,15 @@ def _sequence(network: Network, row: TrainingSequence) -> Reading:
 
 
 def _drawn(network: Network, sequence: Reading, draws: torch.Generator, ranks: Ranks) -> Reading:
-    """Each learnt token drawn anew, after the stored ones before it.
+    """Resample each learnt token, conditioned on the stored tokens before it.
 
-    Gradients of tokens drawn after the same context are uncorrelated with mean 0, so that the square of their
+    Gradients of tokens sampled after the same context are uncorrelated with mean 0, so the square of their
     mean is in expectation the Fisher information of the actions in these contexts.
     """
     batch = sequence.read
     logits_NV = network.logits(replace(batch, replayed=torch.ones_like(batch.replayed)))
     own_N = torch.multinomial(logits_NV.softmax(dim=1).cpu(), 1, generator=draws).squeeze(1)
-    token_N = ranks.gathered(own_N)[0]  # rounding on another device must not let ranks differ
+    token_N = ranks.gathered(own_N)[0]  # equal on all ranks, despite rounding
     token_ids = batch.token_ids.clone()
     token_ids[batch.mask] = token_N.to(token_ids.device)
     return replace(sequence, said=replace(batch, token_ids=token_ids))

@@ -1,9 +1,9 @@
-"""Constraints on costs: the most reward whose expected cost stays below a limit (a Lagrangian method).
+"""Constraints on expected costs: Lagrangian multipliers that keep mean costs below their limits.
 
-Each cost has a price, its multiplier. After every batch it rises by how far the mean cost lies above the
-limit: from 0.5 with a learning rate of 0.05, a mean of 0.4 and a limit of 0.2 to 0.5 + 0.05 * 0.2 = 0.51.
-The policy then learns from (A_reward - sum of price * A_cost) / (1 + sum of prices), with prices fixed (Safe
-RLHF, Dai et al., 2023, arXiv:2310.12773).
+Each cost has a price, its multiplier. After every batch it changes by the learning rate times the excess of
+the mean cost over the limit: from 0.5 with a learning rate of 0.05, a mean of 0.4 and a limit of 0.2 to 0.5 +
+0.05 * 0.2 = 0.51. The policy then learns from (A_reward - sum of price * A_cost) / (1 + sum of prices), with
+prices fixed (Safe RLHF, Dai et al., 2023, arXiv:2310.12773).
 """
 
 import json
@@ -21,28 +21,30 @@ from agentevol.errors import ConfigError
 Floats = NDArray[np.float64]
 
 SAME = 1e-8
-"""Costs this close are equal: rounding noise would be blown up by a division by its standard deviation."""
+"""Tolerance of equal costs: division by their standard deviation would amplify rounding noise."""
 
 
 class Constraint(BaseModel):
-    """A limit of the mean cost of an episode, and how its multiplier is driven there."""
+    """Limit of the mean cost of an episode, and the update rule of its multiplier."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     limit: float = Field(ge=0)
     form: Literal["plain", "log", "pid"] = "plain"
-    """`log` steps the logarithm, so that 0 stays 0; `pid` damps the oscillation of `plain`."""
+    """`log` updates the logarithm, so that 0 stays 0; `pid` damps the oscillation of `plain`."""
     learning_rate: float = Field(default=0.05, gt=0)
-    """Of `plain` and `log`; 0.01 to 0.1."""
+    """Step size of `plain` and `log`; 0.01 to 0.1."""
     initial: float = Field(default=0.0, ge=0)
     maximum: float = Field(default=100.0, gt=0)
-    """Where it ends, the constraint counts as infeasible."""
+    """Upper bound of the multiplier; at it, the constraint counts as infeasible."""
     window: int = Field(default=100, ge=100)
-    """Episodes that the mean cost is taken over, at least; nothing moves before there are so many."""
+    """Fewest episodes that the mean cost is taken over; the multiplier is constant until there are so
+    many.
+    """
     proportional: float = Field(default=0.05, ge=0)
     integral: float = Field(default=0.005, ge=0)
     derivative: float = Field(default=0.1, ge=0)
-    """The gains of `pid` (Stooke et al., 2020, arXiv:2007.03964)."""
+    """Gains of `pid` (Stooke et al., 2020, arXiv:2007.03964)."""
 
     @model_validator(mode="after")
     def _can_move(self) -> "Constraint":
@@ -55,28 +57,30 @@ class Constraint(BaseModel):
 
 @dataclass(frozen=True)
 class Multiplier:
-    """The price of a cost, and what its next step needs."""
+    """Price of a cost, and the state of its update rule."""
 
     value: float = 0.0
     costs: tuple[float, ...] = ()
-    """Of the latest episodes."""
+    """Costs of the latest episodes."""
     mean_cost: float | None = None
-    """At the last step; None before the first."""
+    """Mean cost at the last update; None before the first."""
     error_sum: float = 0.0
-    """Sum of mean cost - limit over the steps, never below 0, in `pid` form."""
+    """Sum of mean cost - limit over the updates, never below 0, in `pid` form."""
     infeasible: bool = False
-    """The multiplier is at its maximum: report `constraint_infeasible`, and let a person change the limit."""
+    """True if the multiplier is at its maximum: report `constraint_infeasible`; the limit should be
+    reconsidered.
+    """
 
 
 def started(constraint: Constraint) -> Multiplier:
-    """The multiplier before the first batch."""
+    """Return the multiplier before the first batch."""
     if constraint.form != "pid" or constraint.integral == 0:
         return Multiplier(value=constraint.initial)
     return Multiplier(value=constraint.initial, error_sum=constraint.initial / constraint.integral)
 
 
 def stepped(multiplier: Multiplier, constraint: Constraint, costs: Sequence[float]) -> Multiplier:
-    """The multiplier after a batch of episodes with these costs; NaN is one that nobody could judge.
+    """Return the multiplier after a batch of episodes with these costs; NaN is a cost that was not judged.
 
     `costs` are of all episodes explored, before any group is filtered out; an episode without a recorded
     cost costs 0. The mean is taken over the batch, or over the latest `window` if those are more.
@@ -95,7 +99,7 @@ def stepped(multiplier: Multiplier, constraint: Constraint, costs: Sequence[floa
 
 
 def _target(multiplier: Multiplier, constraint: Constraint, mean: float, error_sum: float) -> float:
-    """Where the multiplier would go without bounds."""
+    """Updated value of the multiplier, before bounds."""
     error = mean - constraint.limit
     if constraint.form == "plain":
         return multiplier.value + constraint.learning_rate * error
@@ -110,12 +114,12 @@ def _clipped(value: float, maximum: float) -> float:
 
 
 def to_json(multipliers: Mapping[str, Multiplier]) -> str:
-    """Multipliers by the name of their cost, as text; `from_json` gives back the same."""
+    """Serialise multipliers by the name of their cost; `from_json` restores them."""
     return json.dumps({name: asdict(multiplier) for name, multiplier in multipliers.items()}, sort_keys=True)
 
 
 def from_json(text: str) -> dict[str, Multiplier]:
-    """What `to_json` wrote; raises `ConfigError` for anything else."""
+    """Restore the multipliers from `to_json`; raises `ConfigError` for anything else."""
     try:
         return TypeAdapter(dict[str, Multiplier]).validate_json(text)
     except ValidationError as cause:
@@ -123,18 +127,18 @@ def from_json(text: str) -> dict[str, Multiplier]:
 
 
 def judged(costs_J: Floats, cost: str) -> Floats:
-    """What episodes cost, or with `any` whether they did; NaN stays NaN: nobody could judge it."""
+    """Costs of episodes, or with `any` 1 where there was one; NaN, a cost that was not judged, stays NaN."""
     return np.where(np.isnan(costs_J), np.nan, costs_J > 0) if cost == "any" else costs_J
 
 
 @dataclass(frozen=True)
 class CostAdvantage:
-    """How much costlier than its baseline each episode was."""
+    """Cost of each episode relative to its baseline."""
 
     advantage: Floats
-    """(J,)."""
+    """(J,) cost less its baseline."""
     silent: frozenset[str] = field(default_factory=frozenset[str])
-    """Groups whose episodes cost something, and all the same: they say nothing beside their own mean."""
+    """Groups whose episodes all have the same cost above 0: centred in the group they carry no signal."""
 
 
 def cost_advantage(
@@ -144,10 +148,10 @@ def cost_advantage(
     baseline: Literal["group", "batch"] = "group",
     std_norm: bool = False,
 ) -> CostAdvantage:
-    """Cost minus the mean cost of the group or the whole batch; 0 where it is NaN or nothing differs.
+    """Cost less the mean cost of the group or the whole batch; 0 where it is NaN or all are equal.
 
-    `std_norm` divides by the standard deviation (ddof 1) of the same episodes. Costs are centred apart from
-    rewards: the mean of reward - price * cost would hide the price when it changes.
+    `std_norm` divides by the standard deviation (ddof 1) of the same episodes. Costs are centred separately
+    from rewards: the mean of reward - price * cost would hide a change of the price.
     """
     known = np.isfinite(cost_J)
     names = np.asarray(groups if baseline == "group" else [""] * len(groups))
@@ -174,7 +178,7 @@ def combined(
 ) -> Floats:
     """(A_reward - sum of multiplier * A_cost) / (1 + sum of multipliers).
 
-    A multiplier without a cost counts in the denominator alone: nothing was observed.
+    A multiplier whose cost was not observed counts in the denominator alone.
     """
     if any(value < 0 for value in multipliers.values()):
         raise ConfigError(f"multipliers are at least 0, unlike {dict(multipliers)}")
@@ -187,7 +191,7 @@ def combined(
 def share_of_costs(
     reward_advantage: Floats, cost_advantages: Mapping[str, Floats], multipliers: Mapping[str, float]
 ) -> float:
-    """How much of the absolute advantages is due to costs, in [0, 1]; 0 where all are 0."""
+    """Share of costs in the absolute advantages, in [0, 1]; 0 where all are 0."""
     of_costs = sum(
         multipliers.get(name, 0.0) * float(np.abs(advantage).sum())
         for name, advantage in cost_advantages.items()

@@ -1,8 +1,8 @@
-"""A critic that learns beside the policy: by an optimiser of its own, and at first alone.
+"""Critic training: a separate optimiser, and a warm-up in which the critic is trained alone.
 
 The critic is a head on the policy's hidden states. With `learn.critic_learning_rate` or `learn.critic_warmup`
-it has an optimiser of its own; the hidden states below it stay the policy's, and move with the policy alone.
-While the critic learns alone, the policy's weights stand still bit for bit.
+it has an optimiser of its own; the hidden states below it belong to the policy, and only the policy's
+optimiser changes them. During the warm-up the policy's weights stay equal bit for bit.
 """
 
 from collections.abc import Sequence
@@ -18,22 +18,22 @@ from agentevol.learn.network import Network
 from agentevol.learn.sharding import whole
 
 BATCHES = "critic_batches"
-"""A checkpoint's figure: how many optimiser batches its critic has learnt from since it was new."""
+"""Metric in a checkpoint: number of optimiser batches that its critic was trained on since it was new."""
 
 
 def batches_learnt(start: Path) -> int:
-    """How many optimiser batches the critic of this checkpoint has learnt from; 0 where it has none."""
+    """Number of optimiser batches that the critic of this checkpoint was trained on; 0 without a critic."""
     lineage = read_lineage(start) if (start / heads.FILE).is_file() else None
     return int((lineage.metrics.get(BATCHES) if lineage else None) or 0)
 
 
 def steps_alone(config: LearnConfig, start: Path, steps: int) -> int:
-    """How many of the next `steps` optimiser steps are the critic's alone."""
+    """Number of the next `steps` optimiser steps that train the critic alone."""
     return min(max(config.critic_warmup - batches_learnt(start), 0), steps) if config.critic_warmup else 0
 
 
 def figures(config: LearnConfig, network: Network, start: Path, steps: int) -> dict[str, float]:
-    """What a checkpoint notes of its critic after so many `steps` from `start`; nothing without one."""
+    """Metrics of the critic for the checkpoint `steps` after `start`; empty without one."""
     if network.kind != "critic":
         return {}
     alone = steps_alone(config, start, steps)
@@ -41,7 +41,7 @@ def figures(config: LearnConfig, network: Network, start: Path, steps: int) -> d
 
 
 def own_optimisers(used: Sequence[torch.optim.Optimizer], network: Network) -> list[torch.optim.Optimizer]:
-    """Those that learn the critic and nothing else."""
+    """The optimisers that train the critic and nothing else."""
     critic = {id(parameter) for parameter in parameters(network)}
     return [
         optimiser
@@ -51,7 +51,7 @@ def own_optimisers(used: Sequence[torch.optim.Optimizer], network: Network) -> l
 
 
 def parameters(network: Network) -> list[torch.nn.Parameter]:
-    """The critic's own; none where the network has no critic."""
+    """Parameters of the critic; none where the network has no critic."""
     if network.kind != "critic" or network.heads is None:
         return []
     return list(network.heads.parameters())
@@ -59,7 +59,8 @@ def parameters(network: Network) -> list[torch.nn.Parameter]:
 
 def clip(network: Network, limit: float, *, apart: bool) -> tuple[float, dict[str, float]]:
     """Scale the gradients down to a norm of `limit`: that of all together, or of the critic's and the others'
-    `apart`. Returns what the norm was over all of them, and the critic's as a figure where there is one.
+    separately (`apart`). Returns the norm over all of them before, and the critic's as a metric where there
+    is one.
     """
     everything, own = network.parameters(), parameters(network)
     taken = {id(parameter) for parameter in own}

@@ -1,4 +1,4 @@
-"""Distillation: on replayed episodes the policy is held near the one of an earlier stage."""
+"""Distillation from an earlier policy on replayed episodes."""
 
 from dataclasses import replace
 
@@ -6,14 +6,14 @@ from agentevol.learn.algorithms.contract import Batch, Loss, Objective
 
 
 def distillation(batch: Batch, *, strength: float = 0.1) -> Loss:
-    """strength * mean over replayed tokens of KL(earlier policy || learnt policy), or of an estimate of it.
+    """strength * mean over replayed tokens of KL(earlier policy || learnt policy), exact or estimated.
 
-    `batch.divergence` has it over the whole vocabulary, where the earlier policy reads along. Elsewhere it is
-    estimated: `batch.ref_logp` is the earlier policy's, NaN where a token is new. Its own samples y give
-    r - 1 - ln r, r = learnt / earlier probability of y: never negative, unbiased, 0 where the policies agree
-    (Schulman, 2020, "Approximating KL divergence", k3 with the roles that the sampler prescribes). ln r is
-    clamped at 20. Of what others said it is no estimate of the divergence, but still lowest where the
-    policies agree.
+    `batch.divergence` has it over the whole vocabulary, where the earlier policy computes a forward pass.
+    Otherwise it is estimated: `batch.ref_logp` is the earlier policy's, NaN where a token is new. For its own
+    samples y the estimate is r - 1 - ln r, r = learnt / earlier probability of y: never negative, unbiased, 0
+    where the policies agree (Schulman, 2020, "Approximating KL divergence", k3 with the roles that the
+    sampler prescribes). ln r is clamped at 20. For tokens that others sampled it does not estimate the
+    divergence, but still has its minimum where the policies agree.
     """
     if batch.divergence is not None:
         total = batch.divergence.sum()
@@ -26,7 +26,7 @@ def distillation(batch: Batch, *, strength: float = 0.1) -> Loss:
 
 
 def distilled(objective: Objective, strength: float) -> Objective:
-    """The objective with the divergence added to its loss."""
+    """Return the objective with the divergence added to its loss."""
 
     def both(batch: Batch) -> Loss:
         own, held = objective.loss(batch), distillation(batch, strength=strength)

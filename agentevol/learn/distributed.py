@@ -1,10 +1,10 @@
-"""Processes that learn together: which of them this one is, and what they tell each other.
+"""Ranks of distributed training and their collective operations.
 
     ranks = join(store, rank=0, size=2)
     ranks.gathered("from 0")    # ["from 0", "from 1"], on both
 
-Every rank has to call the same methods in the same order. One process alone is `ALONE`: it asks nobody, and
-needs no process group.
+Every rank has to call the same methods in the same order. A single process is `ALONE`, which needs no process
+group.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ SaidT = TypeVar("SaidT")
 
 @dataclass(frozen=True)
 class Ranks:
-    """This process, number `rank` from 0, among `size` that learn together."""
+    """This process, number `rank` from 0, among `size` that train together."""
 
     rank: int = 0
     size: int = 1
@@ -31,7 +31,7 @@ class Ranks:
         self.any([False])
 
     def any(self, flags: Sequence[bool]) -> list[bool]:
-        """Which of the flags any rank has set."""
+        """For each flag, True where any rank has set it."""
         if self.size == 1:
             return list(flags)
         set_by_any = torch.tensor(flags, dtype=torch.int32)
@@ -39,7 +39,7 @@ class Ranks:
         return [bool(flag) for flag in set_by_any]
 
     def gathered(self, said: SaidT) -> list[SaidT]:
-        """What every rank says, in their order. For small things: they are pickled."""
+        """Gather an object from every rank, in their order. For small objects: they are pickled."""
         if self.size == 1:
             return [said]
         heard = [said] * self.size
@@ -47,13 +47,13 @@ class Ranks:
         return heard
 
     def joined(self, own: torch.Tensor, counts: Sequence[int]) -> torch.Tensor:
-        """All ranks' values end to end along the first axis, exactly; rank r has `counts[r]` of them."""
+        """Concatenate all ranks' values along the first axis, exactly; rank r has `counts[r]` of them."""
         if self.size == 1:
             return own
         whole = own.new_zeros((sum(counts), *own.shape[1:]))
         first = sum(counts[: self.rank])
         whole[first : first + counts[self.rank]] = own
-        distributed.all_reduce(whole)  # one rank's value and zeros: the sum is exact
+        distributed.all_reduce(whole)  # a value plus zeros: the sum is exact
         return whole
 
 
@@ -61,20 +61,19 @@ ALONE = Ranks()
 
 
 def meeting_point(host: str, size: int) -> TCPStore:
-    """Where ranks find each other: rank 0 opens it on its `host`, at a port that is free (its `port`)."""
+    """Open the rendezvous store of the ranks on rank 0's `host`, at a free port (its `port`)."""
     return TCPStore(host, 0, size, is_master=True, wait_for_workers=False)
 
 
 def meet(host: str, port: int, size: int) -> TCPStore:
-    """The meeting point that rank 0 opened."""
+    """Connect to the rendezvous store that rank 0 opened."""
     return TCPStore(host, port, size, is_master=False)
 
 
 def join(store: Store, rank: int, size: int, *, timeout_s: float = 1800) -> Ranks:
-    """Become rank `rank` of `size`; returns once all are there.
+    """Join the process group as rank `rank` of `size`; returns once all ranks have joined.
 
-    Tensors go over NCCL where they lie on a CUDA device and over gloo where they do not. Whoever waits for a
-    rank longer than `timeout_s` gives up.
+    Tensors on a CUDA device use NCCL, others gloo. Waiting for a rank longer than `timeout_s` fails.
     """
     cuda = torch.cuda.is_available() and distributed.is_nccl_available()
     backend = "cpu:gloo,cuda:nccl" if cuda else "gloo"

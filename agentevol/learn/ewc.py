@@ -1,14 +1,15 @@
-"""Elastic weight consolidation: what earlier tasks need is held where it is (Kirkpatrick et al., 2016,
-arXiv:1612.00796, eq. 3).
+"""Elastic weight consolidation: a penalty on changes of weights that matter for earlier tasks (Kirkpatrick et
+al., 2016, arXiv:1612.00796, eq. 3).
 
 information = fisher(mean_logp, sequences, dict(model.named_parameters()))
 strength = 0.1 * normalisation(information)
 loss = loss + penalty(dict(model.named_parameters()), weights, information, strength=strength)
 
-With adapters only their weights are protected, relative to where the last stage left them; a fresh adapter,
-whose output is zero, has no useful Fisher information: prefer distillation on replayed episodes there.
+With adapters only their weights are protected, relative to their values after the last stage; a fresh
+adapter, whose output is zero, has no useful Fisher information: prefer distillation on replayed episodes
+there.
 
-Where weights lie in shards, all of this is about this rank's parts of them.
+Where weights are sharded, all functions take and return this rank's parts.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,20 +30,22 @@ Tensors = Mapping[str, Tensor]
 Kind = Literal["sampled", "labels"]
 
 FILE = "ewc.st"
-"""In a checkpoint of online EWC: what the update that made it held on to. The safetensors format, under an
-ending that no loader of weights looks for.
+"""File of online EWC in a checkpoint: the information that the update was trained with. Safetensors under an
+extension that no loader of weights looks for.
 """
 
 
 @dataclass(frozen=True)
 class Consolidation:
-    """What a stage leaves behind to protect: its weights, and how much each matters."""
+    """Weights at the end of a stage, and the importance of each."""
 
     weights: Tensors
     fisher: Tensors
-    """As it was measured: normalise it before use, not before storing, or stages could not be added up."""
+    """Fisher information as measured: normalise it before use, not before storing, or stages could not be
+    added.
+    """
     kind: Kind = "sampled"
-    """Whether the actions were the policy's own (the Fisher information) or those in the data."""
+    """`sampled`: of the policy's own actions (the Fisher information); else of those in the data."""
 
 
 def fisher(
@@ -54,11 +57,11 @@ def fisher(
 ) -> dict[str, Tensor]:
     """Mean over the sequences of the squared gradient of each one's mean log-probability of a learnt token.
 
-    By name: of the whole parameter, or of this rank's part of it; gradients that lay there are lost.
+    By name, of the whole parameter or of this rank's shard; existing gradients of the parameters are lost.
 
-    Squares of single sequences' gradients: the square of a batch's gradient is another number, near zero at
-    an optimum. `sample` puts actions of the policy in the place of those in a sequence, which the definition
-    asks for; without it the data's own are used (`labels`). 200 to 1000 sequences are enough.
+    Squares of single sequences' gradients: the square of a batch's gradient is another quantity, near zero at
+    an optimum. `sample` replaces the actions of a sequence by the policy's own, which the definition
+    requires; without it the data's own are used (`labels`). 200 to 1000 sequences are enough.
     """
     squares = {
         name: torch.zeros_like(own_part(leaf.detach()), dtype=_accumulator(leaf))
@@ -77,7 +80,7 @@ def fisher(
 
 
 def _take_gradients(parameters: Tensors) -> dict[str, Tensor]:
-    """The gradients of those that have one, which then have none."""
+    """Return the existing gradients, and clear them."""
     found = {name: own_part(leaf.grad) for name, leaf in parameters.items() if leaf.grad is not None}
     for leaf in parameters.values():
         leaf.grad = None
@@ -87,9 +90,10 @@ def _take_gradients(parameters: Tensors) -> dict[str, Tensor]:
 def normalisation(
     information: Tensors, gathered: Callable[[tuple[float, int]], Sequence[tuple[float, int]]] | None = None
 ) -> float:
-    """What the information has to be multiplied with for a mean of 1 over all parameters together.
+    """Factor that scales the information to a mean of 1 over all parameters together.
 
-    A penalty's strength then means the same everywhere. `gathered` gives the sums and counts of all ranks.
+    It makes a penalty's strength comparable between models. `gathered` returns the sums and counts of all
+    ranks.
     """
     total = sum(float(tensor.double().sum()) for tensor in information.values())
     count = sum(tensor.numel() for tensor in information.values())
@@ -115,7 +119,7 @@ def penalty(parameters: Tensors, weights: Tensors, importance: Tensors, *, stren
 
 
 def online(earlier: Consolidation, new: Consolidation, *, decay: float = 0.9) -> Consolidation:
-    """Both in one: decay * earlier + new information, around the new weights.
+    """Merge two consolidations: decay * earlier + new information, around the new weights.
 
     Online EWC (Schwarz et al., 2018, arXiv:1805.06370, section 4).
     """
@@ -126,7 +130,7 @@ def online(earlier: Consolidation, new: Consolidation, *, decay: float = 0.9) ->
 
 
 def to_bytes(consolidation: Consolidation) -> bytes:
-    """It as safetensors: `weights.NAME` and `fisher.NAME`."""
+    """Serialise as safetensors: `weights.NAME` and `fisher.NAME`."""
     parts = {"weights": consolidation.weights, "fisher": consolidation.fisher}
     tensors = {
         f"{part}.{name}": tensor.detach().cpu().contiguous()
@@ -137,14 +141,14 @@ def to_bytes(consolidation: Consolidation) -> bytes:
 
 
 def save(consolidation: Consolidation, file: Path) -> None:
-    """Write it; the file appears whole or not at all."""
+    """Write the consolidation to `file`, atomically."""
     partial = file.with_name(f".{file.name}.partial")
     partial.write_bytes(to_bytes(consolidation))
     partial.replace(file)
 
 
 def load(file: Path) -> Consolidation:
-    """What `save` wrote, on the CPU; raises `ConfigError` for anything else."""
+    """Load the file of `save` onto the CPU; raises `ConfigError` for anything else."""
     parts: dict[str, dict[str, Tensor]] = {"weights": {}, "fisher": {}}
     try:
         with safe_open(file, framework="pt") as content:
@@ -158,5 +162,5 @@ def load(file: Path) -> Consolidation:
 
 
 def _accumulator(tensor: Tensor) -> torch.dtype:
-    """Squares of gradients underflow in half precision."""
+    """Type of accumulated squares of gradients, which underflow in half precision."""
     return torch.promote_types(tensor.dtype, torch.float32)

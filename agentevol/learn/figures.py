@@ -1,4 +1,4 @@
-"""What is counted while learning, and the report made of it."""
+"""Counters and metrics of one learner call."""
 
 import math
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from agentevol.protocols import TrainingSequence
 
 @dataclass
 class Figures:
-    """Counts of one call of the learner."""
+    """Counters of one call of the learner."""
 
     losses: list[float] = field(default_factory=list[float])
     grad_norms: list[float] = field(default_factory=list[float])
@@ -22,13 +22,15 @@ class Figures:
     tokens_read: int = 0
     correct: int = 0
     last_nll: float = math.nan
-    """Of the last step: mean negative log-probability of its trained tokens, unweighted."""
+    """Mean negative log-probability of the trained tokens of the last step, unweighted."""
     seconds: float = 0.0
-    """Spent in optimiser steps."""
+    """Time spent in optimiser steps."""
     sums: dict[str, float] = field(default_factory=dict[str, float])
-    """The algorithm's metrics, summed over steps; their maximum for those that end in `_max`."""
+    """The algorithm's metrics, summed over steps; the maximum for names that end in `_max`."""
     by_environment: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
-    """Sums of the negative log-probabilities and of the number of trained tokens, over all steps."""
+    """Sums of the negative log-probabilities and of the number of trained tokens over all steps, by
+    environment.
+    """
 
     def add(self, step: Step, grad_norm: float, trained: int, read: int) -> None:
         """Count an optimiser step."""
@@ -44,7 +46,7 @@ class Figures:
             self.sums[name] = max(before, value) if name.endswith(MAXIMUM) else before + value
 
     def report(self, fitting: Fitting, seconds: float) -> dict[str, float]:
-        """All figures; `seconds` is the time of everything but saving."""
+        """Return all metrics; `seconds` is the time of everything but saving."""
         rows = fitting.rows
         steps = len(self.losses)
         dropped = {
@@ -84,7 +86,9 @@ class Figures:
 
 
 def _replayed(rows: Sequence[TrainingSequence]) -> dict[str, float]:
-    """How many rows were replayed, and their share of the tokens to learn; nothing where none was."""
+    """Number of replayed training sequences, and their share of the learnt tokens; empty where there are
+    none.
+    """
     tokens = [int(row.mask.sum()) for row in rows if row.replayed]
     if not tokens:
         return {}

@@ -1,4 +1,4 @@
-"""What a reward model says of whole episodes: one number of each head, after the last learnt token."""
+"""Reward-model scores of whole episodes: the output of each head after the last learnt token."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,10 +15,10 @@ from agentevol.protocols import TrainingSequence
 
 @torch.no_grad()
 def final_scores(network: Network, rows: Sequence[TrainingSequence], max_tokens: int) -> dict[str, Floats]:
-    """Episode -> (H,) what the heads say after it.
+    """Episode -> (H,) outputs of the heads after it.
 
-    Of an episode in several rows (its template rewrote what came before) the last one counts; an episode with
-    a row of more tokens is left out, as is one without a learnt token.
+    Of an episode with several training sequences (its template rewrote earlier turns) the last one counts; an
+    episode with a sequence of more than `max_tokens` tokens is left out, as is one without a learnt token.
     """
     training = network.model.training
     network.model.eval()
@@ -32,7 +32,7 @@ def final_scores(network: Network, rows: Sequence[TrainingSequence], max_tokens:
 
 
 def _ends(rows: Sequence[TrainingSequence], max_tokens: int) -> list[TrainingSequence]:
-    """One row of each episode, with its last learnt token alone."""
+    """One training sequence of each episode, with its last learnt token alone."""
     learnt = [row for row in rows if row.mask.any()]
     too_long = {row.trajectory_id for row in learnt if _last(row) >= max_tokens}
     last = {row.trajectory_id: row for row in learnt if row.trajectory_id not in too_long}

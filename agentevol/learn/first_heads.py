@@ -1,4 +1,4 @@
-"""The heads that learning begins with: those of the checkpoint where they are of the kind that is learnt."""
+"""Initial heads of a training: those of the checkpoint if they are of the trained kind, else new ones."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,12 +13,12 @@ from agentevol.learn.head_names import check_heads, head_names, named
 
 
 def process_heads(folder: Path, model: PreTrainedModel, names: Sequence[str]) -> torch.nn.Linear:
-    """Heads of these names: those of the checkpoint where it is a process reward model, or else new ones.
+    """Heads of these names: those of the checkpoint if it is a process reward model, else new ones.
 
-    Raises `ConfigError` for a process reward model with others.
+    Raises `ConfigError` for a process reward model with other heads.
     """
     check_heads(folder, names)
-    if head_names(folder) is None:  # what heads it has, if any, are a critic's
+    if head_names(folder) is None:  # heads without names, if any, are a critic's
         return heads.new_heads(model, len(names))
     return heads.heads_for(folder, model, len(names))
 
@@ -26,9 +26,9 @@ def process_heads(folder: Path, model: PreTrainedModel, names: Sequence[str]) ->
 def first_heads(
     folder: Path, model: PreTrainedModel, chosen: Objective, outputs: int, objectives: Sequence[str]
 ) -> torch.nn.Linear:
-    """What an algorithm with heads begins with: those of the checkpoint where they are of its kind.
+    """Initial heads of an algorithm: those of the checkpoint if they are of its kind, else new ones.
 
-    Raises `ConfigError` for heads of the same kind that are about something else.
+    Raises `ConfigError` for heads of the same kind with other objectives.
     """
     if chosen.algorithm.data == "steps":
         return process_heads(folder, model, named(objectives, outputs))

@@ -1,4 +1,4 @@
-"""Which rows can be trained on, and why the others cannot."""
+"""Selection of trainable sequences, with counts of the others by reason."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -12,38 +12,44 @@ from agentevol.protocols import TrainingSequence
 Overflow = Literal["drop", "cut_left_turns", "error"]
 
 ROUNDING = 1e-6
-"""A certain token's log-probability may come out as much above 0."""
+"""Largest positive log-probability that is accepted as rounding of 0."""
 
 
 class NothingToLearn(ConfigError):
-    """No row with a trained token and a positive weight is left; a loop skips the update and reports it."""
+    """No training sequence with a learnt token and a positive weight is left; a loop skips the update and
+    reports it.
+    """
 
 
 @dataclass(frozen=True)
 class Fitting:
-    """The rows that can be trained on, and how many cannot. The counts add up to the rows given."""
+    """Trainable sequences, and counts of the dropped ones. The counts add up to the sequences given."""
 
     rows: tuple[TrainingSequence, ...]
-    """Cut after their last trained token, since what follows it has no influence on the loss, unless a critic
-    values the state there.
+    """Cut after their last learnt token, since later tokens have no influence on the loss, unless a critic
+    computes the value of the final state.
     """
     dropped_overflow: int
-    """Rows longer than the limit."""
+    """Training sequences longer than the limit."""
     dropped_empty: int
-    """Rows without a trained token."""
+    """Training sequences without a learnt token."""
     dropped_weightless: int
-    """Rows of weight 0."""
+    """Training sequences of weight 0."""
     dropped_incomplete: int
-    """Rows whose episode, or whose other side of the pair, was dropped for one of these reasons."""
+    """Training sequences whose episode, or whose other side of the pair, was dropped for one of these
+    reasons.
+    """
     dropped_identical: int = 0
-    """Rows of pairs whose sides learn the same tokens after the same ones: there is nothing to tell apart."""
+    """Training sequences of pairs whose sides learn the same tokens in the same context: they carry no
+    preference.
+    """
     cut_left: int = 0
-    """Rows, among those kept, whose first turns were left out."""
+    """Kept training sequences whose first turns were cut."""
     drift_events: int = 0
-    """Turns whose prompt did not extend what was read and said before, in all episodes with a row."""
+    """Turns whose prompt did not extend the previous tokens, in all episodes with a training sequence."""
 
     def reasons(self, limit: int) -> str:
-        """Why rows were dropped; `limit` is the number of tokens above which they were."""
+        """Text with the counts of dropped sequences by reason; `limit` is the most tokens of one."""
         counts = {
             "without a trained token": self.dropped_empty,
             "of weight 0": self.dropped_weightless,
@@ -61,15 +67,15 @@ def fit(
     *,
     closing: bool = False,
 ) -> Fitting:
-    """Keep the rows that can be trained on, cut after their last trained token.
+    """Keep the trainable sequences, cut after their last learnt token.
 
-    `closing` keeps what follows it, where that fits, in rows of episodes that a limit cut off.
+    `closing` keeps later tokens, where they fit, in truncated episodes.
 
     Raises `ConfigError` for a negative or not finite weight, a first token that is marked as learnt, arrays
     of different lengths, rewards that are not finite, sampled log-probabilities above 0 or infinite and,
-    where `overflow` is "error", a row (so cut) longer than `max_tokens`. With "cut_left_turns" such a row is
-    without its first turns (`without_first_turns`), where that is enough. An episode with rewards is kept
-    with all of its rows or not at all, and so is a pair.
+    where `overflow` is "error", a sequence (so cut) longer than `max_tokens`. With "cut_left_turns" the first
+    turns of such a sequence are removed (`without_first_turns`), where that is enough. An episode with
+    rewards is kept with all of its sequences or not at all, and so is a pair.
     """
     kept: list[TrainingSequence] = []
     broken: set[Hashable] = set()
@@ -98,10 +104,11 @@ def fit(
 
 
 def without_first_turns(row: TrainingSequence, max_tokens: int) -> TrainingSequence | None:
-    """The row from what was read after its k-th learnt turn on, for the least k with which it fits; or None.
+    """Cut the training sequence to the tokens after its k-th learnt turn, for the least k with which it fits;
+    None if none does.
 
-    What opens the episode goes with its first turn. Of the log-probabilities that an engine gave after having
-    read all of it, none is kept.
+    The opening is removed with the first turn. Log-probabilities of the engine are dropped, since they were
+    computed after the whole context.
     """
     if row.turn is None:
         return None
@@ -115,7 +122,7 @@ def without_first_turns(row: TrainingSequence, max_tokens: int) -> TrainingSeque
 
 
 def _needed(row: TrainingSequence, max_tokens: int, closing: bool) -> int:
-    """How many tokens of the row are read."""
+    """Number of tokens that have to be read."""
     if closing and row.episode is not None and row.episode.truncated and len(row.token_ids) <= max_tokens:
         return len(row.token_ids)
     return int(row.mask.nonzero()[0][-1]) + 1
@@ -126,7 +133,7 @@ def _episode(row: TrainingSequence) -> Hashable:
 
 
 def _two_sided(rows: Sequence[TrainingSequence]) -> list[TrainingSequence]:
-    """Without pairs of which one side is missing, and without units whose row of side 0 is."""
+    """Drop pairs of which one side is missing, and units whose sequence of side 0 is."""
     sides: dict[str, set[int]] = {}
     for row in rows:
         sides.setdefault(row.unit, set()).add(row.side)
@@ -138,7 +145,7 @@ def _is_whole(sides: set[int]) -> bool:
 
 
 def _unlike(rows: Sequence[TrainingSequence]) -> list[TrainingSequence]:
-    """Without pairs whose sides are the same."""
+    """Drop pairs whose sides are the same."""
     said: dict[str, dict[int, list[bytes]]] = {}
     for row in rows:
         if row.unit and row.side:
@@ -149,7 +156,7 @@ def _unlike(rows: Sequence[TrainingSequence]) -> list[TrainingSequence]:
 
 
 def _check(row: TrainingSequence) -> None:
-    """Raise `ConfigError` for a row that breaks the contract of `TrainingSequence`."""
+    """Raise `ConfigError` for a training sequence that breaks the contract of `TrainingSequence`."""
     if not (len(row.token_ids) == len(row.mask) == len(row.rollout_logp)):
         raise ConfigError(f"episode {row.trajectory_id}: tokens, mask and log-probabilities differ in length")
     if not (np.isfinite(row.weight) and row.weight >= 0):
@@ -170,7 +177,7 @@ def _check(row: TrainingSequence) -> None:
 
 
 def _cut(row: TrainingSequence, length: int) -> TrainingSequence:
-    """The first `length` tokens of a row."""
+    """The first `length` tokens of a training sequence."""
     return row if length == len(row.token_ids) else _part(row, slice(length))
 
 

@@ -1,7 +1,7 @@
-"""What is computed once before the first step: log-probabilities and values under weights that do not move.
+"""Frozen columns: log-probabilities and values under fixed weights, computed once before the first step.
 
-pi_old is the learner's own pass with the weights at the start of the update, pi_ref that of a reference; what
-the engine recorded (pi_rollout) is neither.
+pi_old is the learner's own pass with the weights at the start of the update, pi_ref that of a reference
+model; pi_rollout, recorded by the engine, is neither.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,8 @@ from agentevol.protocols import TrainingSequence
 
 
 def add_old(network: Network, assembly: Assembly, max_tokens: int, ranks: Ranks = ALONE) -> float:
-    """Columns `old_logp` and, with a critic, `old_value` and `final_value`, under the network as it is.
+    """Add the columns `old_logp` and, with a critic, `old_value` and `final_value`, under the current
+    network.
 
     Returns its entropy in nats, a mean over the learnt tokens.
     """
@@ -35,10 +36,10 @@ def add_old(network: Network, assembly: Assembly, max_tokens: int, ranks: Ranks 
 
 
 def _final_values(critic: Network, assembly: Assembly, max_tokens: int, ranks: Ranks) -> Floats:
-    """(J,) what the critic says of the last state of every episode that a limit cut off; 0 elsewhere.
+    """(J,) value of the last state of every truncated episode; 0 elsewhere.
 
-    That is the state after all of the episode's last row: after what the world answered to the last action,
-    where the row goes on with that, and else after the action's own last token.
+    That is the state after all of the episode's last training sequence: after the observation that answers
+    the last action, if the sequence contains it, and else after the action's own last token.
     """
     last = assembly.cut_off()
     values = np.zeros(len(assembly.weight))
@@ -56,7 +57,7 @@ def _only_end(row: TrainingSequence) -> TrainingSequence:
 
 
 def bypass_old(assembly: Assembly) -> None:
-    """Column `old_logp` as the engine recorded it: pi_rollout in the place of pi_old.
+    """Set the column `old_logp` to the engine's records: pi_rollout in place of pi_old.
 
     Raises `ConfigError` for a learnt token that no engine sampled.
     """
@@ -73,16 +74,16 @@ def bypass_old(assembly: Assembly) -> None:
 def add_reference(
     reference: Network | None, network: Network, assembly: Assembly, max_tokens: int, ranks: Ranks = ALONE
 ) -> None:
-    """Column `ref_logp`; None for `reference` is the network as it is, before its first step."""
+    """Add the column `ref_logp`; None for `reference` is the network before its first step."""
     own, recorded = assembly.columns.get("old_logp"), assembly.columns["rollout_logp"]
-    if reference is None and own is not None and own is not recorded:  # not what the engine said of itself
+    if reference is None and own is not None and own is not recorded:  # computed, not recorded by the engine
         assembly.columns["ref_logp"] = own
         return
     assembly.columns["ref_logp"] = _pass(reference or network, assembly, max_tokens, ranks)["logp"]
 
 
 def add_anchored(anchor: Network, assembly: Assembly, max_tokens: int, ranks: Ranks = ALONE) -> None:
-    """Column `ref_logp` of the replayed rows under the anchor, NaN elsewhere."""
+    """Add the column `ref_logp` of the replayed training sequences under the anchor, NaN elsewhere."""
     replayed = [index for index, row in enumerate(assembly.rows) if row.replayed]
     column = [np.full(count, np.nan, np.float32) for count in assembly.tokens.tolist()]
     if replayed:
@@ -102,7 +103,9 @@ def _pass(
     *,
     entropy: bool = False,
 ) -> dict[str, list[NDArray[np.float32]]]:
-    """The columns of one forward pass over all rows, or these, row by row; each rank reads its share."""
+    """Columns of one forward pass over all training sequences, or `among`, one by one; each rank reads its
+    share.
+    """
     rows, training = assembly.rows, network.model.training
     chosen = range(len(rows)) if among is None else among
     passes = shared_out(rows, [[index] for index in chosen], max_tokens, ranks)

@@ -1,9 +1,9 @@
-"""The gradient of one optimiser step, exact however many forward passes it takes.
+"""Gradient of one optimiser step, exact for any number of forward passes.
 
 Most losses are sums over sequences, pairs or groups: these are packed into micro-batches and each adds its
-part. Where what a loss has to see at once does not fit into one, two passes do: the first gives the
-log-probabilities of the whole step, from which the loss and its gradient by each of them follow; the second
-carries those numbers back into the weights.
+part. If the unit of a loss does not fit into one, two passes are made: the first computes the
+log-probabilities of the whole step, from which the loss and its gradients by each of them follow; the second
+backpropagates these gradients into the weights.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -23,12 +23,12 @@ from agentevol.learn.plan import tokens_of
 MAXIMUM = "_max"
 
 Gradients = Mapping[str, torch.Tensor | None]
-"""By each column; None where the loss does not depend on it."""
+"""Gradients by column; None where the loss does not depend on it."""
 
 
 @dataclass
 class Step:
-    """What one optimiser step came to."""
+    """Sums and metrics of one optimiser step."""
 
     loss: float = 0.0
     nll: float = 0.0
@@ -36,7 +36,7 @@ class Step:
     correct: int = 0
     metrics: dict[str, float] = field(default_factory=dict[str, float])
     by_environment: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
-    """`nll` and learnt tokens of the rows that say where they were played, by environment."""
+    """`nll` and number of learnt tokens by environment, over the training sequences that name theirs."""
 
     def add(
         self,
@@ -45,13 +45,15 @@ class Step:
         correct: int,
         environments: Sequence[tuple[str, int]] = (),
     ) -> None:
-        """Count a part of the step; `environments` are those of its rows, each with its learnt tokens."""
+        """Add a part of the step; `environments` are those of its training sequences, each with its learnt
+        tokens.
+        """
         nll = -outputs["logp"].detach().sum().item() if "logp" in outputs else 0.0
         own = _by_environment(outputs, environments)
         self.merge(Step(loss.value.item(), nll, correct, dict(loss.metrics), own))
 
     def merge(self, other: "Step") -> None:
-        """Count another part of the step."""
+        """Add another part of the step."""
         self.loss += other.loss
         self.nll += other.nll
         self.correct += other.correct
@@ -65,7 +67,7 @@ class Step:
 
 
 def merge_sums(sums: dict[str, list[float]], others: Mapping[str, Sequence[float]]) -> None:
-    """Add numbers of the same name."""
+    """Add values of the same name."""
     for name, values in others.items():
         own = sums.get(name, [0.0] * len(values))
         sums[name] = [one + other for one, other in zip(own, values, strict=True)]
@@ -107,7 +109,7 @@ def accumulate(
     fits = max(tokens_of(rows, atom) for atom in atoms) <= max_tokens
     if fits and len(atoms) >= min(ranks.size, len(whole.indices)):
         return _in_one_pass(network, assembly, objective, whole, shared_out(rows, atoms, max_tokens, ranks))
-    # also where there are fewer atoms than ranks: two passes of a part each are faster than one of the whole
+    # also with fewer atoms than ranks: two passes over parts are faster than one over the whole
     alone = [[index] for index in whole.indices]
     return _in_two_passes(network, assembly, objective, whole, shared_out(rows, alone, max_tokens, ranks))
 
@@ -150,7 +152,7 @@ def _in_two_passes(
     step = Step()
     correct = sum(outputs.correct for outputs in seen[: len(passes.own)])
     step.add(loss, leaves, correct, _environments(assembly, passes.order))
-    told = passes.ranks.gathered(step)  # the same loss, of the tokens of all
+    told = passes.ranks.gathered(step)  # every rank computes the same loss, over all tokens
     return replace(told[0], correct=sum(one.correct for one in told))
 
 
@@ -164,7 +166,7 @@ def _gradients(loss: Loss, leaves: Mapping[str, torch.Tensor]) -> Gradients:
 
 
 def _parts(gradients: Gradients, passes: Passes, tokens: Integers) -> list[Gradients]:
-    """Gradients by what each pass of this rank says; by what idle ones say, none."""
+    """Gradients by the outputs of each pass of this rank; None for those of dummy passes."""
     parts: list[Gradients] = []
     first = sum(passes.counts(tokens)[: passes.ranks.rank])
     for indices in passes.own:
@@ -175,10 +177,10 @@ def _parts(gradients: Gradients, passes: Passes, tokens: Integers) -> list[Gradi
 
 
 def _back(outputs: Mapping[str, torch.Tensor], gradients: Gradients, ranks: Ranks) -> None:
-    """Carry gradients by the outputs back into the weights.
+    """Backpropagate gradients by the outputs into the weights.
 
-    All ranks carry those of the same columns, zeros where need be: each weight's gradient is summed over all
-    of them or none.
+    All ranks backpropagate the same columns, with zeros where needed: each weight's gradient is summed over
+    all ranks or none.
     """
     counts = ranks.any([gradients[name] is not None for name in outputs])
     given = {name: gradients[name] for name, counted in zip(outputs, counts, strict=True) if counted}
@@ -198,7 +200,7 @@ def _random_state(device: torch.device) -> tuple[torch.Tensor, torch.Tensor | No
 def _same_draws(
     device: torch.device, state: tuple[torch.Tensor, torch.Tensor | None]
 ) -> Generator[None, None, None]:
-    """Draw what was drawn after `state`: dropout masks of both passes have to be the same."""
+    """Restore the random state `state`: both passes need the same dropout masks."""
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.set_rng_state(state[0])
         if state[1] is not None:

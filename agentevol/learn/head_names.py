@@ -1,4 +1,4 @@
-"""What the heads of a process reward model are about, in their order: `process.json` beside its weights.
+"""Names of the heads of a process reward model, in order: `process.json` beside its weights.
 
 {"heads": ["outcome", "safety"]}
 """
@@ -13,17 +13,19 @@ FILE = "process.json"
 
 
 def named(objectives: Sequence[str], outputs: int) -> tuple[str, ...]:
-    """The names of so many heads; numbers where nobody named several."""
+    """Names of the heads; numbers where several are unnamed."""
     return tuple(objectives) or (("outcome",) if outputs == 1 else tuple(map(str, range(outputs))))
 
 
 def to_bytes(names: Sequence[str]) -> bytes:
-    """What `process.json` holds."""
+    """Content of `process.json`."""
     return (json.dumps({"heads": list(names)}) + "\n").encode()
 
 
 def head_names(folder: Path) -> tuple[str, ...] | None:
-    """Of the process reward model in `folder`; None where there is none. `ConfigError` for a corrupt file."""
+    """Head names of the process reward model in `folder`; None where there is none. `ConfigError` for a
+    corrupt file.
+    """
     file = folder / FILE
     if not file.is_file():
         return None

@@ -1,7 +1,7 @@
-"""Linear heads beside the language model's: a value function, or what a reward model says.
+"""Linear heads beside the language model's: a value function, or the outputs of a reward model.
 
-They are stored beside the weights in `heads.st`: the safetensors format under another ending, so that loaders
-which take every *.safetensors for a part of the language model leave it alone.
+They are stored beside the weights in `heads.st`: safetensors under another extension, so that loaders which
+read every *.safetensors as a part of the language model ignore it.
 """
 
 import math
@@ -20,10 +20,11 @@ FILE = "heads.st"
 
 
 def new_heads(model: PreTrainedModel, outputs: int, *, members: int = 1, seed: int = 0) -> torch.nn.Linear:
-    """Heads in float32 that say 0 everywhere; those of an ensemble (`members` above 1) begin each elsewhere.
+    """Return heads in float32 with output 0; those of an ensemble (`members` above 1) are initialised at
+    random.
 
     Their weights come from N(0, 1 / (width + 1)) as in Stiennon et al., 2020 (arXiv:2009.01325), those of
-    head number h from `seed` and h alone: on every rank, and whatever was drawn before, they are the same.
+    head number h from `seed` and h alone: they are the same on every rank, whatever was drawn before.
     """
     heads = torch.nn.Linear(_width(model), outputs, dtype=torch.float32)
     torch.nn.init.zeros_(heads.weight)
@@ -35,14 +36,14 @@ def new_heads(model: PreTrainedModel, outputs: int, *, members: int = 1, seed: i
 
 
 def _drawn(width: int, seed: int, number: int) -> torch.Tensor:
-    """(width,) from the seeded generator of one head."""
+    """(width,) initial weights from the seeded generator of one head."""
     bits = np.random.SeedSequence([seed % 2**64, number]).generate_state(1, np.uint64)[0]
     generator = torch.Generator().manual_seed(int(bits >> np.uint64(1)))
     return torch.randn(width, generator=generator) / math.sqrt(width + 1)
 
 
 def load_heads(folder: Path) -> torch.nn.Linear | None:
-    """The heads of a checkpoint, or None where it has none; raises `ConfigError` for a corrupt file."""
+    """Load the heads of a checkpoint; None where it has none. Raises `ConfigError` for a corrupt file."""
     file = folder / FILE
     if not file.is_file():
         return None
@@ -59,7 +60,9 @@ def load_heads(folder: Path) -> torch.nn.Linear | None:
 def heads_for(
     folder: Path, model: PreTrainedModel, outputs: int, *, members: int = 1, seed: int = 0
 ) -> torch.nn.Linear:
-    """The heads of the checkpoint, new ones where it has none; `ConfigError` where they do not fit."""
+    """Load the heads of the checkpoint, or create new ones where it has none; `ConfigError` for other
+    shapes.
+    """
     heads = load_heads(folder)
     if heads is None:
         return new_heads(model, outputs, members=members, seed=seed)
@@ -72,7 +75,7 @@ def heads_for(
 
 
 def to_bytes(heads: torch.nn.Linear) -> bytes:
-    """What `heads.st` holds."""
+    """Content of `heads.st`."""
     return save({name: tensor.detach().cpu().contiguous() for name, tensor in heads.state_dict().items()})
 
 

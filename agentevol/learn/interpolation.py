@@ -1,4 +1,4 @@
-"""Weights between two checkpoints: a cheap way back from forgetting."""
+"""Interpolation of the weights of two checkpoints, against forgetting."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ def interpolated(
 ) -> dict[str, Tensor]:
     """(1 - new_share) * previous + new_share * new, tensor by tensor, in the new one's precision.
 
-    Choose `new_share` on validation tasks. Tensors of whole numbers are the new ones.
+    Choose `new_share` on validation tasks. Integer tensors are the new ones.
     """
     if previous.keys() != new.keys():
         odd = sorted(previous.keys() ^ new.keys())
@@ -31,7 +31,7 @@ def interpolated(
 def toward(model: PreTrainedModel, previous: Path, new_share: float) -> dict[str, float]:
     """Mix the weights of `model`, in place, with those of the checkpoint `previous`.
 
-    Gives how far apart (Euclidean norm over all weights) the two were: what was kept is `new_share` of it.
+    Returns their distance (Euclidean norm over all weights) before, and the part kept, `new_share` of it.
     """
     before = dict(load_model(previous, PACKED_ATTENTION).named_parameters())
     learnt = dict(model.named_parameters())
@@ -45,7 +45,7 @@ def toward(model: PreTrainedModel, previous: Path, new_share: float) -> dict[str
 
 
 def write_between(previous: Path, learnt: Path, new_share: float, out: Path, dtype: torch.dtype) -> None:
-    """Write the new checkpoint `out`, which is `learnt` but for weights mixed with those of `previous`."""
+    """Write the new checkpoint `out`: `learnt`, with weights mixed with those of `previous`."""
     model = load_model(learnt, PACKED_ATTENTION)
     figures = toward(model, previous, new_share)
     torch.nn.Module.to(model, dtype=dtype)
@@ -59,5 +59,5 @@ def write_between(previous: Path, learnt: Path, new_share: float, out: Path, dty
 def _between(previous: Tensor, new: Tensor, share: float) -> Tensor:
     if not new.is_floating_point():
         return new.clone()
-    exact = torch.promote_types(new.dtype, torch.float32)  # bf16 would round the sum away
+    exact = torch.promote_types(new.dtype, torch.float32)  # in bf16 the sum would round small changes away
     return ((1 - share) * previous.to(exact) + share * new.to(exact)).to(new.dtype)

@@ -1,4 +1,4 @@
-"""The learner: rows of token ids and a start in, better weights and their figures out.
+"""Gradient-based learner: a start and training sequences in, a checkpoint and its metrics out.
 
 learner = GradientLearner(LearnConfig(algorithm="dpo", learning_rate=1e-6))
 report = learner.learn(start, rows, Path("runs/a/checkpoints/1"), seed=0)
@@ -48,15 +48,16 @@ from agentevol.learn.valuation import turn_values
 from agentevol.protocols import Anchor, Checkpoint, LearnReport, TrainingSequence
 
 Progress = Callable[[int, int, float], None]
-"""Called after every optimiser step with its number from 1, the number of steps, and its loss."""
+"""Callback after every optimiser step, with its number from 1, the number of steps, and its loss."""
 
 
 class GradientLearner:
-    """Training of a causal language model, or of heads on it, with any algorithm, on packed rows.
+    """Training of a causal language model, or of heads on it, with any algorithm, on packed training
+    sequences.
 
-    Equal start, rows, configuration and seed give equal weights on a CPU with the same number of threads.
-    Where several processes learn together, each calls the same methods with equal arguments; `ranks` says
-    which one this is, and they are as many as `config.shards`.
+    Equal start, data, configuration and seed give equal weights on a CPU with the same number of threads. In
+    distributed training every process calls the same methods with equal arguments; `ranks` is the rank of
+    this one, among `config.shards`.
     """
 
     def __init__(self, config: LearnConfig, progress: Progress | None = None, ranks: Ranks = ALONE) -> None:
@@ -79,17 +80,16 @@ class GradientLearner:
         objectives: Sequence[str] = (),
         sampler: Checkpoint | None = None,
     ) -> LearnReport:
-        """Train from `start` on `data` and write the new folder `out`, whole or not at all.
+        """Train from `start` on `data` and write the new folder `out` atomically.
 
-        `reference` is what an algorithm with a reference stays close to (None: the start), `multipliers` are
-        prices of costs for algorithms that count them (none: costs are free), `anchor` what
-        `config.ewc`, `distillation` and `interpolation` hold on to (None: the start). The result has
-        `version`, by default the start's and one more. `table_version` is noted beside the weights, as are
-        `objectives`, the names of what the heads of a reward model are about. With the `sampler`, the weights
-        that sampled the newest rows, engine and learner are compared by these (None: by the start's). Raises
-        `NothingToLearn` where no row can be trained on, `ConfigError` for other unusable input (negative
-        weights, a corrupt start, an existing `out`), `RunStopped` for a loss that is not finite or a full
-        disk.
+        `reference` is the reference model (None: the start), `multipliers` are the prices of costs for
+        constrained algorithms (none: costs are free), `anchor` is the anchor of `config.ewc`, `distillation`
+        and `interpolation` (None: the start). The result has `version`, by default the start's and one more.
+        `table_version` is stored beside the weights, as are `objectives`, the names of a reward model's
+        heads. Engine and learner are compared under the weights of `sampler`, which sampled the newest
+        training sequences (None: the start's). Raises `NothingToLearn` where nothing can be trained on,
+        `ConfigError` for other unusable input (negative weights, a corrupt start, an existing `out`),
+        `RunStopped` for a loss that is not finite or a full disk.
         """
         if out.exists():
             raise ConfigError(f"{out} exists already: a checkpoint is never overwritten")
@@ -102,13 +102,13 @@ class GradientLearner:
         device = _device(self.config.device)
         with _threads(self.config.threads), _seeded(seed, device):
             training = prepare(self.config, self._ranks, device, start, data, objectives)
-            if self._ranks.rank:  # all began with the same weights; other rows want other dropout masks
+            if self._ranks.rank:  # equal start weights, but different dropout masks on each rank
                 torch.manual_seed(seed + (self._ranks.rank << 44))
             noted = freeze(training, reference, multipliers or {}, sampler)
             held = anchor or Anchor(start)
             hold(training, held, seed)
             divide(training, seed)
-            identity = ""  # of a state that nobody keeps
+            identity = ""  # of a state that is never saved
             if self.config.save_every is not None:
                 identity = fingerprint(
                     self.config,
@@ -150,10 +150,10 @@ class GradientLearner:
     def values(
         self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence], names: Sequence[str] = ("outcome",)
     ) -> list[dict[str, dict[int, float]]]:
-        """Of each of its heads: episode -> turn -> V after it, in [0, 1], by the process reward model.
+        """Values of a process reward model, one mapping per head: episode -> turn -> V after it, in [0, 1].
 
-        A model without them says 0.5 of everything; rows beyond `micro_batch_tokens` are left out. Raises
-        `ConfigError` for one with heads of other `names`.
+        A model without heads gives 0.5 everywhere; training sequences beyond `micro_batch_tokens` are left
+        out. Raises `ConfigError` for one with heads of other `names`.
         """
         device = _device(self.config.device)
         with _threads(self.config.threads):
@@ -163,10 +163,10 @@ class GradientLearner:
             return turn_values(self._scoring(model, said, device), rows, limit, len(names))
 
     def scores(self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> dict[str, Floats]:
-        """Episode -> (H,) scores of the reward model `checkpoint`, as its heads say them.
+        """Episode -> (H,) raw scores of the heads of the reward model `checkpoint`.
 
         Episodes beyond `micro_batch_tokens` are left out. Raises `ConfigError` for a model without heads, and
-        for token ids that it does not know.
+        for token ids outside of its vocabulary.
         """
         device = _device(self.config.device)
         with _threads(self.config.threads):
@@ -179,7 +179,9 @@ class GradientLearner:
             return final_scores(self._scoring(model, said, device), rows, limit)
 
     def perplexity(self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> float:
-        """Of what is said in the rows that fit `micro_batch_tokens`; raises `ConfigError` where none does."""
+        """Perplexity over the training sequences that fit `micro_batch_tokens`; raises `ConfigError` where
+        none does.
+        """
         device = _device(self.config.device)
         with _threads(self.config.threads):
             model = load_model(checkpoint.path, PACKED_ATTENTION)
@@ -197,7 +199,9 @@ class GradientLearner:
 def _files_beside(
     training: Training, used: Sequence[torch.optim.Optimizer], objectives: Sequence[str]
 ) -> dict[str, bytes]:
-    """What lies beside the weights besides heads, by name; on rank 0, and every rank has to ask."""
+    """Further files of the checkpoint, apart from heads, by name; on rank 0, and every rank has to call
+    this.
+    """
     config, ranks = training.config, training.ranks
     files = {moments.FILE: moments.to_bytes(used, ranks)} if config.keep_moments else {}
     if config.ewc is not None and config.ewc.online and training.penalty is not None:
@@ -212,14 +216,16 @@ def _files_beside(
 
 
 def _compares(algorithm: Algorithm) -> bool:
-    """Whether it learns scores by comparison, which have no zero and no unit until they are standardised."""
+    """True where it learns scores by comparison, which have no zero and no unit until they are
+    standardised.
+    """
     return algorithm.model == "reward" and algorithm.data == "pairs"
 
 
 def _train(
     training: Training, used: Sequence[torch.optim.Optimizer], saved: Saved, progress: Progress | None
 ) -> Figures:
-    """All optimiser steps, from where an earlier call was killed."""
+    """Run all optimiser steps, resuming from the state of an earlier call that was killed."""
     config, steps = training.config, training.steps
     figures = (saved.read(training.network, used) if config.save_every else None) or Figures()
     warmup = int(config.warmup_fraction * len(steps))
@@ -251,7 +257,9 @@ def _step(
     *,
     critic_alone: bool,
 ) -> float:
-    """One optimiser step; returns its loss. Raises `RunStopped` before a bad loss reaches the weights."""
+    """Run one optimiser step and return its loss. Raises `RunStopped` before a bad loss reaches the
+    weights.
+    """
     config, network = training.config, training.network
     critics = critic.own_optimisers(used, network)
     step = accumulate(
@@ -278,7 +286,7 @@ def _step(
 
 @contextmanager
 def _seeded(seed: int, device: torch.device) -> Generator[None, None, None]:
-    """Seed torch's generators (dropout, fresh adapters), then put them back."""
+    """Seed torch's generators (dropout, fresh adapters), then restore their states."""
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
         yield
@@ -286,7 +294,7 @@ def _seeded(seed: int, device: torch.device) -> Generator[None, None, None]:
 
 @contextmanager
 def _threads(count: int | None) -> Generator[None, None, None]:
-    """Run with this many CPU threads, then with as many as before."""
+    """Run with this many CPU threads, then restore the number."""
     before = torch.get_num_threads()
     torch.set_num_threads(count or before)
     try:
@@ -296,7 +304,7 @@ def _threads(count: int | None) -> Generator[None, None, None]:
 
 
 def _device(name: str) -> torch.device:
-    """The device of this name; raises `ConfigError` where there is none."""
+    """Return the device of this name; raises `ConfigError` where there is none."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

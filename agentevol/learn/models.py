@@ -16,30 +16,30 @@ if TYPE_CHECKING:
     from peft.tuners.lora import LoraModel
 
 _TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 1e-1, torch.float16: 2e-2}
-"""Of logits, relative to the largest: rounding, far below what a leak between rows does."""
+"""Tolerance of logits, relative to the largest: rounding, far below the effect of attention across rows."""
 
 
 def precision(name: Literal["float32", "bf16"]) -> torch.dtype:
-    """The torch type of a configured precision."""
+    """Torch type of a configured precision."""
     return {"float32": torch.float32, "bf16": torch.bfloat16}[name]
 
 
 def vocabulary_size(model: PreTrainedModel) -> int:
-    """How many token ids the model can read."""
+    """Number of token ids that the model can read."""
     return cast(torch.nn.Embedding, model.get_input_embeddings()).num_embeddings
 
 
 def positions(model: PreTrainedModel) -> int:
-    """How many positions the model has."""
+    """Number of positions of the model."""
     return int(getattr(model.config, "max_position_embeddings", None) or 1 << 30)
 
 
 def check_packing(model: PreTrainedModel) -> None:
     """Raise `ConfigError` unless the learner's forward pass is exactly this model's.
 
-    Two short rows are scored packed and each alone, one of them shortened as well, and by the model's own
-    head: rows that see each other, attention that looks ahead, and heads that scale or cap their logits all
-    show.
+    Two short sequences are scored packed and each alone, one of them shortened as well, and by the model's
+    own head: attention across sequences, attention to later tokens, and heads that scale or cap their logits
+    are all detected.
     """
     vocabulary = vocabulary_size(model)
     first, second = [(3 * n + 1) % vocabulary for n in range(7)], [(5 * n + 2) % vocabulary for n in range(6)]
@@ -65,17 +65,17 @@ def check_packing(model: PreTrainedModel) -> None:
 
 
 def _logits(model: PreTrainedModel, rows: list[list[int]]) -> torch.Tensor:
-    """Logits (T, V) of packed rows as the learner computes them."""
+    """Logits (T, V) of packed sequences, computed by the learner."""
     return output_head(model)(final_hidden(model, _batch(rows, model.device))).float()
 
 
 def _own_logits(model: PreTrainedModel, row: list[int]) -> torch.Tensor:
-    """Logits (T, V) of one row as the model's own forward pass gives them."""
+    """Logits (T, V) of one sequence, computed by the model's own forward pass."""
     return model(**model_inputs(_batch([row], model.device))).logits[0].float()
 
 
 def _batch(rows: list[list[int]], device: torch.device) -> PackedBatch:
-    """Rows of token ids as one packed batch that learns nothing."""
+    """Pack token ids into one batch without learnt tokens."""
     sequences = [
         TrainingSequence(
             token_ids=np.asarray(row, dtype=np.int32),
@@ -92,9 +92,9 @@ def _batch(rows: list[list[int]], device: torch.device) -> PackedBatch:
 def adapted(model: PreTrainedModel, lora: LoraConfig) -> "LoraModel":
     """Add adapters to `model`, in place, and freeze the rest; `ConfigError` where no module matches.
 
-    Adapters are float32 whatever they lie on: a step is smaller than what bf16 can tell apart.
+    Adapters are float32 whatever the precision of the model: a step is below the resolution of bf16.
     """
-    from peft import LoraConfig as PeftLoraConfig  # takes a while, and few learn with adapters
+    from peft import LoraConfig as PeftLoraConfig  # slow to import, and needed with adapters only
     from peft.tuners.lora import LoraModel
 
     targets = lora.targets if isinstance(lora.targets, str) else list(lora.targets)

@@ -1,6 +1,6 @@
-"""What optimisers remember of earlier gradients, as tensors by name.
+"""State of the optimisers as tensors by name, stored in checkpoints.
 
-Adam's first step after forgetting is as large as the learning rate in every weight, whatever the gradient: a
+Adam's first step without moments is as large as the learning rate in every weight, whatever the gradient: a
 policy that is updated in many short rounds keeps its moments from one to the next (`learn.keep_moments`).
 """
 
@@ -16,7 +16,9 @@ from agentevol.learn.distributed import Ranks
 from agentevol.learn.sharding import on_first, share_of
 
 FILE = "moments.st"
-"""Beside the weights; the safetensors format, under an ending that no loader of weights looks for."""
+"""File of the moments, beside the weights: safetensors under an extension that no loader of weights looks
+for.
+"""
 
 
 def moments(used: Sequence[torch.optim.Optimizer]) -> dict[str, torch.Tensor]:
@@ -34,9 +36,10 @@ def set_moments(
     tensors: Mapping[str, torch.Tensor],
     placed: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
 ) -> None:
-    """Put back what `moments` gave; other entries are ignored.
+    """Restore the state from `moments`; other entries are ignored.
 
-    `placed(tensor, parameter)` is the tensor as it lies where the parameter does, perhaps in shards.
+    `placed(tensor, parameter)` returns the tensor on the device and, if any, in the sharding of the
+    parameter.
     """
     for number, optimiser in enumerate(used):
         parameters = [p for group in optimiser.param_groups for p in group["params"]]
@@ -44,7 +47,7 @@ def set_moments(
         for key, tensor in tensors.items():
             if key.startswith(prefix := f"state/{number}/"):
                 index, name = key.removeprefix(prefix).split("/")
-                # what has a number for each weight lies as the weight does; the count of steps has no shape
+                # moments have the sharding of their weight; the count of steps has no shape
                 lies = placed(tensor, parameters[int(index)]) if tensor.ndim else tensor
                 state.setdefault(int(index), {})[name] = lies
         restored = optimiser.state_dict()
@@ -53,13 +56,13 @@ def set_moments(
 
 
 def to_bytes(used: Sequence[torch.optim.Optimizer], ranks: Ranks) -> bytes:
-    """What `moments.st` holds, on rank 0; every rank has to ask."""
+    """Content of `moments.st`, on rank 0; every rank has to call this."""
     kept = on_first(moments(used).items(), ranks)
     return save({name: tensor.contiguous() for name, tensor in kept.items()})
 
 
 def take_up(used: Sequence[torch.optim.Optimizer], folder: Path) -> bool:
-    """Go on with the moments of the checkpoint in `folder`; False where it has none.
+    """Load the moments of the checkpoint in `folder`; False where it has none.
 
     Raises `ConfigError` for a file that is corrupt or of another model or optimiser.
     """

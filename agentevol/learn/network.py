@@ -1,4 +1,4 @@
-"""What is trained, as one thing: the language model, its adapters, its heads, and how it reads a batch."""
+"""Trained network: the language model with its adapters and heads, and its forward pass over a batch."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -18,24 +18,24 @@ Kind = Literal["policy", "critic", "reward"]
 
 @dataclass(frozen=True)
 class Outputs:
-    """What a forward pass says of the N learnt tokens of a batch."""
+    """Outputs of a forward pass at the N learnt tokens of a batch."""
 
     columns: dict[str, torch.Tensor]
-    """`logp`, and `entropy`, `value`, `head` or `divergence` where asked for, with gradient."""
+    """`logp`, and `entropy`, `value`, `head` or `divergence` if requested, with gradient."""
     correct: int
-    """Tokens that had the highest logit; 0 for a reward model."""
+    """Number of tokens that had the highest logit; 0 for a reward model."""
 
 
 class Earlier(NamedTuple):
-    """What a teacher says in the places of the replayed ones among N learnt tokens."""
+    """Logits of a teacher at the replayed ones among N learnt tokens."""
 
     logits_RV: torch.Tensor
     replayed_N: torch.Tensor
-    """bool: R of them."""
+    """(N,) bool: R of them are True."""
 
 
 class Reader(torch.nn.Module):
-    """The language model and the heads beside it: everything that a forward pass computes with."""
+    """The language model and the heads beside it: all modules of a forward pass."""
 
     def __init__(self, model: PreTrainedModel, heads: torch.nn.Linear | None = None) -> None:
         super().__init__()
@@ -51,11 +51,11 @@ class Reader(torch.nn.Module):
         said: PackedBatch | None = None,
         earlier: Earlier | None = None,
     ) -> dict[str, torch.Tensor]:
-        """Columns of the N learnt tokens; `value` is (N, 1), and `correct` is beside `logp`.
+        """Columns of the N learnt tokens; `value` is (N, 1), and `logp` comes with `correct`.
 
-        `said` has other tokens in the places of the learnt ones, whose log-probabilities are asked for.
-        `divergence` is that from what is `earlier`, 0 where a token is not replayed. `logits` are (R, V) of
-        the replayed tokens, without temperature, and nothing else.
+        `said` has other tokens at the learnt positions, whose log-probabilities are returned. `divergence` is
+        that from `earlier`, 0 where a token is not replayed. `logits` are (R, V) of the replayed tokens,
+        without temperature, and exclude all other columns.
         """
         hidden_TD = final_hidden(self.model, batch)
         if kind == "logits":
@@ -81,7 +81,7 @@ class Reader(torch.nn.Module):
         return columns
 
     def _said(self, hidden_ND: torch.Tensor) -> torch.Tensor:
-        """(N, H) of the heads, in float32."""
+        """(N, H) outputs of the heads, in float32."""
         if self.heads is None:
             raise ValueError("a critic and a reward model need heads")
         with torch.autocast(hidden_ND.device.type, enabled=False):
@@ -90,19 +90,19 @@ class Reader(torch.nn.Module):
 
 @dataclass(frozen=True)
 class Network:
-    """A reader on its device, and how it reads."""
+    """A reader on its device, with the settings of its forward pass."""
 
     reader: Reader
     kind: Kind
     device: torch.device
     half: bool = False
-    """Multiply matrices in bf16; weights and everything after the head stay as they are."""
+    """Multiply matrices in bf16; weights and everything after the head keep their precision."""
     temperature: float = 1.0
-    """Log-probabilities and entropies are those of the logits divided by it."""
+    """Divisor of the logits for log-probabilities and entropies."""
     adapters: "LoraModel | None" = None
-    """The model's, where it has any."""
+    """Adapters of the model, if it has any."""
     teacher: "Network | None" = None
-    """What replayed tokens are held to over the whole vocabulary: `divergence`."""
+    """Model for distillation over the whole vocabulary on replayed tokens: `divergence`."""
 
     @property
     def model(self) -> PreTrainedModel:
@@ -111,26 +111,26 @@ class Network:
 
     @property
     def heads(self) -> torch.nn.Linear | None:
-        """The heads beside it."""
+        """The heads beside the language model."""
         return self.reader.heads
 
     def parameters(self) -> list[torch.nn.Parameter]:
-        """Everything that is trained: this rank's shards of it, where it lies in shards."""
+        """All trained parameters: this rank's shards, where they are sharded."""
         return [*self.language().values(), *([] if self.heads is None else self.heads.parameters())]
 
     def language(self) -> dict[str, torch.nn.Parameter]:
-        """What is trained of the language model, by name: this rank's shards of it, as above."""
+        """Trained parameters of the language model, by name: this rank's shards, as above."""
         if isinstance(self.reader, FSDPModule):
-            self.reader.reshard()  # a pass without gradient leaves the weights of its root whole
+            self.reader.reshard()  # a pass without gradient leaves the root's weights gathered
         return {name: own for name, own in self.model.named_parameters() if own.requires_grad}
 
     def logits(self, batch: PackedBatch) -> torch.Tensor:
-        """(R, V) of the replayed tokens, in float32, without temperature and gradient."""
+        """(R, V) logits of the replayed tokens, in float32, without temperature and gradient."""
         with torch.no_grad(), torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.half):
             return self.reader(batch.to(self.device), "logits")["logits"]
 
     def read(self, batch: PackedBatch, *, entropy: bool = False, said: PackedBatch | None = None) -> Outputs:
-        """One forward pass; `said` has other tokens in the places of the learnt ones."""
+        """Run one forward pass; `said` has other tokens at the learnt positions."""
         batch = batch.to(self.device)
         earlier = None
         if self.teacher is not None:

@@ -1,4 +1,4 @@
-"""What turns gradients into steps."""
+"""Optimisers of the trained parameters: AdamW and Muon."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -14,7 +14,7 @@ from agentevol.learn.network import Network
 def optimisers(network: Network, config: LearnConfig) -> list[torch.optim.Optimizer]:
     """The configured optimisers, each for its part of the trained parameters; a critic's own is the last.
 
-    Every group holds its highest learning rate as `initial_lr`.
+    Every parameter group holds its peak learning rate as `initial_lr`.
     """
     used = _optimisers(network, config)
     for group in (group for optimiser in used for group in optimiser.param_groups):
@@ -35,7 +35,7 @@ def _optimisers(network: Network, config: LearnConfig) -> list[torch.optim.Optim
 def _together(
     network: Network, trained: Sequence[torch.nn.Parameter], config: LearnConfig
 ) -> list[torch.optim.Optimizer]:
-    """The optimisers of these parameters: one, or one of the inner matrices and one of the rest."""
+    """Optimisers of these parameters: one, or one of the inner matrices and one of the rest."""
     if config.optimiser == "adamw":
         return [_adamw(trained, config)]
     ends = {id(module.weight) for module in _ends(network.model)}
@@ -53,7 +53,7 @@ def _heads(network: Network) -> list[torch.nn.Parameter]:
 
 
 def _ends(model: PreTrainedModel) -> list[torch.nn.Linear | torch.nn.Embedding]:
-    """Input embeddings and output head: rows of them are words, and an orthogonal update means nothing."""
+    """Input embeddings and output head: a row of them is a token, so orthogonalised updates do not apply."""
     ends = (model.get_input_embeddings(), model.get_output_embeddings())
     return [cast(torch.nn.Linear | torch.nn.Embedding, end) for end in ends if end is not None]
 
@@ -61,7 +61,9 @@ def _ends(model: PreTrainedModel) -> list[torch.nn.Linear | torch.nn.Embedding]:
 def _adamw(
     parameters: Sequence[torch.nn.Parameter], config: LearnConfig, learning_rate: float | None = None
 ) -> torch.optim.AdamW:
-    """AdamW at this rate, or the policy's; weight decay on matrices only, not on norms and biases."""
+    """AdamW at this learning rate, or the policy's; weight decay on matrices only, not on norms and
+    biases.
+    """
     matrices = [parameter for parameter in parameters if parameter.ndim >= 2]
     others = [parameter for parameter in parameters if parameter.ndim < 2]
     groups = [

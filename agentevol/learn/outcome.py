@@ -1,4 +1,4 @@
-"""What learning leaves behind: weights in one piece, heads, and which episodes they have learnt from."""
+"""Checkpoint of a learner: unsharded weights, heads, and the list of learnt episodes."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from agentevol.learn.sharding import on_first
 from agentevol.protocols import Anchor, Checkpoint, TrainingSequence
 
 ROWS = "rows.jsonl"
-"""In a checkpoint: a line for each row that it has learnt, with the id of its episode."""
+"""File in a checkpoint: a line for each learnt training sequence, with the id of its episode."""
 
 
 def write(
@@ -35,12 +35,12 @@ def write(
     extra: Mapping[str, bytes],
     anchor: Anchor | None = None,
 ) -> dict[str, float]:
-    """Write the checkpoint `out`, adapters merged, on rank 0; no rank returns before it is there.
+    """Write the checkpoint `out`, adapters merged, on rank 0; every rank returns once it is complete.
 
-    Adapters that lay on weights in bf16 are merged into the start's own, which are not rounded.
+    Adapters on weights in bf16 are merged into the start's own weights, which are not rounded.
 
-    `extra` are further files by name. The network is of no use afterwards. With `config.interpolation` the
-    weights are mixed with those of `anchor` first; returns the figures of that, which the checkpoint notes.
+    `extra` are further files by name. The network is unusable afterwards. With `config.interpolation` the
+    weights are mixed with those of `anchor` first; returns the metrics of that, which the checkpoint stores.
     """
     mixed: dict[str, float] = {}
     if ranks.size > 1 or network.model.dtype != torch.float32:
@@ -71,7 +71,9 @@ def _origin(row: TrainingSequence) -> dict[str, str | int | float]:
 
 
 def _in_one_piece(network: Network, config: LearnConfig, start: Checkpoint, ranks: Ranks) -> Network:
-    """The start in float32 with what was trained, on the CPU, on rank 0; the others only give their parts."""
+    """The start in float32 with the trained weights, on the CPU, on rank 0; the others only send their
+    parts.
+    """
     trained = [named for named in network.reader.named_parameters() if named[1].requires_grad]
     tensors = on_first(trained, ranks)
     if ranks.rank:

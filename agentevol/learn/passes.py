@@ -1,11 +1,11 @@
-"""Forward passes shared out among ranks, and what they say brought together again.
+"""Forward passes distributed over ranks, and the concatenation of their outputs.
 
 Three rows of 7, 5 and 4 tokens, two ranks, micro-batches of 8 tokens:
 
     rank 0   [7]
-    rank 1   [5]  [4]       rank 0 reads a spare row meanwhile, and counts nothing of it
+    rank 1   [5]  [4]       rank 0 makes a dummy pass meanwhile, whose output is ignored
 
-Weights that lie in shards are gathered for every pass, so all ranks have to make equally many.
+Sharded weights are gathered for every pass, so all ranks have to make equally many.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ class Passes:
 
     by_rank: list[list[list[int]]]
     spare: list[int]
-    """What a rank reads while another has more to read than it."""
+    """Row indices of a dummy pass, for ranks with fewer passes than others."""
     ranks: Ranks
 
     @property
@@ -36,20 +36,22 @@ class Passes:
 
     @property
     def idle(self) -> list[list[int]]:
-        """Passes that this rank makes after its own ones, for the others' sake."""
+        """Dummy passes of this rank, after its own ones, so that every rank issues equal collectives."""
         return [self.spare] * (max(len(parts) for parts in self.by_rank) - len(self.own))
 
     @property
     def order(self) -> list[int]:
-        """All rows as `joined` has them: rank by rank, pass by pass."""
+        """Order of the rows in `joined`: rank by rank, pass by pass."""
         return [index for parts in self.by_rank for part in parts for index in part]
 
     def counts(self, tokens: Integers) -> list[int]:
-        """Learnt tokens that each rank reads, of `tokens` in each row."""
+        """Number of learnt tokens that each rank reads, given `tokens` of each row."""
         return [int(sum(tokens[part].sum() for part in parts)) for parts in self.by_rank]
 
     def joined(self, said: Sequence[Mapping[str, torch.Tensor]], tokens: Integers) -> dict[str, torch.Tensor]:
-        """Columns over all rows, in `order`; `said` is what this rank's passes gave, the idle ones last."""
+        """Columns over all rows, in `order`; `said` are the outputs of this rank's passes, the dummy ones
+        last.
+        """
         counts = self.counts(tokens)
         own = counts[self.ranks.rank]
         return {
@@ -61,9 +63,9 @@ class Passes:
 def shared_out(
     rows: Sequence[TrainingSequence], atoms: Sequence[Sequence[int]], max_tokens: int, ranks: Ranks
 ) -> Passes:
-    """Few passes of at most `max_tokens` tokens, about as many tokens for each rank.
+    """Distribute few passes of at most `max_tokens` tokens, about as many tokens for each rank.
 
-    Every rank finds the same. Raises `ConfigError` for an atom that is larger.
+    Every rank computes the same result. Raises `ConfigError` for an atom that is larger.
     """
     shares = [micro_batches(rows, share, max_tokens) for share in _shares(rows, atoms, ranks.size)]
     indices = [index for atom in atoms for index in atom]
@@ -73,7 +75,7 @@ def shared_out(
 def _shares(
     rows: Sequence[TrainingSequence], atoms: Sequence[Sequence[int]], count: int
 ) -> list[list[Sequence[int]]]:
-    """The atoms of each rank: the longest first, each to the rank that has the fewest tokens."""
+    """Atoms of each rank: the longest first, each to the rank that has the fewest tokens."""
     if count == 1:
         return [list(atoms)]
     shares: list[list[Sequence[int]]] = [[] for _ in range(count)]

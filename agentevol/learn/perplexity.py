@@ -1,4 +1,4 @@
-"""How well a policy still says what it is not trained on: exp of the mean -log p of a token."""
+"""Perplexity of a policy on data that it is not trained on: exp of the mean -log p of a token."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,9 @@ from agentevol.protocols import TrainingSequence
 
 @torch.no_grad()
 def perplexity(network: Network, rows: Sequence[TrainingSequence], max_tokens: int) -> float:
-    """Over all learnt tokens of the rows that have at most `max_tokens` tokens; `ConfigError` without any."""
+    """Perplexity over all learnt tokens of training sequences of at most `max_tokens` tokens; `ConfigError`
+    without any.
+    """
     fitting = fit(rows, max_tokens)
     if not fitting.rows:
         raise ConfigError(f"none of {len(rows)} rows can be read: {fitting.reasons(max_tokens)}")

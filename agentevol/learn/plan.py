@@ -1,4 +1,4 @@
-"""Which rows make an optimiser step, which of them a forward pass, and how fast to learn in it."""
+"""Plan of a training: optimiser batches, micro-batches, and the schedule of the learning rate."""
 
 import math
 from collections.abc import Sequence
@@ -16,9 +16,10 @@ def plan(
     epochs: int,
     seed: int,
 ) -> list[list[int]]:
-    """Indices of the rows of each optimiser step: every row once an epoch, in an order drawn from `seed`.
+    """Row indices of each optimiser step: every training sequence once an epoch, in an order drawn from
+    `seed`.
 
-    `atoms` are the rows that are never separated (see `Assembly.atoms`). A batch holds at most `batch_tokens`
+    `atoms` are the inseparable sets of indices (see `Assembly.atoms`). A batch holds at most `batch_tokens`
     tokens, or one larger atom. It does not depend on the size of micro-batches.
     """
     orders = [
@@ -32,7 +33,7 @@ def plan(
 def _filled(
     rows: Sequence[TrainingSequence], atoms: Sequence[Sequence[int]], batch_tokens: int
 ) -> list[list[int]]:
-    """The atoms, in this order, cut into optimiser batches."""
+    """Atoms, in this order, divided into optimiser batches."""
     steps: list[list[int]] = []
     room = 0
     for atom in atoms:
@@ -46,7 +47,7 @@ def _filled(
 
 
 def tokens_of(rows: Sequence[TrainingSequence], indices: Sequence[int]) -> int:
-    """Tokens that are read in these rows."""
+    """Number of tokens that are read in these training sequences."""
     return sum(len(rows[index].token_ids) for index in indices)
 
 

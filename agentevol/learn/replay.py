@@ -1,6 +1,6 @@
-"""Replay of earlier episodes beside new ones, so that what was learnt before is not forgotten.
+"""Replay of earlier training data beside new data, against forgetting.
 
-100 tokens of new rows with a fraction of 0.2 get 25 tokens of earlier rows: 25 / 125 = 0.2.
+100 tokens of new sequences with a fraction of 0.2 get 25 tokens of earlier ones: 25 / 125 = 0.2.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ ItemT = TypeVar("ItemT")
 
 
 class Row(NamedTuple):
-    """What a mixture needs to know of a row."""
+    """Environment and length of a training sequence, as a mixture needs them."""
 
     environment: str
     tokens: int
@@ -26,12 +26,13 @@ class Row(NamedTuple):
 def mixture(
     new: Sequence[Row], earlier: Sequence[Row], *, fraction: float = 0.2, floor: float = 0.01, seed: int = 0
 ) -> list[int]:
-    """Indices of the `earlier` rows to learn from beside all `new` ones, in an order drawn from `seed`.
+    """Indices of the `earlier` training sequences to learn beside all `new` ones, in an order drawn from
+    `seed`.
 
-    They make up `fraction` of all tokens, up to a row's length, and so of each batch drawn from both in
-    random order, in expectation. First each earlier environment gets what it lacks to `floor` of all tokens,
-    then rows are drawn evenly; a row comes again only when all have had their turn. Raises `ConfigError`
-    where the fraction is too small for the floors. A fraction of 0 replays nothing.
+    They make up `fraction` of all tokens, up to the length of one, and so of each batch drawn from both in
+    random order, in expectation. First each earlier environment is filled up to `floor` of all tokens, then
+    sequences are drawn uniformly; none recurs before all have been drawn. Raises `ConfigError` where the
+    fraction is too small for the floors. A fraction of 0 replays nothing.
     """
     if not 0 <= fraction < 1 or not 0 <= floor < 1:
         raise ConfigError(f"fraction and floor lie in [0, 1), unlike {fraction} and {floor}")
@@ -59,7 +60,7 @@ def mixture(
 
 
 def _lacking(new: Sequence[Row], earlier: Sequence[Row], floor_tokens: float) -> dict[str, float]:
-    """Tokens that each earlier environment still needs, where it needs any."""
+    """Tokens that each earlier environment lacks to its floor, where it lacks any."""
     present = Counter[str]()
     for row in new:
         present[row.environment] += row.tokens
@@ -77,7 +78,7 @@ def _turns(
 
 
 def _until(rows: Sequence[Row], order: Iterable[int], tokens: float) -> list[int]:
-    """As many of the order as it takes to have `tokens`."""
+    """The shortest prefix of the order that has `tokens` tokens."""
     chosen: list[int] = []
     for index in order:
         if tokens <= 0:
@@ -100,15 +101,15 @@ def reservoir(items: Iterable[ItemT], size: int, seed: int) -> list[ItemT]:
 
 
 def stratified(strata: Sequence[Hashable], size: int, seed: int) -> list[int]:
-    """Indices of `size` items at most, as evenly from all strata as their sizes allow.
+    """Indices of at most `size` items, as evenly from all strata as their sizes allow.
 
-    With strata (environment, success) rare successes stay, and so do failures.
+    With strata (environment, success) rare successes are kept, and so are failures.
     """
     random = np.random.default_rng(seed)
     members: dict[Hashable, list[int]] = {}
     for index in random.permutation(len(strata)).tolist():
         members.setdefault(strata[index], []).append(index)
     rounds = sorted((place, index) for own in members.values() for place, index in enumerate(own))
-    # within a round the strata take turns in random order, or the last would always be the one cut off
+    # within a round the strata are in random order, or the last would always be cut off
     keys = {index: (place, random.random()) for place, index in rounds}
     return sorted(keys, key=lambda index: keys[index])[:size]

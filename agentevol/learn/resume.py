@@ -1,6 +1,6 @@
-"""The state between two optimiser steps, on disk: a learner that is killed goes on where it was.
+"""Saved state between two optimiser steps, from which a killed learner resumes.
 
-On a CPU with the same number of threads the result is bit for bit that of a learner that was never killed.
+On a CPU with the same number of threads the result equals that of an uninterrupted learner bit for bit.
 """
 
 import json
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 def fingerprint(config: LearnConfig, start: Checkpoint, **inputs: object) -> str:
-    """Hash of everything that decides the steps of one call of the learner: equal for equal calls alone.
+    """Hash of everything that determines the steps of one learner call: equal for equal calls alone.
 
-    `inputs` are rows, prices, checkpoints and whatever else is learnt from. Checkpoints count by their
-    content, which is read whole.
+    `inputs` are the data, prices, checkpoints and any other input. Checkpoints are hashed by their content,
+    which is read in full.
     """
     digest = sha256()
     _add(digest, {"config": config.model_dump_json(), "start": start, **inputs})
@@ -41,7 +41,7 @@ def fingerprint(config: LearnConfig, start: Checkpoint, **inputs: object) -> str
 
 
 def _add(digest: "Hash", value: object) -> None:
-    """Add a value with its type and length, so that no two different ones read alike."""
+    """Hash a value with its type and length, so that different values never have equal encodings."""
     match value:
         case Checkpoint():
             _add(digest, (value.version, content_hash(value.path)))
@@ -64,10 +64,10 @@ def _add(digest: "Hash", value: object) -> None:
 
 
 class Saved:
-    """Where the state of one call of the learner is kept: beside its `out`, under another name.
+    """Saved state of one learner call: a file beside its `out`, under another name.
 
-    Each rank keeps its own part. They are killed one by one, so each keeps the state before as well until all
-    have the new one, and goes on from the last that all of them have.
+    Each rank saves its own part. Ranks are killed one by one, so each keeps the previous state until all have
+    saved the new one, and resumes from the latest that all of them have.
     """
 
     def __init__(self, out: "Path", identity: str, ranks: Ranks = ALONE) -> None:
@@ -80,7 +80,7 @@ class Saved:
         self._ranks = ranks
 
     def write(self, network: Network, used: Sequence[torch.optim.Optimizer], figures: Figures) -> None:
-        """Replace what is there; on disk when this returns."""
+        """Replace the saved state; it is on disk when this returns."""
         tensors = {f"weight/{number}": p.detach() for number, p in enumerate(network.parameters())}
         tensors |= moments(used)
         tensors["random/cpu"] = torch.get_rng_state()
@@ -99,7 +99,7 @@ class Saved:
         self._partial.replace(self._file)
 
     def read(self, network: Network, used: Sequence[torch.optim.Optimizer]) -> Figures | None:
-        """Put the weights, optimisers and generators back, and give the figures; None where nothing fits."""
+        """Restore weights, optimisers and generators, and return the counters; None where no state fits."""
         found = self._last_of_all()
         if found is None:
             return None
@@ -114,7 +114,7 @@ class Saved:
         return figures
 
     def remove(self) -> None:
-        """Forget it: the checkpoint is written."""
+        """Remove the saved state, once the checkpoint is written."""
         for file in (self._file, self._before, self._partial):
             file.unlink(missing_ok=True)
 
@@ -126,12 +126,12 @@ class Saved:
         if not common:
             return None
         file, found = own[max(common)]
-        if file != self._file:  # a later one, which others lack, must not become the state before the next
+        if file != self._file:  # a later one, which others lack, must not become the previous state
             file.replace(self._file)
         return found
 
     def _content(self, file: "Path") -> tuple[dict[str, torch.Tensor], Figures] | None:
-        """What is on disk, where it belongs to this very call; a torn or foreign file counts as none."""
+        """Content of the file, if it belongs to this very call; None for a torn or foreign file."""
         try:
             content = file.read_bytes()
             length = int.from_bytes(content[:8], "little")

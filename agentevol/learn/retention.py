@@ -1,4 +1,4 @@
-"""Whether learning something new cost something old.
+"""Forgetting and backward transfer over stages of continual learning.
 
 Success by stage and environment, in the order in which the environments were learnt:
 
@@ -25,16 +25,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Fall:
-    """How much a protected environment lost, and how much of that may be chance."""
+    """Drop of success in a protected environment, and the drop that is allowed."""
 
     environment: str
     fall: float
-    """Mean outcome before minus after."""
+    """Mean outcome before less that after."""
     allowed: float
 
     @property
     def beyond(self) -> bool:
-        """Whether it lost more than is allowed."""
+        """True where the drop exceeds what is allowed."""
         return self.fall > self.allowed + 1e-12  # 0.52 - 0.50 is not above 0.02, though it is in binary
 
 
@@ -45,7 +45,7 @@ def falls(
     points: float = 0.02,
     standard_errors: float = 2.0,
 ) -> list[Fall]:
-    """Why a checkpoint has to be rejected; empty where it may stay (`changes`)."""
+    """Drops for which a checkpoint has to be rejected; empty where it may stay (`changes`)."""
     found = changes(before, after, points=points, standard_errors=standard_errors)
     return [one for one in found if one.beyond]
 
@@ -57,11 +57,11 @@ def changes(
     points: float = 0.02,
     standard_errors: float = 2.0,
 ) -> list[Fall]:
-    """How much each protected environment fell, negative where it rose.
+    """Drop of each protected environment, negative where success rose.
 
     `before` has the outcomes of evaluation episodes in every protected environment, at least 2 of each. The
-    allowed fall is the larger of `points` and `standard_errors` times that of the difference of the means.
-    Raises `ConfigError` where an environment was not evaluated again: unseen is not unharmed.
+    allowed drop is the larger of `points` and `standard_errors` times that of the difference of the means.
+    Raises `ConfigError` where an environment was not evaluated again, since its drop is unknown.
     """
     found: list[Fall] = []
     for environment, earlier in before.items():
@@ -79,7 +79,7 @@ def _squared_error(outcomes: Sequence[float]) -> float:
 
 
 def forgetting(success_SE: Floats) -> Floats:
-    """(E,) best earlier stage minus the last stage, by environment; NaN where it was never evaluated before.
+    """(E,) best earlier stage less the last stage, by environment; NaN where it was never evaluated before.
 
     `success_SE` has a row for each stage and NaN for what was not evaluated.
     """
@@ -89,7 +89,8 @@ def forgetting(success_SE: Floats) -> Floats:
 
 
 def backward_transfer(success_SE: Floats, learnt_at: Sequence[int]) -> float:
-    """Mean change from the stage in which an environment was learnt to the last; negative is forgetting.
+    """Mean change from the stage in which an environment was learnt to the last; negative values are
+    forgetting.
 
     Over environments learnt before the last stage (Lopez-Paz and Ranzato, 2017, arXiv:1706.08840, eq. 3);
     NaN where there is none. `learnt_at` gives the stage of each column.

@@ -1,9 +1,9 @@
-"""What the heads of a reward model are about, and the scale of each: `reward.json` beside the weights.
+"""Objectives of a reward model's heads, and the scale of each: `reward.json` beside the weights.
 
 {"objectives": ["outcome", "turns"], "members": 2, "count": 150, "mean": [0.1, 0.3, -2, -1], "squares": [...]}
 
-Bradley-Terry scores have a free offset, and each head a scale of its own. The reference set by which they are
-standardised is the episodes that the model has learnt from.
+Bradley-Terry scores have a free offset, and each head a scale of its own. They are standardised over a
+reference set, the episodes that the model was trained on.
 """
 
 import json
@@ -20,38 +20,38 @@ from agentevol.learn.rewards.ensemble import Standard, spread
 FILE = "reward.json"
 
 PREFERENCE = "preference"
-"""The only objective of a model that was told nothing but which side of a pair is better."""
+"""Objective of a model that was trained on the chosen side of pairs alone."""
 
 
 @dataclass(frozen=True)
 class RewardScale:
-    """D objectives with K members each; H = D * K heads, those of one objective side by side."""
+    """D objectives with K members each; H = D * K heads, those of one objective adjacent."""
 
     objectives: tuple[str, ...]
     members: int
     standard: Standard
-    """Of (H,) scores."""
+    """Mean and spread of the (H,) scores."""
     spread: float = 0.0
-    """How much the members disagree about the episodes that they have learnt from: the standard deviation of
-    the standardised scores, on average. About others they disagree more.
+    """Disagreement of the members about the episodes that the model was trained on: the mean standard
+    deviation of the standardised scores. About other episodes they disagree more.
     """
 
     @staticmethod
     def measured(scores: Collection[Floats], objectives: Sequence[str], members: int) -> "RewardScale":
-        """The scale on which these episodes' (H,) scores have mean 0 and standard deviation 1."""
+        """Scale on which these episodes' (H,) scores have mean 0 and standard deviation 1."""
         all_JH = np.stack([*scores])
         scale = RewardScale(tuple(objectives) or (PREFERENCE,), members, Standard.of(all_JH))
         return replace(scale, spread=float(spread(scale.standardised(all_JH)).mean()))
 
     def standardised(self, scores_H: Floats) -> Floats:
-        """(..., D, K) of (..., H) scores."""
+        """(..., D, K) standardised scores of (..., H) raw ones."""
         shape = (*scores_H.shape[:-1], len(self.objectives), self.members)
         return self.standard.standardised(scores_H).reshape(shape)
 
     def weights(self, named: Mapping[str, float]) -> list[float]:
-        """The weight of each objective, 1 for all where none is named; unnamed ones have 0 beside others.
+        """Weight of each objective, 1 for all where none is named; unnamed ones have 0 beside named ones.
 
-        Raises `ConfigError` for a name that the model does not know.
+        Raises `ConfigError` for a name that the model does not have.
         """
         unknown = sorted(named.keys() - set(self.objectives))
         if unknown:
@@ -60,7 +60,7 @@ class RewardScale:
         return [named.get(name, 0.0) if named else 1.0 for name in self.objectives]
 
     def to_bytes(self) -> bytes:
-        """What `reward.json` holds."""
+        """Content of `reward.json`."""
         told = {
             "objectives": self.objectives,
             "members": self.members,
@@ -73,7 +73,9 @@ class RewardScale:
 
 
 def load_scale(folder: Path) -> RewardScale:
-    """The scale of a checkpoint; raises `ConfigError` where it is no reward model, or the file is corrupt."""
+    """Load the scale of a checkpoint; raises `ConfigError` where it is no reward model, or the file is
+    corrupt.
+    """
     file = folder / FILE
     if not file.is_file():
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""Log-probabilities of the trained tokens; the one place that shifts tokens against logits."""
+"""Log-probabilities of the trained tokens; the only module that shifts tokens against logits."""
 
 from typing import Any, NamedTuple
 
@@ -12,22 +12,25 @@ from agentevol.learn.attention import PackedRows
 from agentevol.learn.batches import PackedBatch
 
 CHUNK_LOGITS = 1 << 24
-"""Logits held at once, 64 MiB in float32. More are computed in chunks, and again in the backward pass."""
+"""Most logits in memory at once, 64 MiB in float32. More are computed in chunks, and again in the backward
+pass.
+"""
 
 
 class Scores(NamedTuple):
-    """N trained tokens, in the order of the batch."""
+    """Scores of N trained tokens, in the order of the batch."""
 
     logp_N: torch.Tensor
-    """float32, with gradient."""
+    """(N,) log-probabilities, float32, with gradient."""
     correct_N: torch.Tensor
-    """bool: the token had the highest logit."""
+    """(N,) bool: the token had the highest logit."""
     entropy_N: torch.Tensor | None = None
-    """float32, in nats, with gradient; where it was asked for."""
+    """(N,) entropies in nats, float32, with gradient; None unless requested."""
 
 
 def predictions(token_ids: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Where the N masked tokens are predicted, and which they are: the token at t from the logits at t - 1.
+    """Positions at which the N masked tokens are predicted, and the tokens: the one at t from the logits at t
+    - 1.
 
     `token_ids` (T,) int64 and `mask` (T,) bool give two (N,) int64 tensors. Ids [7, 8] with mask [False,
     True]: token 8 is predicted at position 0. A row's first token is never masked, so no row is predicted
@@ -48,8 +51,8 @@ def token_logp(
 ) -> Scores:
     """Natural log-probability of each label under softmax(head(hidden) / temperature), in float32.
 
-    `entropy` asks for that of the same distribution. Never more than `chunk_logits` logits (at least one
-    position's) exist at once, the backward pass included.
+    `entropy` adds that of the same distribution. At most `chunk_logits` logits (at least one position's)
+    exist at once, also in the backward pass.
     """
     per_chunk = max(1, chunk_logits // head.out_features)
     if len(labels_N) <= per_chunk:
@@ -72,7 +75,7 @@ def _chunk_logp(
     temperature: float,
     entropy: bool,
 ) -> Scores:
-    """`token_logp` of few positions."""
+    """Compute `token_logp` of one chunk."""
     logits_NV = head(hidden_ND).float() / temperature
     correct_N = logits_NV.detach().argmax(dim=1) == labels_N
     logp_N = -functional.cross_entropy(logits_NV, labels_N, reduction="none")
@@ -80,7 +83,7 @@ def _chunk_logp(
 
 
 def _entropy(logits_NV: torch.Tensor) -> torch.Tensor:
-    """(N,) in nats."""
+    """(N,) entropies in nats."""
     logp_NV = logits_NV.log_softmax(dim=1)
     return -(logp_NV.exp() * logp_NV).sum(dim=1)
 
@@ -94,7 +97,7 @@ def divergence(
 ) -> torch.Tensor:
     """(N,) KL(earlier || learnt) over the whole vocabulary, in nats and float32, without temperature.
 
-    Of the learnt policy never more than `chunk_logits` logits exist at once, as in `token_logp`.
+    At most `chunk_logits` logits of the learnt policy exist at once, as in `token_logp`.
     """
     per_chunk = max(1, chunk_logits // head.out_features)
     if len(hidden_ND) <= per_chunk:
@@ -111,7 +114,7 @@ def divergence(
 def _chunk_divergence(
     hidden_ND: torch.Tensor, head: torch.nn.Linear, earlier_logits_NV: torch.Tensor
 ) -> torch.Tensor:
-    """`divergence` of few positions."""
+    """Compute `divergence` of one chunk."""
     logp_NV = head(hidden_ND).float().log_softmax(dim=1)
     return full_divergence(earlier_logits_NV.float().log_softmax(dim=1), logp_NV)
 
@@ -125,7 +128,9 @@ def full_divergence(earlier_logp_NV: torch.Tensor, logp_NV: torch.Tensor) -> tor
 def score(
     model: PreTrainedModel, batch: PackedBatch, *, temperature: float = 1.0, entropy: bool = False
 ) -> Scores:
-    """The forward pass: scores of the masked tokens. The model's attention is `PACKED_ATTENTION`."""
+    """Run the forward pass and return scores of the masked tokens. The model's attention is
+    `PACKED_ATTENTION`.
+    """
     return scored(model, final_hidden(model, batch), batch, temperature=temperature, entropy=entropy)
 
 
@@ -137,14 +142,14 @@ def scored(
     temperature: float = 1.0,
     entropy: bool = False,
 ) -> Scores:
-    """Scores of the masked tokens by what the model's head reads."""
+    """Scores of the masked tokens from the input of the model's head."""
     positions_N, labels_N = predictions(batch.token_ids, batch.mask)
     head = output_head(model)
     return token_logp(hidden_TD[positions_N], head, labels_N, temperature=temperature, entropy=entropy)
 
 
 def model_inputs(batch: PackedBatch) -> dict[str, Any]:
-    """What a transformers model is called with to read `batch`."""
+    """Arguments of a transformers model for `batch`."""
     return {
         "input_ids": batch.token_ids.unsqueeze(0),
         "position_ids": batch.position_ids.unsqueeze(0),
@@ -154,12 +159,12 @@ def model_inputs(batch: PackedBatch) -> dict[str, Any]:
 
 
 def final_hidden(model: PreTrainedModel, batch: PackedBatch) -> torch.Tensor:
-    """What the model's head reads, (T, D)."""
+    """(T, D) input of the model's head."""
     return model.base_model(**model_inputs(batch)).last_hidden_state[0]
 
 
 def output_head(model: PreTrainedModel) -> torch.nn.Linear:
-    """The linear map from hidden states to logits; raises `ConfigError` where there is none."""
+    """The linear map from hidden states to logits; raises `ConfigError` where the model has none."""
     head = model.get_output_embeddings()
     if not isinstance(head, torch.nn.Linear):
         raise ConfigError(

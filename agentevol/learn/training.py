@@ -1,9 +1,9 @@
-"""What a learner works on: the network, the rows that fit it, what frozen passes say of them, and the steps.
+"""State of a training: the network, its training sequences, frozen columns, and optimiser steps.
 
-prepare     the model, on its device, and the rows that it can read
-freeze      log-probabilities under the policies that stand still, and advantages
-hold        what the network is held to (EWC, distillation)
-divide      which rows each optimiser step learns from
+prepare     the model, on its device, and the training sequences that it can read
+freeze      log-probabilities under fixed policies, and advantages
+hold        regularisation towards the anchor (EWC, distillation)
+divide      division of the training sequences into optimiser steps
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,12 +38,12 @@ from agentevol.learn.sharding import shard
 from agentevol.protocols import Anchor, Checkpoint, TrainingSequence
 
 GAP_TOKENS = 16384
-"""How many tokens of rollouts `logp_gap` is measured on, at most (one row at least)."""
+"""Most tokens of rollouts that `logp_gap` is measured on (at least one training sequence)."""
 
 
 @dataclass
 class Training:
-    """What a run over the data needs."""
+    """State of a training before its first step."""
 
     config: LearnConfig
     ranks: Ranks
@@ -53,10 +53,10 @@ class Training:
     fitting: Fitting
     assembly: Assembly
     kept: list[int] | None = None
-    """Rows that the algorithm's advantage function keeps; None keeps all."""
+    """Indices of training sequences that the algorithm's advantage function keeps; None keeps all."""
     steps: list[OptimiserBatch] = field(default_factory=list[OptimiserBatch])
     penalty: Penalty | None = None
-    """What every step adds to the loss, whatever its rows."""
+    """Penalty that every step adds to the loss, whatever its data."""
 
 
 def prepare(
@@ -67,7 +67,7 @@ def prepare(
     data: Sequence[TrainingSequence],
     objectives: Sequence[str] = (),
 ) -> Training:
-    """Load the model and keep the rows that fit it; `objectives` are what its heads are about."""
+    """Load the model and keep the training sequences that fit it; `objectives` are the names of its heads."""
     chosen = objective(config.algorithm, config.options)
     frozen = config.lora is not None and config.dtype == "bf16"
     model = load_model(start.path, PACKED_ATTENTION, precision("bf16" if frozen else "float32"))
@@ -84,7 +84,7 @@ def prepare(
 
 
 def divide(training: Training, seed: int) -> None:
-    """Decide which rows each optimiser step learns from."""
+    """Divide the training sequences into optimiser steps."""
     config, assembly, kept = training.config, training.assembly, training.kept
     if kept is not None and not kept:
         raise NothingToLearn(f"{training.objective.name} keeps none of {len(training.fitting.rows)} rows")
@@ -94,7 +94,7 @@ def divide(training: Training, seed: int) -> None:
 
 
 def learnt_rows(training: Training) -> list[TrainingSequence]:
-    """The rows of all steps, each once."""
+    """Training sequences of all steps, each once."""
     indices = {index for step in training.steps for index in step.indices}
     return [training.fitting.rows[index] for index in sorted(indices)]
 
@@ -108,8 +108,8 @@ def _network(
     assembly: Assembly,
     objectives: Sequence[str],
 ) -> Network:
-    """The model on its device, with the adapters and heads that are trained; what will be in shards stays on
-    the CPU, since a device need not hold all of it.
+    """The model on its device, with the trained adapters and heads; models to be sharded stay on the CPU,
+    since a device may be too small for them.
     """
     place = device if config.shards == 1 else torch.device("cpu")
     torch.nn.Module.to(model, place)
@@ -122,18 +122,20 @@ def _network(
     if kind != "policy":
         outputs = 1 if kind == "critic" else _outputs(chosen, assembly)
         own = first_heads(start.path, model, chosen, outputs, objectives).to(place)
-    # what was sampled at a temperature is learnt at that temperature; texts to imitate have none
+    # sampled texts are learnt at their sampling temperature; texts to imitate have none
     temperature = _temperature(config) if chosen.algorithm.data == "groups" else 1.0
     return Network(Reader(model, own), kind, device, config.dtype == "bf16", temperature, adapters)
 
 
 def _narrow(network: Network) -> bool:
-    """Whether layers in shards are gathered in bf16: they are multiplied in it, and less has to be sent."""
+    """True where sharded layers are gathered in bf16, the type of their matrix products, to reduce
+    traffic.
+    """
     return network.half and network.device.type == "cuda"
 
 
 def _outputs(chosen: Objective, assembly: Assembly) -> int:
-    """How many heads a reward model has: what its option `heads` says, or as many as there are labels."""
+    """Number of heads of a reward model: as many as there are labels, else its option `heads`."""
     labels = assembly.columns.get("label")
     if labels is not None:
         return labels[0].shape[1]
@@ -141,7 +143,7 @@ def _outputs(chosen: Objective, assembly: Assembly) -> int:
 
 
 def scale_of(training: Training, objectives: Sequence[str]) -> RewardScale:
-    """The scale of the heads on the episodes that they have learnt from, each of them once."""
+    """Scale of the heads on the episodes that they were trained on, each of them once."""
     scores = final_scores(training.network, learnt_rows(training), training.config.micro_batch_tokens)
     return RewardScale.measured(scores.values(), objectives, int(training.objective.options["heads"]))
 
@@ -152,14 +154,14 @@ def freeze(
     multipliers: Mapping[str, float],
     sampler: Checkpoint | None = None,
 ) -> dict[str, float]:
-    """Compute what the first step needs and no later one changes; the advantages' own figures.
+    """Compute all columns that are constant over the steps, and return the metrics of the advantages.
 
-    `sampler` are the weights that the newest rows were sampled with, where that is known: engine and learner
-    are compared by those. Raises `RunStopped` where they disagree, or nothing could be compared.
+    `sampler` are the weights that sampled the newest training sequences, where known: engine and learner are
+    compared under these. Raises `RunStopped` where they disagree, or nothing could be compared.
     """
     chosen, assembly, ranks = training.objective, training.assembly, training.ranks
     limit = training.config.micro_batch_tokens
-    found = ranks.gathered(_engine_gap(training, sampler))[0]  # all stop for it, or none
+    found = ranks.gathered(_engine_gap(training, sampler))[0]  # rank 0's, so that all ranks stop, or none
     check_gap(found, training.config.max_logp_gap, expected=sampler is not None)
     noted = {"logp_gap": found.mean}
     if any(row.policy_version is not None or _has_logp(row) for row in training.fitting.rows):
@@ -182,13 +184,13 @@ def freeze(
 
 
 def _freeze_old(training: Training) -> dict[str, float]:
-    """Compute what the old policy says, or take what the engine recorded and say how far off that is."""
+    """Compute the columns of the old policy, or take the engine's records and measure their deviation."""
     noted: dict[str, float] = {}
     bypass = training.config.old_logprobs == "rollout"
     if training.network.kind == "critic" or ("old_logp" in training.objective.needs and not bypass):
         limit = training.config.micro_batch_tokens
         entropy = add_old(training.network, training.assembly, limit, training.ranks)
-        if "entropy" not in training.objective.needs:  # else the loss tells it, by step
+        if "entropy" not in training.objective.needs:  # else it is a metric of the loss, per step
             noted["entropy"] = entropy
     if not bypass:
         return noted
@@ -199,7 +201,7 @@ def _freeze_old(training: Training) -> dict[str, float]:
 
 
 def hold(training: Training, anchor: Anchor, seed: int) -> None:
-    """Hold the network to its anchor, as configured."""
+    """Regularise the network towards its anchor, as configured."""
     config = training.config
     if not config.distillation and config.ewc is None:
         return
@@ -220,7 +222,7 @@ def hold(training: Training, anchor: Anchor, seed: int) -> None:
 
 
 def _reference(training: Training, reference: Checkpoint, *, with_adapters: bool = False) -> Network:
-    """The reference as a network that reads like the trained one, and lies as it does."""
+    """The reference model as a network with the settings, device and sharding of the trained one."""
     network, lora = training.network, training.config.lora
     model = load_model(reference.path, PACKED_ATTENTION, training.network.model.dtype)
     if vocabulary_size(model) != vocabulary_size(training.network.model):
@@ -235,7 +237,7 @@ def _reference(training: Training, reference: Checkpoint, *, with_adapters: bool
 
 
 def check_vocabulary(rows: Sequence[TrainingSequence], model: PreTrainedModel) -> None:
-    """Raise `ConfigError` where a row has a token id that the model does not know."""
+    """Raise `ConfigError` where a training sequence has a token id outside of the model's vocabulary."""
     known = vocabulary_size(model)
     for row in rows:
         if int(row.token_ids.max()) >= known or int(row.token_ids.min()) < 0:
@@ -245,7 +247,7 @@ def check_vocabulary(rows: Sequence[TrainingSequence], model: PreTrainedModel) -
 
 
 def _engine_gap(training: Training, sampler: Checkpoint | None) -> Gap:
-    """The gap on rows that the `sampler` has sampled, or the start where none is known.
+    """Gap on the training sequences of the `sampler`, or of the start where none is known.
 
     Small (rounding) as long as engine and learner compute the same model, at `rollout_temperature`.
     """
@@ -257,7 +259,9 @@ def _engine_gap(training: Training, sampler: Checkpoint | None) -> Gap:
 
 
 def _gap(training: Training, network: Network, sampled: Sequence[bool]) -> Gap:
-    """The gap between `network` and the engine on the `sampled` rows, `GAP_TOKENS` of them at most."""
+    """Gap between `network` and the engine on the `sampled` training sequences, at most `GAP_TOKENS`
+    tokens.
+    """
     rows, indices, read = training.fitting.rows, list[int](), 0
     for index in np.flatnonzero(sampled).tolist():
         if read < GAP_TOKENS:

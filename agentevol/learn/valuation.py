@@ -1,6 +1,6 @@
-"""What a process reward model says of whole episodes: one number of each head after each turn.
+"""Process-reward-model values of whole episodes: the output of each head after each turn.
 
-It speaks after the last token of a turn, where it was trained; what comes later in the row it does not see.
+The output is read after the last token of a turn, as in training; later tokens do not influence it.
 """
 
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ from agentevol.protocols import TrainingSequence
 def turn_values(
     network: Network, rows: Sequence[TrainingSequence], max_tokens: int, outputs: int = 1
 ) -> list[dict[str, dict[int, float]]]:
-    """Of each of the heads: episode -> turn -> sigmoid of what it says after the turn.
+    """One mapping per head: episode -> turn -> sigmoid of the output after the turn.
 
-    Rows of more tokens are left out.
+    Training sequences of more than `max_tokens` tokens are left out.
     """
     ends = [_only_ends(row) for row in rows if row.mask.any() and len(row.token_ids) <= max_tokens]
     found: list[dict[str, dict[int, float]]] = [{} for _ in range(outputs)]

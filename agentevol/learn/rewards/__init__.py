@@ -1,1 +1,1 @@
-"""Rewards: computed from what an agent said, or made of the scores of reward models."""
+"""Rewards computed from the text of an agent, or from the scores of reward models."""

@@ -1,7 +1,7 @@
-"""AMPO's reward of an utterance: by how much it moved the goal, times how short its answer is.
+"""AMPO's reward of an utterance: the change of the goal's score, scaled down by the length of the answer.
 
-Wang et al., 2025 (arXiv:2505.02156), as in the authors' code. A judge scores the goal from 0 to 10
-before and after the utterance:
+Wang et al., 2025 (arXiv:2505.02156), as in the authors' code. A judge scores the goal from 0 to 10 before and
+after the utterance:
 
     5 to 8, 175 tokens    (3/5 + 1) / 2 * 1 = 0.8
     5 to 4, 250 tokens    (-1/5 + 1) / 2 * 0.5 = 0.2
@@ -14,26 +14,26 @@ from agentevol.errors import ConfigError
 from agentgym_envs.thinking import length_factor
 
 HIGHEST = 10.0
-"""The best score of a goal; the worst is 0."""
+"""Best score of a goal; the worst is 0."""
 
 MALFORMED = -2.0
-"""The reward of an utterance whose format is wrong; nobody judges it."""
+"""Reward of an utterance of wrong format, which is not judged."""
 
 JudgeFail = Literal["exclude", "zero"]
 
 
 @dataclass(frozen=True)
 class AMPOReward:
-    """A reward and its parts; None where there is none."""
+    """A reward and its parts; None for parts that do not apply."""
 
     total: float | None
-    """None: the judge failed, and the sample has to be left out."""
+    """None where the judge failed: the sample has to be left out."""
     mode: int
-    """The mode of thinking that the advantage should see; -1 for a wrong format or a failed judge."""
+    """Thinking mode for the advantage; -1 for a wrong format or a failed judge."""
     answer: float | None = None
-    """In [0, 1]; 1/2 for no change."""
+    """Reward of the answer, in [0, 1]; 1/2 for no change."""
     length: float | None = None
-    """In [0, 1]."""
+    """Factor for the length, in [0, 1]."""
 
 
 def ampo_reward(
@@ -46,10 +46,11 @@ def ampo_reward(
     span: float = 75.0,
     judge_fail: JudgeFail = "exclude",
 ) -> AMPOReward:
-    """The reward of an utterance in `mode` (-1: malformed) whose answer, quotes included, has so many tokens.
+    """Return the reward of an utterance in `mode` (-1: malformed) with so many answer tokens, quotes
+    included.
 
     `after` is None where the judge failed: the sample is excluded, or has reward `zero` and counts as
-    malformed for the comparison of modes, as in the authors' code.
+    malformed in the comparison of modes, as in the authors' code.
     """
     if mode == -1:
         return AMPOReward(MALFORMED, mode=-1)
@@ -61,7 +62,7 @@ def ampo_reward(
 
 
 def answer_reward(before: float, after: float) -> float:
-    """The change of the score, as a share of what could be won or lost, mapped from [-1, 1] to [0, 1].
+    """Change of the score, as a share of what could be gained or lost, mapped from [-1, 1] to [0, 1].
 
     Raises `ConfigError` for a score outside 0 to 10.
     """
@@ -76,6 +77,6 @@ def answer_reward(before: float, after: float) -> float:
 def length_reward(answer_tokens: int, *, target: float = 250.0, span: float = 75.0) -> float:
     """1 up to `target` - `span` tokens, 1/2 at `target`, 0 from `target` + `span` on.
 
-    A shorter answer never earns less, although the paper speaks of the deviation from the target.
+    A shorter answer never earns less, although the paper describes the deviation from the target.
     """
     return length_factor(answer_tokens, target=target, span=span)

@@ -1,8 +1,8 @@
-"""Values of states, counted: how often does the policy succeed from here.
+"""State values estimated by counting: the share of successful continuations from a state.
 
 A state is reached again by `reset` and the same actions, which has to show the same observations
-(`fingerprint`); from there the policy plays K continuations. Where a world cannot be replayed, episodes of
-one task that passed through the same state stand in for continuations (`pooled`).
+(`fingerprint`); from there the policy plays K continuations. Where an environment cannot be replayed,
+episodes of one task that passed through the same state serve as continuations (`pooled`).
 """
 
 from collections.abc import Hashable, Sequence
@@ -18,7 +18,7 @@ from agentevol.errors import ConfigError
 
 @dataclass(frozen=True)
 class StateValue:
-    """What was counted from one state; the counts are kept because 1 of 1 is not 8 of 8."""
+    """Counts of the continuations of one state; kept since 1 of 1 is weaker evidence than 8 of 8."""
 
     successes: float
     """Sum of the outcomes, each in [0, 1]."""
@@ -32,13 +32,13 @@ class StateValue:
 
     @property
     def standard_error(self) -> float:
-        """sqrt(V (1 - V) / K): 0.18 for 4 successes of 8. At 0 or 1 it is 0, which says too much."""
+        """sqrt(V (1 - V) / K): 0.18 for 4 successes of 8. At 0 or 1 it is 0, which is too small."""
         value = self.value
         return sqrt(value * (1 - value) / self.samples) if self.samples else nan
 
 
 def counted(outcomes: Sequence[float]) -> StateValue:
-    """The value of a state from the outcomes of continuations; raises `ConfigError` beyond [0, 1]."""
+    """State value from the outcomes of continuations; raises `ConfigError` for one outside [0, 1]."""
     if not all(0 <= outcome <= 1 for outcome in outcomes):
         raise ConfigError(f"outcomes of continuations lie in [0, 1], unlike {list(outcomes)}")
     return StateValue(float(sum(outcomes)), len(outcomes))
@@ -51,10 +51,10 @@ def pooled(
     *,
     at_least: int = 3,
 ) -> list[StateValue | None]:
-    """(S,) the value of the state of each turn, over all episodes that passed through it.
+    """(S,) value of the state of each turn, over all episodes that passed through it.
 
-    `states` (S,) names task and state together, `sequence` (S,) the episode, `outcomes` (J,) its outcome.
-    An episode counts once however often it came by; None below `at_least` episodes.
+    `states` (S,) identify task and state, `sequence` (S,) the episode, `outcomes` (J,) are those of the
+    episodes. An episode counts once per state; None below `at_least` episodes.
     """
     passed: dict[Hashable, set[int]] = {}
     for state, episode in zip(states, sequence.tolist(), strict=True):
@@ -67,7 +67,9 @@ def pooled(
 
 
 def fingerprint(observations: Sequence[str]) -> str:
-    """A hash of what a world showed, turn by turn; a replay that differs has failed and gets no label."""
+    """Hash of an environment's observations, turn by turn; a replay of another hash has failed and gets no
+    label.
+    """
     digest = sha256()
     for observation in observations:
         text = observation.encode()

@@ -1,4 +1,4 @@
-"""One score out of several members and objectives, cautious where the members disagree.
+"""Combination of ensemble members and objectives into one score, conservative where the members disagree.
 
 Members [1, 2, 3] of one sample, already standardised, give
 
@@ -23,29 +23,31 @@ Floats = NDArray[np.float64]
 Combination = Literal["mean", "min", "lcb", "uwo"]
 
 ALMOST_CONSTANT = 1e-8
-"""A standard deviation below this, relative to the mean, is rounding noise: such scores are only centred."""
+"""Relative standard deviation below which scores count as constant and are only centred: rounding noise."""
 
 
 @dataclass(frozen=True)
 class Standard:
-    """Mean and spread of each score over what has been seen: a reference set, or everything so far."""
+    """Mean and spread of each score over a reference set, or over all samples so far."""
 
     count: int
     mean: Floats
-    """Shape of one sample's scores."""
+    """Means, in the shape of one sample's scores."""
     squares: Floats
     """Sum of squared distances from the mean, in the same shape."""
 
     @staticmethod
     def of(scores: Floats) -> "Standard":
-        """Of a reference set; the first axis is the samples. Raises `ConfigError` where it is empty."""
+        """Statistics of a reference set; the first axis is the samples. Raises `ConfigError` where it is
+        empty.
+        """
         if len(scores) == 0:
             raise ConfigError("scores cannot be standardised on an empty reference set")
         mean = scores.mean(axis=0)
         return Standard(len(scores), mean, ((scores - mean) ** 2).sum(axis=0))
 
     def seen(self, scores: Floats) -> "Standard":
-        """With these samples too, as if they had been there from the start (Chan et al., 1979)."""
+        """Return the statistics with these samples added (Chan et al., 1979)."""
         if len(scores) == 0:
             return self
         new = Standard.of(scores)
@@ -73,10 +75,10 @@ def spread(scores_K: Floats) -> Floats:
 def combined(
     scores_K: Floats, combination: Combination = "lcb", *, kappa: float = 1.0, penalty: float = 0.1
 ) -> Floats:
-    """One score of the members' scores, the last axis, which have to be standardised before.
+    """Combine the members' scores, the last axis, into one; they have to be standardised before.
 
-    `kappa` belongs to `lcb`, `penalty` to `uwo`. Raises `ConfigError` for negative ones: disagreement would
-    be sought.
+    `kappa` belongs to `lcb`, `penalty` to `uwo`. Raises `ConfigError` for negative ones, which would reward
+    disagreement.
     """
     if kappa < 0 or penalty < 0:
         raise ConfigError(f"kappa and penalty are at least 0, not {kappa} and {penalty}")
@@ -91,7 +93,7 @@ def combined(
 
 
 def normalised(weights: Sequence[float]) -> Floats:
-    """The weights of the objectives with absolute values that sum to 1; costs have negative ones."""
+    """Weights of the objectives, scaled so that absolute values sum to 1; costs have negative ones."""
     values = np.asarray(weights, dtype=np.float64)
     total = float(np.abs(values).sum())
     if not (np.isfinite(total) and total > 0):
@@ -107,16 +109,16 @@ def memberwise(
     kappa: float = 1.0,
     penalty: float = 0.1,
 ) -> Floats:
-    """One score of D objectives and K members, the last two axes: each member weighs its objectives first.
+    """One score from D objectives and K members, the last two axes: each member weighs its objectives first.
 
-    So members that err in two objectives together are seen to.
+    So errors of a member that are correlated between objectives count.
     """
     scores_K = np.einsum("...dk,d->...k", scores_DK, normalised(weights))
     return combined(scores_K, combination, kappa=kappa, penalty=penalty)
 
 
 def independent(scores_DK: Floats, weights: Sequence[float], *, kappa: float = 1.0) -> Floats:
-    """The same as if the objectives erred independently: sum w mean - kappa sqrt(sum w^2 std^2)."""
+    """Combined score under independent errors of the objectives: sum w mean - kappa sqrt(sum w^2 std^2)."""
     weights_D = normalised(weights)
     error = np.sqrt((weights_D**2 * spread(scores_DK) ** 2).sum(axis=-1))
     return scores_DK.mean(axis=-1) @ weights_D - kappa * error

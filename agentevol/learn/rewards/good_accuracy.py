@@ -1,5 +1,5 @@
-"""Accuracy with a small penalty for wrong answers that repeat themselves (ADPO version A; wk222/verlm at
-e51101ae, arXiv:2510.18913).
+"""Accuracy with a small penalty for repetition in wrong answers (ADPO version A; wk222/verlm at e51101ae,
+arXiv:2510.18913).
 
 good_accuracy(True, "...")                  -> 1.0
 good_accuracy(False, "a b c d a b c d")     -> -0.01    4 distinct of 5 word 4-grams
@@ -12,8 +12,8 @@ def good_accuracy(
 ) -> float:
     """1 for a correct answer; else `penalty_scale` * `max_penalty` times the share of repeated word n-grams.
 
-    A wrong answer has between -0.05 and 0 with the defaults, never more, so that "no reward above 0" still
-    means that a task failed. Words are split at white space, without regard to case.
+    With the defaults a wrong answer has between -0.05 and 0, so that a return of at most 0 still means
+    failure. Words are split at white space, case is ignored.
     """
     if correct:
         return 1.0

@@ -1,4 +1,4 @@
-"""Rewards of turns out of values of states, so that a longer episode gains nothing by its length.
+"""Per-turn rewards from differences of state values, whose sum is independent of an episode's length.
 
 Values 0.5, 0.25 and 0.75 before the three turns of an episode that ends with outcome 1:
 
@@ -22,9 +22,9 @@ Integers = NDArray[np.int64]
 
 
 def values_before(after_S: Floats, sequence_S: Integers, start_J: Floats) -> Floats:
-    """(S,) value of the state before each turn, of the values after each turn and of the episodes' starts.
+    """(S,) value of the state before each turn, from the values after each turn and at the episodes' starts.
 
-    A process reward model speaks after a turn; turns of an episode are neighbours and in order.
+    The values of a process reward model are those after a turn; an episode's turns are adjacent and in order.
     """
     first = _first(sequence_S)
     before = np.roll(after_S, 1)
@@ -38,8 +38,8 @@ def value_differences(
     """(S,) discount * V(after the turn) - V(before it); V at the end of an episode is its outcome.
 
     They telescope: with discount 1 the rewards of an episode sum to outcome - V(start), with another their
-    discounted sum is discount^turns * outcome - V(start). In this form they leave the best policy alone (Ng,
-    Harada and Russell, 1999). The outcome of a truncated episode is one found by playing on, or 0.
+    discounted sum is discount^turns * outcome - V(start). In this form they do not change the optimal policy
+    (Ng, Harada and Russell, 1999). The outcome of a truncated episode is one found by continuing it, or 0.
     """
     last = _last(sequence_S)
     after = np.roll(before_S, -1)
@@ -60,7 +60,7 @@ def r3(
 
     The outcome is at the last token of the episode, a step reward at the last token of its turn, and the KL
     at each token, as old - reference log-probability (k1). The reward of a turn without a learnt token goes
-    to the token learnt before it; where there is none, nothing that is learnt could have earned it.
+    to the previous learnt token; where there is none, it is dropped.
     """
     reward_N = np.zeros(len(rollouts.sequence))
     if kl_coef:
@@ -77,7 +77,7 @@ def r3(
 
 
 def weighted(heads: Mapping[str, Floats], weights: Mapping[str, float]) -> Floats:
-    """(S,) sum of weight * reward over the heads; NaN in a head, a missing judgement, contributes nothing.
+    """(S,) sum of weight * reward over the heads; NaN in a head, a missing judgement, contributes 0.
 
     Raises `ConfigError` where a weight has no head, or a head no weight.
     """
@@ -88,17 +88,17 @@ def weighted(heads: Mapping[str, Floats], weights: Mapping[str, float]) -> Float
 
 
 def invalid_actions(steps: Steps) -> Floats:
-    """(S,) -1 for an action that the world could not carry out: a head without a model."""
+    """(S,) -1 for an action that the environment could not execute: a head without a model."""
     return -steps.invalid.astype(np.float64)
 
 
 def format_errors(steps: Steps) -> Floats:
-    """(S,) -1 for a turn whose text was in no mode's format."""
+    """(S,) -1 for a turn whose text has no mode's format."""
     return -(steps.mode == -1).astype(np.float64)
 
 
 def repetitions(steps: Steps, actions: Sequence[str]) -> Floats:
-    """(S,) -1 for what was done before in the same episode and the same state."""
+    """(S,) -1 for an action that was taken before in the same episode and the same state."""
     seen: set[tuple[int, str, str]] = set()
     repeated = np.zeros(len(actions))
     for number, turn in enumerate(zip(steps.sequence.tolist(), steps.anchor, actions, strict=True)):

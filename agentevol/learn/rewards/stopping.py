@@ -1,4 +1,4 @@
-"""When to stop following a reward model: its score still rises, but what it stands for falls.
+"""Stopping rule against overoptimisation: the reward model's score rises while the true metric falls.
 
 proxy  0.1  0.4  0.6  0.7  0.8
 gold   0.2  0.3  0.4  0.3  0.2     stop at evaluation 4, the second fall in a row
@@ -11,10 +11,11 @@ from agentevol.errors import ConfigError
 
 
 def overoptimised(proxy: Sequence[float], gold: Sequence[float], *, patience: int = 2) -> int | None:
-    """The first evaluation by which the proxy rose and the gold metric fell `patience` times in a row.
+    """First evaluation by which the proxy rose and the gold metric fell `patience` times in a row; None if
+    none.
 
-    Both are means over the same held-out tasks, one of each per evaluation; None where it did not happen.
-    The weights to keep are those of `patience` evaluations before.
+    Both are means over the same held-out tasks, one of each per evaluation. The weights to keep are those of
+    `patience` evaluations before.
     """
     if len(proxy) != len(gold):
         raise ConfigError(f"{len(proxy)} evaluations of the proxy but {len(gold)} of the gold metric")
