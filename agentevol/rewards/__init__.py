@@ -1,1 +1,1 @@
-"""What episodes and turns are worth beyond what the environment says: reward and process-reward models."""
+"""Rewards of episodes and turns beyond the environment's own: reward models and process reward models."""

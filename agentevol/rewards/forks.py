@@ -1,7 +1,7 @@
-"""Continuations of one state as forks of one session, instead of one replay for each of them.
+"""Continuations of one state by forks of one session, instead of a replay for each of them.
 
-Four continuations after five turns: a replay for each takes 20 steps of the world, a session that is replayed
-once and forked four times takes 5.
+Four continuations after five turns: a replay for each takes 20 environment steps, one replay that is forked
+four times takes 5.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from agentgym_envs.core import Observation
 
 @dataclass(frozen=True)
 class Reached:
-    """A session, and what was shown on the way to where it stands: the opening, then a reply by turn."""
+    """A session at a state, and the observations on the way: the opening, then a reply per turn."""
 
     session: Session
     shown: tuple[Observation, ...]
@@ -24,17 +24,17 @@ class Reached:
 
 @dataclass
 class _Root:
-    """A session that nobody plays on; all forks of a state come from it."""
+    """Session at a state, from which all forks are made; it is never stepped itself."""
 
     reached: asyncio.Future[Reached]
     users: int = 0
 
 
 class Forks:
-    """The states from which continuations are under way on one client, a session for each.
+    """Root sessions of the states whose continuations are being played on one client.
 
-    `episodes` is how many are played at a time against the server in all: where it does not hold twice as
-    many sessions, or `env` cannot be forked, nothing is, since sessions that wait for forks would fill it.
+    `episodes` is the number of concurrent episodes on the server in all: forks are used only if the server
+    holds twice as many sessions, or the waiting root sessions would fill it, and if `env` can be forked.
     """
 
     def __init__(self, client: EnvClient, env: str, episodes: int) -> None:
@@ -43,7 +43,7 @@ class Forks:
         self._offered: asyncio.Future[bool] | None = None
 
     async def offered(self) -> bool:
-        """Whether this server forks this environment, and has room for it; asked until it has answered."""
+        """True where the server can fork this environment and has capacity; asked until it has answered."""
         if self._offered is None:
             self._offered = asyncio.ensure_future(self._ask())
         asked = self._offered
@@ -58,9 +58,10 @@ class Forks:
     async def session(
         self, state: Hashable, reach: Callable[[], Awaitable[Reached]]
     ) -> AsyncIterator[Reached]:
-        """A fork of the session of this `state`, which the first to come lets `reach`; closed afterwards.
+        """Return a fork of the session of this `state`, which the first caller creates by `reach`; closed
+        afterwards.
 
-        The state's own session is closed with its last user. Raises what `reach` and the client raise.
+        The root session is closed with its last user. Raises the exceptions of `reach` and the client.
         """
         root = self._roots.get(state)
         if root is None:
@@ -70,7 +71,7 @@ class Forks:
             reached = await asyncio.shield(root.reached)
             child = await reached.session.fork()
         except BaseException:
-            await self._leave(state, root, keep=False)  # whoever comes next begins anew
+            await self._leave(state, root, keep=False)  # the next caller begins anew
             raise
         try:
             yield Reached(child, reached.shown)
@@ -97,7 +98,7 @@ class Forks:
 
 
 async def closed(session: Session) -> None:
-    """Close a session; that it could not be closed harms no episode, its lease frees it."""
+    """Close a session; failures are ignored, since the lease frees the session."""
     try:
         await session.close()
     except EnvClientError:

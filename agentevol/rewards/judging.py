@@ -1,4 +1,4 @@
-"""A reward model within a run: what it says of explored episodes is learnt from, and watched.
+"""Reward model within a run: rewards from its scores, refresh on new pairs, and monitoring.
 
 An episode of return 1 and score 0.6, with alpha 0.5 and beta 2: its last turn earns 0.5 * 1 + 2 * 0.6 = 1.7.
 """
@@ -31,7 +31,7 @@ TOKENIZER = "tokenizer.json"
 
 
 def check_reward_model(config: RunConfig) -> None:
-    """Raise `ConfigError` where `reward.model` is no reward model, or reads other tokens than the base."""
+    """Raise `ConfigError` where `reward.model` is no reward model, or has another tokenizer than the base."""
     if config.reward.model is None:
         return
     model, base = Path(config.reward.model), resolve(config.base, weights=False).path
@@ -47,7 +47,7 @@ def check_reward_model(config: RunConfig) -> None:
 
 def check_process_model(config: RunConfig) -> None:
     """Raise `ConfigError` where `process.model` is no process reward model, has other heads than
-    `process.heads`, or reads other tokens than the base.
+    `process.heads`, or another tokenizer than the base.
     """
     if config.process.model is None:
         return
@@ -70,7 +70,7 @@ def _check_tokenizer(setting: str, model: Path, base: Path) -> None:
 
 
 def take_in(model: Path, place: Path) -> None:
-    """Copy the reward model into the run, whole or not at all: a run stands on its own."""
+    """Copy the reward model into the run, atomically, so that the run does not depend on other folders."""
     if place.is_dir():
         return
     partial = place.with_name(f".{place.name}.partial")
@@ -80,12 +80,12 @@ def take_in(model: Path, place: Path) -> None:
 
 
 def is_reward_model(folder: Path) -> bool:
-    """Whether a checkpoint has heads that say which episodes are better."""
+    """True where a checkpoint has heads that compare episodes."""
     return (folder / FILE).is_file()
 
 
 def compared(trajectories: Sequence[Trajectory], config: RunConfig, seed: int) -> list[TrainingSequence]:
-    """Rows of the pairs that a run's reward model learns from (`reward.refresh`).
+    """Training sequences of the pairs for a run's reward model (`reward.refresh`).
 
     Raises `NothingToLearn` where there is no pair.
     """
@@ -95,14 +95,16 @@ def compared(trajectories: Sequence[Trajectory], config: RunConfig, seed: int) -
 
 
 def judged(folder: Path, scores: Mapping[str, Floats], config: RewardConfig) -> dict[str, Judgement]:
-    """Episode -> what the reward model in `folder`, whose heads said `scores`, makes of it."""
+    """Episode -> judgement from the `scores` of the reward model in `folder`."""
     return judge(load_scale(folder), scores, config.caution)
 
 
 def rewarded(
     rows: Sequence[TrainingSequence], judgements: Mapping[str, Judgement], *, alpha: float, beta: float
 ) -> list[TrainingSequence]:
-    """The rows with alpha * return + beta * score at the last turn; without those that nobody could judge."""
+    """Training sequences with alpha * return + beta * score at the last turn; episodes without a judgement
+    are left out.
+    """
     return [
         _rewarded(row, judgements[row.trajectory_id].score, alpha, beta)
         for row in rows
@@ -111,7 +113,9 @@ def rewarded(
 
 
 def judged_figures(rows: Sequence[TrainingSequence], judgements: Mapping[str, Judgement]) -> dict[str, float]:
-    """Mean score and disagreement of the members, and how many episodes the model could not read."""
+    """Metrics: mean score, mean disagreement of the members, and number of episodes that the model could not
+    read.
+    """
     episodes = {row.trajectory_id for row in rows}
     known = [judgements[name] for name in sorted(episodes & judgements.keys())]
     unjudged = {"reward_unjudged": float(len(episodes) - len(known))}
@@ -124,14 +128,16 @@ def judged_figures(rows: Sequence[TrainingSequence], judgements: Mapping[str, Ju
 def agreement_figures(
     trajectories: Sequence[Trajectory], judgements: Mapping[str, Judgement]
 ) -> dict[str, float]:
-    """How well the scores of these episodes agree with their returns, and with their lengths."""
+    """Agreement of these episodes' scores with their returns, and correlation with their lengths."""
     found = figures(trajectories, judgements)
     named = ("pair_accuracy", "return_correlation", "token_correlation")
     return {f"reward_{name}": found[name] for name in named if isfinite(found[name])}
 
 
 def is_exploited(evaluated: Iterable[IterationSummary], patience: int) -> bool:
-    """Whether scores of the validation episodes rose while their returns fell, `patience` times in a row."""
+    """True where scores of the validation episodes rose while their returns fell, `patience` times in a
+    row.
+    """
     known = [one for one in evaluated if one.proxy is not None and one.validation is not None]
     proxy = [one.proxy for one in known if one.proxy is not None]
     gold = [one.validation.mean_reward for one in known if one.validation is not None]

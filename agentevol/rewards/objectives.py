@@ -1,11 +1,11 @@
-"""What episodes achieved, by name: what the heads of a reward model, or of a process reward model, learn.
+"""Objectives of episodes by name: the targets of the heads of reward models and process reward models.
 
     outcome            the return
     success            1 or 0
-    efficiency         the return by turn: 1 for a win at once, 1/4 for a win in four turns
-    safety             1 without, 0 with any of the costs that the world tells
-    turns, tokens, invalid_actions, and the costs that the world tells in `info["costs"]`     negated
-    whatever the world tells in `info["scores"]`, from 0 to 1; the last turn that tells a name counts
+    efficiency         the return per turn: 1 for a success at once, 1/4 for one in four turns
+    safety             1 without, 0 with any of the costs that the environment reports
+    turns, tokens, invalid_actions, and the costs of the environment in `info["costs"]`     negated
+    scores of the environment in `info["scores"]`, from 0 to 1; the last turn that has a name counts
 
 Higher is better everywhere.
 """
@@ -26,14 +26,14 @@ from agentevol.rows.examples import COUNTED, costs
 from agentgym_store.records import Trajectory
 
 ALWAYS = ("outcome", "success", "efficiency", "safety")
-"""What every episode with a return says."""
+"""Objectives of every episode with a return."""
 
 
 def achieved(trajectories: Iterable[Trajectory], names: Sequence[str]) -> dict[str, Floats]:
-    """Episode -> (D,) how well it did in each; NaN where nobody said, and throughout without a return.
+    """Episode -> (D,) value of each objective; NaN where it is unknown, and throughout without a return.
 
-    Who says nothing of a cost that others tell had none of it. Raises `ConfigError` for a name that no
-    episode says anything of.
+    An episode without a cost that others report has a cost of 0. Raises `ConfigError` for a name that no
+    episode reports.
     """
     episodes = list(trajectories)
     named_costs = {name for trajectory in episodes for name in costs(trajectory)}
@@ -48,7 +48,7 @@ def achieved(trajectories: Iterable[Trajectory], names: Sequence[str]) -> dict[s
 
 
 def told_scores(trajectory: Trajectory) -> dict[str, float]:
-    """What the world told in `info["scores"]`."""
+    """Scores that the environment reported in `info["scores"]`."""
     found: dict[str, float] = {}
     for turn in trajectory.turns:
         told = turn.info.get("scores")
@@ -64,8 +64,8 @@ def for_reward_model(
     objectives: Sequence[str],
     members: int,
 ) -> list[TrainingSequence]:
-    """Rows of pairs whose groups are tasks, so that members draw tasks, with labels for the heads; of no
-    policy, so that nothing is compared with an engine's.
+    """Training sequences of pairs with labels for the heads; their groups are tasks, so that members resample
+    tasks. They have no policy version, so that they are not compared with the engine.
 
     A label sits on the last learnt token of a side. Without objectives there are none: the chosen side is
     better. Raises `NothingToLearn` for an objective in which no pair differs.

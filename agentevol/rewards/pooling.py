@@ -1,6 +1,6 @@
-"""Values of states that several episodes of a task passed through, where a world cannot be replayed.
+"""State values pooled over episodes of a task, for environments that cannot be replayed.
 
-Four episodes of a task read "You are in the kitchen." at some turn, and three of them were won: 3/4.
+Four episodes of a task read "You are in the kitchen." at some turn, and three of them succeeded: 3/4.
 """
 
 import math
@@ -18,9 +18,9 @@ from agentgym_store.records import Trajectory
 def pooled_values(
     explored: Iterable[Trajectory], outcomes: Mapping[str, float] | None = None, *, at_least: int = 3
 ) -> Counted:
-    """Values of the states that at least so many episodes of a task passed through, from their outcomes.
+    """Values of the states that at least `at_least` episodes of a task passed through, from their outcomes.
 
-    For worlds that cannot be replayed. States are told apart by their texts. Every state that an
+    For environments that cannot be replayed. States are identified by their texts. Every state that an
     episode passed through before its last turn counts as one to be valued.
     """
     episodes = [t for t in scored(explored) if not math.isnan(outcome_of(t, outcomes))]

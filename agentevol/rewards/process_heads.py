@@ -1,7 +1,7 @@
-"""Rewards of turns by several heads of a process reward model, and by rules that need no model.
+"""Per-turn rewards from the heads of a process reward model, and from rules without a model.
 
-A turn changes the value of `outcome` by 0.25 and that of `efficiency` by -0.5, and the world could not carry
-it out. With weights 1 and 0.2, and 0.1 for the rule, it earns 0.25 - 0.1 - 0.1 = 0.05.
+A turn changes the value of `outcome` by 0.25 and that of `efficiency` by -0.5, and the environment could not
+execute its action. With weights 1 and 0.2, and 0.1 for the rule, it earns 0.25 - 0.1 - 0.1 = 0.05.
 """
 
 import math
@@ -31,9 +31,10 @@ def process_rewards(
     *,
     discount: float = 1.0,
 ) -> dict[str, Floats]:
-    """Episode -> (turns,) weighted sum over `heads`, of which `values` has one each in order, and `rules`.
+    """Episode -> (turns,) weighted sum over `heads`, with one entry of `values` each in order, and over
+    `rules`.
 
-    A head contributes nothing to an episode of which nobody said how well it did in that.
+    A head contributes 0 to an episode whose objective is unknown.
     """
     told = achieved(scored(explored), list(heads))
     parts: dict[str, dict[str, Floats]] = {}
@@ -60,7 +61,9 @@ def counted_by_head(
     count: int,
     heads: Sequence[str],
 ) -> dict[str, Counted]:
-    """What `count` continuations of each state say, by head; `explored` tells what costs there are."""
+    """State values from `count` continuations of each state, by head; `explored` determines the names of
+    costs.
+    """
     told = achieved([*explored, *played], heads)
     return {
         name: count_outcomes(states, played, count, _of_head(told, number))
@@ -69,13 +72,15 @@ def counted_by_head(
 
 
 def pooled_by_head(explored: Sequence[Trajectory], heads: Sequence[str]) -> dict[str, Counted]:
-    """What the explored episodes that passed through a state say of it, by head."""
+    """State values from the explored episodes that passed through a state, by head."""
     told = achieved(explored, heads)
     return {name: pooled_values(explored, _of_head(told, number)) for number, name in enumerate(heads)}
 
 
 def agreements(values: Sequence[TurnValues], counted: Mapping[str, Counted]) -> dict[str, float]:
-    """How well what each head says fits what was counted; of several, `process_NAME_` begins its figures."""
+    """Agreement of each head's values with the counted ones; with several heads, `process_NAME_` is the
+    prefix.
+    """
     found: dict[str, float] = {}
     for own, (name, one) in zip(values, counted.items(), strict=True):
         figures = agreement(own, one.values)
@@ -87,8 +92,8 @@ def agreements(values: Sequence[TurnValues], counted: Mapping[str, Counted]) -> 
 def watched(
     played: Sequence[Trajectory], values: Sequence[TurnValues], heads: Mapping[str, float]
 ) -> dict[str, float]:
-    """What a process reward model says of held-out episodes, before their last turns, and whether it knows
-    who wins: a mean value that rises while fewer are won is one that is exploited.
+    """Metrics of a process reward model on held-out episodes before their last turns: mean value, and how
+    well it predicts success. A mean value that rises while success falls indicates exploitation.
 
     Empty without an episode of two turns.
     """

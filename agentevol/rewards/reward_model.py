@@ -1,7 +1,7 @@
-"""What a reward model says of episodes: one cautious score each, and how good such scores are.
+"""Judgement of episodes by a reward model: one conservative score each, and the quality of such scores.
 
-Two members say 1 and 3 of an episode, on the scale of the model's own training episodes. `lcb` with kappa 1
-is 2 - sqrt(2) = 0.59: what they disagree about counts less.
+Two members give 1 and 3 to an episode, on the scale of the model's own training episodes. `lcb` with kappa 1
+is 2 - sqrt(2) = 0.59: disagreement lowers the score.
 """
 
 import json
@@ -36,26 +36,26 @@ from agentgym_store.records import Trajectory
 
 @dataclass(frozen=True)
 class Judgement:
-    """Of one episode, in standard deviations of the episodes that the model has learnt from."""
+    """Judgement of one episode, in standard deviations of the episodes that the model was trained on."""
 
     score: float
-    """Cautious: what is learnt from."""
+    """Conservative score: the one that is learnt from."""
     mean: float
-    """Without caution."""
+    """Score without the penalty for disagreement."""
     spread: float
     """Standard deviation over the members; 0 for a single one."""
     objectives: Mapping[str, float]
-    """Mean over the members, each objective on its own."""
+    """Mean over the members, for each objective."""
     said: float
-    """Mean of the heads as they are, without a scale: with one objective, sigmoid of a difference is the
-    probability of being the better one.
+    """Mean of the raw outputs: with one objective, the sigmoid of a difference is the probability of being
+    the better one.
     """
 
 
 def judge(scale: RewardScale, scores: Mapping[str, Floats], caution: CautionConfig) -> dict[str, Judgement]:
     """Episode -> judgement, from the (H,) scores of its heads.
 
-    Raises `ConfigError` for a weight of an objective that the model does not know.
+    Raises `ConfigError` for a weight of an objective that the model does not have.
     """
     weights = scale.weights(caution.weights)
     found: dict[str, Judgement] = {}
@@ -81,13 +81,13 @@ def _cautious(own_DK: Floats, weights: Sequence[float], caution: CautionConfig) 
 
 
 def rows_to_judge(trajectories: Iterable[Trajectory]) -> list[TrainingSequence]:
-    """Rows of the episodes that have a return and were sampled: others have no tokens to read."""
+    """Training sequences of the episodes that have a return and sampled tokens."""
     sampled = [t for t in scored(trajectories) if any(turn.sample is not None for turn in t.turns)]
     return [row for trajectory in sampled for row in sequences(trajectory, 1.0)]
 
 
 def write_judgements(trajectories: Iterable[Trajectory], judged: Mapping[str, Judgement], out: Path) -> None:
-    """One line for each judged episode, in the order of ids; the file appears when it is complete."""
+    """Write one line for each judged episode, in the order of ids; the file appears when it is complete."""
     known = sorted((t for t in trajectories if t.id in judged), key=lambda t: t.id)
     with whole_file(out) as file:
         for t in known:
@@ -96,9 +96,9 @@ def write_judgements(trajectories: Iterable[Trajectory], judged: Mapping[str, Ju
 
 
 def figures(trajectories: Sequence[Trajectory], judged: Mapping[str, Judgement]) -> dict[str, float]:
-    """How good the scores of these episodes are; NaN where there is nothing to compare.
+    """Quality metrics of these episodes' scores; NaN where there is nothing to compare.
 
-    Pairs are all of two episodes of a task that differ in success or, by 0.1, in return; their length gap is
+    Pairs are all pairs of a task's episodes that differ in success or, by 0.1, in return; their length gap is
     in sampled tokens of the better side less those of the worse.
     """
     known = [t for t in trajectories if t.id in judged]
@@ -117,7 +117,7 @@ def figures(trajectories: Sequence[Trajectory], judged: Mapping[str, Judgement])
 
 
 def _pairs(trajectories: Sequence[Trajectory]) -> list[tuple[Trajectory, Trajectory]]:
-    """(better, worse) of one task."""
+    """(better, worse) pairs within tasks."""
     by_task: dict[tuple[str, str], list[Trajectory]] = defaultdict(list)
     for t in trajectories:
         by_task[t.env, t.task_id].append(t)
@@ -161,7 +161,7 @@ def _means(judgements: Sequence[Judgement]) -> Floats:
 
 
 def _by_objective(better: Sequence[Judgement], worse: Sequence[Judgement]) -> dict[str, float]:
-    """How often each objective orders the pairs; none where there is one alone."""
+    """Accuracy of each objective on the pairs; empty for a single objective."""
     names = list(better[0].objectives) if better else []
     if len(names) < 2:
         return {}
@@ -179,9 +179,10 @@ def _calibration(
     worse: Sequence[Judgement],
     pairs: Sequence[tuple[Trajectory, Trajectory]],
 ) -> float:
-    """Of sigmoid(what was said of one side - of the other), in an order that does not depend on who won.
+    """Calibration error of sigmoid(difference of raw outputs), in an order of sides independent of the
+    outcome.
 
-    NaN for several objectives: then nothing is the probability of being better.
+    NaN for several objectives, whose outputs are not probabilities of being better.
     """
     if any(len(one.objectives) > 1 for one in better):
         return float("nan")

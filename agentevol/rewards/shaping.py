@@ -1,6 +1,6 @@
-"""The R3 reward of every turn: alpha * return of the episode, at its last turn, + beta * value difference.
+"""R3 reward of every turn: alpha * return of the episode, at its last turn, + beta * value difference.
 
-Two samples of a task, returns 1 and 0, so V(start) = 0.5; the model says 0.75 after the first of two turns:
+Two samples of a task, returns 1 and 0, so V(start) = 0.5; the model gives 0.75 after the first of two turns:
 
     value before     0.5    0.75   (1 at the end)
     difference      +0.25  +0.25
@@ -32,16 +32,15 @@ from agentevol.rows.groups import group_of
 from agentgym_store.records import Trajectory
 
 TurnValues = Mapping[str, Mapping[int, float]]
-"""Episode -> turn -> what the process reward model says after it."""
+"""Episode -> turn -> value of the process reward model after it."""
 
 
 def start_values(
     explored: Iterable[Trajectory], outcomes: Mapping[str, float] | None = None
 ) -> dict[str, float]:
-    """Group -> mean outcome of its episodes: the value of the state in which they all began.
+    """Group -> mean outcome of its episodes: the value of their common first state.
 
-    Outcomes are returns, or those given by episode; those that are NaN do not count, and NaN is a mean of
-    none.
+    Outcomes are returns, or those given by episode; NaN ones do not count, and the mean of none is NaN.
     """
     found: dict[str, list[float]] = {}
     for trajectory in scored(explored):
@@ -58,10 +57,10 @@ def step_rewards(
     outcomes: Mapping[str, float] | None = None,
     discount: float = 1.0,
 ) -> dict[str, Floats]:
-    """Episode -> (turns,) value differences; a turn of which the model said nothing changes no value.
+    """Episode -> (turns,) value differences; a turn without a value keeps the previous one.
 
-    `outcomes` are the values of the ends, by episode; None takes the returns. All of an episode is NaN where
-    its outcome is.
+    `outcomes` are the values of the ends, by episode; None takes the returns. An episode whose outcome is NaN
+    has NaN throughout.
     """
     if not episodes:
         return {}
@@ -85,25 +84,27 @@ def step_rewards(
 def shaped(
     rows: Sequence[TrainingSequence], steps: Mapping[str, Floats], *, alpha: float, beta: float
 ) -> list[TrainingSequence]:
-    """The rows with R3 in place of the world's rewards."""
+    """Training sequences with R3 in place of the environment's rewards."""
     return [replace(row, episode=_shaped(row, steps[row.trajectory_id], alpha, beta)) for row in rows]
 
 
 def episodes_of(rows: Iterable[TrainingSequence]) -> dict[str, EpisodeFacts]:
-    """The facts of every episode that has rows."""
+    """Facts of every episode that has training sequences."""
     return {row.trajectory_id: row.episode for row in rows if row.episode is not None}
 
 
 def length_correlation(steps: Mapping[str, Floats]) -> float:
-    """Of an episode's sum of step rewards with its number of turns; NaN where either is constant."""
+    """Correlation of an episode's sum of step rewards with its number of turns; NaN where either is
+    constant.
+    """
     sums = np.asarray([rewards.sum() for rewards in steps.values()])
     return correlation(sums, np.asarray([len(rewards) for rewards in steps.values()], dtype=np.float64))
 
 
 def agreement(values: TurnValues, counted: StateValues) -> dict[str, float]:
-    """How well what the model says fits what was counted; NaN without a common state.
+    """Agreement of the model's values with the counted ones; NaN without a common state.
 
-    For the AUC, states that are won more often than not are the positives.
+    For the AUC, states with a value above one half are the positives.
     """
     pairs = [
         (values[episode][turn], value.value)
@@ -122,7 +123,7 @@ def agreement(values: TurnValues, counted: StateValues) -> dict[str, float]:
 
 
 def _carried(values: Mapping[int, float], turns: int, start: float) -> Floats:
-    """(turns,) the value after each turn, or else the last known one."""
+    """(turns,) value after each turn, or else the last known one."""
     after = np.empty(turns)
     known = start
     for turn in range(turns):

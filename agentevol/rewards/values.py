@@ -1,11 +1,11 @@
-"""Which states of explored episodes are valued, and what continuations from there say of them.
+"""Choice of states of explored episodes, and their values from continuations.
 
 The state after turn n of an episode is reached again by its task, its seed and its first n + 1 turns; from
-there the policy plays K continuations, each with draws of its own. Three continuations with outcomes 1, 0
-and 1 make the value 2/3.
+there the policy plays K continuations, each with a seed of its own. Three continuations with outcomes 1, 0
+and 1 give the value 2/3.
 
-The first state is not valued in this way: the samples of a task are continuations of it already. Neither is
-the last: its value is the outcome.
+The first state is not valued in this way: the samples of a task already are its continuations. Neither is the
+last: its value is the outcome.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ StateValues = Mapping[str, Mapping[int, StateValue]]
 
 @dataclass(frozen=True)
 class State:
-    """Where an episode stood after a turn."""
+    """State of an episode after a turn."""
 
     episode: Trajectory
     turn: int
@@ -34,19 +34,19 @@ class State:
 
 @dataclass(frozen=True)
 class Counted:
-    """What came of the continuations."""
+    """Values counted over the continuations."""
 
     values: StateValues
     states: int
-    """How many were to be valued."""
+    """Number of states that were to be valued."""
     mismatched: int
-    """Of these, how many the world did not lead to again: they have no label."""
+    """Number of these that the environment did not reach again: they have no label."""
     cut_off: float = 0.0
-    """Share of the counted continuations that a limit ended: they count with the return that they had."""
+    """Share of truncated ones among the counted continuations: they count with their return."""
 
     @property
     def figures(self) -> dict[str, float]:
-        """States with a label, and the share of those that could not be reached again."""
+        """Metrics: states with a label, and the share of those that could not be reached again."""
         labelled = sum(len(turns) for turns in self.values.values())
         rate = self.mismatched / self.states if self.states else 0.0
         return {
@@ -74,7 +74,9 @@ def chosen_states(
 
 
 def continuations(state: State, count: int, seed: int, max_turns: int | None) -> list[EpisodeRequest]:
-    """Episodes that go on from the state: in its world, with draws of their own, up to the same limit."""
+    """Requests for episodes that continue from the state: in its environment, with seeds of their own, up to
+    the same limit.
+    """
     episode = state.episode
     return [
         EpisodeRequest(
@@ -104,10 +106,11 @@ def count_outcomes(
     count: int,
     outcomes: Mapping[str, float] | None = None,
 ) -> Counted:
-    """The values of the states. Failed continuations are not counted; one mismatch leaves a state unlabelled.
+    """Count the values of the states. Failed continuations are ignored; one mismatch leaves a state
+    unlabelled.
 
-    An outcome is the return of the whole episode, or what `outcomes` has of it, where that is not NaN. It has
-    to lie in [0, 1]; else `ConfigError`.
+    An outcome is the return of the whole episode, or its entry in `outcomes`, if not NaN. It has to lie in
+    [0, 1]; else `ConfigError`.
     """
     by_id = {t.id: t for t in played}
     values: dict[str, dict[int, StateValue]] = {}
@@ -126,7 +129,7 @@ def count_outcomes(
 
 
 def recorded_states(explored: Iterable[Trajectory], played: Iterable[Trajectory]) -> tuple[list[State], int]:
-    """The states from which a table's continuations were played, and how many of each at most."""
+    """States from which a table's continuations were played, and the largest number of them for one state."""
     by_place = {(t.run, t.iteration, t.task_id, t.attempt): t for t in scored(explored)}
     places: set[tuple[str, int]] = set()
     most = 0
@@ -141,7 +144,7 @@ def recorded_states(explored: Iterable[Trajectory], played: Iterable[Trajectory]
 
 
 def is_mismatch(continuation: Trajectory, episode: Trajectory | None = None) -> bool:
-    """Whether the world answered otherwise than in the episode, or opened otherwise."""
+    """True where the environment's answers or opening differ from those of the episode."""
     ending = continuation.ending
     if ending.kind == "failed":
         return ending.failure == REPLAY_MISMATCH
@@ -149,7 +152,7 @@ def is_mismatch(continuation: Trajectory, episode: Trajectory | None = None) -> 
 
 
 def outcome_of(trajectory: Trajectory, outcomes: Mapping[str, float] | None) -> float:
-    """What `outcomes` has of an episode, or else its return."""
+    """Entry of an episode in `outcomes`, or else its return."""
     return (trajectory.total_reward or 0.0) if outcomes is None else outcomes[trajectory.id]
 
 
