@@ -1,1 +1,1 @@
-"""Rows: what training learns from, out of episodes and data sets."""
+"""Training data: training sequences built from episodes and data sets."""

@@ -1,4 +1,4 @@
-"""How long the answers within replies are, for rewards that count them.
+"""Lengths of the answers within replies, for rewards that count them.
 
 A reply in AMPO's format has thoughts and an answer (`agentgym_envs.thinking`); any other is all answer.
 """
@@ -16,7 +16,7 @@ from agentgym_store.records import Trajectory
 def with_answers(
     rows: Iterable[TrainingSequence], trajectories: Sequence[Trajectory], model: Path
 ) -> list[TrainingSequence]:
-    """The rows with `EpisodeFacts.answer_tokens`, counted by the model's tokenizer."""
+    """Training sequences with `EpisodeFacts.answer_tokens`, counted by the model's tokenizer."""
     tokenizer = load_tokenizer(model)
 
     def tokens(text: str) -> int:

@@ -1,12 +1,12 @@
-"""Rows of side 0: what a loss reads beside the rows that it learns from.
+"""Auxiliary sequences: training sequences of side 0, which a loss reads beside those that it learns from.
 
 Two answers to two prompts, learnt tokens in brackets:
 
     KTO     p [a b]   q [c d e]     and, for its reference point, mismatched:   p [c d e]   q [a b]
     ORPO    p [a b] chosen, p [c] rejected     and, for nll_scope = "all", whole:   [p a b]
 
-They are read in every step, under the policy and under the reference, as the originals do; the figures that
-count tokens count theirs too.
+They are read in every step, under the policy and under the reference model, as in the original papers' code;
+metrics that count tokens include theirs.
 """
 
 from collections import Counter
@@ -21,20 +21,21 @@ from agentevol.protocols import TrainingSequence
 
 
 def with_rows_beside(rows: Sequence[TrainingSequence], objective: Objective) -> list[TrainingSequence]:
-    """The rows, and those that the options of the algorithm ask for beside them."""
+    """Training sequences, with the auxiliary ones that the options of the algorithm require."""
     if objective.options.get("kto_reference") == "mismatched":
         return mismatched(rows)
     return whole_rows(rows) if objective.options.get("nll_scope") == "all" else list(rows)
 
 
 def mismatched(rows: Sequence[TrainingSequence]) -> list[TrainingSequence]:
-    """The labelled rows, and each one's prompt before what another one says, under another prompt.
+    """Labelled training sequences, and for each an auxiliary one: its prompt with the completion of another
+    prompt.
 
-    A prompt is what comes before the first learnt token. In the order of prompts, each row is set beside the
-    one so many places on as the most frequent prompt has rows, which has another prompt unless more than
-    half of the rows share one. Where it has not, and beyond an episode's first row, there is none.
+    A prompt is everything before the first learnt token. In the order of prompts, each sequence is combined
+    with the one at a distance of the most frequent prompt's number of sequences, whose prompt differs unless
+    more than half share one. Where it does not, and beyond an episode's first sequence, there is none.
 
-    Raises `NothingToLearn` where no two rows have different prompts.
+    Raises `NothingToLearn` where no two sequences have different prompts.
     """
     prompts = [_prompt(row) for row in rows]
     named = [replace(row, unit=f"label {row.trajectory_id}") for row in rows]
@@ -58,7 +59,9 @@ def mismatched(rows: Sequence[TrainingSequence]) -> list[TrainingSequence]:
 
 
 def whole_rows(rows: Sequence[TrainingSequence]) -> list[TrainingSequence]:
-    """The rows of pairs, and each chosen one as a row of which everything but the first token is learnt."""
+    """Training sequences of pairs, and each chosen one as an auxiliary sequence in which all but the first
+    token is learnt.
+    """
     return [*rows, *(_whole(row) for row in rows if row.side == 1)]
 
 
@@ -67,7 +70,7 @@ def _prompt(row: TrainingSequence) -> bytes:
 
 
 def _beside(row: TrainingSequence, other: TrainingSequence) -> TrainingSequence:
-    """The prompt of `row` and what comes after that of `other`, of which the same is scored."""
+    """Concatenate the prompt of `row` and the completion of `other`, with the same tokens learnt."""
     own, others = int(row.mask.argmax()), int(other.mask.argmax())
     mask = np.concatenate([np.zeros(own, dtype=np.bool_), other.mask[others:]])
     joined = replace(
@@ -87,7 +90,7 @@ def _whole(row: TrainingSequence) -> TrainingSequence:
 
 
 def _unsampled(row: TrainingSequence) -> TrainingSequence:
-    """The row as one of side 0: no engine has sampled it, and it is no episode's."""
+    """Convert the training sequence to side 0: without engine log-probabilities and without an episode."""
     unknown = np.full(len(row.token_ids), np.nan, np.float32)
     return replace(
         row,

@@ -1,6 +1,6 @@
-"""What the world answered to the last action of an episode that a limit cut off.
+"""Final observation of truncated episodes, appended to their training sequences for a critic.
 
-A critic says there what was still to come. Nothing of it is learnt:
+The critic computes the value of the last state there. None of its tokens are learnt:
 
     ... said n   answer n
         [8, 2,   3, 4]
@@ -26,9 +26,10 @@ def with_closing(
     model: Path,
     chat_template_kwargs: Mapping[str, Any] | None = None,
 ) -> list[TrainingSequence]:
-    """The rows; the last one of every truncated episode goes on to where the policy would speak next.
+    """Training sequences, in which the last one of every truncated episode extends to the next prompt of the
+    policy.
 
-    Its text is encoded by the tokenizer and chat template of `model`, as an engine would have read it.
+    The text is encoded by the tokenizer and chat template of `model`, as an engine would read it.
     """
     renderer = ChatRenderer(load_tokenizer(model), chat_template_kwargs)
     answers = {t.id: t.turns[-1].observation for t in trajectories if t.ending.kind == "truncated"}
@@ -43,7 +44,7 @@ def with_closing(
 
 def _extended(row: TrainingSequence, read: Sequence[int]) -> TrainingSequence:
     count = len(read)
-    assert row.turn is not None  # rows of samples know their turns
+    assert row.turn is not None  # sequences of sampled turns have turn numbers
     return replace(
         row,
         token_ids=np.append(row.token_ids, np.asarray(read, row.token_ids.dtype)),

@@ -1,12 +1,12 @@
-"""Training rows in columns: a safetensors file of one round, whose rows are views of the mapped file.
+"""Columnar file of training sequences: the safetensors cache of one round, read through memory mapping.
 
     token_ids [5, 6, 7, 8, 5, 6, 9]    row_ends [4, 7]    weight [1.0, 0.5]    policy_version [2, 2]
 
-These are two rows, of 4 and of 3 tokens. The file is a cache: its metadata holds the key of what the rows
-were derived from, and a checksum of everything in it.
+These are two training sequences (rows), of 4 and of 3 tokens. The file is a cache: its metadata holds the key
+of the inputs that the rows were derived from, and a checksum of the content.
 
-Only rows that are imitated have this form. Those of groups, pairs and reward models have further fields, and
-are learnt in one iteration alone.
+Only training sequences for imitation have this form. Those of groups, pairs and reward models have further
+fields, and are learnt in one iteration alone.
 """
 
 import json
@@ -30,16 +30,18 @@ from agentgym_store.files import whole_file
 Columns = Mapping[str, NDArray[Any]]
 
 NO_VERSION = np.iinfo(np.int64).min
-"""The policy version of a row that has none."""
+"""Encoding of a missing policy version."""
 
 TYPES = {"I64": np.int64, "I32": np.int32, "F64": np.float64, "F32": np.float32, "BOOL": np.bool_}
-"""Those of safetensors that the columns have."""
+"""Safetensors types of the columns."""
 
 BY_TOKEN = {"token_ids": np.int32, "mask": np.bool_, "rollout_logp": np.float32, "turn": np.int32}
 """Columns with an entry for every token."""
 
 Ages = list[tuple[int | None, int]]
-"""Version of the oldest weights that sampled a turn of an episode, and number of such episodes."""
+"""Pairs of a version and a number of episodes; the version is of the oldest weights that sampled a turn of
+them.
+"""
 
 
 @dataclass(frozen=True)
@@ -47,17 +49,17 @@ class About:
     """Metadata of encoded rows."""
 
     ids: list[str]
-    """Of the episode of each row."""
+    """Id of the episode of each row."""
     environments: list[str]
-    """Of each row."""
+    """Environment of each row."""
     digest: str
-    """Of the rows (`agentevol.loop.manifests.of_rows`)."""
+    """Hash of the rows (`agentevol.loop.manifests.of_rows`)."""
     ages: Ages
-    """Of the episodes that the rows were selected from."""
+    """Ages of the episodes that the rows were selected from."""
 
 
 class EncodedRows(Sequence[TrainingSequence]):
-    """Training rows whose arrays are views of columns, in memory or in a mapped file."""
+    """Training sequences whose arrays are views of columns, in memory or in a mapped file."""
 
     def __init__(self, columns: Columns, about: About) -> None:
         self._columns, self._about = columns, about
@@ -66,9 +68,9 @@ class EncodedRows(Sequence[TrainingSequence]):
     def of(
         cls, rows: Sequence[TrainingSequence], sampled_by: Versions | None = None, ages: Ages | None = None
     ) -> "EncodedRows":
-        """The columns of rows whose turns were `sampled_by` these weights.
+        """Encode training sequences whose turns were `sampled_by` these weights.
 
-        Raises `ValueError` for a row with fields that only comparisons and reward models have.
+        Raises `ValueError` for a sequence with fields of comparisons or reward models.
         """
         if isinstance(rows, EncodedRows):
             return rows
@@ -98,46 +100,46 @@ class EncodedRows(Sequence[TrainingSequence]):
 
     @property
     def digest(self) -> str:
-        """The hash of the rows, as manifests have it."""
+        """Hash of the rows, as in manifests."""
         return self._about.digest
 
     @property
     def environments(self) -> list[str]:
-        """The environment of each row."""
+        """Environment of each row."""
         return self._about.environments
 
     @property
     def weights(self) -> list[float]:
-        """The weight of each row."""
+        """Weight of each row."""
         return self._columns["weight"].tolist()
 
     @property
     def tokens(self) -> list[int]:
-        """The number of learnt tokens of each row, 0 where its weight is 0."""
+        """Number of learnt tokens of each row, 0 where its weight is 0."""
         return self._columns["learnt_tokens"].tolist()
 
     @cached_property
     def turns(self) -> dict[int, int]:
-        """Version of the weights -> number of learnt turns that these sampled."""
+        """Version of the weights -> number of learnt turns that they sampled."""
         versions, counts = np.unique(self._columns["sampled_by"], return_counts=True)
         return dict(zip(versions.tolist(), counts.tolist(), strict=True))
 
     @property
     def episodes(self) -> int:
-        """The number of episodes that the rows were selected from."""
+        """Number of episodes that the rows were selected from."""
         return sum(count for _, count in self._about.ages)
 
     def staler(self, oldest: int) -> int:
-        """The number of these episodes with a turn that weights before version `oldest` sampled."""
+        """Number of these episodes with a turn sampled by weights before version `oldest`."""
         return sum(count for version, count in self._about.ages if version is not None and version < oldest)
 
     def sampled_by(self, index: int) -> list[int]:
-        """The version of the weights behind each learnt turn of a row."""
+        """Version of the weights of each learnt turn of a row."""
         start, end = _bounds(self._columns["turn_ends"], index)
         return self._columns["sampled_by"][start:end].tolist()
 
     def write(self, file: Path, key: str) -> None:
-        """Write the file, whole; `key` is of what the rows were derived from."""
+        """Write the file atomically; `key` identifies the inputs of the rows."""
         about = json.dumps(asdict(self._about))
         told = {"key": key, "about": about, "sha256": _checksum(key, about, self._columns)}
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -162,21 +164,21 @@ class EncodedRows(Sequence[TrainingSequence]):
 
 
 def read_rows(file: Path, key: str, *, mapped: bool = True) -> EncodedRows | None:
-    """The rows in a file, `mapped` or read into memory.
+    """Read the rows of a file, `mapped` or into memory.
 
-    None where there is no file, where it was derived from something else, or where it is damaged.
+    None where there is no file, where its key differs, or where it is damaged.
     """
     try:
         with file.open("rb") as stream:
             data = stream.read()
             shared = mmap(stream.fileno(), 0, access=ACCESS_READ) if mapped else data
-        start = 8 + int.from_bytes(data[:8], "little")  # of the columns, after the header
+        start = 8 + int.from_bytes(data[:8], "little")  # start of the columns, after the header
         header = json.loads(data[8:start])
         told = json.loads(header.pop("__metadata__")["rows"])
         columns = _columns(header, data, start)
         if (told["key"], told["sha256"]) != (key, _checksum(key, told["about"], columns)):
             return None
-        # The small columns are copied, so that a mapped page is in memory only once a row of it is read.
+        # Small columns are copied, so that a mapped page is loaded only when a row of it is read.
         small = {name: column.copy() for name, column in columns.items() if name not in BY_TOKEN}
         return EncodedRows({**_columns(header, shared, start), **small}, _about(**json.loads(told["about"])))
     except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError):

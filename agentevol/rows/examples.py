@@ -1,6 +1,7 @@
-"""From episodes to rows for each kind of algorithm: what is learnt of them, and what goes along.
+"""Training sequences from episodes, for each kind of algorithm: imitation, groups, pairs, labels, state
+values.
 
-Every row keeps the id of its episode, so that what a checkpoint has learnt from is always answerable.
+Every sequence keeps the id of its episode, so that the training data of a checkpoint can be traced.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,15 +33,16 @@ from agentgym_store.records import STATE, Trajectory
 def rows_of(
     trajectories: Sequence[Trajectory], objective: Objective, config: RunConfig | TrainConfig, seed: int
 ) -> list[TrainingSequence]:
-    """Rows of the kind that the algorithm learns from, out of selected episodes.
+    """Build training sequences of the algorithm's kind from selected episodes.
 
-    Raises `NothingToLearn` where these make no pair, and for values of single turns, which nobody counted.
+    Raises `NothingToLearn` where the episodes form no pair, and for algorithms on values of turns, which are
+    not counted here.
     """
     kind = config.select.rows
     match objective.algorithm.data:
         case "groups":
             rows = grouped(trajectories, objective, kind)
-            if "length_target" in objective.options:  # its figures tell answers from thoughts, on or off
+            if "length_target" in objective.options:  # its metrics separate answers from thoughts, on or off
                 rows = with_answers(rows, trajectories, resolve(config.base, weights=False).path)
             if objective.algorithm.model == "critic":
                 base = resolve(config.base, weights=False).path
@@ -58,7 +60,7 @@ def rows_of(
 
 
 def facts(trajectory: Trajectory) -> EpisodeFacts:
-    """What algorithms read of an episode besides its tokens."""
+    """Facts of an episode that algorithms read besides its tokens."""
     infos = [turn.info for turn in trajectory.turns]
     return EpisodeFacts(
         group=group_of(trajectory),
@@ -74,7 +76,7 @@ def facts(trajectory: Trajectory) -> EpisodeFacts:
 
 
 def _states(trajectory: Trajectory) -> tuple[str, ...]:
-    """The state in which each turn was taken: as it was noted, or else what was read last."""
+    """State in which each turn was taken: the recorded one, or else the last observation."""
     read = (trajectory.initial_observation, *(turn.observation for turn in trajectory.turns))
     return tuple(str(turn.info.get(STATE, seen)) for turn, seen in zip(trajectory.turns, read, strict=False))
 
@@ -82,10 +84,11 @@ def _states(trajectory: Trajectory) -> tuple[str, ...]:
 def grouped(
     trajectories: Sequence[Trajectory], objective: Objective, kind: RowKind = "fork"
 ) -> list[TrainingSequence]:
-    """Whole episodes with their rewards, for algorithms that compare the samples of a task: these are a unit.
+    """Whole episodes with their rewards, for algorithms that compare the samples of a task, which form a
+    unit.
 
-    Groups that the algorithm leaves out have weight 0. Where a turn has no token to learn, its reward has no
-    place: nothing of such an episode is learnt, and the learner counts its rows as empty.
+    Groups that the algorithm leaves out have weight 0. The reward of a turn without a learnt token cannot be
+    placed: no token of such an episode is learnt, and the learner counts its sequences as empty.
     """
     rows: list[TrainingSequence] = []
     for trajectory, weight in zip(trajectories, _weights(trajectories, objective), strict=True):
@@ -100,7 +103,7 @@ def grouped(
 def imitated(
     trajectories: Sequence[Trajectory], objective: Objective, config: SelectConfig
 ) -> list[TrainingSequence]:
-    """Selected episodes with the weights of the algorithm, of which `config.turns` are learnt."""
+    """Selected episodes with the weights of the algorithm; `config.turns` selects the learnt turns."""
     weights = _weights(trajectories, objective, config.thresholds)
     return [
         row
@@ -112,7 +115,7 @@ def imitated(
 def _weights(
     trajectories: Sequence[Trajectory], objective: Objective, thresholds: Mapping[str, float] | None = None
 ) -> list[float]:
-    """By the algorithm's rule, in each environment with its own threshold where there is one."""
+    """Weights by the algorithm's rule, with the threshold of each environment where there is one."""
     if objective.weigh is None:
         return [1.0] * len(trajectories)
     weigh: Callable[..., Floats] = objective.weigh
@@ -165,7 +168,7 @@ def paired(pairs: Sequence[Pair], kind: RowKind = "fork") -> list[TrainingSequen
 
 
 def labelled(labels: Sequence[Label], kind: RowKind = "fork") -> list[TrainingSequence]:
-    """Episodes that are desirable or not."""
+    """Training sequences of desirable and undesirable episodes."""
     return [
         replace(row, side=1 if label.desirable else -1, episode=facts(label.trajectory))
         for label in labels
@@ -176,9 +179,10 @@ def labelled(labels: Sequence[Label], kind: RowKind = "fork") -> list[TrainingSe
 def valued(
     trajectories: Sequence[Trajectory], *values: StateValues, kind: RowKind = "fork"
 ) -> list[TrainingSequence]:
-    """Rows of the episodes with counted states: learnt is the last token of every turn that led to one.
+    """Training sequences of episodes with counted states: the last token of every turn that led to one is
+    learnt.
 
-    `values` are those of each head; where one of them has no value of a state, it has no label there.
+    `values` are those of each head; a head without a value of a state has no label there.
     """
     rows = [
         _with_labels(row, [by_episode.get(trajectory.id, {}) for by_episode in values])
@@ -190,7 +194,9 @@ def valued(
 
 
 def _with_labels(row: TrainingSequence, heads: Sequence[Mapping[int, StateValue]]) -> TrainingSequence:
-    """The row with the labels of its turns; of no policy, so that nothing is compared with an engine's."""
+    """Add the labels of its turns to the training sequence, and remove its policy version, so that it is not
+    compared with the engine.
+    """
     length = len(row.token_ids)
     mask = np.zeros(length, dtype=np.bool_)
     labels, samples = np.full((length, len(heads)), np.nan, np.float32), np.zeros(length, np.float32)
@@ -211,12 +217,13 @@ def _number(mode: object) -> int:
 
 
 COUNTED = ("turns", "tokens", "invalid_actions")
-"""Costs of every episode, whatever the world tells."""
+"""Costs of every episode, besides those that the environment reports."""
 
 
 def costs(trajectory: Trajectory) -> dict[str, float]:
-    """What an episode cost by name: its `turns`, sampled `tokens` and `invalid_actions`, and whatever the
-    world told in `info["costs"]` of a turn: NaN where it told None once, which nobody could judge.
+    """Costs of an episode by name: its `turns`, sampled `tokens` and `invalid_actions`, and those that the
+    environment reported in `info["costs"]` of a turn: NaN where it reported None once, a cost that was not
+    judged.
     """
     turns = trajectory.turns
     found = {

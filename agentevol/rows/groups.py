@@ -1,13 +1,13 @@
-"""Which episodes are compared with each other: the unit of every group baseline."""
+"""Groups of episodes: the unit of every group baseline."""
 
 from agentgym_store.records import Trajectory
 
 GROUP = "group"
-"""In the first turn's `info`: the group that the owner of the episode named."""
+"""Key in the first turn's `info`: the group that the owner of the episode named."""
 
 
 def group_of(trajectory: Trajectory) -> str:
-    """The group that was named, or the samples of one task in one round of exploration."""
+    """Named group of the episode, or else the samples of one task in one round of exploration."""
     named = trajectory.turns[0].info.get(GROUP) if trajectory.turns else None
     if isinstance(named, str):
         return f"{trajectory.run}/group {named}/{trajectory.env}"

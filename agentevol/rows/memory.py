@@ -1,7 +1,7 @@
-"""Rows of what was learnt before: out of another run's episodes, and as the old share of what is learnt.
+"""Replay of earlier training data: retained episodes of another run, and the old share of each update.
 
-new     20 rows of 10 tokens of this iteration
-old     all rows of earlier iterations, of demonstrations, of retained episodes
+new     20 training sequences of 10 tokens of this iteration
+old     all training sequences of earlier iterations, of demonstrations, of retained episodes
 learnt  the new ones and, with a fraction of 0.2, 5 of the old ones, marked as replayed
 """
 
@@ -26,18 +26,18 @@ from agentgym_store.store import Where
 from agentgym_store.urls import named
 
 KEPT = ("explore", "demonstrate", "retain")
-"""Purposes of episodes that may be learnt from; what evaluates never is."""
+"""Purposes of episodes that may be learnt from; evaluation is excluded."""
 
 
 class Old(NamedTuple):
-    """A row of what was learnt before."""
+    """Training sequence of an earlier stage, with its environment and length."""
 
     environment: str
     row: TrainingSequence
 
 
 def retained_episodes(config: RunConfig | TrainConfig) -> list[Trajectory]:
-    """The episodes in `retained.data` that `select.*` chooses, at most so many as asked, by their ids.
+    """The episodes in `retained.data` that `select.*` chooses, at most the configured number, by their ids.
 
     Raises `ConfigError` where there is none.
     """
@@ -60,7 +60,7 @@ def _drawn(episodes: Sequence[Trajectory], config: RetainedConfig, seed: int) ->
 
 
 def copied(episodes: Sequence[Trajectory], run: str) -> list[Trajectory]:
-    """The episodes as a run keeps them in its own table; their ids go on after its own prefix."""
+    """Episodes as stored in a run's own table, with its prefix before their ids."""
     own = {"run": run, "purpose": "retain", "iteration": 0}
     return [t.model_copy(update=own | {"id": f"{run}/retain/{t.id}"}) for t in episodes]
 
@@ -71,10 +71,9 @@ def retained_rows(
     config: RunConfig | TrainConfig,
     base: Checkpoint,
 ) -> list[Old]:
-    """Rows of episodes of another run: of no version of this one's policy.
+    """Training sequences of another run's episodes, without a version of this run's policy.
 
-    Weighted as the algorithm weighs them where it imitates. A scripted episode is encoded by the base's
-    tokenizer.
+    Imitation algorithms weigh them by their rule. A scripted episode is encoded by the base's tokenizer.
     """
     scripted = [t for t in episodes if all(turn.sample is None for turn in t.turns)]
     played = [t for t in episodes if any(turn.sample is not None for turn in t.turns)]
@@ -90,7 +89,9 @@ def retained_rows(
 
 
 def said_in(rows: Sequence[TrainingSequence]) -> list[TrainingSequence]:
-    """Rows of a stage as what can be done after it: each on its own, without the rejected sides of pairs."""
+    """Training sequences of a stage in the form for replay: each its own unit, without the rejected sides of
+    pairs.
+    """
     return [
         replace(row, unit="", side=0, weight=1.0, episode=None)
         for row in rows
@@ -101,9 +102,9 @@ def said_in(rows: Sequence[TrainingSequence]) -> list[TrainingSequence]:
 def replayed(
     new: Sequence[TrainingSequence], old: Sequence[Old], environment: str, config: ReplayConfig, seed: int
 ) -> list[TrainingSequence]:
-    """Of the old rows, those to learn beside `new` ones of `environment` (`agentevol.learn.replay`).
+    """Old training sequences to learn beside `new` ones of `environment` (`agentevol.learn.replay`).
 
-    A function of its arguments. A row that comes again is a sequence of its own.
+    A function of its arguments. A repeated one is a sequence of its own.
     """
     counted = [Row(one.environment, _tokens(one.row)) for one in old]
     places = replayed_places(new, counted, environment, config, seed)
@@ -113,9 +114,10 @@ def replayed(
 def replayed_places(
     new: Sequence[TrainingSequence], old: Sequence[Row], environment: str, config: ReplayConfig, seed: int
 ) -> list[tuple[int, int]]:
-    """Where the old rows to learn beside `new` ones are among all, and how often each came before.
+    """Indices of the old training sequences to learn beside `new` ones, and the number of earlier draws of
+    each.
 
-    Old rows without a token to learn are never drawn.
+    Old ones without a learnt token are never drawn.
     """
     pool = [place for place, row in enumerate(old) if row.tokens]
     chosen = mixture(
@@ -134,10 +136,10 @@ def replayed_places(
 
 
 def again(row: TrainingSequence, before: int) -> TrainingSequence:
-    """A row as it is replayed, after it was drawn `before` times."""
+    """Replayed copy of a training sequence that was drawn `before` times already."""
     return replace(row, replayed=True, unit=f"again {before}" if before else "")
 
 
 def _tokens(row: TrainingSequence) -> int:
-    """Learnt tokens; those of a row of weight 0 are not."""
+    """Number of learnt tokens; 0 for a training sequence of weight 0."""
     return int(row.mask.sum()) if row.weight > 0 else 0

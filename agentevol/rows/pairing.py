@@ -1,8 +1,8 @@
-"""Preferences out of explored episodes: pairs of a better and a worse episode of one task, and labels.
+"""Preference data from explored episodes: pairs of a better and a worse episode of one task, and labels.
 
-Two episodes of one task, both won, one in 4 turns and one in 9, make a pair: the first is chosen, since equal
-success and return leave the decision to the turns. Won in 8 and in 9 turns they would be tied: the gap is
-below 20 %. Pure functions; the order of the input has no influence on the result.
+Two successful episodes of one task, one in 4 turns and one in 9, make a pair: the first is chosen, since with
+equal success and return the turns decide. With 8 and 9 turns they would be tied: the gap is below 20 %. All
+functions are pure, and independent of the order of the input.
 """
 
 from collections import defaultdict
@@ -21,7 +21,7 @@ Strategy = Literal["best_worst", "adjacent", "all_capped", "same_prefix"]
 Criterion = Literal["success", "outcome", "cost", "invalid", "turns", "tokens"]
 
 ROUNDING = 1e-9
-"""0.9 - 0.8 is a gap of 0.1."""
+"""Tolerance of gaps: 0.9 - 0.8 counts as a gap of 0.1."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class Pair:
     chosen: Trajectory
     rejected: Trajectory
     margin: float
-    """How much higher the return of the chosen one is; 0 where something else decided."""
+    """Return of the chosen episode less that of the rejected; 0 where another criterion decided."""
     shared_turns: int = 0
-    """The first turns that are not learnt, since both sides have them (`same_prefix`)."""
+    """Number of first turns that are not learnt, since both sides have them (`same_prefix`)."""
 
 
 @dataclass(frozen=True)
@@ -41,41 +41,41 @@ class Bands:
     """Gaps below which two episodes count as equal; equal numbers always do."""
 
     outcome: float = 0.1
-    """Of the return."""
+    """Gap of the return."""
     cost: float = 0.0
-    """Of the total safety cost."""
+    """Gap of the total safety cost."""
     invalid: float = 1
-    """Of the number of actions that the world could not carry out."""
+    """Gap of the number of actions that the environment could not execute."""
     turns: float = 0.2
-    """As a share of the larger number."""
+    """Gap of the number of turns, as a share of the larger number."""
     tokens: float = 0.2
-    """Of the sampled tokens, as a share of the larger number."""
+    """Gap of the sampled tokens, as a share of the larger number."""
 
 
 @dataclass(frozen=True)
 class Pairing:
-    """Pairs, and why there are not more."""
+    """Pairs, and counts of tasks and combinations without one."""
 
     pairs: tuple[Pair, ...]
     """In the order of their tasks, better pairs of a task first."""
     tasks: int
-    """Tasks with an episode that has a return."""
+    """Number of tasks with an episode that has a return."""
     one_sided: int
-    """Of these, tasks in which no episode is better than another."""
+    """Number of these in which no episode is better than another."""
     only_cut_off: int
-    """Better-worse combinations left out since the worse one lost only because a limit ended it."""
+    """Better-worse combinations left out since the worse one is worse only because it was truncated."""
     identical: int
-    """Better-worse combinations left out since both say the same: there is nothing to tell apart."""
+    """Better-worse combinations left out since both sides have the same actions: they carry no preference."""
 
 
 @dataclass(frozen=True)
 class Label:
-    """An episode on its own."""
+    """An unpaired episode with its label."""
 
     trajectory: Trajectory
     desirable: bool
     weight: float
-    """Makes up for the number of the other kind."""
+    """Weight that compensates for the numbers of the two kinds."""
 
 
 def pair_up(
@@ -91,8 +91,8 @@ def pair_up(
 
     `best_worst` makes one pair of a task, of the best and the worst episode; `adjacent` pairs each episode
     with the next worse; `all_capped` draws at most `per_task` of all pairs; `same_prefix` draws them from
-    those that begin with the same turns and then part. An episode that a limit ended is not rejected for its
-    success or return, which it might yet have reached, unless `truncated_is_loss`.
+    those that begin with the same turns and then differ. A truncated episode is not rejected for its success
+    or return, which it might yet have reached, unless `truncated_is_loss`.
     """
     limits = bands or Bands()
     by_task: dict[tuple[str, ...], list[Trajectory]] = defaultdict(list)
@@ -117,13 +117,13 @@ def pair_up(
 def compare(
     first: Trajectory, second: Trajectory, bands: Bands | None = None
 ) -> tuple[int, Criterion | None]:
-    """1 if the first is better, -1 if worse, 0 for a tie; and what decided.
+    """1 if the first is better, -1 if worse, 0 for a tie; and the deciding criterion.
 
     Success, then the higher return, then the lower cost, fewer invalid actions, fewer turns, fewer tokens;
     the first that differs by its band decides. Scripted episodes have no tokens to compare.
 
-    Because of the bands, ties do not carry over (0.50 ties with 0.45 and that with 0.40), and three episodes
-    can even beat each other in a circle; `ranked` makes an order of it.
+    Because of the bands, ties are not transitive (0.50 ties with 0.45 and that with 0.40), and three episodes
+    can even form a cycle; `ranked` makes an order of it.
     """
     limits = bands or Bands()
     one, other = _standing(first), _standing(second)
@@ -144,7 +144,7 @@ def compare(
 def ranked(trajectories: Iterable[Trajectory], bands: Bands | None = None) -> list[Trajectory]:
     """The episodes of one task, best first: by the number that they beat less the number that beat them.
 
-    Equally good ones go by their exact figures, without bands, and then by id.
+    Equally good ones are in the order of their exact values, without bands, and then of ids.
     """
     episodes = sorted(trajectories, key=lambda t: t.id)
     points = dict.fromkeys((t.id for t in episodes), 0)
@@ -159,8 +159,8 @@ def labels(trajectories: Iterable[Trajectory], *, truncated_is_loss: bool = Fals
     """Successes are desirable, failures are not; in the order of ids.
 
     Weights bring (desirable weight * number) / (undesirable weight * number) into [1, 4/3] (eq. 8 of
-    Ethayarajh et al., 2024, arXiv:2402.01306) by raising those of the kind that lacks. Failures that a limit
-    ended have no label unless `truncated_is_loss`: nobody knows what they would have become.
+    Ethayarajh et al., 2024, arXiv:2402.01306) by raising those of the rarer kind. Truncated failures have no
+    label unless `truncated_is_loss`: their outcome is unknown.
     """
     kept = [
         t
@@ -172,14 +172,14 @@ def labels(trajectories: Iterable[Trajectory], *, truncated_is_loss: bool = Fals
 
 
 def balance(desirable: int, undesirable: int) -> tuple[float, float]:
-    """The weights of the two kinds from their numbers; at least one is 1."""
+    """Weights of the two kinds from their numbers; at least one is 1."""
     if not desirable or not undesirable:
         return 1.0, 1.0
     return max(undesirable / desirable, 1.0), max(desirable / undesirable / (4 / 3), 1.0)
 
 
 def shared_turns(first: Trajectory, second: Trajectory) -> int:
-    """How many first turns are the same, to the token, with what the world answered."""
+    """Number of first turns that are the same, to the token, including the environment's answers."""
     count = 0
     for one, other in zip(first.turns, second.turns, strict=False):
         if (_words(one.sample), one.action, one.observation) != (
@@ -193,7 +193,7 @@ def shared_turns(first: Trajectory, second: Trajectory) -> int:
 
 
 def _task(trajectory: Trajectory) -> tuple[str, ...]:
-    """What both sides of a pair have in common: the task as the agent first sees it."""
+    """Key of a pair's common task: the task as the agent first sees it."""
     return (
         trajectory.env,
         trajectory.env_version,
@@ -216,7 +216,7 @@ def _standing(trajectory: Trajectory) -> dict[Criterion, float]:
 
 
 def _costs(info: Mapping[str, object]) -> float:
-    """What the costs by name in a turn's `info["costs"]` add up to; NaN where nobody could judge one."""
+    """Sum of the costs in a turn's `info["costs"]`; NaN where one was not judged."""
     told = info.get("costs")
     values = cast("Mapping[str, object]", told).values() if isinstance(told, Mapping) else ()
     known = [nan if value is None else value for value in values]
@@ -224,19 +224,20 @@ def _costs(info: Mapping[str, object]) -> float:
 
 
 def _exactly(trajectory: Trajectory) -> tuple[float, ...]:
-    """A key that sorts better episodes first."""
+    """Sort key that puts better episodes first."""
     one = _standing(trajectory)
     cost = inf if isnan(one["cost"]) else one["cost"]  # NaN has no place in an order
     return (-one["success"], -one["outcome"], cost, one["invalid"], one["turns"], one["tokens"])
 
 
 def _relative(more: float, less: float) -> float:
-    """By how much `more` exceeds `less`, as a share of the larger; 0 where a number is not known."""
+    """Excess of `more` over `less`, as a share of the larger; 0 where a number is not known."""
     return (more - less) / max(more, less) if more and less else 0.0
 
 
 def _only_cut_off(trajectory: Trajectory, by: Criterion) -> bool:
-    """Whether an episode lost for what a limit did: no success, less return, as many turns as it allows.
+    """True where an episode is worse only because of truncation: no success, less return, or the most turns
+    allowed.
 
     Its costs and invalid actions are its own.
     """
@@ -245,7 +246,7 @@ def _only_cut_off(trajectory: Trajectory, by: Criterion) -> bool:
 
 
 def _better_worse(ordered: list[Trajectory], bands: Bands) -> list[tuple[int, int, Criterion]]:
-    """Every place and a place that it beats, and by what."""
+    """Pairs of a place and a place that it beats, with the deciding criterion."""
     found: list[tuple[int, int, Criterion]] = []
     for i, j in combinations(range(len(ordered)), 2):
         sign, by = compare(ordered[i], ordered[j], bands)
@@ -255,7 +256,7 @@ def _better_worse(ordered: list[Trajectory], bands: Bands) -> list[tuple[int, in
 
 
 def _said(trajectory: Trajectory) -> tuple[object, ...]:
-    """What would be learnt of it."""
+    """Content of the episode that would be learnt."""
     return tuple((turn.action, _words(turn.sample)) for turn in trajectory.turns)
 
 
@@ -266,7 +267,7 @@ def _words(sample: Sample | None) -> tuple[int, ...]:
 def _chosen(
     strategy: Strategy, ordered: list[Trajectory], pairs: list[tuple[int, int]], most: int, draw: Random
 ) -> list[tuple[int, int]]:
-    """The pairs of places that a strategy takes, of those that are allowed."""
+    """Pairs of places that a strategy selects from the allowed ones."""
     match strategy:
         case "best_worst":
             return sorted(pairs, key=lambda pair: (pair[0], -pair[1]))[:1]
@@ -280,7 +281,7 @@ def _chosen(
 
 
 def _part(first: Trajectory, second: Trajectory) -> bool:
-    """Whether both begin with the same turns, and each then has turns of its own."""
+    """True where both begin with the same turns, and each then has turns of its own."""
     return 0 < shared_turns(first, second) < min(len(first.turns), len(second.turns))
 
 

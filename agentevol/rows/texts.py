@@ -1,6 +1,6 @@
-"""Data sets of chats as training rows, encoded by a checkpoint's tokenizer and chat template.
+"""Chat data sets as training sequences, encoded by a checkpoint's tokenizer and chat template.
 
-JSON Lines (or one JSON array), a record each, in the formats of TRL and of AgentTraj:
+JSON Lines (or one JSON array) with a record per line, in the formats of TRL and of AgentTraj:
 
     {"messages": [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}]}
     {"conversations": [{"from": "human", "value": "..."}, {"from": "gpt", "value": "...", "loss": true}]}
@@ -8,8 +8,8 @@ JSON Lines (or one JSON array), a record each, in the formats of TRL and of Agen
     {"prompt": ..., "chosen": ..., "rejected": ...}
     {"prompt": ..., "completion": ..., "label": true}
 
-A prompt or completion is a text or a list of messages. What the assistant says is learnt, unless its message
-has `loss: false`. A label is true or false (or 1 or 0), never a text: "false" would be true.
+A prompt or completion is a text or a list of messages. Messages of the assistant are learnt, unless they have
+`loss: false`. A label is true or false (or 1 or 0), never a text: "false" would be true.
 """
 
 import json
@@ -39,7 +39,7 @@ class _Said(BaseModel):
 
 
 class _UnusableField(ValueError):
-    """A field of a record is not what it should be; says which and why."""
+    """A field of a record is invalid; the message names the field and the reason."""
 
 
 CheckedT = TypeVar("CheckedT")
@@ -52,14 +52,14 @@ _ROLES = {"human": "user", "user": "user", "gpt": "assistant", "assistant": "ass
 
 @dataclass(frozen=True)
 class TextRows:
-    """The rows of a data set and what kind of algorithm can learn from them."""
+    """Training sequences of a data set, and the kind of algorithm that can learn from them."""
 
     kind: Kind
     rows: list[TrainingSequence]
 
 
 def read_texts(path: Path, renderer: ChatRenderer) -> TextRows:
-    """All rows of a file. Raises `ConfigError` naming the record that is not understood."""
+    """Read all training sequences of a file. Raises `ConfigError` naming the record that is invalid."""
     rows: list[TrainingSequence] = []
     kinds: set[Kind] = set()
     for number, record in enumerate(_records(path), start=1):
@@ -90,7 +90,7 @@ def _records(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _values(path: Path) -> Iterator[Any]:
-    with path.open(encoding="utf-8-sig") as stream:  # an editor's byte order mark is no data
+    with path.open(encoding="utf-8-sig") as stream:  # skips the byte order mark of an editor
         array = stream.read(1) == "["
         stream.seek(0)
         if array:
@@ -136,7 +136,7 @@ def _rows(record: dict[str, Any], renderer: ChatRenderer, where: str) -> tuple[K
 
 
 def _checked(kind: TypeAdapter[CheckedT], given: Any, name: str, *, strict: bool = False) -> CheckedT:
-    """`given`, what a record has in the field `name`, as what it should be."""
+    """Validate `given`, the value of the field `name` of a record."""
     try:
         return kind.validate_python(given, strict=strict)
     except ValidationError as cause:
@@ -146,7 +146,7 @@ def _checked(kind: TypeAdapter[CheckedT], given: Any, name: str, *, strict: bool
 
 
 def _messages(given: Any, role: Literal["user", "assistant"], name: str) -> list[_Said]:
-    """A text as one message of `role`, or a list of messages."""
+    """Convert a text to one message of `role`, or validate a list of messages."""
     if isinstance(given, str):
         return [_Said(role=role, content=given)] if given else []
     return _checked(_SAID, given, name)
@@ -166,7 +166,9 @@ def _agent_traj(conversations: Any) -> list[_Said]:
 
 
 def _row(said: Sequence[_Said], learnt_from: int, renderer: ChatRenderer, where: str) -> TrainingSequence:
-    """A conversation as one row; what the assistant says before `learnt_from` is context."""
+    """Encode a conversation as one training sequence; messages of the assistant before `learnt_from` are
+    context.
+    """
     speaks = [number for number, message in enumerate(said) if message.role == "assistant"]
     if not speaks or speaks[0] == 0:
         raise ConfigError(f"{where}: a conversation begins with a user's message, and the assistant answers")
