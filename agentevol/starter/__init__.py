@@ -1,1 +1,1 @@
-"""The starter policies: small language models of our own, and the recipe that makes them."""
+"""Starter policies: small language models of our own, and the recipes that build them."""

@@ -21,7 +21,7 @@ from agentevol.starter.tokenizer import END, PAD, word_tokenizer
 
 
 def build(recipe: StarterRecipe, out: Path, progress: Progress | None = None) -> LearnReport:
-    """Make the starter in the new folder `out`. Raises `ConfigError` where it exists."""
+    """Build the starter in the new folder `out`. Raises `ConfigError` where it exists."""
     if out.exists():
         raise ConfigError(f"{out} exists; name a new folder")
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ def write_card(folder: Path, recipe: StarterRecipe, report: LearnReport, data_ve
 
 
 def card(recipe: StarterRecipe, report: LearnReport, data_version: str) -> str:
-    """The card's text: what the model is, what it learnt from, and how to measure it."""
+    """Text of the card: purpose, training data and evaluation of the model."""
     kind, figures, shape = environment_class(recipe.environment), report.metrics, recipe.shape
     has_player = kind.demonstrate is not Environment.demonstrate
     player = f"demonstrating player, care {recipe.care:g}" if has_player else "expert"

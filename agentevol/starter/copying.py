@@ -1,12 +1,12 @@
-"""A start that can copy, before anything is learnt.
+"""Initial weights of a small transformer that can copy before any training.
 
-What an agent does in a shop is mostly to say again what it has read: words of a wish, an item's id, an
-option. A transformer copies with two attention heads in a row (induction heads, arXiv:2209.11895), and a
-small one from nothing spends most of its tokens on finding them. So they are laid out in its first weights,
-as structure found in trained models is in arXiv:2305.09828; learning goes on from there and may undo it.
+An agent in a shop mostly repeats what it has read: words of a wish, an item's id, an option. A transformer
+copies with two successive attention heads (induction heads, arXiv:2209.11895), and a small one trained from
+scratch spends most of its tokens on finding them. So they are constructed in its initial weights, as
+structure found in trained models is in arXiv:2305.09828; training starts from there and may change it.
 
-    layer 0, first head      looks one token back and notes beside each token which one that was
-    layer 1, all but one     look for the token after the one that is read now, and say it
+    layer 0, first head      attends one token back and stores the identity of that token
+    layer 1, all but one     attend to the token after the one that is read now, and output it
 """
 
 import math
@@ -17,22 +17,24 @@ from torch import Tensor
 from transformers import LlamaForCausalLM
 
 EMBEDDING_STD = 0.08
-"""Of what a token has of its own, in each dimension; what all tokens share is as long."""
+"""Standard deviation, per dimension, of a token's own part of the embedding; the shared part has the same
+length.
+"""
 PEAK = 3.0
-"""By how much the token before scores above those beside it, at least."""
+"""Least margin by which the previous token scores above its neighbours."""
 MATCH = 14.0
-"""What a noted token scores with itself; above the logarithm of a long context."""
+"""Attention score of a stored token with itself; above the logarithm of a long context."""
 SAID = 4.0
-"""How much longer what is said is than a token's own part."""
+"""Length of the output of a copy, as a multiple of a token's own part."""
 FAST, SLOW = 0.05, 0.02
-"""Radians for each position: rotary frequencies that tell neighbours apart, and those that tell them apart so
-little that a token is found hundreds of positions away.
+"""Radians per position: rotary frequencies that distinguish neighbours, and those so slow that a token is
+found hundreds of positions away.
 """
 
 
 @torch.no_grad()
 def lay_out(model: LlamaForCausalLM) -> None:
-    """Set embeddings, output head, and the heads of the first two layers that copy.
+    """Set embeddings, output head, and the copying heads of the first two layers.
 
     Draws from torch's generator. The model has two layers and two heads at least, as many for keys as for
     queries, and untied embeddings.
@@ -42,7 +44,7 @@ def lay_out(model: LlamaForCausalLM) -> None:
     width = hidden // heads
     first, second = parts.layers[0].self_attn, parts.layers[1].self_attn
     shared = torch.nn.functional.normalize(torch.randn(hidden), dim=0)
-    token = EMBEDDING_STD * math.sqrt(hidden)  # length of what it has of its own
+    token = EMBEDDING_STD * math.sqrt(hidden)  # length of the token's own part
     parts.embed_tokens.weight.normal_(0, EMBEDDING_STD)
     model.lm_head.weight.copy_(parts.embed_tokens.weight)
     parts.embed_tokens.weight.add_(token * shared)
@@ -58,7 +60,7 @@ def lay_out(model: LlamaForCausalLM) -> None:
     first.o_proj.weight[:, head] = 2 * written.T * token / (length * math.sqrt(width / hidden))
 
     slow = (angles < SLOW).float().repeat(2)
-    length = math.sqrt(hidden / 3)  # of each of the three parts after the second norm: own, shared, noted
+    length = math.sqrt(hidden / 3)  # of each of the three parts after the second norm: own, shared, stored
     score = length**2 * float(slow.sum()) / math.sqrt(hidden * width)
     scale = math.sqrt(MATCH * math.sqrt(width) / score)
     for number in range(heads - 1):
@@ -72,12 +74,12 @@ def lay_out(model: LlamaForCausalLM) -> None:
 
 
 def _angles(width: int, config: Any) -> Tensor:
-    """(width / 2,) radians by which the rotary embedding turns each pair of dimensions for a position."""
+    """(width / 2,) radians per position by which the rotary embedding rotates each pair of dimensions."""
     return config.rope_parameters["rope_theta"] ** -(torch.arange(0, width, 2) / width)
 
 
 def _one_back(angles: Tensor) -> tuple[Tensor, Tensor]:
-    """Query and key, (width,) each, whose score is the highest where the key is one position before."""
+    """Query and key, (width,) each, whose score is highest where the key is one position before."""
     fast = (angles > FAST).float()
     fall = float((fast * (1 - angles.cos())).sum())
     key = fast * math.sqrt(PEAK * math.sqrt(2 * len(angles)) / fall)
@@ -86,6 +88,6 @@ def _one_back(angles: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _directions(count: int, shared: Tensor) -> Tensor:
-    """(count, hidden): random directions, at right angles to each other and to what all tokens share."""
+    """(count, hidden) random directions, orthogonal to each other and to the shared part of all tokens."""
     drawn = torch.randn(len(shared), count)
     return torch.linalg.qr(drawn - torch.outer(shared, shared @ drawn)).Q.T

@@ -1,4 +1,4 @@
-"""Demonstrations of a starter recipe: episodes of the environment's player, and training rows of them."""
+"""Demonstrations of a starter recipe: episodes of the environment's player, and their training sequences."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from random import Random
@@ -18,24 +18,24 @@ from agentgym_envs.registry import make
 CAREFUL = 0.95
 """Care of the demonstrations that `StarterRecipe.careful` is a share of."""
 OPENINGS = 3
-"""Times that the first turn of an excerpt is shown, each in other words."""
+"""Repetitions of an excerpt's first turn, each in other words."""
 SHORT = 256
-"""Tokens of a drill, at most."""
+"""Most tokens of a drill."""
 
 
 class Demonstration(NamedTuple):
-    """An episode that was shown."""
+    """A demonstrated episode."""
 
     id: str
     turns: Sequence[Turn]
     last: str
-    """What was heard after the last message."""
+    """The text after the last message."""
     is_won: bool
-    """Whether it earned all that can be earned."""
+    """True where it has the highest possible return."""
 
 
 class Demonstrator:
-    """The player in its worlds."""
+    """The demonstrating player in its environments."""
 
     def __init__(self, recipe: StarterRecipe) -> None:
         self._worlds: list[Environment[Any]] = [
@@ -49,7 +49,7 @@ class Demonstrator:
         self._positions: dict[tuple[int, str], Sequence[int]] = {}
 
     def __call__(self, difficulty: str, number: int, care: float | None = None) -> Demonstration:
-        """Won or lost; with the recipe's care, unless `care` says how much."""
+        """Play one demonstration, successful or not; with the recipe's care, unless `care` is given."""
         recipe = self._recipe
         round_, which = divmod(number, len(self._worlds))
         world = self._worlds[which]
@@ -81,11 +81,11 @@ class Demonstrator:
 
     @property
     def data_version(self) -> str:
-        """That of the first world."""
+        """Data version of the first environment."""
         return self._worlds[0].data_version
 
     def close(self) -> None:
-        """End the world."""
+        """Close the environments."""
         self._player.close()
         for world in self._worlds:
             world.close()
@@ -94,7 +94,7 @@ class Demonstrator:
 def demonstrations(
     play: Demonstrator, recipe: StarterRecipe, renderer: ChatRenderer
 ) -> Iterator[TrainingSequence]:
-    """A row for every demonstration and study, and those of excerpts and drills."""
+    """Training sequences of every demonstration and study, and those of excerpts and drills."""
     rows = RowMaker(renderer)
     draw = Random(recipe.seed)
     for one in _shown(play, recipe.demonstrations, recipe.first_task):
@@ -120,7 +120,7 @@ def demonstrations(
 def _shown(
     play: Demonstrator, counts: Mapping[str, int], first: int, care: float | None = None
 ) -> Iterator[Demonstration]:
-    """Of each difficulty as many as `counts` says, from the one that is number `first`."""
+    """Demonstrations of each difficulty, as many as `counts` has, starting with number `first`."""
     for difficulty, count in counts.items():
         for number in range(first, first + count):
             yield play(difficulty, number, care)

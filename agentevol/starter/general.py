@@ -14,13 +14,13 @@ from agentgym_envs.episodes import Player, follow
 from agentgym_envs.formats import after_thinking
 
 WORDS = 1_000_000
-"""Words of all demonstrations together, about."""
+"""Approximate number of words of all demonstrations together."""
 FEWEST, MOST = 200, 4_000
-"""Demonstrations of one difficulty."""
+"""Bounds of the demonstrations of one difficulty."""
 STEPS = 500
-"""Optimiser steps, at least, but for worlds of very few words."""
+"""Fewest optimiser steps, except for environments of very few words."""
 SAMPLED = 8
-"""Demonstrations by which the length of an episode is estimated."""
+"""Number of demonstrations from which the length of an episode is estimated."""
 CARE = 0.5
 _WORD = re.compile(r"\w+|[^\w\s]")
 _NUMBERS = tuple(f"{space}{number}" for space in ("", " ") for number in range(100))
@@ -32,7 +32,7 @@ def recipe_for(name: str) -> StarterRecipe:
 
 
 def general_recipe(name: str) -> StarterRecipe:
-    """A recipe with about `WORDS` words of demonstrations, of the tasks that a run would explore.
+    """Recipe with about `WORDS` words of demonstrations, from the tasks that a run would explore.
 
     Raises `ConfigError` for an environment that has no player, or no split that a run can explore.
     """
@@ -60,7 +60,7 @@ def general_recipe(name: str) -> StarterRecipe:
 
 
 def _words(world: Environment[Any], split: str, difficulty: str) -> float:
-    """Mean words of an episode of the environment's player, texts of the world included."""
+    """Mean words of an episode of the environment's player, texts of the environment included."""
     player, tasks = Player(), world.tasks(split, difficulty or None)
     found: list[int] = []
     for number in range(SAMPLED):

@@ -1,10 +1,10 @@
-"""Recipe of a starter policy: demonstrations of a careless player, then supervised learning from nothing.
+"""Recipe of a starter policy: demonstrations of a careless player, then supervised learning from scratch.
 
-The player sees only texts and forgets most of what a task asks for (`Environment.demonstrate`), so that the
-starter knows how to act, and has still to find out what pays. What it thinks where it is careful, and whether
-it takes what it has just read of, may be drilled besides (`agentevol.starter.rows`): what, not that it does.
-Its tasks are of the `train` split alone. Equal recipes give equal weights on the same machine with the same
-number of threads.
+The player sees only texts and ignores most of what a task asks for (`Environment.demonstrate`), so that the
+starter knows how to act, and has still to learn which actions are rewarded. The content of its thoughts at
+full care, and the decision whether to take an item it has just read of, may be drilled in addition
+(`agentevol.starter.rows`): the content, not the fact that it thinks. Its tasks are of the `train` split
+alone. Equal recipes give equal weights on the same machine with the same number of threads.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ LEARN = LearnConfig(
 
 @dataclass(frozen=True)
 class Shape:
-    """The model: a Llama of this size, with untied embeddings."""
+    """Size of the model, a Llama with untied embeddings."""
 
     hidden: int = 192
     layers: int = 4
@@ -34,59 +34,59 @@ class Shape:
     intermediate: int = 512
     context: int = 4096
     rotary_base: float = 10_000.0
-    """The larger it is, the farther away a token is found by what it is."""
+    """Base of the rotary embedding: a larger one lets attention find a token by content farther away."""
     copies: bool = False
-    """Whether the first weights can copy (`agentevol.starter.copying`)."""
+    """True to start from weights that can copy (`agentevol.starter.copying`)."""
 
 
 @dataclass(frozen=True)
 class StarterRecipe:
-    """Everything that decides what the starter becomes."""
+    """Settings that determine a starter policy."""
 
     environment: str
     demonstrations: dict[str, int]
-    """Difficulty -> episodes; the difficulty "" is that of a world without levels."""
+    """Difficulty -> episodes; the difficulty "" is that of an environment without levels."""
     care: float
-    """Probability with which the player thinks of each part of a task."""
+    """Probability with which the player considers each part of a task."""
     careful: float = 0.0
-    """Share of the demonstrations whose player has care `CAREFUL` in place of it."""
+    """Share of the demonstrations whose player has care `CAREFUL` instead."""
     studies: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Difficulty -> further episodes, with care 1, of which, where they are won, thoughts are learnt and what
-    comes after the last one.
+    """Difficulty -> further episodes, with care 1; of successful ones the thoughts are learnt and everything
+    after the last thought.
     """
     excerpts: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Difficulty -> further episodes, with care 1, of which only single turns are shown: the first one in
-    other words, and thoughts about what is read for the first time.
+    """Difficulty -> further episodes, with care 1, of which only single turns are learnt: the first one in
+    other words, and thoughts about texts that are read for the first time.
     """
     drills: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Difficulty -> further episodes, with care 1, of which only thoughts about short pages are shown, and
-    how they end where they are won.
+    """Difficulty -> further episodes, with care 1, of which only thoughts about short pages are learnt, and
+    the end of successful ones.
     """
     finds: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Difficulty -> further episodes, of which only two turns are shown: one that takes what was just read
-    of, and one that leaves it.
+    """Difficulty -> further episodes, of which only two turns are learnt: one that takes an item it has just
+    read of, and one that leaves it.
     """
     worlds: tuple[Mapping[str, Any], ...] = ({},)
-    """The environment's options. Where there are several, demonstrations come from each in turn."""
+    """Options of the environment. Where there are several, demonstrations alternate between them."""
     split: str = "train"
     """The split of the tasks that are demonstrated."""
     held_out: tuple[str, ...] = ()
     """Parts of the split that are not demonstrated (`agentevol.splits.held_out`)."""
     held_out_share: float = 0.1
     first_task: int = 0
-    """Number of the first task of each difficulty. Where the split is short its tasks come again, played
-    otherwise.
+    """Number of the first task of each difficulty. Where the split is short its tasks recur, played
+    differently.
     """
     by_task: bool = False
-    """Whether all demonstrations of a task are learnt in one step, as the sequences of one episode are."""
+    """True to learn all demonstrations of a task in one step, as the sequences of one episode are."""
     max_turns: int | None = None
-    """Actions of the player, at most; None is the environment's own limit."""
+    """Most actions of the player; None is the environment's own limit."""
     vocabulary_episodes: int = 1_500
-    """Episodes of each difficulty whose words make the vocabulary."""
+    """Episodes of each difficulty whose words form the vocabulary."""
     vocabulary_texts: tuple[str, ...] = ()
-    """Texts whose words are tokens whether or not they occur there."""
+    """Texts whose words are tokens in any case."""
     folded: bool = False
-    """Whether the tokenizer reads all text in lower case."""
+    """True for a tokenizer that reads all text in lower case."""
     shape: Shape = Shape()
     learn: LearnConfig = LEARN
     seed: int = 0

@@ -1,4 +1,4 @@
-"""The recipes of the starter policies that come with the package, by environment."""
+"""Recipes of the starter policies in the package, by environment."""
 
 from agentevol.learn.config import LearnConfig
 from agentevol.starter.recipe import LEARN, Shape, StarterRecipe
@@ -15,9 +15,9 @@ _SHOP_WORDS = (
     " my sister asked today do you sell love choose shared drivers tuned state clasp app mm",
     "WebShop [SEP] Total Thank Paste Min",
 )
-"""Of sentences that only the test split has, and of pages that few demonstrations see."""
+"""Words of sentences that only the test split has, and of pages that few demonstrations contain."""
 _NUMBERS = tuple(f"{number:0{digits}}" for digits in (2, 3) for number in range(10**digits))
-"""Which ids of products and prices are made of."""
+"""Digits that ids of products and prices consist of."""
 
 RECIPES: dict[str, StarterRecipe] = {
     "alfworld": StarterRecipe(
@@ -62,7 +62,7 @@ RECIPES: dict[str, StarterRecipe] = {
         studies={"small": 3_600},
         excerpts={"small": 5_000},
         drills={"small": 12_000},
-        worlds=tuple({"shop": number} for number in range(1, 17)),  # of which no run plays one
+        worlds=tuple({"shop": number} for number in range(1, 17)),  # none of which a run plays
         by_task=True,
         max_turns=20,
         vocabulary_texts=(*_SHOP_WORDS, *_NUMBERS),

@@ -1,7 +1,7 @@
-"""The same in other words: a text whose words are exchanged for any others of a vocabulary.
+"""Rewording of texts: words are replaced by random others of a vocabulary.
 
-Who has to say again what it reads, and reads the same few hundred words all the time, learns these words and
-not to copy. A sentence that begins as none did before shows the difference.
+A model that has to repeat its input, and reads the same few hundred words all the time, memorises these words
+instead of learning to copy. Unseen sentences prevent that.
 """
 
 import re
@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from random import Random
 
 MOST = 3
-"""Words that one is exchanged for."""
+"""Most words that replace one."""
 _WORD = re.compile(r"[a-z]+")
 
 
 def reworded(text: str, words: Sequence[str], draw: Random) -> str:
-    """With a drawn share of its words, from none to all, exchanged each for one to `MOST` of `words`.
+    """Replace a random share of its words, from none to all, each by one to `MOST` of `words`.
 
     >>> reworded("find me 2 rugs, soon", ["mist"], Random(4))
     'find mist mist 2 rugs, mist'

@@ -1,4 +1,4 @@
-"""Token-exact rows of what a player showed: whole episodes, and parts of them that drill one thing."""
+"""Token-exact training sequences of demonstrations: whole episodes, and excerpts that drill one thing."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -14,22 +14,22 @@ from agentevol.starter.rewording import reworded
 from agentgym_envs.formats import THINKING
 
 _REPEATED = re.compile(r"\[ (.+)\]$")
-"""What a search says again of the instruction."""
+"""The instruction as a search repeats it."""
 
 TAKING = "take "
-"""How an action begins that answers what was just read."""
+"""Prefix of an action that takes an item that was just read of."""
 _THING = re.compile(r", you see an? ")
 
 
 class Turn(NamedTuple):
-    """What was heard, and the message that answered it."""
+    """An observation, and the message that answers it."""
 
     heard: str
     said: str
 
 
 class RowMaker:
-    """Rows for one tokenizer; only what the player says is learnt."""
+    """Builder of training sequences for one tokenizer; only messages of the player are learnt."""
 
     def __init__(self, renderer: ChatRenderer) -> None:
         self._renderer = renderer
@@ -39,22 +39,23 @@ class RowMaker:
         self._words = sorted(piece[1:] for piece in pieces if re.fullmatch("\u0120[a-z]+", piece))
 
     def whole(self, name: str, turns: Sequence[Turn]) -> TrainingSequence:
-        """A row of a whole episode."""
+        """Training sequence of a whole episode."""
         return self._row(name, turns, [0] * len(turns))
 
     def studied(self, name: str, turns: Sequence[Turn]) -> TrainingSequence:
-        """A row of a whole episode, of which thoughts are learnt and what comes after the last of them.
+        """Training sequence of a whole episode, in which thoughts are learnt and everything after the last of
+        them.
 
-        That it thinks, and looks, is not learnt but only what: the mark with which thoughts begin and the
-        actions between thoughts are not masked.
+        The content of thoughts is learnt, not the decision to think or look: the opening mark of thoughts and
+        the actions between thoughts are context.
         """
         last = _last_thought(turns)
         unlearnt = [self._unlearnt(turn, place > last) for place, turn in enumerate(turns)]
         return self._row(name, turns, unlearnt)
 
     def ending(self, name: str, turns: Sequence[Turn]) -> Iterator[TrainingSequence]:
-        """A row of the last thought and what comes after it, which alone is learnt; none where that is a
-        single turn.
+        """Training sequence of the last thought and everything after it, which alone is learnt; none where
+        that is a single turn.
         """
         last = turns[_last_thought(turns) :]
         if len(last) > 2:
@@ -63,7 +64,7 @@ class RowMaker:
     def openings(
         self, name: str, turns: Sequence[Turn], count: int, draw: Random
     ) -> Iterator[TrainingSequence]:
-        """Rows of the first turn, what is said again in it in other words each time."""
+        """Training sequences of the first turn, with the repeated instruction in other words each time."""
         heard, said = turns[0]
         repeated = _REPEATED.search(said)
         if repeated is None or repeated[1] not in heard:
@@ -77,10 +78,10 @@ class RowMaker:
     def thoughts(
         self, name: str, turns: Sequence[Turn], longest: int | None = None
     ) -> Iterator[TrainingSequence]:
-        """A row of every thought about what was heard for the first time, and of that alone: no more than
-        `longest` tokens.
+        """Training sequence of every thought about a text that is read for the first time, and of that alone:
+        no more than `longest` tokens.
 
-        What `studied` does not learn is not learnt here either.
+        Tokens that `studied` does not learn are not learnt here either.
         """
         known = set[str]()
         for turn in turns:
@@ -92,8 +93,8 @@ class RowMaker:
                     yield row
 
     def finds(self, name: str, turns: Sequence[Turn], draw: Random) -> Iterator[TrainingSequence]:
-        """A row of the turn in which something is taken for the first time, and one of a turn before it that
-        read of things and left them: each after the episode's first text, and learnt alone.
+        """Training sequences of the first turn that takes an item, and of an earlier turn that read of items
+        and left them: each after the episode's first text, and learnt alone.
         """
         taken = next((place for place, turn in enumerate(turns) if turn.said.startswith(TAKING)), 0)
         if taken == 0:
@@ -104,7 +105,7 @@ class RowMaker:
             yield self._row(name, [opening, turns[place]], [None, 0])
 
     def _unlearnt(self, turn: Turn, is_learnt: bool) -> int | None:
-        """How many tokens of what was said, from the first, are not learnt; None for all of them."""
+        """Number of first tokens of the message that are not learnt; None for all of them."""
         if turn.said.startswith(THINKING):
             return self._mark
         return 0 if is_learnt else None
@@ -125,13 +126,13 @@ class RowMaker:
 
 
 def _last_thought(turns: Sequence[Turn]) -> int:
-    """Its place; behind the last turn where there is none."""
+    """Index of the last turn with a thought; behind the last turn where there is none."""
     places = [place for place, turn in enumerate(turns) if turn.said.startswith(THINKING)]
     return max(places, default=len(turns))
 
 
 def _remembering(renderer: ChatRenderer) -> Callable[[str, bool], list[int]]:
-    """Encode messages (True) and what is heard after them (False); most texts recur, so they are kept."""
+    """Encode messages (True) and the texts after them (False), with a cache, since most texts recur."""
     kept: dict[tuple[str, bool], list[int]] = {}
 
     def encode(text: str, is_said: bool) -> list[int]:

@@ -1,14 +1,13 @@
-"""A tokenizer whose tokens are the words of a world: short sequences for a small model, and any text still
-fits.
+"""Word-level tokenizer of an environment: short sequences for a small model, and lossless on any text.
 
-Whole words of the world (with the space before them) are single tokens; everything else falls apart into
-bytes, so that encoding loses nothing. It is an ordinary `tokenizer.json`: transformers and vLLM read it as it
-is.
+Whole words of the environment (with the space before them) are single tokens; all other text is split into
+bytes, so that encoding loses nothing. It is an ordinary `tokenizer.json`, which transformers and vLLM read
+unchanged.
 
     "go to cabinet 12" -> ["go", " to", " cabinet", " 12"]
 
-Where case means nothing, as in a shop's titles and the wishes of its customers, `FOLDED` reads all text in
-lower case and long numbers by three digits, after what ids of products have in common:
+Where case has no meaning, as in a shop's titles and the wishes of its customers, `FOLDED` reads all text in
+lower case and splits long numbers into three digits, after the common prefix of product ids:
 
     "B047193862 [SEP] $35.99" -> ["b0", "471", "938", "62", " [sep]", " $", "35", ".", "99"]
 """
@@ -29,17 +28,17 @@ CHAT_TEMPLATE = (
     "{% endfor %}"
     "{% if add_generation_prompt %}" + AGENT + "{% endif %}"
 )
-"""What the world says stands bare, what the agent says stands between two special tokens: two tokens for a
-turn.
+"""Chat template: texts of the environment are bare, those of the agent between two special tokens: two tokens
+for a turn.
 """
 
 
 FOLDED = r"</?think>| ?\[sep\]| ?b0(?=[0-9]{8})| ?[a-z]+| ?[0-9]{1,3}| ?[^\sa-z0-9]|\s+"
-"""How a text is split after it was put into lower case."""
+"""Pattern that splits a text in lower case."""
 
 
 def word_tokenizer(texts: Iterable[str], *, folded: bool = False) -> PreTrainedTokenizerFast:
-    """A tokenizer that has every word of `texts` as one token; equal sets of words give equal tokenizers."""
+    """Tokenizer that has every word of `texts` as one token; equal sets of words give equal tokenizers."""
     splitter: Any = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=not folded)
     if folded:
         splitter = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(FOLDED), "isolated"), splitter])
@@ -48,7 +47,7 @@ def word_tokenizer(texts: Iterable[str], *, folded: bool = False) -> PreTrainedT
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     pieces = [PAD, AGENT, END, *alphabet, *sorted(words.difference(alphabet))]
     vocabulary = {piece: index for index, piece in enumerate(pieces)}
-    # Without merges and with `ignore_merges`, a word is either known as a whole or falls apart into bytes.
+    # Without merges and with `ignore_merges`, a word is either known as a whole or split into bytes.
     tokenizer = Tokenizer(BPE(vocabulary, [], ignore_merges=True))
     tokenizer.pre_tokenizer = splitter
     if folded:
