@@ -1,7 +1,7 @@
-"""Causal language models out of Hugging Face folders, for engines and learners alike.
+"""Loading of causal language models from Hugging Face folders, for engines and learners alike.
 
-Everything that can be wrong with a folder is a `ConfigError` of one line that names it. Only safetensors are
-read, no code of the checkpoint is run, and nothing is fetched.
+Every problem of a folder is a `ConfigError` of one line that names it. Only safetensors are read, no code of
+the checkpoint is run, and nothing is downloaded.
 """
 
 from collections.abc import Generator
@@ -28,11 +28,11 @@ _UNLOADABLE = (
     TypeError,
     ValueError,
 )
-"""What transformers raises for files that it cannot make a model of."""
+"""Errors of transformers for files that define no model."""
 
 
 def load_model(path: Path, attention: str, dtype: torch.dtype = torch.float32) -> PreTrainedModel:
-    """The causal language model in the folder `path`, on the CPU, in evaluation mode.
+    """Load the causal language model in the folder `path`, on the CPU, in evaluation mode.
 
     `attention` is the name of an implementation that is registered with transformers.
 
@@ -56,7 +56,7 @@ def load_model(path: Path, attention: str, dtype: torch.dtype = torch.float32) -
 
 
 def _load(path: Path, dtype: torch.dtype, attention: str) -> tuple[PreTrainedModel, dict[str, Any]]:
-    """The model and what transformers says about its weights."""
+    """Load the model, with transformers' report on its weights."""
     loaded: Any = AutoModelForCausalLM.from_pretrained(
         path,
         config=AutoConfig.from_pretrained(path, local_files_only=True),
@@ -72,7 +72,7 @@ def _load(path: Path, dtype: torch.dtype, attention: str) -> tuple[PreTrainedMod
 
 @contextmanager
 def without_bars() -> Generator[None, None, None]:
-    """Keep transformers' own progress bars off the terminal."""
+    """Disable transformers' own progress bars."""
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:

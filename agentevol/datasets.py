@@ -1,4 +1,4 @@
-"""Episodes that lie somewhere: in a run's folder, in a table, or in an export of one."""
+"""Access to stored episodes: in a run's folder, in a table, or in an export of one."""
 
 import tomllib
 from pathlib import Path
@@ -10,11 +10,11 @@ from agentgym_store.store import Store, Where
 from agentgym_store.urls import is_url
 
 RECORD = b'"initial_observation"'
-"""What the first line of an export of whole episodes has, and a data set of chats has not."""
+"""Marker in the first line of an export of whole episodes; chat data sets do not have it."""
 
 
 def table_of(run: Path) -> Path | str | None:
-    """Where the table of the run in this folder lies: there, or at the URL that its configuration names.
+    """Location of the table of the run in this folder: the folder itself, or the URL in its configuration.
 
     None where there is no table of a run.
     """
@@ -25,14 +25,16 @@ def table_of(run: Path) -> Path | str | None:
 
 
 def open_table(place: Path | str) -> Store:
-    """The table of the run in this folder, or the one in this folder or at this URL. Raises `StoreError`."""
+    """Open the table of the run in this folder, or the one in this folder or at this URL. Raises
+    `StoreError`.
+    """
     found = table_of(place) if isinstance(place, Path) else None
     return Store.open(found or place, create=False)
 
 
 def episodes_in(data: Path | str, where: Where) -> list[Trajectory] | None:
-    """The episodes in a run's folder or table (of which `where` chooses), or in an export; None for a file
-    without any. Raises `ConfigError` where nothing is, `StoreError`.
+    """Read the episodes in a run's folder or table (filtered by `where`), or in an export; None for a file
+    without any. Raises `ConfigError` for a missing path, `StoreError`.
     """
     if isinstance(data, str):
         return list(open_table(data).trajectories(where))

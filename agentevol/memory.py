@@ -1,6 +1,6 @@
-"""What a run's processes need of memory, estimated from a model's configuration: no weights are read.
+"""Memory estimates of a run's processes from a model's configuration, without reading weights.
 
-Qwen2.5-1.5B, fully trained in bf16 by one learner, 16384 tokens at a time, layers computed again:
+Qwen2.5-1.5B, fully trained in bf16 by one learner, 16384 tokens at a time, with gradient checkpointing:
 
     weights 5.8, gradients 5.8, optimiser 11.5, activations 4.5, copies in bf16 2.9, logits 0.2 GiB
 
@@ -23,27 +23,27 @@ from agentevol.learn.models import adapted
 from agentevol.learn.scoring import CHUNK_LOGITS
 
 Parts = dict[str, int]
-"""Bytes by what they are for."""
+"""Bytes by purpose."""
 
 FULL, HALF = 4, 2
-"""Bytes of a number."""
+"""Bytes per number in full and in half precision."""
 
 Dtype = Literal["float32", "bfloat16", "float16"]
-"""What an engine computes in."""
+"""Precision of an engine."""
 
 _NO_MODEL = (AttributeError, KeyError, OSError, RuntimeError, StrictDataclassError, TypeError, ValueError)
-"""What transformers raises for a configuration that it can make no model of."""
+"""Errors of transformers for a configuration that defines no model."""
 
 
 @dataclass(frozen=True)
 class ModelShape:
-    """What the estimates read of a model. Parameters that are one tensor count once."""
+    """Sizes of a model that the estimates need. Parameters that share one tensor count once."""
 
     parameters: int
     ends: int
-    """Parameters of input embeddings and output head among these."""
+    """Of these, parameters of input embeddings and output head."""
     matrices: int
-    """Parameters of the matrices between them."""
+    """Of these, parameters of the matrices between them."""
     layers: int
     hidden: int
     heads: int
@@ -52,20 +52,21 @@ class ModelShape:
     intermediate: int
     vocabulary: int
     window: int | None
-    """Positions that the model was made for."""
+    """Maximum number of positions of the model."""
     adapters: int = 0
     """Parameters of the configured adapters; 0 where all weights are trained."""
 
     @property
     def layer(self) -> int:
-        """Parameters of a layer."""
+        """Parameters per layer."""
         return (self.parameters - self.ends) // self.layers
 
 
 def shape_of(folder: Path, lora: LoraConfig | None = None) -> ModelShape:
-    """Of the model whose config.json is in `folder`, counted on torch's meta device, which holds no numbers.
+    """Shape of the model whose config.json is in `folder`, counted on torch's meta device, which holds no
+    numbers.
 
-    Raises `ConfigError` for a configuration that transformers makes no causal language model of.
+    Raises `ConfigError` for a configuration that defines no causal language model in transformers.
     """
     try:
         config: Any = AutoConfig.from_pretrained(folder, local_files_only=True)
@@ -113,12 +114,12 @@ def _adapters(model: PreTrainedModel, lora: LoraConfig) -> int:
 
 
 def training_state(shape: ModelShape, config: LearnConfig) -> Parts:
-    """Weights, gradients and what the optimiser keeps, of one of `config.shards` learners.
+    """Weights, gradients and optimiser state of one of `config.shards` learners.
 
-    Each is spread over the learners, as in stage 3 of ZeRO (arXiv:1910.02054, section 5.3). What is trained
-    is float32, with a gradient and Adam's two moments in float32: 16 bytes a weight. (Mixed precision of that
-    paper, section 3.1, keeps 16-bit weights and gradients beside a float32 master: 16 bytes as well.) Muon
-    keeps one moment of inner matrices. Weights under adapters are in the precision of `config.dtype`.
+    Each is sharded over the learners, as in stage 3 of ZeRO (arXiv:1910.02054, section 5.3). Trained weights
+    are float32, with a gradient and Adam's two moments in float32: 16 bytes a weight. (Mixed precision of
+    that paper, section 3.1, keeps 16-bit weights and gradients beside a float32 master: 16 bytes as well.)
+    Muon keeps one moment of inner matrices. Weights under adapters are in the precision of `config.dtype`.
     """
     trained = shape.adapters or shape.parameters
     frozen = 0 if not shape.adapters else shape.parameters * (HALF if config.dtype == "bf16" else FULL)
@@ -129,40 +130,42 @@ def training_state(shape: ModelShape, config: LearnConfig) -> Parts:
         "optimiser": FULL * moments,
     }
     if config.ewc is not None:
-        parts["ewc"] = 2 * FULL * trained  # where the weights were, and how much each matters
+        parts["ewc"] = 2 * FULL * trained  # the anchor's weights, and the importance of each
     if config.distillation and config.distillation_form == "full":
         parts["teacher"] = FULL * shape.parameters
     return {name: -(-size // config.shards) for name, size in parts.items()}
 
 
 def working_memory(shape: ModelShape, config: LearnConfig) -> Parts:
-    """What a forward and a backward pass over `config.micro_batch_tokens` tokens hold besides, in a learner.
+    """Further memory of a learner during a forward and a backward pass over `config.micro_batch_tokens`
+    tokens.
 
-    Activations are counted as in arXiv:2205.05198, section 4.1: what every operation keeps for its gradient,
-    here for layers with gated MLPs, grouped keys and values, and attention whose scores are never kept. With
-    checkpointing (section 5 there) each layer keeps its input only, and one layer at a time has all.
+    Activations are counted as in arXiv:2205.05198, section 4.1: the tensors that every operation keeps for
+    its gradient, here for layers with gated MLPs, grouped keys and values, and attention whose scores are
+    never stored. With checkpointing (section 5 there) each layer keeps its input only, and one layer at a
+    time has all.
     """
     tokens, half = config.micro_batch_tokens, config.dtype == "bf16"
     stream = HALF if half and shape.adapters else FULL  # autocast adds to the residual stream in float32
     whole = tokens * layer_bytes(shape, HALF if half else FULL, stream)
     states = tokens * shape.hidden * stream
     layers = shape.layers * states + whole if config.gradient_checkpointing else shape.layers * whole
-    parts = {"activations": layers + 2 * states}  # what the last norm reads, and what it makes of it
+    parts = {"activations": layers + 2 * states}  # input and output of the last norm
     if half and not shape.adapters and config.shards == 1:
         parts["copies in bf16"] = HALF * (shape.matrices + shape.hidden * shape.vocabulary)
     if config.shards > 1:  # this layer and the next are gathered, and the ends
         parts["gathered weights"] = 2 * (HALF if half else FULL) * shape.layer + FULL * shape.ends
     logits = min(CHUNK_LOGITS, tokens * shape.vocabulary)
-    parts["logits"] = 3 * FULL * logits  # themselves, over the temperature, and their gradient
+    parts["logits"] = 3 * FULL * logits  # the logits, the same over the temperature, and their gradient
     return parts
 
 
 def layer_bytes(shape: ModelShape, product: int, stream: int) -> int:
-    """Bytes that a layer keeps of one token for its gradient.
+    """Bytes that a layer keeps for the gradient of one token.
 
-    `product` and `stream` are bytes of a number in matrix products and in the residual stream. In numbers:
-    two norms keep what they read and what they make of it; projections keep their input; attention keeps
-    queries, keys, values and what comes out; the MLP keeps gate, its activation, up, and their product.
+    `product` and `stream` are bytes per number in matrix products and in the residual stream. Counted are
+    input and output of two norms; the input of projections; queries, keys, values and output of the
+    attention; gate, its activation, up, and their product in the MLP.
     """
     queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
     products = 2 * shape.hidden + 3 * queries + 2 * keys + 4 * shape.intermediate
@@ -170,30 +173,32 @@ def layer_bytes(shape: ModelShape, product: int, stream: int) -> int:
 
 
 def on_each_of(devices: int, shape: ModelShape) -> ModelShape:
-    """What each of the devices holds of a model whose layers are split over them (arXiv:1909.08053).
+    """Shape of a device's part of a model whose layers are split over `devices` (arXiv:1909.08053).
 
-    Norms, which each has whole, are left out of account.
+    Norms, which are not split, are ignored.
     """
     return replace(
         shape,
         parameters=-(-shape.parameters // devices),
-        kv_heads=max(1, shape.kv_heads // devices),  # more devices than these have copies
+        kv_heads=max(1, shape.kv_heads // devices),  # further devices have copies
     )
 
 
 def cache_bytes(shape: ModelShape, dtype: Dtype, context: int) -> int:
-    """Keys and values of a conversation of `context` tokens: 2 * layers * kv heads * head size for each."""
+    """Bytes of keys and values of a conversation of `context` tokens: 2 * layers * kv heads * head size per
+    token.
+    """
     return 2 * shape.layers * shape.kv_heads * shape.head_dim * number_bytes(dtype) * context
 
 
 def adapter_bytes(shape: ModelShape, dtype: Dtype, rank: int) -> int:
-    """What vLLM sets aside for adapters of `rank`: room for as many as it samples with at a time, each of the
-    rank that it is started for. Of the two matrices of an adapter, devices that share the weights each have
-    one whole and split the other: both are counted whole.
+    """Bytes that vLLM reserves for adapters of `rank`: room for all that it samples with at a time, each of
+    the rank that it is started for. Devices that share the weights each have one of an adapter's two matrices
+    whole and split the other: both are counted whole.
     """
     return ADAPTERS_AT_ONCE * shape.adapters // rank * adapter_rank(rank) * number_bytes(dtype)
 
 
 def number_bytes(dtype: Dtype) -> int:
-    """Bytes of a number that an engine computes with."""
+    """Bytes per number of an engine's precision."""
     return FULL if dtype == "float32" else HALF
