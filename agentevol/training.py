@@ -39,7 +39,7 @@ EXPLORED = Where(purpose="explore")
 KEPT = ("keep_rate", "tasks_solved", "tasks_never_solved", "distinct_ratio")
 
 NEW = "new"
-"""What is learnt now, whatever environment it is of: old rows of the same one have their floor as well."""
+"""Environment name of all new data: old data of the same environment gets its floor as well."""
 
 
 def train(
@@ -67,7 +67,7 @@ def learn(
     where: Where,
     progress: Callable[[int, int, float], None],
 ) -> LearnReport:
-    """`train` with a callback, which is told step, steps and loss. A string is the URL of a table."""
+    """`train` with a callback that gets step, steps and loss. A string is the URL of a table."""
     if out.exists():
         raise ConfigError(f"{out} exists already: a checkpoint is never overwritten")
     base = resolve(config.base)
@@ -88,15 +88,15 @@ def learn(
 
 
 def _heads(config: TrainConfig) -> list[str]:
-    """What a process reward model predicts, in the order in which a run has its heads."""
+    """Names of a process reward model's heads, in the same order as in a run."""
     return sorted(config.objectives) or ["outcome"]
 
 
 def _rows(
     data: Path | str, config: TrainConfig, chosen: Objective, renderer: ChatRenderer, where: Where
 ) -> tuple[list[TrainingSequence], dict[str, float]]:
-    """The rows, and of episodes what was kept of them."""
-    states = chosen.algorithm.data == "steps"  # which are valued by episodes of another purpose too
+    """Build the training sequences, and for episodes metrics of what was kept."""
+    states = chosen.algorithm.data == "steps"  # states are also valued by episodes of other purposes
     wanted = replace(where, purpose=None) if states else where
     episodes = episodes_in(data, wanted)
     if episodes is not None:
@@ -119,8 +119,8 @@ def _rows(
 
 
 def kept_figures(episodes: Sequence[Trajectory], rows: Sequence[TrainingSequence]) -> dict[str, float]:
-    """By environment: the share of scored episodes that is learnt from, tasks that one of them won and that
-    none did, and how many of those learnt from differ in their actions.
+    """Metrics by environment: the share of scored episodes that is learnt from, numbers of solved and
+    unsolved tasks, and how many of the learnt episodes differ in their actions.
     """
     learnt = {row.trajectory_id for row in rows if row.weight > 0 and row.mask.any()}
     found: dict[str, float] = {}
@@ -139,7 +139,7 @@ def _of(where: Where) -> str:
 def state_rows(
     trajectories: list[Trajectory], config: TrainConfig, data: Path | str
 ) -> list[TrainingSequence]:
-    """Rows with values of states, from the continuations that a run has played, or by pooling.
+    """Training sequences with state values, from the continuations of a run, or by pooling.
 
     Raises `ConfigError` where there is nothing to count.
     """
@@ -162,7 +162,7 @@ def state_rows(
 def _episodes(
     trajectories: list[Trajectory], config: TrainConfig, chosen: Objective, renderer: ChatRenderer
 ) -> list[TrainingSequence]:
-    """Rows of selected episodes; those that a script played are encoded, where they can be imitated."""
+    """Training sequences of selected episodes; scripted ones are encoded, where they can be imitated."""
     for trajectory in trajectories:
         if trajectory.total_reward is not None and not math.isfinite(trajectory.total_reward):
             raise ConfigError(

@@ -1,4 +1,4 @@
-"""Algorithms by name, each in a file of its own, and their options: keyword arguments that are configuration
+"""Registry of algorithms by name, one module each; their options are keyword arguments and configuration
 fields.
 
 objective("sft", {"dft": True}).loss(batch)
@@ -54,12 +54,12 @@ ALGORITHMS: dict[str, str] = {
         "weighted_bc",
     )
 }
-"""Name to the `Algorithm` of this package; its module is imported when it is asked for."""
+"""Name to the `Algorithm` of this package; its module is imported on first use."""
 EXTENSIONS = Extensions("algorithm", "agentevol.algorithms", ALGORITHMS)
 
 
 def algorithm(name: str) -> Algorithm:
-    """The algorithm of this name: the package's own, an entry point's, or `module:attribute`.
+    """Return the algorithm of this name: the package's own, an entry point's, or `module:attribute`.
 
     Raises `ConfigError` where there is none.
     """
@@ -70,7 +70,7 @@ def algorithm(name: str) -> Algorithm:
 
 
 def objective(name: str, options: Mapping[str, Option] | None = None) -> Objective:
-    """The algorithm of this name with `options` bound.
+    """Return the algorithm of this name with `options` bound.
 
     Raises `ConfigError` for an unknown name, an unknown option, a value of the wrong type, and an option that
     has no effect beside the others.
