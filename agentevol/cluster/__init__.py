@@ -1,1 +1,1 @@
-"""A run's processes on Ray: the only package that imports it."""
+"""Processes of a run on Ray: the only package that imports it."""

@@ -1,4 +1,4 @@
-"""The processes of a run: rollout workers that explore and evaluate, learners that learn.
+"""Ray cluster of a run: rollout workers that explore and evaluate, and learners.
 
     with Cluster(config) as cluster:
         cluster.check_nodes(folder, url)
@@ -6,7 +6,7 @@
         for trajectory in cluster.play(requests, sampling, played): ...
         report = cluster.learn(start, rows, out, ...)
 
-What these processes do, and what is done when one dies, is in `agentevol.workers`.
+The workers and the handling of their losses are in `agentevol.workers`.
 """
 
 import logging
@@ -46,10 +46,10 @@ from agentgym_store.records import Trajectory
 
 
 class Cluster:
-    """The processes of a run. A context manager: leaving it ends them.
+    """Processes of a run. A context manager: leaving it ends them.
 
-    `rollout_worker` is the class of what plays: a benchmark of what is around it has another one. With a
-    `store` machines find checkpoints there, and need not see the run's folder.
+    `rollout_worker` is the class of the rollout workers: a benchmark of the system around them passes another
+    one. With a `store` machines find checkpoints there, and need not see the run's folder.
     """
 
     def __init__(
@@ -63,16 +63,16 @@ class Cluster:
         self._store, self._published = store, Published(store)
 
     def __enter__(self) -> "Cluster":
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anyone
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no usage statistics are sent
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         # Ray gives its workers niceness 15: beside anything else that computes, they would hardly run.
         os.environ.setdefault("RAY_worker_niceness", "0")
-        # A worker for every processor, which would wait for tasks: a run has none.
+        # one worker for every processor, which would wait for tasks: a run has none
         os.environ.setdefault("RAY_prestart_worker_first_driver", "0")
         address = self._config.ray.address
         try:
             ray.init(
-                address=address or "local",  # else it would join what `ray start` has left on this machine
+                address=address or "local",  # else it would join a cluster of `ray start` on this machine
                 num_cpus=self._config.ray.cpus,
                 include_dashboard=None if address else False,
                 log_to_driver=False,
@@ -96,12 +96,12 @@ class Cluster:
 
     @property
     def _host(self) -> str:
-        """An address of this machine at which all workers reach it."""
+        """Address of this machine at which all workers reach it."""
         return ray.util.get_node_ip_address() if self._config.ray.address else "127.0.0.1"
 
     def environment(self, log: Path, others: Sequence[str]) -> EnvironmentServer | PlacedServer:
-        """The run's environment server, which serves `others` besides and begins when it is entered: on this
-        machine, or where `ray.environment_labels` says.
+        """Environment server of the run, which also serves `others` and begins when it is entered: on this
+        machine, or on a node with the labels of `ray.environment_labels`.
         """
         config, faults = self._config, self._faults
         if config.ray.environment_labels:
@@ -117,7 +117,7 @@ class Cluster:
             self._members.check(folder if self._store is None else self._store, url)
 
     def look(self) -> None:
-        """Which nodes there are now. Raises `RunStopped` where one that the run needs is lost."""
+        """Refresh the list of nodes. Raises `RunStopped` where a required one is lost."""
         self._members.look(at_once=True)
 
     def start_rollouts(self, checkpoint: Checkpoint, url: str) -> None:
@@ -133,8 +133,8 @@ class Cluster:
             self._learners.start(0, self._rollouts.gpus)
 
     def update(self, checkpoint: Checkpoint) -> None:
-        """Give all rollout workers other weights; `rollout.in_flight` says what becomes of episodes under way
-        there.
+        """Update the weights of all rollout workers; `rollout.in_flight` determines the fate of episodes
+        under way there.
         """
         self._published.hand_out(checkpoint)
         if self._config.engine.transfer == "disk":
@@ -153,8 +153,8 @@ class Cluster:
         """Play all requests, spread over the workers, and yield each episode once when it has ended.
 
         An episode that infrastructure broke is played again up to `explore.retries` times; then its failure
-        is what is yielded. `played` is updated on the way. Once `given_up` is set, no further one is yielded.
-        Of what several threads have played, the lowest `priority` comes first.
+        is yielded. `played` is updated meanwhile. Once `given_up` is set, no further one is yielded. Among
+        the batches of several threads, the lowest `priority` comes first.
         """
         yield from self._rollouts.play(requests, sampling, played, given_up, priority)
 
@@ -175,10 +175,10 @@ class Cluster:
         objectives: Sequence[str] = (),
         sampler: Checkpoint | None = None,
     ) -> LearnReport:
-        """Learn in the learners' processes; where one dies all are replaced, and begin again from `start` or
-        from their last saved state (`learn.save_every`). `learn` replaces the run's own;
-        `multipliers` are the prices of costs, `anchor` is what `learn` holds on to, `objectives` are what
-        heads are about, `sampler` are the weights that the newest rows were sampled with.
+        """Train in the learners' processes; where one dies all are replaced, and begin again from `start` or
+        from their last saved state (`learn.save_every`). `learn` replaces the run's own configuration;
+        `multipliers` are the prices of costs, `anchor` is the regularisation's anchor, `objectives` are the
+        objectives of heads, `sampler` are the weights that sampled the newest training sequences.
         """
         config = self._config if learn is None else self._config.model_copy(update={"learn": learn})
         self._published.hand_out(start, reference, sampler, anchor and anchor.checkpoint)
@@ -205,22 +205,22 @@ class Cluster:
     def values(
         self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]
     ) -> list[dict[str, dict[int, float]]]:
-        """Of each head: episode -> turn -> what the process reward model in `checkpoint` says after it."""
+        """For each head: episode -> turn -> value after it by the process reward model in `checkpoint`."""
         self._published.hand_out(checkpoint)
         return self._ask("values", self._config, checkpoint, rows)
 
     def scores(self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> dict[str, Floats]:
-        """Episode -> (H,) what the heads of the reward model in `checkpoint` say of it."""
+        """Episode -> (H,) scores by the heads of the reward model in `checkpoint`."""
         self._published.hand_out(checkpoint)
         return self._ask("scores", self._config, checkpoint, rows)
 
     def perplexity(self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> float:
-        """Of what the rows say, under the policy in `checkpoint`."""
+        """Perplexity of the sequences' trained tokens under the policy in `checkpoint`."""
         self._published.hand_out(checkpoint)
         return self._ask("perplexity", self._config, checkpoint, rows)
 
     def interpolate(self, previous: Checkpoint, learnt: Checkpoint, share: float, out: Checkpoint) -> None:
-        """Write `out` with this share of the weights of `learnt`, the others being those of `previous`."""
+        """Write `out` with this share of the weights of `learnt` and the rest of `previous`."""
         self._published.hand_out(previous, learnt)
         self._ask("interpolate", self._config, previous, learnt, share, out)
         self._published.take_in(out.path)
@@ -231,7 +231,7 @@ class Cluster:
 
     @contextmanager
     def _learners_turn(self) -> Iterator[None]:
-        """With `engine.colocated` the GPUs are the learners' for a while."""
+        """With `engine.colocated`, give the GPUs to the learners within the block."""
         if not self._config.engine.colocated:
             yield
             return

@@ -1,4 +1,4 @@
-"""GPUs that are set aside for a run: placement groups of Ray."""
+"""Reservation of GPUs for a run: placement groups of Ray."""
 
 import time
 from collections.abc import Container
@@ -19,25 +19,27 @@ class _Group:
     group: PlacementGroup
     node: Node
     bundles: list[int]
-    """GPUs of each."""
+    """GPUs of each bundle."""
     awaited: Any
-    """The reply that tells that Ray has set them aside; None once it has."""
+    """Reply that confirms the reservation; None once it has come."""
     began: float
-    """When they were asked for, in seconds of a monotonic clock."""
+    """Time of the request, in seconds of a monotonic clock."""
 
 
 class Groups:
-    """GPUs that are set aside: one process follows another on them, and nobody gets them in between. By name
-    of whom they are for.
+    """Reserved GPUs by the name of their user: its processes follow one another on them, and no other process
+    gets them in between.
 
-    Ray removes what is left of them with the run.
+    Ray removes the remaining ones with the run.
     """
 
     def __init__(self) -> None:
         self._there: dict[str, _Group] = {}
 
     def on(self, name: str, node: Node, bundles: list[int], index: int = 0) -> Any:
-        """Where the one with this index is scheduled: in what this name has there already, or gets now."""
+        """Scheduling strategy of the bundle with this index in the group of this name, which is created where
+        it does not exist.
+        """
         held = self._there.get(name)
         if held is None or (held.node.id, held.bundles) != (node.id, bundles):
             self.remove(name)
@@ -48,19 +50,19 @@ class Groups:
         return PlacementGroupSchedulingStrategy(held.group, index)
 
     def remove(self, name: str) -> None:
-        """This name has none any more; who was to start there has died."""
+        """Remove the group of this name; a process that was to start there has died."""
         held = self._there.pop(name, None)
         if held is not None:
             remove_placement_group(held.group)
 
     def keep_on(self, nodes: Container[str]) -> None:
-        """Remove those on others: Ray would let who starts there wait for ever."""
+        """Remove the groups on other nodes: Ray would let processes that start there wait for ever."""
         for name, held in list(self._there.items()):
             if held.node.id not in nodes:
                 self.remove(name)
 
     def check(self, bound_s: float) -> None:
-        """Raise `RunStopped` where Ray has not set some aside after this time."""
+        """Raise `RunStopped` where Ray has not made a reservation within this time."""
         for held in list(self._there.values()):
             if held.awaited is not None and ray.wait([held.awaited], timeout=0)[0]:
                 held.awaited = None
@@ -72,5 +74,5 @@ class Groups:
 
 
 def label_of(node: Node) -> dict[str, str]:
-    """The label that this node alone has."""
+    """Label that this node alone has."""
     return {"ray.io/node-id": node.id}

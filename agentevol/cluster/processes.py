@@ -1,4 +1,4 @@
-"""The processes of a run on Ray: started, asked, waited for and ended."""
+"""Process interface on Ray: start, calls, waiting and end."""
 
 import math
 import os
@@ -36,7 +36,7 @@ from agentevol.workers.reasons import one_line
 from agentevol.workers.tokens import Token
 
 CHECK_TIMEOUT_S = 120.0
-"""A node that does not say what it has within this time cannot take part."""
+"""Seconds after which a node that has not returned its facts cannot take part."""
 _LOST = (
     RayActorError,
     ActorPlacementGroupRemoved,
@@ -48,7 +48,7 @@ _LOST = (
 
 
 class RayProcesses:
-    """`agentevol.workers.processes.Processes` by Ray.
+    """`agentevol.workers.processes.Processes` on Ray.
 
     No processors are claimed: rollout workers and the learner take turns on the same ones. GPUs are, in
     placement groups.
@@ -59,10 +59,10 @@ class RayProcesses:
     ) -> None:
         self._config, self._rollout_worker, self._store = config, rollout_worker, store
         self._groups, self._together = Groups(), Groups()
-        """Of rollout workers; of learners, on each node for all that are there."""
+        """Groups of rollout workers; of learners, one group on each node."""
 
     def alive(self) -> list[Node]:
-        """Raises `RunStopped` where GPUs on one of them were waited for in vain."""
+        """Living nodes. Raises `RunStopped` where GPUs on one of them were waited for in vain."""
         there = alive(ray.nodes(), ray.get_runtime_context().get_node_id())
         for groups in (self._groups, self._together):
             groups.keep_on({node.id for node in there})
@@ -126,8 +126,8 @@ class RayProcesses:
         return worker.remote(rank, config.shards, ray.util.get_node_ip_address, threads, self._store)
 
     def _environment(self, threads: int, gpu: str = "") -> dict[str, Any] | None:
-        """What a process finds in its environment on another node; `gpu` is one that it has not claimed. On
-        this machine all have the driver's: for one of its own, Ray begins a process twice.
+        """Environment variables of a process on another node; `gpu` is one that it has not claimed. On this
+        machine all have the driver's: for different ones, Ray starts a process twice.
         """
         shared = {"CUDA_VISIBLE_DEVICES": gpu} if gpu else {}
         if self._config.ray.address is None:
@@ -148,7 +148,7 @@ class RayProcesses:
         if not replies:
             return []
         done, _ = ray.wait(list(replies), num_returns=1, timeout=timeout_s)
-        if done:  # whatever else is ready comes along
+        if done:  # all other ready replies are returned with it
             done, _ = ray.wait(list(replies), num_returns=len(replies), timeout=0)
         return done
 
@@ -170,7 +170,9 @@ class RayProcesses:
             raise RunStopped(f"Ray failed: {one_line(str(cause))}") from cause
 
     def _got(self, replies: list[Any], timeout_s: float | None) -> list[Any]:
-        """What Ray brings within this time. Groups are looked after meanwhile: it may wait for one."""
+        """Results that Ray returns within this time. Reservations are checked meanwhile: the call may wait
+        for one.
+        """
         deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
         while True:
             left_s = deadline - time.monotonic()
@@ -183,7 +185,7 @@ class RayProcesses:
 
 
 def _on(node: Node) -> NodeAffinitySchedulingStrategy:
-    """There and nowhere else: Ray 2.60 puts an actor anywhere where it may choose (`soft`)."""
+    """Strategy for this node and no other: Ray 2.60 puts an actor anywhere with a preference (`soft`)."""
     return NodeAffinitySchedulingStrategy(node.id, soft=False)
 
 

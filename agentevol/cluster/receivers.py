@@ -1,4 +1,4 @@
-"""Rollout workers to whom a learner's process sends weights, by Ray."""
+"""Rollout workers as receivers of a learner's weight transfer, on Ray."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from agentevol.workers.reasons import one_line
 
 
 class Receivers:
-    """`agentevol.engines.vllm_sending.Receivers` by Ray: rollout workers, asked from a learner's process."""
+    """`agentevol.engines.vllm_sending.Receivers` on Ray: rollout workers, called from a learner's process."""
 
     def __init__(self, workers: Sequence[Any], ranks: int) -> None:
         self._workers, self.ranks = workers, ranks

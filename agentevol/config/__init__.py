@@ -1,1 +1,1 @@
-"""What can be set: a run, its parts, its presets, and what makes no sense together."""
+"""Configuration of a run: sections, presets, and checks of combinations."""

@@ -1,4 +1,6 @@
-"""No setting without effect: each check raises `ValueError`, with what to do, for one that nothing reads."""
+"""Checks that every setting has an effect: each raises `ValueError`, with the remedy, for one that has
+none.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -19,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def check_algorithm(config: "RunConfig | TrainConfig", refreshed: bool = False) -> None:
-    """Raise `ValueError` where the algorithm and the rest of the configuration do not go together.
+    """Raise `ValueError` where the algorithm is incompatible with the rest of the configuration.
 
-    `refreshed` says that a reward model learns from pairs, whatever the policy learns from.
+    `refreshed` says that a reward model trains on pairs, whatever the policy trains on.
     """
     name, chosen = config.learn.algorithm, objective(config.learn.algorithm, config.learn.options)
     data = chosen.algorithm.data
@@ -41,7 +43,9 @@ def check_algorithm(config: "RunConfig | TrainConfig", refreshed: bool = False) 
 
 
 def check_rows(config: "RunConfig | TrainConfig") -> None:
-    """Raise `ValueError` where a row for every turn is not what the algorithm or another setting reads."""
+    """Raise `ValueError` where the algorithm or another setting does not support a training sequence per
+    turn.
+    """
     chosen = objective(config.learn.algorithm, config.learn.options)
     if config.select.rows != "per_step":
         return
@@ -68,7 +72,7 @@ def check_thresholds(config: "RunConfig | TrainConfig") -> None:
     weighed = "threshold" in options and options.get("weighting", "binary") == "binary"
     if select.thresholds and select.rule != "threshold" and not weighed:
         raise ValueError("select.thresholds has no effect without select.rule = 'threshold'")
-    world = getattr(config, "environment", None)  # of a run: only what it retains is of other ones
+    world = getattr(config, "environment", None)  # of a run: only retained episodes are of other environments
     others = [] if world is None else sorted(select.thresholds.keys() - {world.name})
     if world is not None and others and config.retained.data is None:
         raise ValueError(
@@ -84,7 +88,9 @@ def check_thresholds(config: "RunConfig | TrainConfig") -> None:
 
 
 def check_demonstrations(config: "RunConfig") -> None:
-    """Raise `ValueError` where demonstrations.* has no effect, or where nothing of the cloning stays."""
+    """Raise `ValueError` where demonstrations.* has no effect, or where the cloned policy would be
+    discarded.
+    """
     shown, merge = config.demonstrations, config.select.merge
     if shown.tasks and merge == "none" and config.learn.ewc is None and not shown.clone:
         raise ValueError(
@@ -107,7 +113,7 @@ def check_engine(config: "RunConfig") -> None:
     """Raise `ValueError` where engine.* has no effect."""
     engine, default = config.engine, EngineConfig()
     theirs = {"cache_gib": "memory", "tensor_parallel": "GPUs", "colocated": "GPUs", "transfer": "ways"}
-    """What servers that run already have of their own."""
+    """Settings that running servers have already."""
     for name in ("url", *theirs):
         if getattr(engine, name) == getattr(default, name):
             continue
@@ -130,7 +136,9 @@ def check_engine(config: "RunConfig") -> None:
 
 
 def check_adapters(config: "RunConfig") -> None:
-    """Raise `ValueError` where an engine cannot serve the adapters of a run apart from its weights."""
+    """Raise `ValueError` where an engine cannot serve the adapters of a run separately from its base
+    weights.
+    """
     engine, learn = config.engine, config.learn
     if engine.name != "vllm":
         raise ValueError("engine.lora has no effect without engine.name = 'vllm'")
@@ -188,7 +196,7 @@ def check_colocated(config: "RunConfig") -> None:
 
 
 def check_transfer(config: "RunConfig") -> None:
-    """Raise `ValueError` where weights cannot go the way that is chosen."""
+    """Raise `ValueError` where the chosen weight transfer is not possible."""
     engine, learn = config.engine, config.learn
     if engine.transfer == "nccl" and engine.colocated:
         raise ValueError("engine.transfer = 'nccl' is between GPUs: with engine.colocated take 'ipc'")
@@ -219,8 +227,8 @@ def check_cluster(config: "RunConfig") -> None:
 
 
 def check_checkpoints(config: "RunConfig") -> None:
-    """Raise `ValueError` where nobody would read checkpoints from an object store, or they would meet a table
-    there.
+    """Raise `ValueError` where no process would read checkpoints from an object store, or they would be
+    stored beside a table there.
     """
     if config.checkpoints is None:
         return
@@ -261,7 +269,7 @@ def check_memory(config: "RunConfig | TrainConfig", remembers: bool) -> None:
 
 
 def check_online(config: "RunConfig") -> None:
-    """Raise `ValueError` where online EWC has no stages that follow each other."""
+    """Raise `ValueError` where online EWC has no successive stages."""
     ewc = config.learn.ewc
     if ewc is None or not ewc.online:
         return
@@ -272,7 +280,7 @@ def check_online(config: "RunConfig") -> None:
 
 
 def check_interpolate(config: "RunConfig") -> None:
-    """Raise `ValueError` where a share that validation chooses is set already, and for a probe of nothing."""
+    """Raise `ValueError` where a share that validation chooses is set already, and for an empty probe."""
     if config.interpolate.shares:
         if config.learn.interpolation is not None:
             raise ValueError("interpolate.shares chooses what learn.interpolation sets: leave out one")
@@ -283,11 +291,11 @@ def check_interpolate(config: "RunConfig") -> None:
 
 
 def check_groups(config: "RunConfig") -> None:
-    """Raise `ValueError` where a group would be too large for what is made of it."""
+    """Raise `ValueError` where a group would be larger than its algorithm supports."""
     options = objective(config.learn.algorithm, config.learn.options).options
     if options.get("ties") != "average":
         return
-    from agentevol.learn.algorithms.ranking import MOST_TIED  # brings torch, as its objective has
+    from agentevol.learn.algorithms.ranking import MOST_TIED  # brings torch, as its objective does
 
     if config.explore.samples > MOST_TIED:
         raise ValueError(
@@ -297,7 +305,7 @@ def check_groups(config: "RunConfig") -> None:
 
 
 def check_controllers(config: "RunConfig") -> None:
-    """Raise `ValueError` where a setting that follows the run has nothing to act on."""
+    """Raise `ValueError` where a controller has nothing to act on."""
     name = config.learn.algorithm
     if bool(config.constraints) != (name == "lagrangian"):
         raise ValueError(
@@ -317,7 +325,9 @@ def check_controllers(config: "RunConfig") -> None:
 
 
 def check_rollout(config: "RunConfig") -> None:
-    """Raise `ValueError` where rollout.* has no effect, or it explores ahead of what that depends on."""
+    """Raise `ValueError` where rollout.* has no effect, or asynchronous exploration would precede its
+    inputs.
+    """
     rollout, default = config.rollout, RolloutConfig()
     if rollout.mode != "asynchronous":
         for name in ("max_staleness", "in_flight"):
@@ -352,7 +362,9 @@ def check_process(config: "RunConfig") -> None:
 
 
 def check_reward(config: "RunConfig") -> None:
-    """Raise `ValueError` where reward.* has no effect, or would act on what something else sets."""
+    """Raise `ValueError` where reward.* has no effect, or would act on something that another setting
+    determines.
+    """
     reward, default = config.reward, RewardConfig()
     if not reward.on:
         if reward != default:

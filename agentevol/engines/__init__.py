@@ -1,1 +1,1 @@
-"""What acts: engines and policies without weights."""
+"""Inference engines that serve a policy's weights, and policies without weights."""

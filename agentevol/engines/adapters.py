@@ -1,9 +1,9 @@
-"""Adapters apart from the weights that they lie on, for engines that read the weights once.
+"""LoRA adapters kept apart from the base weights, for engines that load the base weights once.
 
-A checkpoint of `learn.lora.keep` is whole: W + s B A, with B and A beside it (`adapters.st`) and
-s = alpha / rank. All checkpoints of a run lie on one W: learning takes the adapters out of its start, where
-that has any, and goes on with them. So an engine that holds W needs no more of an update than B and A, in
-PEFT's format. That W is the same is not believed: every checkpoint is compared with it, tensor by tensor.
+A checkpoint of `learn.lora.keep` is a whole model: W + s B A, with B and A beside it (`adapters.st`) and s =
+alpha / rank. All checkpoints of a run share one W: learning separates the adapters of its start checkpoint,
+where it has any, and continues with them. So an engine that holds W needs only B and A of an update, in
+PEFT's format. We verify that W is unchanged: every checkpoint is compared with it, tensor by tensor.
 """
 
 import json
@@ -25,16 +25,16 @@ from agentevol.learn.config import LoraConfig
 from agentevol.learn.models import adapted
 
 TOLERANCE = 1e-5
-"""Largest accepted distance of a tensor from what it should be, relative to its norm: what float32 rounds off
-when adapters are merged and taken out again, update by update.
+"""Largest accepted distance of a tensor from its expected value, relative to its norm: the rounding in
+float32 when adapters are merged and separated again, update by update.
 """
 LORA_A, LORA_B = ".lora_A.default.weight", ".lora_B.default.weight"
-"""How names of a module's two matrices end, in `adapters.st`."""
+"""Suffixes of the names of a module's two matrices in `adapters.st`."""
 
 
 def under(path: Path, lora: LoraConfig, out: Path) -> Path:
-    """A folder with the weights under the adapters of the checkpoint `path`: itself where it has none, else
-    the new folder `out`, in float32. They are taken out as the learner takes them out.
+    """Folder with the base weights under the adapters of the checkpoint `path`: `path` itself where it has no
+    adapters, else the new folder `out`, in float32. The adapters are separated as the learner separates them.
     """
     if not (path / FILE).is_file():
         return path
@@ -46,8 +46,8 @@ def under(path: Path, lora: LoraConfig, out: Path) -> Path:
 
 
 def adapters_of(path: Path, model: PreTrainedModel, lora: LoraConfig) -> dict[str, torch.Tensor]:
-    """The adapters of the checkpoint `path`, by their names in `adapters.st`; where it has none, fresh ones
-    of its `model`, which change nothing. Raises `ConfigError` for others than `lora` describes.
+    """Adapters of the checkpoint `path`, by their names in `adapters.st`; where it has none, fresh adapters
+    of its `model`, which change nothing. Raises `ConfigError` for adapters that `lora` does not describe.
     """
     file = path / FILE
     if not file.is_file():
@@ -65,7 +65,7 @@ def adapters_of(path: Path, model: PreTrainedModel, lora: LoraConfig) -> dict[st
 
 
 def write_peft(adapters: Mapping[str, torch.Tensor], lora: LoraConfig, out: Path) -> None:
-    """Write the new folder `out` as PEFT would, for whoever loads adapters from there."""
+    """Write the adapters into the new folder `out` in PEFT's format."""
     out.mkdir(parents=True)
     named = {
         f"base_model.model.{name.replace('.default.weight', '.weight')}": tensor.contiguous()
@@ -85,7 +85,7 @@ def write_peft(adapters: Mapping[str, torch.Tensor], lora: LoraConfig, out: Path
 
 
 def kinds(adapters: Mapping[str, torch.Tensor]) -> list[str]:
-    """What the modules that have adapters are called in their layers, for example `q_proj`."""
+    """Names of the adapted modules within their layers, for example `q_proj`."""
     return sorted({module.rsplit(".", 1)[-1] for module in _modules(adapters)})
 
 
@@ -114,7 +114,7 @@ def check_base(path: Path, base: Path, adapters: Mapping[str, torch.Tensor], lor
 def _is_merged(
     found: torch.Tensor, alone: torch.Tensor, a: torch.Tensor | None, b: torch.Tensor | None, scale: float
 ) -> bool:
-    """Whether `found` is `alone` with its adapter, to rounding."""
+    """Return whether `found` is `alone` with its adapter merged, to rounding."""
     if found.shape != alone.shape:
         return False
     expected = alone if a is None or b is None else alone + scale * (b @ a)
@@ -123,13 +123,13 @@ def _is_merged(
 
 
 def _modules(adapters: Mapping[str, torch.Tensor]) -> set[str]:
-    """The names of the modules that have adapters."""
+    """Names of the modules that have adapters."""
     return {name.removesuffix(LORA_A) for name in adapters if name.endswith(LORA_A)}
 
 
 @contextmanager
 def _tensors(folder: Path) -> Generator[dict[str, Any]]:
-    """Of every tensor of a checkpoint, the open file that has it."""
+    """The open file of every tensor of a checkpoint, by the tensor's name."""
     with ExitStack() as stack:
         try:
             found = places(folder)

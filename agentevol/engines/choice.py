@@ -1,4 +1,4 @@
-"""The engine that a configuration names."""
+"""Factory of the rollout engine that a configuration names."""
 
 from collections.abc import Callable
 from functools import partial
@@ -18,10 +18,12 @@ def start_engine(
     all_threads: bool = False,
     lora: LoraConfig | None = None,
 ) -> TokenEngine:
-    """Start it with these weights. Raises `ConfigError` where it cannot serve them.
+    """Start the configured engine with the weights of `checkpoint`. Raises `ConfigError` where it cannot
+    serve them.
 
-    `updates` says whether others will follow: servers that cannot take any are refused. With `all_threads`,
-    the embedded engine has as many as torch finds. `lora` is how updates are learnt, for `engine.lora`.
+    `updates` says whether weight updates will follow: servers that cannot take any are refused. With
+    `all_threads`, the embedded engine uses as many threads as torch finds. `lora` is the training
+    configuration of the adapters, for `engine.lora`.
     """
     if config.lora and lora is None:
         raise ConfigError("engine.lora is for runs, whose updates are adapters: leave it out")
@@ -67,7 +69,7 @@ def start_engine(
 
 
 def _vllm(config: EngineConfig, lora: LoraConfig | None) -> Callable[..., TokenEngine]:
-    """What starts vLLM."""
+    """Constructor of the configured kind of vLLM engine."""
     if config.lora and lora is not None:
         from agentevol.engines.vllm_lora import VllmLoraEngine
 

@@ -1,9 +1,9 @@
-"""The embedded engine: a transformers model in this process, batched continuously over many conversations.
+"""Embedded engine: a transformers model in this process with continuous batching over many conversations.
 
-One worker thread does the torch work: it takes requests in, feeds prompts and decodes all active slots in
-steps (`scheduler`, `forward`), and hands samples to the event loops that wait. Slots keep each episode's
-keys and values from its first act to its release, so a turn feeds only the last sampled token and the new
-observation. A sample depends on weights, ids and seed, not on what else is in the batch, up to float
+One worker thread does the torch work: it takes requests from the inbox, feeds prompts and decodes all active
+slots in steps (`scheduler`, `forward`), and hands samples to the waiting event loops. Slots keep each
+episode's keys and values from its first action to its release, so a turn feeds only the last sampled token
+and the new observation. A sample depends on weights, ids and seed, not on the rest of the batch, up to float
 rounding.
 """
 
@@ -28,24 +28,26 @@ from agentevol.errors import ConfigError, PolicyFault, WeightsReplaced, one_line
 from agentevol.protocols import Checkpoint, Overflow, Sampling
 
 PREFILL_TOKENS = 2048
-"""Most tokens of one prefill step, padding included: bounds its memory."""
+"""Maximum tokens of one prefill step, padding included: bounds its memory."""
 EVICT_AFTER_S = 5.0
-"""A conversation idle for so long gives its slot to one that waits; should it return, it is fed anew."""
+"""Idle time after which a conversation gives its slot to a waiting one; should it return, its prompt is fed
+anew.
+"""
 
 
 @dataclass
 class EngineCounts:
-    """What the worker has done so far."""
+    """Counters of the worker thread's work so far."""
 
     prefilled: int = 0
-    """Tokens fed that were not sampled in the step before."""
+    """Tokens fed other than those sampled in the step before."""
     sampled: int = 0
     prefill_steps: int = 0
     decode_steps: int = 0
 
 
 class EmbeddedPolicy(TurnPolicy):
-    """What the worker samples."""
+    """Policy that samples in the engine's worker thread."""
 
     def __init__(self, engine: "EmbeddedEngine", weights: Weights, sampling: Sampling) -> None:
         super().__init__(weights, engine, sampling)
@@ -67,12 +69,12 @@ class EmbeddedPolicy(TurnPolicy):
 
 
 class EmbeddedEngine:
-    """Serves any causal LM of transformers that keeps keys and values; others are a `ConfigError` at the
+    """Engine for any causal LM of transformers that keeps keys and values; others raise `ConfigError` at the
     start.
 
-    `context` bounds a conversation in tokens; None: the model's own window, at most
-    `limits.DEFAULT_CONTEXT`. `threads` are torch's; None leaves them. The cache takes at most slots x context
-    x layers x 2 x key heads x head size numbers.
+    `context` bounds a conversation in tokens; None: the model's own window, at most `limits.DEFAULT_CONTEXT`.
+    `threads` are torch's; None leaves them unchanged. The cache takes at most slots x context x layers x 2 x
+    key heads x head size numbers.
     """
 
     def __init__(
@@ -101,23 +103,23 @@ class EmbeddedEngine:
         self._inbox: deque[Callable[[], None]] = deque()
         self._wake = threading.Condition()
         self._swap: tuple[Weights, StepModel, Future[None]] | None = None
-        self._over: str | None = None  # why nothing is served any more
+        self._over: str | None = None  # reason for which the engine serves no more requests
         self._closing = False
         self.lost = False
         self._thread = threading.Thread(target=self._work, name="embedded-engine", daemon=True)
         self._thread.start()
 
     def serve(self, sampling: Sampling) -> EmbeddedPolicy:
-        """A policy over the current weights. Raises `ConfigError` for a sampling out of range."""
+        """Return a policy over the current weights. Raises `ConfigError` for a sampling out of range."""
         check_sampling(sampling)
         return EmbeddedPolicy(self, self._weights, sampling)
 
     def update(self, checkpoint: Checkpoint) -> None:
-        """Swap the weights once the acts under way are through; blocks until then.
+        """Swap the weights once all running requests are complete; blocks until then.
 
-        Policies of the weights before raise `WeightsReplaced` from then on. Raises `ConfigError` for a folder
-        that cannot be read or holds another architecture (the old weights stay), `PolicyFault` where the
-        engine is over.
+        Policies of the previous weights raise `WeightsReplaced` from then on. Raises `ConfigError` for a
+        folder that cannot be read or holds another architecture (the old weights stay), and `PolicyFault`
+        where the engine has stopped.
         """
         fresh = load_weights(checkpoint, self._device, self._dtype, self._chat_template_kwargs)
         if type(fresh.model) is not type(self._weights.model) or shapes(fresh.model) != shapes(
@@ -132,22 +134,22 @@ class EmbeddedEngine:
         done.result()
 
     def close(self) -> None:
-        """End the worker and free its memory; acts that wait raise `PolicyFault`. May be called twice."""
+        """End the worker and free its memory; pending requests raise `PolicyFault`. May be called twice."""
         with self._wake:
             self._closing = True
             self._wake.notify()
         self._thread.join()
 
     def submit(self, request: Request) -> None:
-        """Queue a request. Raises `PolicyFault` where the engine is over."""
+        """Queue a request. Raises `PolicyFault` where the engine has stopped."""
         self._tell(lambda: self._add(request))
 
     def abandon(self, request: Request) -> None:
-        """Stop working on a request that nobody waits for any more."""
+        """Stop working on a request whose caller no longer waits for it."""
         self._tell(lambda: self._scheduler.drop(request), or_ignore=True)
 
     def release(self, conversation_id: str) -> None:
-        """Free a conversation's slot; unknown ones are ignored."""
+        """Free a conversation's slot; an unknown conversation is ignored."""
         self._tell(lambda: self._release(conversation_id), or_ignore=True)
 
     def _tell(self, command: Callable[[], None], *, or_ignore: bool = False) -> None:
@@ -160,13 +162,13 @@ class EmbeddedEngine:
         if not or_ignore:
             raise PolicyFault(self._over or "the engine is closed")
 
-    # From here on: the worker thread only.
+    # Everything below runs in the worker thread only.
 
     def _work(self) -> None:
         reason = "the engine is closed"
         try:
             self._serve_until_closed()
-        except Exception as cause:  # noqa: BLE001 - whatever broke here must reach those who wait
+        except Exception as cause:  # noqa: BLE001 - whatever failed here must reach the callers that wait
             self.lost = True
             reason = f"the engine failed, create another one: {one_line(cause)}"
         finally:
@@ -174,7 +176,7 @@ class EmbeddedEngine:
 
     @torch.inference_mode()
     def _serve_until_closed(self) -> None:
-        """Take in what was asked, run one step, again."""
+        """Process the inbox and run one step, until the engine closes."""
         if self._threads:
             torch.set_num_threads(self._threads)
         while True:
@@ -192,14 +194,14 @@ class EmbeddedEngine:
                 self._step(chunks)
 
     def _wait(self) -> None:
-        """Sleep while there is nothing to do; where requests queue for slots, look again after a while."""
+        """Sleep while there is nothing to do; where requests queue for slots, wake up after a while."""
         with self._wake:
             busy = self._inbox or self._closing or self._swap or self._scheduler.running
             if not busy:
                 self._wake.wait(EVICT_AFTER_S / 4 if self._scheduler.queued else None)
 
     def _step(self, chunks: Sequence[Chunk]) -> None:
-        """Feed the chunks; sample in the slots whose request has been fed whole."""
+        """Feed the chunks; sample in the slots whose request has been fed completely."""
         logits_BV = self._model.logits(chunks)
         whole: list[int] = []
         for row, chunk in enumerate(chunks):
@@ -228,7 +230,7 @@ class EmbeddedEngine:
             if reason:
                 done.append((request, Sampled(tuple(request.token_ids), tuple(request.logprobs), reason)))
         self.counts.sampled += len(requests)
-        _deliver(done)  # before the slots forget them: should anything break here, all are answered
+        _deliver(done)  # before the slots are cleared: should anything fail here, all requests are answered
         for request, _ in done:
             self._scheduler.drop(request)
 
@@ -272,9 +274,9 @@ class EmbeddedEngine:
         )
 
     def _end(self, reason: str) -> None:
-        """Refuse what comes and answer what waits."""
+        """Refuse new requests and fail all pending ones."""
         with self._wake:
-            self._over = reason  # from here on the inbox stays as it is
+            self._over = reason  # from here on the inbox takes no more commands
         while self._inbox:
             self._inbox.popleft()()  # queues requests and swaps, so that the lines below answer them
         _deliver([(request, PolicyFault(reason)) for request in self._scheduler.clear()])
@@ -284,7 +286,7 @@ class EmbeddedEngine:
 
 
 def _deliver(replies: Sequence[tuple[Request, Sampled | Exception]]) -> None:
-    """Hand results to the event loops that wait for them; one that has ended waits no more."""
+    """Hand results to the event loops that wait for them; closed loops are skipped."""
     by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Sampled], Sampled | Exception]]] = {}
     for request, result in replies:
         by_loop.setdefault(request.reply.get_loop(), []).append((request.reply, result))
@@ -299,7 +301,7 @@ def _call_soon(
     try:
         loop.call_soon_threadsafe(_resolve, items)
     except RuntimeError:
-        if not loop.is_closed():  # closed between the two looks: nobody waits
+        if not loop.is_closed():  # closed between the two checks: no caller waits
             raise
 
 

@@ -1,10 +1,10 @@
-"""An endpoint of somebody else's that answers in JSON over HTTP: waiting, retrying, and faults that say why.
+"""HTTP client for JSON endpoints of third parties, with retries, deadlines and typed faults.
 
-What cannot be reached is tried again with growing waits until `patience_s` is used up, what is busy (429, 503
-and their like) as it asks for, until the request's own time is over. A request is repeated only where nothing
-came of it; ours are such that a second answer is as good as the first.
+An unreachable endpoint is tried again with growing waits until `patience_s` is used up; a busy one (429, 503
+and similar) is tried again as its answer asks, until the request's own deadline. A request is repeated only
+where it had no effect; our requests are such that a second answer is as good as the first.
 
-A key is sent and never shown: no message holds it, nor what an endpoint says of it.
+The key is sent and never shown: no error message holds it, nor the endpoint's own text about it.
 """
 
 import asyncio
@@ -22,13 +22,13 @@ import httpx
 from agentevol.errors import ConfigError, PolicyFault
 
 BUSY = frozenset({429, 502, 503, 504})
-"""Statuses of an endpoint, or of what stands before it, that will answer later."""
+"""Statuses of an endpoint, or of a proxy before it, after which a retry may succeed."""
 PATIENCE_S = 120.0
 CONNECT_S = 10.0
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.25, 15.0
 LONGEST_COMPLAINT = 300
 LARGEST_ANSWER = 64 * 2**20
-"""Bytes that are read of an answer."""
+"""Maximum size of an answer in bytes."""
 
 
 class EndpointFault(PolicyFault):
@@ -36,19 +36,19 @@ class EndpointFault(PolicyFault):
 
 
 class Unreachable(EndpointFault):
-    """Nobody was there for as long as we had patience."""
+    """The endpoint could not be reached within `patience_s`."""
 
 
 class TooLate(EndpointFault):
-    """No answer in the request's time."""
+    """No answer before the request's deadline."""
 
 
 class Garbled(EndpointFault):
-    """An answer that is not what was asked for."""
+    """An answer in an unexpected format."""
 
 
 class Refused(EndpointFault):
-    """An answer that is an error; `status` is HTTP's."""
+    """An error answer; `status` is HTTP's."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -56,7 +56,9 @@ class Refused(EndpointFault):
 
 
 def key_from(variable: str | None) -> str | None:
-    """The key in an environment variable; None for none. Raises `ConfigError`, which does not show it."""
+    """Return the key in an environment variable; None for no variable. Raises `ConfigError`, which does not
+    show the key.
+    """
     if variable is None:
         return None
     key = os.environ.get(variable, "").strip()
@@ -83,7 +85,7 @@ class Endpoint:
     ) -> None:
         self.url = url
         self.connected = 0
-        """How many connections were made so far: who answers on another one may be another server."""
+        """Number of connections opened so far: a new connection may reach another server."""
         self._key, self._patience_s, self._busy, self._pause = key, patience_s, busy, pause
         self._client = httpx.AsyncClient(
             base_url=url,
@@ -101,7 +103,7 @@ class Endpoint:
         timeout_s: float,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """The JSON that is answered, None for nothing. Raises an `EndpointFault`."""
+        """Return the JSON of the answer, None for an empty one. Raises an `EndpointFault`."""
         doing, left, away = f"{method} {self.url}{path}", timeout_s, 0.0
         for attempt in count():
             began = time.monotonic()
@@ -132,7 +134,7 @@ class Endpoint:
         headers: Mapping[str, str] | None,
         left_s: float,
     ) -> httpx.Response | httpx.RequestError:
-        """The whole answer, or why nobody gave one. Raises `TooLate` and `Garbled`."""
+        """Return the whole answer, or the error of a failed connection. Raises `TooLate` and `Garbled`."""
         try:
             return await self._sent(doing, method, path, body, headers, left_s)
         except (httpx.ReadTimeout, httpx.WriteTimeout, httpx.PoolTimeout) as cause:
@@ -172,7 +174,7 @@ class Endpoint:
             self.connected += 1
 
     def _comes_later(self, response: httpx.Response) -> bool:
-        """Whether to ask again. A quota that is used up looks like a moment's limit, and is none."""
+        """Return whether to retry. An exhausted quota has the status of a rate limit, but no retry helps."""
         return response.status_code in self._busy and b"insufficient_quota" not in response.content
 
     def _answer(self, doing: str, response: httpx.Response) -> Any:
@@ -187,18 +189,18 @@ class Endpoint:
 
     def _refusal(self, doing: str, response: httpx.Response) -> Refused:
         status = response.status_code
-        # What is said of a key may show parts of it.
+        # the endpoint's text about a key may show parts of it
         said = "it does not take our key" if status in (401, 403) else self._shown(complaint(response))
         return Refused(status, f"{doing}: {status} {said}")
 
     def _shown(self, text: str) -> str:
-        """In one line, without the key."""
+        """Text in one line, with the key removed."""
         line = " ".join((text if self._key is None else text.replace(self._key, "***")).split())
         return line if len(line) <= LONGEST_COMPLAINT else line[: LONGEST_COMPLAINT - 1] + "…"
 
 
 def complaint(response: httpx.Response) -> str:
-    """What an error's body says, in the forms in use; else its beginning."""
+    """Message of an error's body, in the common formats; else the beginning of the body."""
     try:
         body = json.loads(response.content)
     except ValueError:
@@ -213,12 +215,12 @@ def complaint(response: httpx.Response) -> str:
 
 
 def _growing(attempt: int) -> float:
-    """Seconds to wait, spread so that many do not come back at once."""
+    """Seconds to wait before a retry, with jitter so that many clients do not return at once."""
     return min(FIRST_WAIT_S * 2 ** min(attempt, 10), LONGEST_WAIT_S) * random.uniform(0.75, 1.0)
 
 
 def _asked_for(response: httpx.Response) -> float | None:
-    """Seconds that the header Retry-After asks for, given as a number or a date (RFC 9110, 10.2.3)."""
+    """Seconds of the header Retry-After, given as a number or a date (RFC 9110, 10.2.3)."""
     value = response.headers.get("retry-after")
     if value is None:
         return None
@@ -233,6 +235,6 @@ def _asked_for(response: httpx.Response) -> float | None:
 
 
 def _kept(headers: httpx.Headers) -> dict[str, str]:
-    """Without those that describe how the body was sent: it is decoded by now."""
+    """Headers without those that describe the body's encoding: the body is decoded by now."""
     apart = ("content-encoding", "content-length", "transfer-encoding")
     return {name: value for name, value in headers.items() if name not in apart}

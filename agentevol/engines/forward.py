@@ -1,4 +1,6 @@
-"""One pass of a transformers model over a step's chunks, and the check that the model can be served so."""
+"""Forward pass of a transformers model over the chunks of a step, and the check that the model supports
+it.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,13 +14,13 @@ from agentevol.errors import ConfigError, one_line
 TOLERANCES = {torch.float32: 1e-3, torch.bfloat16: 0.15, torch.float16: 0.05}
 """Largest accepted difference of log-probabilities from transformers' own attention: rounding."""
 LARGEST_ROUNDING = 1.0
-"""Limit of a difference that float32 may show to be rounding: attention that looks for equal tokens has large
-scores, and transformers' own attentions then differ by several tenths in bfloat16.
+"""Limit of a difference that a float32 comparison may show to be rounding: attention that looks for equal
+tokens has large scores, and transformers' own attentions then differ by several tenths in bfloat16.
 """
 
 
 class StepModel:
-    """A model over the slots of a cache."""
+    """Model over the slots of a key/value cache."""
 
     def __init__(self, model: PreTrainedModel, cache: SlotCache) -> None:
         self.model, self.cache = model, cache
@@ -46,9 +48,11 @@ class StepModel:
         return output.logits[:, -1]
 
     def check(self) -> None:
-        """Raise `ConfigError` unless slots give what transformers' eager attention gives on a whole sequence.
+        """Raise `ConfigError` unless slots give the result of transformers' eager attention on a whole
+        sequence.
 
-        Architectures that keep another state than keys and values, or attend in another way, end here.
+        This check refuses architectures that keep another state than keys and values, or attend in another
+        way.
         """
         kind = self.model.config.model_type
         try:
@@ -74,7 +78,7 @@ class StepModel:
             )
 
     def _exact_difference(self) -> float:
-        """The difference in float32, where rounding explains nothing; the weights stay as they are."""
+        """The difference in float32, where rounding explains nothing; the weights are unchanged."""
         tensors = [*self.model.parameters(), *self.model.buffers()]
         held = [tensor.data for tensor in tensors]
         for tensor in tensors:
@@ -104,7 +108,7 @@ class StepModel:
 
 
 def _keep_last(_head: torch.nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Before the output embeddings: keep each row's last token, so that no other logits are computed."""
+    """Hook before the output embeddings: keep each row's last token, so that no other logits are computed."""
     hidden_BQE = arguments[0]
     last_B = current_step().last_B
     rows_B = torch.arange(len(last_B), device=hidden_BQE.device)

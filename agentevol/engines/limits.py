@@ -1,19 +1,19 @@
-"""What engines that hold weights refuse: contexts, samplings and conversations out of range."""
+"""Limits of engines that hold weights: context length, sampling parameters and conversation length."""
 
 from agentevol.errors import ConfigError
 from agentevol.protocols import ContextFull, Sampling
 
 DEFAULT_CONTEXT = 4096
-"""Most tokens of a conversation unless `context` says otherwise; less where the model was made for less."""
+"""Default maximum tokens of a conversation; less where the model's own window is shorter."""
 
 ADAPTER_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
-"""For adapters of what rank vLLM can be started."""
+"""Adapter ranks for which vLLM can be started."""
 ADAPTERS_AT_ONCE = 2
-"""That it samples with at a time: the new ones, and those that acts under way began with."""
+"""Adapters that vLLM serves at once: the new ones, and those of requests that began before the update."""
 
 
 def context_of(wanted: int | None, window: int | None) -> int:
-    """Most tokens of a conversation, for a model that was made for `window`. Raises `ConfigError`."""
+    """Maximum tokens of a conversation, for a model with this `window`. Raises `ConfigError`."""
     if wanted is None:
         return min(window or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
     if wanted < 8:
@@ -24,10 +24,10 @@ def context_of(wanted: int | None, window: int | None) -> int:
 
 
 def check_split(heads: int, kv_heads: int, parallel: int) -> None:
-    """Raise `ConfigError` for attention that cannot be split over so many GPUs.
+    """Raise `ConfigError` for attention that cannot be split over this many GPUs.
 
-    Each has as many heads as the others, and as many of keys and values, or a copy of one of these: the rule
-    of vLLM, `ModelConfig.verify_with_parallel_config` and the attention of its models.
+    Every GPU has an equal number of attention heads, and an equal number of key/value heads or a copy of one:
+    the rule of vLLM, `ModelConfig.verify_with_parallel_config` and the attention of its models.
     """
     if heads % parallel:
         raise ConfigError(f"engine.tensor_parallel = {parallel} does not divide the model's {heads} heads")
@@ -39,8 +39,8 @@ def check_split(heads: int, kv_heads: int, parallel: int) -> None:
 
 
 def adapter_rank(rank: int) -> int:
-    """What vLLM has to be started for to serve adapters of this rank. Raises `ConfigError` where there is no
-    such.
+    """Smallest rank for which vLLM can be started that serves adapters of this rank. Raises `ConfigError`
+    where there is none.
     """
     if rank > ADAPTER_RANKS[-1]:
         raise ConfigError(f"vLLM serves adapters of rank {ADAPTER_RANKS[-1]} at most, not {rank}")

@@ -1,4 +1,6 @@
-"""A checkpoint folder becomes `Weights`: model, renderer and version in one value that is swapped whole."""
+"""Loading of a checkpoint folder into `Weights`: model, renderer and version in one value that is swapped
+whole.
+"""
 
 import json
 from collections.abc import Mapping
@@ -20,7 +22,7 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch
 
 @dataclass(frozen=True)
 class Weights:
-    """One frozen set of weights and how to speak to it."""
+    """One frozen set of weights with its chat renderer."""
 
     model: PreTrainedModel
     renderer: ChatRenderer
@@ -29,19 +31,21 @@ class Weights:
 
     @property
     def stop_ids(self) -> frozenset[int]:
-        """Tokens that end what is sampled."""
+        """Token ids that end a sample."""
         return self.renderer.stop_ids
 
     @property
     def window(self) -> int | None:
-        """The most tokens that the model was made for, where its configuration says."""
+        """The model's maximum sequence length in tokens, where its configuration states one."""
         return getattr(self.model.config, "max_position_embeddings", None)
 
 
 def load_weights(
     checkpoint: Checkpoint, device: str, dtype: str, chat_template_kwargs: Mapping[str, Any] | None = None
 ) -> Weights:
-    """Read a folder. Raises `ConfigError` for one that is missing, incomplete, corrupt or not a causal LM."""
+    """Load a checkpoint folder. Raises `ConfigError` for one that is missing, incomplete, corrupt or not a
+    causal LM.
+    """
     path = checkpoint.path
     if dtype not in DTYPES:
         raise ConfigError(f"no dtype named {dtype!r}; there are: {', '.join(DTYPES)}")
@@ -52,7 +56,7 @@ def load_weights(
 
 
 def renderer_of(path: Path, chat_template_kwargs: Mapping[str, Any] | None = None) -> ChatRenderer:
-    """The renderer of a checkpoint, which knows all tokens that end what is sampled with its weights."""
+    """Chat renderer of a checkpoint, with all token ids that end a sample."""
     return ChatRenderer(load_tokenizer(path), chat_template_kwargs, _generation_stop_ids(path))
 
 
@@ -71,7 +75,7 @@ def _check_device(device: str) -> None:
 
 
 def _generation_stop_ids(path: Path) -> frozenset[int]:
-    """Further end tokens that generation_config.json names."""
+    """Further end tokens named in generation_config.json."""
     file = path / "generation_config.json"
     if not file.is_file():
         return frozenset()

@@ -1,12 +1,12 @@
-"""Models behind an OpenAI-compatible endpoint: closed ones, teachers, whatever speaks chat completions.
+"""Policies behind an OpenAI-compatible endpoint: closed models, teachers, any server of chat completions.
 
     POST /chat/completions {"model": "NAME", "messages": [{"role": "user", "content": "..."}], "seed": 7, ...}
     {"choices": [{"message": {"content": "go north"}, "finish_reason": "stop"}],
      "usage": {"prompt_tokens": 31, "completion_tokens": 3}}
 
-Where it is and its key are in `OPENAI_BASE_URL` and `OPENAI_API_KEY`. Such an endpoint tells no token ids, so
-its samples are text alone, as those of scripts: nothing can be trained on them token by token. Seeds are
-sent; whether equal ones give equal answers is up to the endpoint.
+The base URL and key are in `OPENAI_BASE_URL` and `OPENAI_API_KEY`. Such an endpoint returns no token ids, so
+its samples are text alone, as those of scripted policies: they cannot be trained on token by token. Seeds are
+sent; whether equal seeds give equal answers is up to the endpoint.
 """
 
 import asyncio
@@ -29,27 +29,27 @@ PREFIX = "openai:"
 URL_VARIABLE, KEY_VARIABLE = "OPENAI_BASE_URL", "OPENAI_API_KEY"
 DEFAULT_URL = "https://api.openai.com/v1"
 ACT_S = 280.0
-"""For an answer, waits included: a bit less than an episode waits for its policy."""
+"""Seconds for an answer, waits included: a bit less than an episode waits for its policy."""
 LATER = BUSY | {408, 500, 529}
 """Statuses after which such endpoints are asked again."""
 MAX_NEW_TOKENS = 1024
-"""Tokens of an answer unless told: models that think first need more than an action has."""
+"""Default maximum tokens of an answer: reasoning models need more than an action has."""
 
 
 @dataclass
 class Usage:
-    """What the endpoint says that it has read and sampled."""
+    """Token usage as the endpoint reports it."""
 
     requests: int = 0
     unreported: int = 0
-    """Requests of which it did not say."""
+    """Requests whose usage the endpoint did not report."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     completion_tokens_of: Counter[str] = field(default_factory=Counter[str])
-    """By conversation."""
+    """Completion tokens by conversation."""
 
     def add(self, conversation_id: str, told: Any) -> None:
-        """Count one answer, whose entry `usage` is `told`."""
+        """Count one answer; `told` is its entry `usage`."""
         self.requests += 1
         try:
             read, sampled = int(told["prompt_tokens"]), int(told["completion_tokens"])
@@ -61,12 +61,12 @@ class Usage:
         self.completion_tokens_of[conversation_id] += sampled
 
     def figures(self) -> dict[str, int]:
-        """For scripts."""
+        """The counts as a dictionary, for machine-readable output."""
         names = ("requests", "unreported", "prompt_tokens", "completion_tokens")
         return {name: getattr(self, name) for name in names}
 
     def text(self) -> str:
-        """In one line."""
+        """The counts in one line of text."""
         told = f"{self.prompt_tokens:,} prompt tokens, {self.completion_tokens:,} completion tokens"
         missing = f"; nothing was told of {self.unreported}" if self.unreported else ""
         return f"usage: {self.requests:,} requests, {told}{missing}"
@@ -97,7 +97,7 @@ class OpenAIPolicy:
         )
 
     async def check(self) -> None:
-        """Ask for a first answer. Raises `ConfigError` where there is none, and says why."""
+        """Request a first answer. Raises `ConfigError` with the reason where there is none."""
         try:
             answer = await self._answered([Message("user", "Say yes.")])
             self.usage.add("", answer.get("usage"))
@@ -107,7 +107,7 @@ class OpenAIPolicy:
             raise ConfigError(f"{cause}; {URL_VARIABLE} says where the endpoint is") from cause
 
     async def act(self, conversation: Conversation, seed: int) -> Sample:
-        """What the model says next. Raises `ContextFull`, and `PolicyFault` where it says nothing usable."""
+        """Sample the next action. Raises `ContextFull`, and `PolicyFault` where the answer is not usable."""
         try:
             answer = await self._answered(conversation.messages, seed)
         except Refused as cause:
@@ -119,7 +119,7 @@ class OpenAIPolicy:
         return said(text).model_copy(update={"finish_reason": finish})
 
     def release(self, conversation_id: str) -> None:
-        """Nothing is kept of a conversation."""
+        """Do nothing: no state is kept per conversation."""
 
     async def close(self) -> None:
         """Close the connections."""
@@ -132,14 +132,14 @@ class OpenAIPolicy:
             "messages": [{"role": message.role, "content": message.content} for message in messages],
             "temperature": self._sampling.temperature,
             "top_p": self._sampling.top_p,
-            "seed": seed & (2**31 - 1),  # some take no more
+            "seed": seed & (2**31 - 1),  # some endpoints take no larger number
             limit: self._sampling.max_new_tokens,
         }
         try:
             answer = await self._endpoint.send("POST", "/chat/completions", body, timeout_s=ACT_S)
         except Refused as cause:
             if limit == "max_tokens" and cause.status == 400 and "max_completion_tokens" in str(cause):
-                self._limit = "max_completion_tokens"  # newer models have another name for the same
+                self._limit = "max_completion_tokens"  # newer models have another name for the same option
                 return await self._answered(messages, seed)
             raise
         if not isinstance(answer, dict):
@@ -148,7 +148,9 @@ class OpenAIPolicy:
 
 
 def openai_policy(name: str, sampling: Sampling, connections: int) -> OpenAIPolicy:
-    """The model of that name where the environment says. Raises `ConfigError` unless it answers."""
+    """Policy of the model of this name at the endpoint of the environment variables. Raises `ConfigError`
+    unless it answers.
+    """
     url = os.environ.get(URL_VARIABLE) or DEFAULT_URL
     try:
         url = check_url(url)
@@ -160,7 +162,7 @@ def openai_policy(name: str, sampling: Sampling, connections: int) -> OpenAIPoli
         return OpenAIPolicy(name, sampling, url=url, key=key, connections=connections)
 
     async def check() -> "OpenAIPolicy":
-        asked, fresh = policy(), policy()  # connections belong to the loop in which they were made
+        asked, fresh = policy(), policy()  # connections belong to the event loop in which they were opened
         try:
             await asked.check()
         finally:
@@ -186,7 +188,7 @@ def _is_too_long(complaint: str) -> bool:
 
 
 def _spoken(answer: dict[str, Any]) -> tuple[str, Literal["stop", "length"]]:
-    """Text of an answer, and why it ended. Raises `Garbled`."""
+    """Text of an answer and its finish reason. Raises `Garbled`."""
     try:
         choice = answer["choices"][0]
         text, finish = choice["message"].get("content"), choice.get("finish_reason")

@@ -1,7 +1,8 @@
-"""What engines have in common that sample outside this process: in vLLM's processes, or on servers.
+"""Base class of engines that sample outside this process: in vLLM's processes, or on servers.
 
-A thread of its own runs the event loop that they are spoken to from; acts come in from any other loop, so
-that `update` can block. Acts wait while weights are replaced, and a replacement waits for acts under way.
+A separate thread runs the event loop of all communication with them; requests come in from any other loop, so
+that `update` can block. Requests wait during a weight update, and a weight update waits for the running
+requests.
 """
 
 import asyncio
@@ -23,15 +24,17 @@ from agentevol.errors import AgentEvolError, ConfigError, PolicyFault, WeightsRe
 from agentevol.protocols import Checkpoint, Overflow, Sampling
 
 CLOSE_S = 5.0
-"""How long what is under way may take to end."""
+"""Seconds that running requests may take to end."""
 ResultT = TypeVar("ResultT")
 
 
 class OutsideEngine(ABC):
-    """Serves one set of weights at a time. A subclass samples, replaces weights and shuts down."""
+    """Engine that serves one set of weights at a time. A subclass samples, replaces weights and shuts
+    down.
+    """
 
     context: int
-    """Most tokens of a prompt and what follows it."""
+    """Maximum tokens of a prompt and its completion."""
 
     def __init__(
         self, dtype: str, chat_template_kwargs: Mapping[str, Any] | None, overflow: Overflow
@@ -42,25 +45,26 @@ class OutsideEngine(ABC):
         self.overflow: Overflow = overflow
         self.counts = VllmCounts()
         self.lost = False
-        self._over: str | None = None  # why nothing is served any more
-        self._changing = False  # while the weights are replaced
+        self._over: str | None = None  # reason for which the engine serves no more requests
+        self._changing = False  # true during a weight update
         self._acting: dict[str, asyncio.Task[Sampled]] = {}
-        self._open, self._idle = asyncio.Event(), asyncio.Event()  # while no update; while nothing is sampled
+        self._open, self._idle = asyncio.Event(), asyncio.Event()  # set outside updates; set when idle
         self._loop = event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name=type(self).__name__, daemon=True)
         self._thread.start()
 
     def serve(self, sampling: Sampling) -> VllmPolicy:
-        """A policy over the current weights. Raises `ConfigError` for a sampling out of range."""
+        """Return a policy over the current weights. Raises `ConfigError` for a sampling out of range."""
         check_sampling(sampling)
         return VllmPolicy(self, self._served, sampling)
 
     def update(self, checkpoint: Checkpoint) -> None:
-        """Swap the weights once the acts under way are through; blocks until then.
+        """Swap the weights once all running requests are complete; blocks until then.
 
-        Policies of the weights before raise `WeightsReplaced` from then on. Raises `ConfigError` for a folder
-        that cannot be read or holds another architecture (the old weights stay), `PolicyFault` where the
-        engine is over, and `RunStopped` where it does not sample with the new weights: then it is over.
+        Policies of the previous weights raise `WeightsReplaced` from then on. Raises `ConfigError` for a
+        folder that cannot be read or holds another architecture (the old weights stay), `PolicyFault` where
+        the engine has stopped, and `RunStopped` where it does not sample with the new weights: then it has
+        stopped.
         """
         model, fresh = self._prepared(checkpoint)
         if shapes(model) != self._shapes:
@@ -70,7 +74,9 @@ class OutsideEngine(ABC):
         self._call(self._swap(fresh, lambda: self._renew(fresh, model)))
 
     def close(self) -> None:
-        """End what is under way, whose acts raise `PolicyFault`, and let go. May be called twice."""
+        """Abort all requests, whose callers get a `PolicyFault`, and release all resources. May be called
+        twice.
+        """
         self._over = self._over or "the engine is closed"
         if self._thread.is_alive():
             asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
@@ -79,39 +85,43 @@ class OutsideEngine(ABC):
             self._loop.close()
 
     def submit(self, order: Order) -> "Future[Sampled]":
-        """Begin to sample. Cancelling the reply aborts it. Raises `PolicyFault` where the engine is over."""
+        """Begin to sample. Cancelling the reply aborts it. Raises `PolicyFault` where the engine has
+        stopped.
+        """
         return self._schedule(self._sample(order))
 
     def release(self, conversation_id: str) -> None:
-        """Abort what a conversation waits for; unknown ones are ignored."""
+        """Abort a conversation's pending request; an unknown conversation is ignored."""
         if self._thread.is_alive() and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._forget, conversation_id)
 
     def _begin(self, checkpoint: Checkpoint) -> PreTrainedModel:
-        """Take a first set of weights to be the one that is served. Raises `ConfigError`."""
+        """Accept the first set of weights as the served one. Raises `ConfigError`."""
         model, self._served = self._prepared(checkpoint)
         self._shapes = shapes(model)
         return model
 
     def _prepared(self, checkpoint: Checkpoint) -> tuple[PreTrainedModel, Served]:
-        """The model as transformers reads it, and what is served of it. Raises `ConfigError`."""
+        """The model as transformers loads it, and the description of the weights to serve. Raises
+        `ConfigError`.
+        """
         path = checkpoint.path.absolute()
         model = load_model(path, "eager", DTYPES[self._dtype])
         return model, self._described(checkpoint, self._folder(path, model))
 
     def _described(self, checkpoint: Checkpoint, folder: Path) -> Served:
-        """What is served of a checkpoint, besides its weights in `folder`. Raises `ConfigError`."""
+        """Description of a checkpoint to serve, besides its weights in `folder`. Raises `ConfigError`."""
         path = checkpoint.path.absolute()
         renderer = renderer_of(path, self._chat_template_kwargs)
         ends = tuple(sorted(renderer.stop_ids))
         return Served(renderer, ends, checkpoint.version, path.name, folder)
 
     def _folder(self, path: Path, model: PreTrainedModel) -> Path:
-        """What is read of a checkpoint."""
+        """Folder from which a checkpoint's weights are loaded."""
         return path
 
     def _schedule(self, work: Coroutine[Any, Any, ResultT]) -> "Future[ResultT]":
-        """Have the engine's loop run `work`."""
+        """Run `work` in the engine's event loop."""
         if self._over is not None:
             work.close()
             raise PolicyFault(self._over)
@@ -120,27 +130,27 @@ class OutsideEngine(ABC):
     def _call(self, work: Coroutine[Any, Any, ResultT]) -> ResultT:
         return self._schedule(work).result()
 
-    # From here on: the engine's loop only.
+    # Everything below runs in the engine's event loop only.
 
     @abstractmethod
     async def _drawn(self, order: Order) -> Sampled:
-        """Sample with the weights that are served; cancelling it aborts it."""
+        """Sample with the served weights; cancelling it aborts the request."""
 
     @abstractmethod
     async def _renew(self, fresh: Served, model: PreTrainedModel) -> None:
-        """Put weights in place, and see that they are. `model` is what they are."""
+        """Load the new weights and verify them. `model` is their reference in transformers."""
 
     @abstractmethod
     async def _shut(self) -> None:
-        """Let go of what samples."""
+        """Release the resources of the sampler."""
 
     def _ready(self) -> None:
-        """Let acts in."""
+        """Allow requests."""
         self._idle.set()
         self._open.set()
 
     async def _sample(self, order: Order) -> Sampled:
-        while not self._open.is_set():  # once it was, another update may have come first
+        while not self._open.is_set():  # after one wake-up, another update may have begun first
             await self._open.wait()
         if self._over is not None:
             raise PolicyFault(self._over)
@@ -167,7 +177,7 @@ class OutsideEngine(ABC):
             self._acting[conversation_id].cancel()
 
     async def _swap(self, fresh: Served, renew: Callable[[], Awaitable[None]]) -> None:
-        """Have the weights renewed while nothing is sampled; acts wait meanwhile."""
+        """Update the weights while nothing is sampled; requests wait meanwhile."""
         if self._changing:
             raise PolicyFault("another update of the weights is under way")
         self._changing = True
@@ -180,8 +190,8 @@ class OutsideEngine(ABC):
             self._open.set()
 
     async def _replace(self, fresh: Served, renew: Callable[[], Awaitable[None]]) -> None:
-        """Renew the weights; where that fails, nothing is sampled any more, as which ones are in place is not
-        known.
+        """Update the weights; where that fails, the engine stops, as it is unknown which weights are in
+        place.
         """
         self._served = fresh
         try:
@@ -194,14 +204,14 @@ class OutsideEngine(ABC):
             raise
 
     async def _end(self) -> None:
-        """End what waits, and shut down."""
+        """Fail all pending requests and shut down."""
         self._open.set()
         acting = list(self._acting.values())
         for task in acting:
             task.cancel()
         if acting:
             await asyncio.wait(acting, timeout=CLOSE_S)
-        await asyncio.sleep(0)  # who waited for them hears of it
+        await asyncio.sleep(0)  # the waiting callers get their error
         await self._shut()
         waiting = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         for task in waiting:
@@ -210,7 +220,7 @@ class OutsideEngine(ABC):
 
 
 def event_loop() -> asyncio.AbstractEventLoop:
-    """A fast one, where there is one for this platform."""
+    """A fast event loop, where one exists for this platform."""
     try:
         import uvloop
     except ImportError:

@@ -1,4 +1,4 @@
-"""What becomes of a conversation that no longer fits the engine's context (`engine.overflow`).
+"""Overflow policies for a conversation that no longer fits the engine's context (`engine.overflow`).
 
 truncate      the episode ends: truncated(context)
 drop_oldest   it goes on without its oldest exchanges, of an action and what the world answered to it
@@ -6,9 +6,9 @@ drop_oldest   it goes on without its oldest exchanges, of an action and what the
     opening | said 1, answer 1 | said 2, answer 2 | said 3, answer 3
     opening                                       | said 3, answer 3
 
-The opening is everything up to the first user message. What stays is made of the ids that were sampled; only
-observations are encoded, as at first. Such a prompt does not extend the one before it, so it begins another
-row of training data (`select.rows`), and counts as one of `drift_events`.
+The opening is everything up to the first user message. The kept exchanges consist of the sampled ids; only
+observations are encoded, as in the first place. Such a prompt does not extend the one before it, so it begins
+another training sequence (`select.rows`), and counts as one of `drift_events`.
 """
 
 from agentevol.engines.limits import check_room
@@ -16,15 +16,15 @@ from agentevol.protocols import Conversation, Overflow, Sampling
 from agentevol.rendering import ChatRenderer
 
 KEPT = 0.5
-"""Of the context: what a prompt without its oldest exchanges takes at most, where it can. The turns after it
-then extend it for a while, instead of each beginning another row.
+"""Maximum share of the context for a prompt after its oldest exchanges are dropped, where possible. The turns
+after it then extend it for a while, instead of each beginning another training sequence.
 """
 
 
 def prompt_of(
     renderer: ChatRenderer, conversation: Conversation, sampling: Sampling, context: int, overflow: Overflow
 ) -> list[int]:
-    """The prompt of the next turn. Raises `ContextFull` where it does not fit, with what is to be sampled.
+    """Prompt of the next turn. Raises `ContextFull` where the prompt and the tokens to be sampled do not fit.
 
     Equal conversations have equal prompts.
     """
@@ -37,13 +37,13 @@ def prompt_of(
 
 
 def shortened(renderer: ChatRenderer, conversation: Conversation, most: int) -> list[int]:
-    """The opening and as many of the latest exchanges as fit into `most` tokens, but one at least."""
+    """The opening and as many of the latest exchanges as fit into `most` tokens, but at least one."""
     messages = conversation.messages
     begins = next(place for place, message in enumerate(messages) if message.role == "user") + 1
     opening, kept = renderer.prompt(messages[:begins]), list[int]()
     turns = list(zip(conversation.samples, messages[begins + 1 :: 2], strict=True))
     for sample, heard in reversed(turns):
-        # a scripted turn has no ids: nobody sampled them
+        # the turn of a scripted policy has no sampled ids
         said = list(sample.token_ids) or renderer.action_ids(sample.text)
         exchange = said + renderer.extend(said, heard.content)
         if kept and len(opening) + len(exchange) + len(kept) > most:

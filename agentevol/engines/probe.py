@@ -1,8 +1,8 @@
-"""Check of an engine's weights: its log-probabilities beside those of transformers.
+"""Verification of an engine's weights: its log-probabilities against those of transformers.
 
-The engine samples a few sequences at temperature 1, in the way in which it samples actions; transformers
-reads the same ids in one pass. The prompts are the same for all weights and longer than a block of a prefix
-cache, so that keys and values which an update left behind are noticed like weights that it left behind.
+The engine samples a few sequences at temperature 1, in the same way as actions; transformers reads the same
+ids in one pass. The prompts are the same for all weights and longer than a block of a prefix cache, so that
+stale keys and values after an update are detected like stale weights.
 """
 
 from collections.abc import Sequence
@@ -23,25 +23,25 @@ TOLERANCES = {"float32": 2e-4, "bfloat16": 0.15, "float16": 0.05}
 
 
 class Gap(NamedTuple):
-    """How far an engine's log-probabilities are from those of a model."""
+    """Distance of an engine's log-probabilities from those of a model."""
 
     largest: float
-    """Of all tokens; NaN counts as infinite, and so does a sequence without a token."""
+    """Largest difference over all tokens; NaN counts as infinite, and so does a sequence without a token."""
     tokens: int
-    """Tokens that were compared."""
+    """Number of tokens compared."""
 
     def __str__(self) -> str:
         return f"{self.largest:.2g} over {self.tokens} tokens"
 
 
 def prompts(vocabulary: int, context: int) -> list[list[int]]:
-    """What the probe's sequences begin with; shorter ones where the context is short."""
+    """Prompts of the probe's sequences; shorter where the context is short."""
     length = min(PROMPT_TOKENS, context // 2)
     return [[(17 * place + 31 * row + 5) % vocabulary for place in range(length)] for row in range(SEQUENCES)]
 
 
 def new_tokens(context: int) -> int:
-    """How many tokens are sampled after each prompt."""
+    """Number of tokens sampled after each prompt."""
     return min(NEW_TOKENS, context // 4)
 
 
@@ -52,8 +52,8 @@ def check(
     dtype: str,
     checkpoint: Checkpoint,
 ) -> None:
-    """Raise `RunStopped` unless an engine that computes in `dtype` sampled with the weights of `model`, which
-    is what transformers makes of `checkpoint`.
+    """Raise `RunStopped` unless an engine that computes in `dtype` sampled with the weights of `model`, the
+    transformers model of `checkpoint`.
     """
     found, allowed = gap(model, begun, sampled), TOLERANCES[dtype]
     if not found.largest <= allowed:

@@ -1,7 +1,8 @@
-"""Drawing tokens: temperature, nucleus and log-probabilities for a batch whose rows have nothing in common.
+"""Token sampling: temperature, nucleus and log-probabilities for a batch with separate parameters for each
+row.
 
-A row draws with one uniform number that is a function of its seed and position alone, through the inverse
-of the cumulative distribution: what else is in the batch cannot change it. Shapes: B rows, V vocabulary.
+A row draws with one uniform number that is a function of its seed and position alone, through the inverse of
+the cumulative distribution: the rest of the batch cannot change it. Shapes: B rows, V vocabulary.
 """
 
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ _MASK = (1 << 64) - 1
 
 @dataclass(frozen=True)
 class Draw:
-    """Rows of one sampling step, all of length B."""
+    """Parameters of one sampling step, lists of length B."""
 
     temperatures: list[float]
     """0 is greedy."""
@@ -23,7 +24,9 @@ class Draw:
 
 
 def uniform(seed: int, position: int) -> float:
-    """A number in [0, 1) for one position of a request: the counter hashed by SplitMix64 (Steele, 2014)."""
+    """Uniform number in [0, 1) for one position of a request: the counter hashed by SplitMix64 (Steele,
+    2014).
+    """
     state = _mix(_mix(seed & _MASK) + position)
     return (state >> 11) / (1 << 53)
 

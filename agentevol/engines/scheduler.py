@@ -1,7 +1,8 @@
-"""Which conversation holds which slot, and which tokens go through the model next. No tensors, no threads.
+"""Scheduler of the embedded engine: assignment of slots to conversations, and the tokens of the next pass.
 
-A conversation gets a slot at its first act and keeps it until it is released; while none is free, acts wait
-in order. What a slot holds is kept across turns: the next act feeds only the ids that are not there yet.
+It uses no tensors and no threads. A conversation gets a slot at its first action and keeps it until it is
+released; while none is free, requests wait in order. The contents of a slot are kept across turns: the next
+request feeds only the ids that are not there yet.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from agentevol.protocols import Sampling
 
 @dataclass(frozen=True)
 class Sampled:
-    """What came of a request."""
+    """Result of a request."""
 
     token_ids: tuple[int, ...]
     logprobs: tuple[float, ...]
@@ -27,14 +28,14 @@ class Sampled:
 
 @dataclass(eq=False)
 class Request:
-    """One act: the ids so far, what has been sampled, and who waits for it."""
+    """One sampling request: the ids so far, the sampled tokens, and the caller's future."""
 
     conversation_id: str
     prompt_ids: Sequence[int]
     sampling: Sampling
     seed: int
     weights: Weights
-    """The weights that have to answer."""
+    """Weights that answer the request."""
     reply: "asyncio.Future[Sampled]"
     token_ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
@@ -49,7 +50,7 @@ class Request:
         return self.token_ids[position - len(self.prompt_ids) :]
 
     def finish_reason(self) -> Literal["stop", "length"] | None:
-        """Why it is complete, or None while it is not."""
+        """Finish reason of a complete request, None while it is incomplete."""
         if self.token_ids and self.token_ids[-1] in self.weights.stop_ids:
             return "stop"
         return "length" if len(self.token_ids) >= self.sampling.max_new_tokens else None
@@ -57,41 +58,41 @@ class Request:
 
 @dataclass(eq=False)
 class Slot:
-    """A place in the cache."""
+    """One sequence's place in the key/value cache."""
 
     index: int
     conversation_id: str | None = None
     ids: list[int] = field(default_factory=list)
-    """The tokens whose keys and values it holds."""
+    """Token ids whose keys and values it holds."""
     request: Request | None = None
     idle_since: float = 0.0
 
     @property
     def remaining(self) -> int:
-        """Tokens of the request which are yet to be fed; 1 while decoding."""
+        """Number of tokens of the request that are yet to be fed; 1 while decoding."""
         return len(self.request) - len(self.ids) if self.request else 0
 
     def begin(self, request: Request) -> None:
-        """Rewind to what the cache shares with the request; the last token is always fed, for its logits."""
+        """Rewind to the common prefix of cache and request; the last token is always fed, for its logits."""
         self.ids = self.ids[: min(common_prefix(self.ids, request.prompt_ids), len(request.prompt_ids) - 1)]
         self.request = request
 
 
 class Scheduler:
-    """Owns slots and queue. One thread uses it."""
+    """Owner of slots and queue. Used by one thread."""
 
     def __init__(self, slots: int, prefill_tokens: int, evict_after_s: float) -> None:
         self.slots = [Slot(index) for index in range(slots)]
         self.prefill_tokens = prefill_tokens
-        """Most tokens of one prefill step, padding included."""
+        """Maximum tokens of one prefill step, padding included."""
         self._evict_after_s = evict_after_s
         self._owned: dict[str, Slot] = {}
-        self._returning: list[Request] = []  # they hold a slot
-        self._waiting: deque[Request] = deque()  # they do not
+        self._returning: list[Request] = []  # requests of conversations that hold a slot
+        self._waiting: deque[Request] = deque()  # requests of conversations without a slot
         self._queued_ids: set[str] = set()
 
     def add(self, request: Request) -> None:
-        """Queue a request. Raises `ValueError` where its conversation already acts."""
+        """Queue a request. Raises `ValueError` where its conversation already has one."""
         slot = self._owned.get(request.conversation_id)
         if (slot and slot.request) or request.conversation_id in self._queued_ids:
             raise ValueError(f"the conversation {request.conversation_id} acts twice at once")
@@ -102,7 +103,9 @@ class Scheduler:
             self._waiting.append(request)
 
     def admit(self) -> None:
-        """Begin what can begin: conversations that have a slot, then in order as many as slots are free."""
+        """Start queued requests: those of conversations with a slot, then in order as many as slots are
+        free.
+        """
         for request in self._returning:
             self._owned[request.conversation_id].begin(request)
             self._queued_ids.discard(request.conversation_id)
@@ -116,7 +119,7 @@ class Scheduler:
             slot.begin(request)
 
     def drop(self, request: Request) -> None:
-        """Forget a request that is answered or that nobody waits for; its conversation keeps the slot."""
+        """Remove a request that is answered or abandoned; its conversation keeps the slot."""
         slot = self._owned.get(request.conversation_id)
         if slot and slot.request is request:
             slot.request, slot.idle_since = None, monotonic()
@@ -127,7 +130,7 @@ class Scheduler:
             self._waiting = deque(one for one in self._waiting if one is not request)
 
     def release(self, conversation_id: str) -> list[Request]:
-        """Free a conversation's slot; returns what it still waited for."""
+        """Free a conversation's slot; returns its pending requests."""
         dropped = [one for one in self._requests() if one.conversation_id == conversation_id]
         for request in dropped:
             self.drop(request)
@@ -137,10 +140,11 @@ class Scheduler:
         return dropped
 
     def _make_room(self) -> bool:
-        """Whether a slot is free, if need be that of the conversation which has been idle longest.
+        """Return whether a slot is free, after evicting the conversation that has been idle longest if need
+        be.
 
-        Its episode may be over and never released, or its world slow: either way it must not block the
-        others.
+        Its episode may have ended without a release, or its environment may be slow: either way it must not
+        block the other conversations.
         """
         if len(self._owned) < len(self.slots):
             return True
@@ -154,7 +158,7 @@ class Scheduler:
         return True
 
     def clear(self) -> list[Request]:
-        """Free every slot and queue; returns what was waited for."""
+        """Free every slot and empty the queue; returns the pending requests."""
         dropped = list(self._requests())
         for request in dropped:
             self.drop(request)
@@ -169,11 +173,13 @@ class Scheduler:
 
     @property
     def queued(self) -> int:
-        """Requests that have not begun."""
+        """Number of requests that have not begun."""
         return len(self._returning) + len(self._waiting)
 
     def next_chunks(self) -> list[Chunk]:
-        """What to feed next, in the order of slots: a token of each decoding slot, or a batch of prompts."""
+        """Chunks of the next pass, in the order of slots: a token of each decoding slot, or a batch of
+        prompts.
+        """
         running = self.running
         decoding = [slot for slot in running if slot.remaining == 1]
         prefilling = [slot for slot in running if slot.remaining > 1]
@@ -196,7 +202,7 @@ class Scheduler:
 
 
 def prefill_first(prefilling: int, decoding: int) -> bool:
-    """Whether prompts go before decoding: as soon as they are half as many as the rows that decode.
+    """Return whether prefill precedes decoding: as soon as there are half as many prompts as decoding rows.
 
     Waiting longer leaves decoding steps half empty; prefilling each at once costs a pass for a few tokens.
     """
@@ -204,7 +210,7 @@ def prefill_first(prefilling: int, decoding: int) -> bool:
 
 
 def common_prefix(left: Sequence[int], right: Sequence[int]) -> int:
-    """How many leading ids are equal."""
+    """Length of the common prefix."""
     length = min(len(left), len(right))
     if list(left[:length]) == list(right[:length]):
         return length

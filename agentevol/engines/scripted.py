@@ -1,9 +1,9 @@
-"""Policies without weights: the baselines that every environment's figures are shown against.
+"""Policies without weights: the baselines of every environment's figures.
 
-expert   plays the environment's own solution: the most that can be earned
+expert   plays the environment's own solution: the upper bound
 random   draws an admissible action, by seed
-idle     says one action that changes nothing
-spray    says every admissible action in turn
+idle     repeats one action that changes nothing
+spray    plays every admissible action in turn
 
 Their samples have text and no tokens, so nothing can be trained on them by mistake; their version is 0.
 """
@@ -23,17 +23,19 @@ PlanOf = Callable[[str], Plan | Awaitable[Plan]]
 
 
 class _Script:
-    """What scripted policies share: no weights, nothing cached."""
+    """Base class of scripted policies: no weights, no cache."""
 
     name: str
     version = 0
 
     def release(self, conversation_id: str) -> None:
-        """Nothing is cached."""
+        """Do nothing: there is no cache."""
 
 
 class ExpertPolicy(_Script):
-    """Says the k-th action of the task's plan in turn k; `PolicyFault` where it is missing or used up."""
+    """Plays the k-th action of the task's plan in turn k; `PolicyFault` where the plan is missing or used
+    up.
+    """
 
     name = "expert"
 
@@ -42,7 +44,7 @@ class ExpertPolicy(_Script):
         self._plans: dict[str, Plan] = {}  # by conversation: a plan may cost a request
 
     async def act(self, conversation: Conversation, seed: int) -> Sample:
-        """The next action of the plan."""
+        """Return the next action of the plan."""
         if conversation.id not in self._plans:
             found = self._plan_of(conversation.task_id)
             self._plans[conversation.id] = await found if inspect.isawaitable(found) else found
@@ -54,7 +56,7 @@ class ExpertPolicy(_Script):
         return said(plan[turn])
 
     def release(self, conversation_id: str) -> None:
-        """Forget the conversation's plan."""
+        """Discard the conversation's plan."""
         self._plans.pop(conversation_id, None)
 
 
@@ -64,13 +66,13 @@ class RandomPolicy(_Script):
     name = "random"
 
     async def act(self, conversation: Conversation, seed: int) -> Sample:
-        """One admissible action."""
+        """Return one admissible action."""
         actions = _admissible(conversation, self.name)
         return said(random.Random(f"{seed}/{len(conversation.samples)}").choice(actions))
 
 
 class IdlePolicy(_Script):
-    """Says the same harmless action in every turn."""
+    """Plays the same harmless action in every turn."""
 
     name = "idle"
 
@@ -78,17 +80,17 @@ class IdlePolicy(_Script):
         self._action = action
 
     async def act(self, conversation: Conversation, seed: int) -> Sample:
-        """The action it was made with."""
+        """Return the configured action."""
         return said(self._action)
 
 
 class SprayPolicy(_Script):
-    """Says the k-th admissible action in turn k, and from the first again."""
+    """Plays the k-th admissible action in turn k, and starts again after the last."""
 
     name = "spray"
 
     async def act(self, conversation: Conversation, seed: int) -> Sample:
-        """The admissible action whose turn it is."""
+        """Return the next admissible action."""
         actions = _admissible(conversation, self.name)
         return said(actions[len(conversation.samples) % len(actions)])
 
@@ -99,11 +101,11 @@ class _Maker(Protocol):
 
 _MAKERS: dict[str, _Maker] = {"random": RandomPolicy, "idle": IdlePolicy, "spray": SprayPolicy}
 SCRIPTED = ("expert", *_MAKERS)
-"""Names that `scripted_policy` knows."""
+"""Names of the scripted policies."""
 
 
 def scripted_policy(name: str, plan_of: PlanOf | None = None) -> Policy:
-    """The policy of that name; `plan_of` is needed by `expert` alone. Raises `ConfigError`."""
+    """Return the scripted policy of this name; only `expert` needs `plan_of`. Raises `ConfigError`."""
     if name == "expert":
         if plan_of is None:
             raise ConfigError("the policy 'expert' needs an environment that has an expert")
@@ -121,5 +123,5 @@ def _admissible(conversation: Conversation, name: str) -> tuple[str, ...]:
 
 
 def said(action: str) -> Sample:
-    """What a script says: text without tokens."""
+    """Sample of a scripted policy: text without tokens."""
     return Sample(text=action, prompt_ids=(), token_ids=(), logprobs=(), policy_version=0)

@@ -1,8 +1,8 @@
-"""Keys and values of many conversations, each in a slot of its own for as long as its episode lives.
+"""Slot cache: keys and values of many conversations, one slot for each as long as its episode lives.
 
 `SlotCache` is a transformers `Cache`: one tensor of shape (slots, kv heads, positions, head dim) per layer
-for keys and one for values, as long as the longest conversation so far needs. A `Step` says which tokens of
-which slots go through the model; the model calls `SlotCache.update`, which writes them in place, and then
+for keys and one for values, as long as the longest conversation so far needs. A `Step` describes which tokens
+of which slots go through the model; the model calls `SlotCache.update`, which writes them in place, and then
 `attend`, which reads views of the same tensors: nothing is concatenated, repeated or gathered on a CPU.
 
 Shapes: B rows (slots of the step), Q tokens of the longest row, N tokens of the step, H heads, D head
@@ -22,11 +22,11 @@ ATTENTION = "agentevol_slots"
 """The name under which `attend` is registered: load a model with `attn_implementation=ATTENTION`."""
 
 CALL_COST_BYTES = 150_000
-"""Neighbouring runs are attended to together where that reads fewer extra bytes: the price of a call."""
+"""Cost of an attention call in bytes: neighbouring runs share a call where that reads fewer extra bytes."""
 
 
 FIRST_POSITIONS = 256
-"""Positions that a new cache has room for; it doubles as conversations grow, up to its context."""
+"""Initial number of positions of a cache; it doubles as conversations grow, up to its context."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Chunk:
 
     slot: int
     start: int
-    """Position of the first token: how many the slot already holds."""
+    """Position of the first token: the number of tokens that the slot already holds."""
     token_ids: Sequence[int]
 
     @property
@@ -51,7 +51,7 @@ class Run:
     rows: slice
     slots: slice | torch.Tensor
     length: int
-    """Keys to look at: the longest row's."""
+    """Number of keys to attend to: the longest row's."""
 
 
 @dataclass
@@ -64,7 +64,7 @@ class Step:
     """Bytes of one position in one layer, keys and values."""
     input_ids_BQ: torch.Tensor = field(init=False)
     positions_BQ: torch.Tensor = field(init=False)
-    """A padded place repeats its row's last position; what is computed there is never read."""
+    """A padded place repeats its row's last position; the result there is never read."""
     last_B: torch.Tensor = field(init=False)
     """Column of each row's last token."""
     runs: list[Run] = field(init=False)
@@ -90,11 +90,13 @@ class Step:
         self.runs = self._plan()
 
     def write(self, cache_SHCD: torch.Tensor, new_BHQD: torch.Tensor) -> None:
-        """Put the step's keys (or values) where they belong; padding goes nowhere."""
+        """Write the step's keys (or values) into the cache; padding is skipped."""
         cache_SHCD[self._slot_N, :, self._position_N] = new_BHQD[self._row_N, :, self._column_N]
 
     def mask(self, index: int, window: int | None, dtype: torch.dtype) -> torch.Tensor | None:
-        """What run `index` may look at, shape (rows, 1, Q, keys), added to the scores; None: everything."""
+        """Attention mask of run `index`, shape (rows, 1, Q, keys), added to the scores; None: no
+        restriction.
+        """
         if (index, window) not in self._masks:
             self._masks[index, window] = self._make_mask(self.runs[index], window, dtype)
         return self._masks[index, window]
@@ -113,7 +115,9 @@ class Step:
         return mask_RQK.masked_fill_(hidden_RQK, torch.finfo(dtype).min)[:, None]
 
     def _plan(self) -> list[Run]:
-        """Runs that read least; one gathered run where a launch costs more than a copy, as on a GPU."""
+        """Runs that read the fewest bytes; one gathered run where a launch costs more than a copy, as on a
+        GPU.
+        """
         if self.device.type != "cpu":
             slots = torch.tensor([chunk.slot for chunk in self.chunks], device=self.device)
             return [Run(slice(0, len(self.chunks)), slots, self.end)]
@@ -142,7 +146,7 @@ _STEP: ContextVar[Step | None] = ContextVar("agentevol_step", default=None)
 
 @contextmanager
 def running(step: Step) -> Generator[None, None, None]:
-    """Make `step` the one that caches and attention serve within the block."""
+    """Make `step` the current step of cache and attention within the block."""
     token = _STEP.set(step)
     try:
         yield
@@ -184,7 +188,7 @@ class SlotCache(Cache):
         return keys, values
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
-        """0: slots differ, so the engine passes every position itself."""
+        """Return 0: slots differ, so the engine passes every position itself."""
         return 0
 
     def get_mask_sizes(self, query_length: Any, layer_idx: int = 0) -> tuple[int, int]:
@@ -201,9 +205,9 @@ class SlotCache(Cache):
         return 2 * max(sizes, default=0) or 1
 
     def _fit(self, cache_SHCD: torch.Tensor | None, new_BHQD: torch.Tensor, end: int) -> torch.Tensor:
-        """The tensor, or a longer copy where it does not reach to position `end`.
+        """Return the tensor, or a longer copy where it does not reach to position `end`.
 
-        Filled with zeros, not with whatever memory held: a NaN would get through a mask.
+        The copy is filled with zeros, as a NaN in uninitialised memory would get through a mask.
         """
         held = 0 if cache_SHCD is None else cache_SHCD.shape[2]
         if cache_SHCD is not None and held >= end:

@@ -1,4 +1,4 @@
-"""How a language model takes a turn, whoever samples it: what it reads, whether it fits, what is recorded."""
+"""Turn-taking of a language model with any sampler: prompt, context check and record of the turn."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -17,30 +17,30 @@ class Speaker(Protocol):
 
     @property
     def renderer(self) -> ChatRenderer:
-        """Renders for its tokenizer."""
+        """Chat renderer of its tokenizer."""
         ...
 
     @property
     def version(self) -> int:
-        """Its place in the run."""
+        """Version of the weights in the run."""
         ...
 
     @property
     def name(self) -> str:
-        """Its folder's."""
+        """Name of the checkpoint folder."""
         ...
 
 
 class Bounds(Protocol):
-    """How long a conversation may be, and what becomes of a longer one: an engine's."""
+    """Maximum conversation length of an engine, and its overflow policy."""
 
     context: int
     overflow: Overflow
 
 
 class TurnPolicy(ABC):
-    """One frozen set of weights with its sampling: a `TokenPolicy` but for sampling and `release`. It ends
-    with the next `update` of its engine.
+    """Policy of one frozen set of weights with its sampling parameters: a `TokenPolicy` except for sampling
+    and `release`. It ends with the next `update` of its engine.
     """
 
     def __init__(self, speaker: Speaker, bounds: Bounds, sampling: Sampling) -> None:
@@ -50,7 +50,7 @@ class TurnPolicy(ABC):
 
     @property
     def renderer(self) -> ChatRenderer:
-        """Renders for the weights' tokenizer."""
+        """Chat renderer of the weights' tokenizer."""
         return self._speaker.renderer
 
     async def act(self, conversation: Conversation, seed: int) -> Sample:
@@ -60,7 +60,7 @@ class TurnPolicy(ABC):
         return await self.complete(conversation.id, prompt_ids, seed)
 
     async def complete(self, conversation_id: str, prompt_ids: Sequence[int], seed: int) -> Sample:
-        """Sample what follows these ids; raises what `act` does."""
+        """Sample a continuation of these ids; raises the same errors as `act`."""
         check_room(len(prompt_ids), self._sampling, self._bounds.context)
         sampled = await self._sampled(conversation_id, prompt_ids, seed)
         return Sample(
@@ -74,4 +74,4 @@ class TurnPolicy(ABC):
 
     @abstractmethod
     async def _sampled(self, conversation_id: str, prompt_ids: Sequence[int], seed: int) -> Sampled:
-        """What follows ids that leave room for it. Cancelled, it stops what it began."""
+        """Sample a continuation of ids that leave room for it. Cancelling it aborts the request."""

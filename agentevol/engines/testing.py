@@ -1,4 +1,4 @@
-"""Models for tests of engines: random, tiny, and such as vLLM serves on a CPU."""
+"""Test models for engines: random, tiny, and of a shape that vLLM serves on a CPU."""
 
 from pathlib import Path
 
@@ -15,9 +15,9 @@ from transformers import (
 from agentevol.starter import tokenizer as starter
 
 WORDS = 59
-"""w0 to w58, a token each."""
+"""Number of words w0 to w58, one token each."""
 END = WORDS
-"""The token that ends an action; one that begins it follows."""
+"""Id of the token that ends an action; the token that begins one follows."""
 TEMPLATE = (
     "{% for message in messages %}{{ message.content }}"
     "{% if message.role == 'assistant' %}<|end|>{% else %}<|agent|>{% endif %}{% endfor %}"
@@ -33,9 +33,10 @@ def write_checkpoint(
     words: int = WORDS,
     window: int = 256,
 ) -> Path:
-    """A Qwen2 of two layers as a Hugging Face folder; its heads are 32 wide, as vLLM asks on a CPU.
+    """Write a Qwen2 of two layers as a Hugging Face folder; its heads are 32 wide, as vLLM requires on a CPU.
 
-    `tied`: input and output embeddings are one tensor. `window`: the tokens that it was made for.
+    `tied`: input and output embeddings are one tensor. `window`: the model's maximum sequence length in
+    tokens.
     """
     core = Tokenizer(models.WordLevel({f"w{index}": index for index in range(words)}, unk_token="w0"))
     core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
@@ -52,7 +53,7 @@ def write_checkpoint(
         num_key_value_heads=1,
         intermediate_size=48,
         max_position_embeddings=window,
-        initializer_range=0.3,  # wide, so that the most likely token is no matter of rounding
+        initializer_range=0.3,  # wide, so that the most likely token does not depend on rounding
         tie_word_embeddings=tied,
         bos_token_id=None,
         eos_token_id=words,
@@ -63,7 +64,7 @@ def write_checkpoint(
 
 
 def words(seed: int, count: int) -> str:
-    """A text of so many words."""
+    """Return a text of `count` words."""
     return " ".join(f"w{(seed * 31 + place * (seed + 7)) % WORDS}" for place in range(count))
 
 
@@ -73,7 +74,7 @@ GUESS = (
     *(f" {n} {n}." for n in range(1, 9)),
     *(str(n) for n in range(1, 9)),
 )
-"""What is said in the guess world."""
+"""Vocabulary of the guess environment."""
 GUESS_RUN = (
     "environment.name=guess",
     "explore.difficulty=null",
@@ -86,14 +87,15 @@ GUESS_RUN = (
     "learn.micro_batch_tokens=512",
     "learn.threads=1",
 )
-"""A run in which a random model of that world learns something."""
+"""Overrides of a run in which a random model of that environment learns."""
 
 
 def write_guess_model(folder: Path, *, seed: int = 0, tied: bool = False, spread: float = 0.02) -> Path:
-    """A Llama of one layer with the words of the guess world; its heads are 32 wide, as vLLM asks on a CPU.
+    """Write a Llama of one layer with the words of the guess environment; its heads are 32 wide, as vLLM
+    requires on a CPU.
 
-    `spread` is the standard deviation of its weights: where it is wide, the most likely token is no matter of
-    rounding.
+    `spread` is the standard deviation of its weights: where it is wide, the most likely token does not depend
+    on rounding.
     """
     tokenizer = starter.word_tokenizer(GUESS)
     torch.manual_seed(seed)

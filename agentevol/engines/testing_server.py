@@ -1,4 +1,4 @@
-"""A vLLM server that is made of transformers and does what a test tells it to."""
+"""Fake vLLM server backed by transformers, with faults that tests switch on."""
 
 import asyncio
 import json
@@ -17,17 +17,17 @@ from fastapi.responses import JSONResponse, Response
 from agentevol.causal_lm import load_model
 
 ACTION_TOKENS = 6
-"""What tests sample at most: other requests are the probe's."""
+"""Maximum tokens that tests sample: other requests are the probe's."""
 
 
 @cache
 def model_in(folder: Path) -> Any:
-    """A checkpoint's model, read once."""
+    """Model of a checkpoint, loaded once."""
     return load_model(folder, "eager")
 
 
 class FakeServer:
-    """What a vLLM server says, with a model of transformers behind it; a transport of httpx as well."""
+    """Answers of a vLLM server, computed by a transformers model; also a transport of httpx."""
 
     def __init__(self, folder: Path, **settings: Any) -> None:
         self.folder = folder
@@ -37,27 +37,27 @@ class FakeServer:
             "key": None,
             "version": "0.32.0",
             "window": 256,
-            "blind": False,  # sees no folder of ours
-            "deaf": False,  # says that it took weights, and did not
-            "sticky": 0,  # how often the prefix cache cannot be emptied
+            "blind": False,  # does not see our folders
+            "deaf": False,  # reports a weight update that it did not make
+            "sticky": 0,  # number of failed attempts to empty the prefix cache
             "noise": 0.0,
         } | settings
         self.canned: deque[Callable[[], Any]] = deque()
-        """What is answered, or raised, in place of samples."""
+        """Answers, or exceptions, in place of samples."""
         self.spoil: Callable[[dict[str, Any]], object] = lambda choice: None
         self.asked: list[tuple[dict[str, Any], httpx.Headers]] = []
         self.calls: Counter[str] = Counter()
         self.loaded: list[str] = []
         self.down = False
         self.refusals = 0
-        """So many requests find nobody."""
+        """Number of requests that fail to connect."""
         self.meddlers = 0
-        """Before so many acts somebody else changes the weights."""
+        """Number of requests before which a third party changes the weights."""
         self.start()
         self._app = httpx.ASGITransport(self._routes(), raise_app_exceptions=False)
 
     def start(self) -> None:
-        """As it is when its process begins; connections have to be made anew."""
+        """Reset to the state of a new process; clients have to reconnect."""
         self.model = model_in(self.folder)
         self.mark, self.new_connection = "default", True
         self.running = threading.Event()
@@ -112,7 +112,7 @@ class FakeServer:
     async def completions(self, request: Request) -> Any:
         body = await request.json()
         self.asked.append((body, httpx.Headers(request.headers.raw)))
-        if self.canned and body["max_tokens"] == ACTION_TOKENS:  # not to the probe
+        if self.canned and body["max_tokens"] == ACTION_TOKENS:  # not for the probe
             return self.canned.popleft()()
         while not self.running.is_set():  # noqa: ASYNC110 - it is set by another thread
             await asyncio.sleep(0.01)

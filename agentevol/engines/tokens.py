@@ -1,4 +1,4 @@
-"""Engines that continue token ids, whoever made them: both that hold weights do, beside playing episodes."""
+"""Protocols of engines that continue given token ids: both engines that hold weights implement them."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -13,22 +13,22 @@ class TokenPolicy(Policy, Protocol):
 
     @property
     def renderer(self) -> ChatRenderer:
-        """Renders for the tokenizer of its weights."""
+        """Chat renderer of the weights' tokenizer."""
         ...
 
     async def complete(self, conversation_id: str, prompt_ids: Sequence[int], seed: int) -> Sample:
-        """What it says after these ids. A conversation completes one prompt at a time; what it has read
-        before is kept until its `release`. Raises `ContextFull`, `PolicyFault`.
+        """Sample a continuation of these ids. A conversation has one request at a time; its cached prefix is
+        kept until its `release`. Raises `ContextFull`, `PolicyFault`.
         """
         ...
 
 
 class TokenEngine(RolloutEngine, Protocol):
-    """An engine of such policies."""
+    """Engine whose policies are language models."""
 
     context: int
-    """Most tokens of a prompt and what follows it."""
+    """Maximum tokens of a prompt and its completion."""
 
     def serve(self, sampling: Sampling) -> TokenPolicy:
-        """A policy over the current weights."""
+        """Return a policy over the current weights."""
         ...

@@ -1,7 +1,7 @@
-"""Checkpoints whose output embeddings are a tensor of their own, for engines that reload nothing else.
+"""Checkpoints with separate output embeddings, for engines whose reload misses tied ones.
 
 Where input and output embeddings are one tensor, vLLM's CPU build packs a copy of it for the output and keeps
-that copy when weights are reloaded: it would go on sampling with the output layer of the old policy.
+that copy when weights are reloaded: it would continue to sample with the output layer of the old policy.
 """
 
 import json
@@ -16,21 +16,21 @@ OUTPUT_FILE = "output-embeddings.safetensors"
 INDEX = "model.safetensors.index.json"
 WHOLE = "model.safetensors"
 RENAMED = {WHOLE: "model-without-output.safetensors"}
-"""A file of the first name would be taken for all there is."""
+"""New names of files whose original name would be read as the whole checkpoint."""
 
 
 def is_tied(model: PreTrainedModel) -> bool:
-    """Whether input and output embeddings are one tensor."""
+    """Return whether input and output embeddings are one tensor."""
     head: Any = model.get_output_embeddings()
     embeddings: Any = model.get_input_embeddings()
     return head is not None and head.weight is embeddings.weight
 
 
 def untied(path: Path, model: PreTrainedModel, out: Path) -> Path:
-    """A folder with the weights of `model`, which was read from `path`, and output embeddings of their own.
+    """Folder with the weights of `model`, which was loaded from `path`, and separate output embeddings.
 
-    `path` itself where they are that already; else the new folder `out`, which links to the files of `path`
-    and adds one tensor.
+    This is `path` itself where they are separate already; else the new folder `out`, which links to the files
+    of `path` and adds one tensor.
     """
     if not is_tied(model):
         return path
@@ -49,7 +49,7 @@ def untied(path: Path, model: PreTrainedModel, out: Path) -> Path:
 
 
 def places(path: Path) -> dict[str, str]:
-    """Of every tensor of a checkpoint, the name of the file that has it."""
+    """File name of every tensor of a checkpoint, by the tensor's name."""
     if (path / INDEX).is_file():
         return _read(path / INDEX)["weight_map"]
     with safe_open(path / WHOLE, framework="pt") as file:
@@ -57,7 +57,7 @@ def places(path: Path) -> dict[str, str]:
 
 
 def _output_name(model: PreTrainedModel) -> str:
-    """The name of the output embeddings' tensor in a checkpoint."""
+    """Name of the output embeddings' tensor in a checkpoint."""
     head = model.get_output_embeddings()
     return next(f"{name}.weight" for name, module in model.named_modules() if module is head)
 

@@ -1,11 +1,12 @@
-"""The vLLM engine: vLLM's asynchronous engine behind the same seam as the embedded one.
+"""vLLM engine: vLLM's asynchronous engine with the interface of the embedded one.
 
-Token ids go in and come out, nothing is decoded or encoded by vLLM. What conversations share, and what they
-have read before, is found again in vLLM's prefix cache. Weights are reloaded from a checkpoint's folder, and
-then compared with transformers (`probe`): an engine that samples with others stops the run. Or the learner's
-process sends them (`receive`, `deliver`; `vllm_sending`). Where the two share a GPU, vLLM sleeps meanwhile.
+Input and output are token ids; vLLM decodes and encodes nothing. Prefixes shared between conversations and
+turns are found in vLLM's prefix cache. Weights are reloaded from a checkpoint's folder and then compared with
+transformers (`probe`): an engine that samples with other weights stops the run. Alternatively the learner's
+process sends them (`receive`, `deliver`; `vllm_sending`). Where the two share a GPU, vLLM sleeps while the
+learner trains.
 
-vLLM computes in processes of its own, which end with this one (`watchdog`).
+vLLM computes in separate processes, which end with this one (`watchdog`).
 """
 
 import asyncio
@@ -45,28 +46,29 @@ from agentevol.errors import (
 from agentevol.protocols import Checkpoint, Overflow, Transfer
 
 SETTINGS = {
-    "VLLM_NO_USAGE_STATS": "1",  # nothing is reported to anyone
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # as many threads as OMP_NUM_THREADS says, wherever there is time
-    "VLLM_WORKER_MULTIPROC_METHOD": "spawn",  # a fork would hold open what tells the watchdog of our end
+    "VLLM_NO_USAGE_STATS": "1",  # no usage statistics are sent
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # as many threads as OMP_NUM_THREADS says, on any free core
+    "VLLM_WORKER_MULTIPROC_METHOD": "spawn",  # a fork would hold open the pipe that the watchdog reads
     "VLLM_LOGGING_LEVEL": "WARNING",
-    "VLLM_LOGGING_STREAM": "ext://sys.stderr",  # standard output is ours: `ready ...`, or JSON
+    "VLLM_LOGGING_STREAM": "ext://sys.stderr",  # standard output is for `ready ...` or JSON
 }
-"""What vLLM reads from the environment, unless it is set there already."""
+"""Environment variables for vLLM, unless they are set already."""
 
 
 DISCARD, KEEP = 2, 1
-"""How deep vLLM sleeps: weights are read or sent again, or wait in the machine's memory."""
+"""Sleep levels of vLLM: weights are discarded and read or sent again, or kept in the machine's memory."""
 
 
 class VllmEngine(OutsideEngine):
-    """Serves what vLLM and transformers both know. Raises `ConfigError` where vLLM is missing, too old or
-    cannot serve the checkpoint.
+    """Engine for architectures that both vLLM and transformers support. Raises `ConfigError` where vLLM is
+    missing, too old or cannot serve the checkpoint.
 
     `slots` conversations are sampled at a time. `context` bounds one in tokens; None: the model's own window,
     at most `limits.DEFAULT_CONTEXT`. `tensor_parallel` GPUs, or processes on a CPU, hold the weights
     together. `cache_gib` is the memory of each for keys and values; None is room for `slots` full
-    conversations on a CPU, and what vLLM finds free on a GPU. `transfer` is how weights come that are
-    received (`vllm_transfer`); `colocated` says that others compute on the same GPU while this one sleeps.
+    conversations on a CPU, and the memory that vLLM finds free on a GPU. `transfer` is the way in which
+    received weights are transferred (`vllm_transfer`); `colocated` says that a learner computes on the same
+    GPU while this engine sleeps.
     """
 
     _sleep_level = DISCARD
@@ -110,45 +112,49 @@ class VllmEngine(OutsideEngine):
             raise
 
     def close(self) -> None:
-        """End vLLM's processes and free memory; acts that wait raise `PolicyFault`. May be called twice."""
+        """End vLLM's processes and free memory; pending requests raise `PolicyFault`. May be called twice."""
         super().close()
         if self._watchdog is not None:
             self._watchdog.dismiss()
         self._scratch.cleanup()
 
     def receive(self, checkpoint: Checkpoint) -> None:
-        """Swap the weights, as `update` does, for those that come by `deliver`; blocks until acts are let in.
+        """Swap the weights, as `update` does, for those that `deliver` transfers; blocks until requests are
+        admitted.
 
-        Raises what `update` does, and `TransferFailed`.
+        Raises the errors of `update`, and `TransferFailed`.
         """
         fresh = self._described(checkpoint, checkpoint.path.absolute())
         self._call(self._swap(fresh, self._take_in))
 
     def deliver(self, step: Step, given: Any = None) -> Any:
-        """One step of what is received, once acts under way have ended; blocks until it is done.
+        """Run one step of a weight transfer, once running requests have ended; blocks until it is done.
 
-        Raises `TransferFailed` where vLLM cannot do it: then what is received is of no use, nor the engine.
+        Raises `TransferFailed` where vLLM cannot do it: then neither the received weights nor the engine can
+        be used.
         """
         return self._call(self._delivered(step, given))
 
     def sleep(self) -> None:
-        """Give the GPU's memory free once acts under way are through; others wait for the next weights."""
+        """Free the GPU's memory once running requests are complete; further requests wait for the next
+        weights.
+        """
         self._call(self._lie_down())
 
     def _used(self) -> Capabilities:
-        """What is used of vLLM. Raises `ConfigError` where it has less."""
+        """The parts of vLLM in use. Raises `ConfigError` where some are missing."""
         return capabilities()
 
     def _begun(self) -> tuple[Path, dict[str, Any]]:
-        """The folder of weights that vLLM starts with, and further arguments for it."""
+        """Folder of the weights that vLLM starts with, and further arguments for it."""
         return self._served.folder, {}
 
     def _folder(self, path: Path, model: PreTrainedModel) -> Path:
-        """The checkpoint, or its untied copy."""
+        """The checkpoint, or its copy with separate output embeddings."""
         self._copies += 1
         return untied(path, model, Path(self._scratch.name) / str(self._copies) / path.name)
 
-    # From here on: the engine's loop only.
+    # Everything below runs in the engine's event loop only.
 
     async def _start(self, arguments: Any, model: PreTrainedModel) -> None:
         self._watchdog = Watchdog()
@@ -156,7 +162,7 @@ class VllmEngine(OutsideEngine):
             with watching_children(self._watchdog):
                 self._llm = self._vllm.AsyncLLM.from_engine_args(arguments)
             await self._completed()
-        except Exception as cause:  # vLLM raises whatever it finds wrong with model or machine
+        except Exception as cause:  # vLLM raises any type for a model or machine that it cannot use
             raise ConfigError(
                 f"vLLM cannot serve {self._served.name}: {one_line(cause)}; what its processes printed before"
                 " says more"
@@ -188,16 +194,16 @@ class VllmEngine(OutsideEngine):
         *,
         counted: bool = True,
     ) -> Sampled:
-        """What vLLM samples with these weights. Raises `PolicyFault` where it was aborted or vLLM failed."""
+        """Sample with these weights. Raises `PolicyFault` where the request was aborted or vLLM failed."""
         prompt = self._vllm.tokens_input(list(prompt_ids))
         output = None
         try:
             added = self._added(served)
             async for latest in self._llm.generate(prompt, parameters, request_id, lora_request=added):
-                output = latest  # the last one is the whole
+                output = latest  # the last one is complete
         except self._vllm.EngineDeadError as cause:
             raise self._died() from cause
-        except Exception as cause:  # whatever vLLM could not do is the engine's failure
+        except Exception as cause:  # any failure in vLLM is the engine's
             raise PolicyFault(f"vLLM: {one_line(cause)}") from cause
         sampled = sampled_of(output)
         if sampled is None:
@@ -215,19 +221,19 @@ class VllmEngine(OutsideEngine):
             shutil.rmtree(before.folder.parent, ignore_errors=True)
 
     def _added(self, served: Served) -> Any:
-        """The adapters of these weights, where vLLM has them apart."""
+        """LoRA request for the adapters of these weights, where vLLM serves adapters."""
         return None
 
     async def _completed(self) -> None:
-        """Give vLLM what it needs besides what it started with."""
+        """Load into vLLM the parts that it did not start with."""
 
     async def _taken_in(self, fresh: Served) -> None:
-        """Have vLLM read these weights, and forget what the old ones made of tokens."""
+        """Have vLLM load these weights, and clear the keys and values of the old ones."""
         await self._llm.collective_rpc("reload_weights", kwargs={"weights_path": str(fresh.folder)})
         await self._forget_tokens()
 
     async def _renew(self, fresh: Served, model: PreTrainedModel) -> None:
-        """Take weights in, and see whether they are in place."""
+        """Load the new weights and verify that they are in place."""
         try:
             await self._wake("weights")
             await self._taken_in(fresh)
@@ -240,7 +246,7 @@ class VllmEngine(OutsideEngine):
             raise RunStopped(f"vLLM did not take the weights of {fresh.name}: {one_line(cause)}") from cause
 
     async def _take_in(self) -> None:
-        """Let the steps of an update in, until one admits acts or fails."""
+        """Run the steps of a weight transfer, until one admits requests or fails."""
         await self._wake("weights")
         self._received.clear()
         self._receiving.set()
@@ -280,13 +286,13 @@ class VllmEngine(OutsideEngine):
         self._asleep = True
 
     async def _wake(self, part: str) -> None:
-        """Take memory again for `weights`, then for `kv_cache`."""
+        """Reallocate memory, first for `weights`, then for `kv_cache`."""
         if self._asleep:
             await self._llm.wake_up(tags=[part])
             self._asleep = part == "weights"
 
     async def _forget_tokens(self) -> None:
-        """Have room for keys and values again, and none of the old weights."""
+        """Make room for keys and values, and clear those of the old weights."""
         await self._wake("kv_cache")
         if await self._llm.reset_prefix_cache() is False:
             raise RuntimeError("its prefix cache still holds keys and values of the old weights")
@@ -296,12 +302,12 @@ class VllmEngine(OutsideEngine):
         probed = await self._probed(served)
         begun, sampled = [prompt for prompt, _ in probed], [sample for _, sample in probed]
         checkpoint = Checkpoint(Path(served.name), served.version)
-        await asyncio.to_thread(  # others may be sampled for
+        await asyncio.to_thread(  # other requests continue meanwhile
             probe.check, model, begun, sampled, self._dtype, checkpoint
         )
 
     async def _probed(self, served: Served) -> list[tuple[list[int], Sampled]]:
-        """The probe's prompts, and what is sampled after them."""
+        """Prompts of the probe, and the samples after them."""
         begun = probe.prompts(self._vocabulary, self.context)
         count = probe.new_tokens(self.context)
         sampled = await asyncio.gather(
@@ -323,7 +329,7 @@ class VllmEngine(OutsideEngine):
         return PolicyFault(self._over)
 
     async def _shut(self) -> None:
-        """Shut vLLM down, which answers what waits."""
+        """Shut vLLM down, which answers the pending requests."""
         if self._llm is not None:
             llm, self._llm = self._llm, None
             llm.shutdown(timeout=CLOSE_S)

@@ -1,4 +1,4 @@
-"""How vLLM is started and asked, and what it answers, in its own types."""
+"""Arguments, requests and outputs of vLLM in its own types."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +14,7 @@ from agentevol.engines.vllm_policy import Order
 from agentevol.errors import ConfigError, one_line
 
 CPU_BLOCK = 32
-"""Tokens in a block of the prefix cache on a CPU. vLLM's own 128 there are more than most turns."""
+"""Tokens of a block of the prefix cache on a CPU. vLLM's own default there, 128, exceeds most turns."""
 
 
 def engine_arguments(
@@ -28,7 +28,7 @@ def engine_arguments(
     tensor_parallel: int = 1,
     more: Mapping[str, Any] | None = None,
 ) -> Any:
-    """How vLLM is started; `more` are arguments of what not every engine has. Raises `ConfigError` for a
+    """Engine arguments of vLLM; `more` are additional ones of a kind of engine. Raises `ConfigError` for a
     model that `tensor_parallel` does not divide.
     """
     if slots < 1:
@@ -47,22 +47,22 @@ def engine_arguments(
         max_num_seqs=slots,
         block_size=CPU_BLOCK if vllm.on_cpu else None,
         enable_prefix_caching=True,
-        # its CPU build dies of a prompt in pieces that has a seed: `CPU Generator does not use offset`
+        # its CPU build dies of a chunked prompt that has a seed: `CPU Generator does not use offset`
         enable_chunked_prefill=False if vllm.on_cpu else None,
         tensor_parallel_size=tensor_parallel,
-        # else vLLM would look for the others' GPUs in Ray's placement group, where its own process has them
+        # else vLLM would look for the other GPUs in Ray's placement group, where its own process has them
         distributed_executor_backend=vllm.UniProcExecutor if tensor_parallel == 1 else "mp",
         enforce_eager=vllm.on_cpu,  # compiling takes longer there than it saves
-        generation_config="vllm",  # not the checkpoint's: what is sampled is what was asked for
+        generation_config="vllm",  # not the checkpoint's: the request alone determines the sampling
         kv_cache_memory_bytes=cache_bytes,
-        logprobs_mode="processed_logprobs",  # of the distribution that was drawn from
+        logprobs_mode="processed_logprobs",  # of the distribution from which the token was drawn
         disable_log_stats=True,
         **(more or {}),
     )
 
 
 def check_heads(folder: Path, tensor_parallel: int) -> None:
-    """Raise `ConfigError` for a checkpoint whose attention cannot be split over so many GPUs."""
+    """Raise `ConfigError` for a checkpoint whose attention cannot be split over this many GPUs."""
     try:
         config: Any = AutoConfig.from_pretrained(folder, local_files_only=True)
         heads, kv_heads = _heads(config)
@@ -72,14 +72,14 @@ def check_heads(folder: Path, tensor_parallel: int) -> None:
 
 
 def _heads(config: Any) -> tuple[int, int]:
-    """Of a transformers configuration: heads of attention, and of keys and values among them."""
+    """Number of attention heads and of key/value heads in a transformers configuration."""
     text = config.get_text_config()
     heads = int(text.num_attention_heads)
     return heads, int(getattr(text, "num_key_value_heads", None) or heads)
 
 
 def _cache_bytes(model: PreTrainedModel, context: int, tensor_parallel: int) -> int:
-    """Keys and values of a full conversation, in whole blocks, on each of the devices."""
+    """Bytes of the keys and values of a full conversation, in whole blocks, on each of the devices."""
     config: Any = model.config.get_text_config()
     heads, kv_heads = _heads(config)
     size = getattr(config, "head_dim", None) or config.hidden_size // heads
@@ -89,12 +89,12 @@ def _cache_bytes(model: PreTrainedModel, context: int, tensor_parallel: int) -> 
 
 
 def vocabulary_size(model: PreTrainedModel) -> int:
-    """How many tokens the model can read."""
+    """Size of the model's vocabulary."""
     return cast(torch.nn.Embedding, model.get_input_embeddings()).num_embeddings
 
 
 def parameters_of(vllm: Capabilities, order: Order) -> Any:
-    """How an order is sampled."""
+    """Sampling parameters of an order."""
     sampling = order.sampling
     return vllm.SamplingParams(
         temperature=sampling.temperature,
@@ -110,7 +110,7 @@ def parameters_of(vllm: Capabilities, order: Order) -> Any:
 
 
 def probe_parameters(vllm: Capabilities, seed: int, count: int) -> Any:
-    """How so many tokens of a probe are sampled."""
+    """Sampling parameters of a probe that samples `count` tokens."""
     return vllm.SamplingParams(
         temperature=1.0,
         max_tokens=count,
@@ -123,7 +123,7 @@ def probe_parameters(vllm: Capabilities, seed: int, count: int) -> Any:
 
 
 def sampled_of(output: Any) -> Sampled | None:
-    """Ids and log-probabilities of a finished request; None for one that was aborted."""
+    """Ids and log-probabilities of a finished request; None for an aborted one."""
     said = output.outputs[0] if output is not None and output.outputs else None
     if said is None or said.finish_reason not in ("stop", "length"):
         return None

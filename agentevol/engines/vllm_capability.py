@@ -1,7 +1,7 @@
-"""What is used of vLLM, and whether the installed one has it.
+"""The parts of vLLM in use, and the check that the installed version has them.
 
-vLLM is imported by `capabilities` alone, when an engine starts: that takes seconds. Whether it is there, and
-recent enough, `check_installed` tells from its metadata.
+vLLM is imported by `capabilities` alone, when an engine starts: that takes seconds. `check_installed` reads
+from the metadata whether it is installed and recent enough.
 """
 
 import re
@@ -52,14 +52,14 @@ SAMPLING_ARGUMENTS = (
     "output_kind",
 )
 LORA_ARGUMENTS = ("enable_lora", "max_loras", "max_lora_rank", "lora_dtype", "lora_target_modules")
-"""Asked for where adapters are served, as are `LORA_METHODS`."""
+"""Required to serve adapters, as are `LORA_METHODS`."""
 METHODS = ("generate", "abort", "collective_rpc", "reset_prefix_cache", "shutdown")
 LORA_METHODS = ("add_lora", "remove_lora")
 
 
 @dataclass(frozen=True)
 class Capabilities:
-    """The parts of vLLM that the engine is made of, under their own names."""
+    """The parts of vLLM that the engine uses, under their own names."""
 
     AsyncLLM: Any
     AsyncEngineArgs: Any
@@ -68,17 +68,17 @@ class Capabilities:
     EngineDeadError: type[Exception]
     tokens_input: Callable[[list[int]], Any]
     on_cpu: bool
-    """Whether this build computes on the CPU."""
+    """True for a build that computes on the CPU."""
     UniProcExecutor: Any = None
-    """On a CPU: what computes in the process that schedules, where one is enough. Else, and without it, vLLM
-    chooses: on a CPU a process more, and both wait for each other in busy loops.
+    """On a CPU: executor in the scheduler's process, where one process is enough. Otherwise, and without it,
+    vLLM chooses: on a CPU one more process, and both wait for each other in busy loops.
     """
     LoRARequest: Any = None
-    """Where adapters are served."""
+    """Required to serve adapters."""
 
 
 def check_installed() -> str:
-    """The version of the installed vLLM. Raises `ConfigError` where there is none or an old one."""
+    """Version of the installed vLLM. Raises `ConfigError` where there is none or an old one."""
     if find_spec("vllm") is None:
         raise ConfigError(f"engine 'vllm' needs vLLM, which is not installed: {INSTALL}")
     found = _version()
@@ -94,14 +94,14 @@ def check_version(found: str) -> None:
 
 
 def is_recent(found: str) -> bool:
-    """Whether a version is `OLDEST` or newer."""
+    """Return whether a version is `OLDEST` or newer."""
     number = re.match(r"(\d+)\.(\d+)", found)
     return number is not None and (int(number[1]), int(number[2])) >= OLDEST
 
 
 def capabilities(import_: Callable[[str], ModuleType] = import_module, *, lora: bool = False) -> Capabilities:
-    """What the engine uses of vLLM, with `lora` also for adapters. Raises `ConfigError`, naming what is
-    missing, where it is another.
+    """The parts of vLLM that the engine uses, with `lora` also those for adapters. Raises `ConfigError`,
+    which names the missing part, for an incompatible version.
     """
     found = check_installed()
     try:

@@ -1,6 +1,6 @@
-"""vLLM's weight-transfer interface over Gloo, for engines on CPUs: what its NCCL backend is on GPUs.
+"""vLLM's weight-transfer interface over Gloo for engines on CPUs, the counterpart of its NCCL backend.
 
-vLLM imports this module in its own processes (`worker_extension_cls`), which makes the backend known there.
+vLLM imports this module in its own processes (`worker_extension_cls`), which registers the backend there.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ NAME = "gloo"
 
 @dataclass
 class Meeting(_base.WeightTransferInitInfo):
-    """Where an engine's processes meet the sender, and as which ranks."""
+    """Rendezvous address of an engine's processes and the sender, and the ranks of the processes."""
 
     master_address: str
     master_port: int
@@ -28,7 +28,7 @@ class Meeting(_base.WeightTransferInitInfo):
 
 @dataclass
 class Announced(_base.WeightTransferUpdateInfo):
-    """The tensors that come next, in order."""
+    """Names, types and shapes of the next tensors, in order."""
 
     names: Sequence[str]
     dtype_names: Sequence[str]
@@ -36,22 +36,22 @@ class Announced(_base.WeightTransferUpdateInfo):
 
 
 class Receiver(_base.WeightTransferEngine):
-    """In vLLM's process: takes a checkpoint's tensors in, one by one."""
+    """Receiving side in vLLM's process: receives a checkpoint's tensors one by one."""
 
     init_info_cls = Meeting
     update_info_cls = Announced
 
     def init_transfer_engine(self, init_info: Meeting) -> None:
-        """Meet the sender."""
+        """Join the sender's process group."""
         rank = init_info.rank_offset + self.parallel_config.rank
         self._group = _group(init_info.master_address, init_info.master_port, rank, init_info.world_size)
 
     def start_weight_update(self) -> None:
-        """Be ready for tensors in a checkpoint's format."""
+        """Prepare to receive tensors in a checkpoint's format."""
         _reload().initialize_layerwise_reload(self.model)
 
     def receive_weights(self, update_info: Announced) -> None:
-        """Take them in."""
+        """Receive the tensors."""
         for name, dtype, shape in zip(
             update_info.names, update_info.dtype_names, update_info.shapes, strict=True
         ):
@@ -60,17 +60,17 @@ class Receiver(_base.WeightTransferEngine):
             self.model.load_weights([(name, tensor)])
 
     def finish_weight_update(self) -> None:
-        """Put them in place."""
+        """Finish loading the received weights."""
         _reload().finalize_layerwise_reload(self.model, self.model_config)
 
     def shutdown(self) -> None:
-        """Let the sender go."""
+        """Leave the sender's process group."""
         self._group = None
 
 
 @dataclass
 class SenderInfo(_base.TrainerInitInfo):
-    """What the sender is begun with."""
+    """Initialisation arguments of the sender."""
 
     backend: ClassVar[str] = NAME
     master_address: str
@@ -79,13 +79,13 @@ class SenderInfo(_base.TrainerInitInfo):
 
 
 class Sending(_base.TrainerWeightTransferEngine):
-    """In the learner's process; ranks other than 0 have nothing to do."""
+    """Sending side in the learner's process; ranks other than 0 have nothing to do."""
 
     init_info_cls = SenderInfo
 
     @classmethod
     def trainer_init(cls, init_info: SenderInfo, *, client: Any, source: Any = None) -> "Sending":
-        """Meet the engines."""
+        """Join a process group with the engines."""
         made = cls(client=client, source=source, is_sender=init_info.is_sender)
         if made.is_sender:
             where = init_info.master_address, init_info.master_port
@@ -114,16 +114,16 @@ class Sending(_base.TrainerWeightTransferEngine):
                 _broadcast(self._group, tensor.contiguous())
             receiving.result()
         finally:
-            beside.shutdown(wait=False)  # one that failed may wait for ever
+            beside.shutdown(wait=False)  # a failed one may wait for ever
         self.client.finish_weight_update()
 
     def shutdown(self) -> None:
-        """Let the engines go."""
+        """Leave the engines' process group."""
         self._group = None
 
 
 class Extension:
-    """Named to vLLM so that this module is imported; adds nothing to its workers."""
+    """Worker extension whose name makes vLLM import this module; it adds nothing to the workers."""
 
 
 def _group(host: str, port: int, rank: int, size: int) -> Any:
@@ -132,7 +132,7 @@ def _group(host: str, port: int, rank: int, size: int) -> Any:
 
 
 def _broadcast(group: Any, tensor: torch.Tensor) -> None:
-    """From rank 0, in place."""
+    """Broadcast from rank 0, in place."""
     group.broadcast(tensor, 0).wait()
 
 

@@ -1,9 +1,9 @@
-"""The vLLM engine for runs that learn adapters: vLLM holds the weights under them, and an update adds one.
+"""vLLM engine for runs that train adapters: vLLM holds the base weights, and an update adds adapters.
 
-Nothing is reloaded and no act waits: until vLLM has the new adapters and was seen to sample with them, acts
-begin with those before, and all end with those that they began with. Each set of adapters has a name, a path
-and an id of its own, by the first two of which vLLM tells the blocks of its prefix cache apart: keys and
-values of one are never read with another.
+Nothing is reloaded and no request waits: until vLLM has loaded the new adapters and they are verified,
+requests begin with the previous adapters, and every request ends with the adapters that it began with. Each
+set of adapters has its own name, path and id; vLLM distinguishes the blocks of its prefix cache by the first
+two: keys and values of one set are never read with another.
 """
 
 import asyncio
@@ -26,13 +26,13 @@ from agentevol.learn.config import LoraConfig
 from agentevol.protocols import Checkpoint
 
 FIRST = 1001
-"""The id of the first adapters: vLLM warms up with ones of its own, from 1 on."""
+"""Id of the first adapters: vLLM warms up with dummy adapters from 1 on."""
 
 
 class VllmLoraEngine(VllmEngine):
-    """Serves checkpoints of one run, which differ in the adapters that `lora` describes. Raises `ConfigError`
-    at the start also for adapters that vLLM has no place for, and in `update`, where the old ones stay, for a
-    checkpoint on other weights than the first one's.
+    """Engine for checkpoints of one run, which differ in the adapters that `lora` describes. Raises
+    `ConfigError` at the start also for adapters that vLLM cannot serve, and in `update`, where the old ones
+    stay, for a checkpoint on other base weights than the first one's.
 
     The other settings are those of `VllmEngine`.
     """
@@ -43,11 +43,11 @@ class VllmLoraEngine(VllmEngine):
         self, checkpoint: Checkpoint, *, lora: LoraConfig, dtype: str = "float32", **settings: Any
     ) -> None:
         self._lora = lora
-        self._base: Path | None = None  # the weights under all adapters
-        self._started_from = Path()  # these, or their untied copy
+        self._base: Path | None = None  # the base weights of all adapters
+        self._started_from = Path()  # the base weights, or their copy with separate output embeddings
         self._modules: list[str] = []
         self._requests: dict[Path, Any] = {}  # by the folders of adapters
-        self._retiring: asyncio.Task[None] | None = None  # of the adapters before
+        self._retiring: asyncio.Task[None] | None = None  # removal of the previous adapters
         super().__init__(checkpoint, dtype=dtype, **settings)
 
     def _used(self) -> Capabilities:
@@ -61,7 +61,7 @@ class VllmLoraEngine(VllmEngine):
         return self._started_from, lora_arguments(self._lora.rank, self._modules)
 
     def _folder(self, path: Path, model: PreTrainedModel) -> Path:
-        """The checkpoint's adapters, in a folder of their own."""
+        """The checkpoint's adapters, in a separate folder."""
         scratch = Path(self._scratch.name)
         if self._base is None:
             self._base = under(path, self._lora, scratch / "base" / path.name)
@@ -77,7 +77,7 @@ class VllmLoraEngine(VllmEngine):
         self._requests[folder] = self._vllm.LoRARequest(name, identity, str(folder))
         return folder
 
-    # From here on: the engine's loop only.
+    # Everything below runs in the engine's event loop only.
 
     def _added(self, served: Served) -> Any:
         return self._requests[served.folder]
@@ -92,7 +92,7 @@ class VllmLoraEngine(VllmEngine):
             raise RuntimeError("it did not add the adapters")
 
     async def _swap(self, fresh: Served, renew: Callable[[], Awaitable[None]]) -> None:
-        """Look at the new adapters while acts go on with those before, and serve them from then on."""
+        """Verify the new adapters while requests continue with the previous ones, then serve the new ones."""
         if self._changing:
             raise PolicyFault("another update of the weights is under way")
         self._changing = True
@@ -107,11 +107,11 @@ class VllmLoraEngine(VllmEngine):
             self._changing = False
             self._open.set()  # it may have slept
         before, self._served = self._served, fresh
-        acting = list(self._acting.values())  # with those before, all of them
+        acting = list(self._acting.values())  # all use the previous adapters
         self._retiring = asyncio.create_task(self._retired(before, acting))
 
     async def _retired(self, before: Served, acting: Sequence[asyncio.Task[Sampled]]) -> None:
-        """Remove adapters once nothing is sampled with them."""
+        """Remove adapters once no request uses them."""
         if acting:
             await asyncio.wait(acting)
         request = self._requests.pop(before.folder)
@@ -127,13 +127,13 @@ class VllmLoraEngine(VllmEngine):
 
 
 def lora_arguments(rank: int, modules: Sequence[str]) -> dict[str, Any]:
-    """How vLLM is started to serve adapters of this rank, of modules with these names. Raises `ConfigError`
-    for too high a one.
+    """Arguments of vLLM to serve adapters of this rank on modules with these names. Raises `ConfigError` for
+    too high a rank.
     """
     return {
         "enable_lora": True,
         "max_loras": ADAPTERS_AT_ONCE,
         "max_lora_rank": adapter_rank(rank),
         "lora_dtype": "auto",  # the engine's own
-        "lora_target_modules": list(modules),  # it would also multiply what embeddings have none of
+        "lora_target_modules": list(modules),  # else also those of embeddings, which have none
     }

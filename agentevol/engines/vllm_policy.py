@@ -1,4 +1,4 @@
-"""The policies of engines that sample outside this process: what they are given, and what they ask."""
+"""Policies of engines that sample outside this process, with their requests and counters."""
 
 import asyncio
 from collections.abc import Sequence
@@ -22,23 +22,25 @@ class Served:
     version: int
     name: str
     folder: Path
-    """What vLLM reads: the checkpoint, its untied copy, or its adapters alone."""
+    """Folder that vLLM reads: the checkpoint, its copy with separate output embeddings, or its adapters
+    alone.
+    """
 
 
 @dataclass
 class VllmCounts:
-    """What the engine has done so far, besides probes."""
+    """Counters of the engine's work so far, probes excluded."""
 
     read: int = 0
-    """Tokens of prompts."""
+    """Prompt tokens."""
     cached: int = 0
-    """Of these, how many were in the prefix cache."""
+    """Prompt tokens found in the prefix cache."""
     sampled: int = 0
 
 
 @dataclass(frozen=True)
 class Order:
-    """What is asked of vLLM."""
+    """One sampling request to vLLM."""
 
     conversation_id: str
     prompt_ids: Sequence[int]
@@ -48,19 +50,19 @@ class Order:
 
 
 class OrderTaker(Bounds, Protocol):
-    """What a `VllmPolicy` asks: an engine in this process, or one that speaks to servers."""
+    """Receiver of a `VllmPolicy`'s requests: an engine in this process, or a client of servers."""
 
     def submit(self, order: Order) -> "Future[Sampled]":
         """Begin to sample."""
         ...
 
     def release(self, conversation_id: str) -> None:
-        """Forget a conversation."""
+        """Discard the state of a conversation."""
         ...
 
 
 class VllmPolicy(TurnPolicy):
-    """What vLLM samples."""
+    """Policy that samples through vLLM."""
 
     def __init__(self, engine: OrderTaker, served: Served, sampling: Sampling) -> None:
         super().__init__(served, engine, sampling)
@@ -71,5 +73,5 @@ class VllmPolicy(TurnPolicy):
         return await asyncio.wrap_future(self._engine.submit(order))
 
     def release(self, conversation_id: str) -> None:
-        """Abort what the conversation waits for. What the cache holds of it goes when room is needed."""
+        """Abort the conversation's pending request. Its cache blocks are evicted when room is needed."""
         self._engine.release(conversation_id)

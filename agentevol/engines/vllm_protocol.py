@@ -1,4 +1,4 @@
-"""What is said to a vLLM server, and what may be believed of its answers.
+"""HTTP protocol of vLLM servers: requests, and validation of the answers.
 
     POST /v1/completions {"prompt": [5, 22, 39], "max_tokens": 4, "seed": 7, "logprobs": 0, ...}
     {"choices": [{"token_ids": [12, 3], "prompt_token_ids": [5, 22, 39], "finish_reason": "stop",
@@ -25,29 +25,31 @@ from agentevol.protocols import Sampling
 
 COMPLETIONS = "/v1/completions"
 SHORT_S = 60.0
-"""For what a server answers at once."""
+"""Timeout of requests that a server answers at once."""
 SESSION_HEADER = "X-Session-ID"
-"""By which vLLM and routers before it know that requests belong together."""
+"""Header by which vLLM and routers before it identify requests of one conversation."""
 DEV_MODE = "start it with the environment variable VLLM_SERVER_DEV_MODE=1"
 RESETS = 5
 ROUNDING = 1e-3
-"""By which a log-probability may exceed 0."""
+"""Rounding by which a log-probability may exceed 0."""
 
 
 @dataclass(frozen=True)
 class ServerFacts:
-    """What a server says of itself."""
+    """A server's description of itself."""
 
     model: str
-    """Its name in requests."""
+    """Name of the model in requests."""
     root: str
-    """What it was started with: a folder or the name of a repository."""
+    """Model that the server was started with: a folder or the name of a repository."""
     window: int | None
-    """Tokens of a conversation, at most."""
+    """Maximum tokens of a conversation."""
 
 
 async def facts(endpoint: Endpoint) -> ServerFacts:
-    """Raises `ConfigError` for a server that is none of vLLM's, an old one, or one of several models."""
+    """Request the server's description. Raises `ConfigError` for a server that is not vLLM's, too old, or
+    serves several models.
+    """
     try:
         version = (await endpoint.send("GET", "/version", timeout_s=SHORT_S))["version"]
         cards = (await endpoint.send("GET", "/v1/models", timeout_s=SHORT_S))["data"]
@@ -76,14 +78,18 @@ def _hint(refused: Refused) -> str:
 
 
 def session(conversation_id: str) -> dict[str, str]:
-    """The header by which a conversation stays where it began; ids may hold what a header cannot."""
+    """Header that routes a conversation to its first server; ids are encoded, as they may hold characters
+    that a header cannot.
+    """
     return {SESSION_HEADER: blake2b(conversation_id.encode(), digest_size=12).hexdigest()}
 
 
 def completion(
     model: str, prompt_ids: Sequence[int], sampling: Sampling, seed: int, stop_ids: Sequence[int]
 ) -> dict[str, Any]:
-    """The body of a request. All that a server may have defaults for is given: it samples what was asked."""
+    """Body of a request. Every option for which a server may have a default is given: the request alone
+    determines the sampling.
+    """
     return {
         "model": model,
         "prompt": list(prompt_ids),
@@ -97,7 +103,7 @@ def completion(
         "frequency_penalty": 0.0,
         "seed": seed & (2**63 - 1),
         "stop_token_ids": list(stop_ids),
-        "ignore_eos": True,  # what ends an action are the stop tokens, whatever the server takes for one
+        "ignore_eos": True,  # only the stop tokens end an action, whichever end token the server assumes
         "logprobs": 0,  # of the sampled token alone
         "return_token_ids": True,
         "return_tokens_as_token_ids": True,
@@ -105,8 +111,8 @@ def completion(
 
 
 def sampled(answer: Any, asked: dict[str, Any], vocabulary: int) -> Sampled:
-    """Ids and log-probabilities of an answer to the body `asked`. Raises `Garbled` for any that is not whole,
-    exact and finite.
+    """Ids and log-probabilities of an answer to the body `asked`. Raises `Garbled` for an answer that is not
+    complete, exact and finite.
     """
     try:
         (choice,) = answer["choices"]
@@ -126,7 +132,7 @@ def sampled(answer: Any, asked: dict[str, Any], vocabulary: int) -> Sampled:
 def _problem(
     ids: list[Any], names: list[Any], logprobs: list[Any], finish: object, asked: Any, vocabulary: int
 ) -> str:
-    """What is wrong; "" for nothing."""
+    """Description of an answer's error; "" for none."""
     longest, stops = asked["max_tokens"], asked["stop_token_ids"]
     if finish not in ("stop", "length"):
         return f"sampling ended by {finish!r}"
@@ -150,8 +156,8 @@ def _is_logprob(value: object) -> bool:
 
 
 async def weight_mark(endpoint: Endpoint) -> str:
-    """The label of the weights that a server holds; a fresh one says "default". Raises `ConfigError` for one
-    that lets nobody change them.
+    """Label of the weights that a server holds; a new server says "default". Raises `ConfigError` for a
+    server whose weights cannot be changed.
     """
     try:
         return str((await endpoint.send("GET", "/weight_info", timeout_s=SHORT_S))["weight_version"])
@@ -166,7 +172,7 @@ async def weight_mark(endpoint: Endpoint) -> str:
 
 
 async def is_paused(endpoint: Endpoint) -> bool:
-    """Whether somebody has stopped a server, to change its weights."""
+    """Return whether a client has paused the server to change its weights."""
     try:
         return bool((await endpoint.send("GET", "/is_paused", timeout_s=SHORT_S))["is_paused"])
     except (KeyError, TypeError) as cause:
@@ -174,9 +180,9 @@ async def is_paused(endpoint: Endpoint) -> bool:
 
 
 async def load(endpoint: Endpoint, folder: Path, mark: str, timeout_s: float) -> None:
-    """Have a server read its weights from a folder, forget what it made of the old ones, and label them.
+    """Have a server load its weights from a folder, clear the cache of the old ones, and label the new ones.
 
-    What it samples at that moment is sampled to its end before. Raises `EndpointFault`.
+    Samples under way are completed before. Raises `EndpointFault`.
     """
     order = {"method": "reload_weights", "kwargs": {"weights_path": str(folder)}}
     try:
@@ -189,7 +195,9 @@ async def load(endpoint: Endpoint, folder: Path, mark: str, timeout_s: float) ->
 
 
 async def _forget_keys(endpoint: Endpoint, timeout_s: float) -> None:
-    """Empty the prefix cache. It cannot be while something is sampled: somebody else may have resumed."""
+    """Empty the prefix cache. It fails while anything is sampled: another client may have resumed the
+    server.
+    """
     for attempt in range(RESETS):
         reset = await endpoint.send("POST", "/reset_prefix_cache", timeout_s=timeout_s)
         if isinstance(reset, dict) and reset.get("success") is True:
@@ -200,8 +208,8 @@ async def _forget_keys(endpoint: Endpoint, timeout_s: float) -> None:
 
 
 def check_servers(config: EngineConfig) -> None:
-    """Raise `ConfigError` unless there is a server at each URL that a run can be played with; does not wait
-    for one.
+    """Raise `ConfigError` unless a server that supports the run answers at each URL; does not wait for
+    one.
     """
     key = key_from(config.api_key_env)
 

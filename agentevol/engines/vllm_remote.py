@@ -1,9 +1,9 @@
-"""One vLLM server that somebody else runs: its weights, how it gets ours, and proof that it has them.
+"""Client of one vLLM server: weight updates over HTTP, and proof that the server holds the weights.
 
-Its weights carry a mark, `stamp/nonce`: the stamp says which checkpoint they are, the nonce which load of it.
-A server that was started anew says "default", one that was changed by somebody else says something else. Both
-answer on another connection than before, or under another mark; so whenever there is a new connection, the
-mark is looked at before what was sampled is believed.
+The server's weights carry a mark, `stamp/nonce`: the stamp identifies the checkpoint, the nonce the load. A
+restarted server says "default", a server that another client changed has a different mark. Both answer on
+another connection than before, or under another mark; so whenever there is a new connection, the mark is
+checked before the samples are accepted.
 """
 
 import asyncio
@@ -27,34 +27,36 @@ from agentevol.errors import RunStopped
 from agentevol.protocols import Sampling
 
 ACT_S = 280.0
-"""For an act, waits included: a bit less than an episode waits for its policy."""
+"""Seconds for a request, waits included: a bit less than an episode waits for its policy."""
 LOAD_S = 1800.0
 MODE_FLAG = "--logprobs-mode processed_logprobs"
 CERTAIN = 1e-4
-"""The log-probability of the only token that may be drawn is 0, and this is rounding."""
+"""Rounding of the log-probability of the only token that may be drawn, which is 0."""
 
 
 class RemoteVllm:
-    """A server as we know it. `updates` says that its weights may be replaced by ours; `dtype` is what it
-    computes in.
+    """Client's state of a server. `updates` says that its weights may be replaced by ours; `dtype` is its
+    precision.
     """
 
     def __init__(self, endpoint: Endpoint, *, vocabulary: int, dtype: str, updates: bool) -> None:
         self.endpoint = endpoint
         self.context = 0
-        """Tokens of a conversation that the engine sends, at most."""
+        """Maximum tokens of a conversation that the engine sends."""
         self.conversations: set[str] = set()
         self.up = False
-        """Whether it was there and held our weights when it was last spoken to."""
+        """True if the server was reachable and held our weights at the last contact."""
         self.mark = ""
-        """That of the weights which we have seen it sample with."""
+        """Mark of the weights that the server was verified to sample with."""
         self._vocabulary, self._dtype, self._updates = vocabulary, dtype, updates
         self._facts = vllm_protocol.ServerFacts("", "", None)
-        self._proven = 0  # connections there were when it was last seen to hold them
+        self._proven = 0  # number of connections at the last verification
         self._changing, self._proving = asyncio.Lock(), asyncio.Lock()
 
     async def window(self) -> int | None:
-        """Tokens of a conversation that it takes, at most. Raises `ConfigError` and `EndpointFault`."""
+        """Maximum tokens of a conversation that the server accepts. Raises `ConfigError` and
+        `EndpointFault`.
+        """
         self._facts = await vllm_protocol.facts(self.endpoint)
         if self._updates:
             await vllm_protocol.weight_mark(self.endpoint)
@@ -69,7 +71,7 @@ class RemoteVllm:
         stop_ids: Sequence[int],
         **more: object,
     ) -> Sampled:
-        """What it samples after a prompt. Raises `EndpointFault`."""
+        """Sample a completion of a prompt. Raises `EndpointFault`."""
         body = vllm_protocol.completion(self._facts.model, prompt_ids, sampling, seed, stop_ids) | more
         headers = vllm_protocol.session(conversation_id)
         path = vllm_protocol.COMPLETIONS
@@ -77,10 +79,10 @@ class RemoteVllm:
         return vllm_protocol.sampled(answer, body, self._vocabulary)
 
     async def still_holds(self, mark: str) -> bool:
-        """Whether all that it answered while its mark was `mark` came from those weights."""
+        """Return whether all answers under the mark `mark` came from those weights."""
         if not self._updates:
             return True
-        async with self._proving:  # one look is enough for all that came in before it
+        async with self._proving:  # one check covers all answers that came in before it
             connections = self.endpoint.connected
             if self.mark == mark and connections != self._proven:
                 if await vllm_protocol.weight_mark(self.endpoint) != mark:
@@ -91,11 +93,12 @@ class RemoteVllm:
     async def take_in(
         self, served: Served, model: PreTrainedModel | None = None, *, unless_after: str | None = None
     ) -> None:
-        """See that it holds the weights that are served, and samples with them; it is up from then on.
+        """Ensure that the server holds the served weights and samples with them; it is up from then on.
 
-        `model` is what transformers makes of the weights; None reads them. Nothing is done where its mark is
-        another one than `unless_after`: somebody was faster. Raises `ConfigError` for a server that cannot be
-        used, `EndpointFault` for one that does not answer, and `RunStopped` for one that samples with others.
+        `model` is the transformers model of the weights; None loads it. Nothing is done where the mark
+        differs from `unless_after`: another task was faster. Raises `ConfigError` for a server that cannot be
+        used, `EndpointFault` for one that does not answer, and `RunStopped` for one that samples with other
+        weights.
         """
         async with self._changing:
             if unless_after is not None and self.mark != unless_after:
@@ -110,7 +113,9 @@ class RemoteVllm:
             self.up = True
 
     async def _give(self, served: Served, model: PreTrainedModel) -> None:
-        """Have it load the weights unless it holds them already: another process of ours may have done it."""
+        """Have the server load the weights unless it holds them already: another of our processes may have
+        loaded them.
+        """
         stamp, connections = _stamp(served.folder), self.endpoint.connected
         mark = await vllm_protocol.weight_mark(self.endpoint)
         if not mark.startswith(f"{stamp}/") or await vllm_protocol.is_paused(self.endpoint):
@@ -134,7 +139,9 @@ class RemoteVllm:
                 ) from cause
 
     async def _check_mode(self) -> None:
-        """Raise `RunStopped` unless it tells log-probabilities of the distribution that it draws from."""
+        """Raise `RunStopped` unless the server returns log-probabilities of the distribution that it draws
+        from.
+        """
         prompt, count = self._probes()[0], probe.new_tokens(self.context)
         only = await self.complete("probe", prompt, Sampling(max_new_tokens=count), 0, (), top_k=1)
         is_certain = bool(only.logprobs) and all(abs(logprob) <= CERTAIN for logprob in only.logprobs)
@@ -145,7 +152,7 @@ class RemoteVllm:
             )
 
     async def _check(self, served: Served, model: PreTrainedModel) -> None:
-        """Raise `RunStopped` unless it samples with the log-probabilities of `model`."""
+        """Raise `RunStopped` unless the server samples with the log-probabilities of `model`."""
         begun, sampling = self._probes(), Sampling(max_new_tokens=probe.new_tokens(self.context))
         drawn = await asyncio.gather(
             *(self.complete(f"probe/{row}", prompt, sampling, row, ()) for row, prompt in enumerate(begun))
@@ -160,13 +167,13 @@ class RemoteVllm:
             )
 
     def _probes(self) -> list[list[int]]:
-        """What is sampled after; a server that knows fewer tokens than we do refuses it."""
+        """Prompts of the verification; a server with a smaller vocabulary than ours refuses them."""
         begun = probe.prompts(self._vocabulary, self.context)
         begun[0][0] = self._vocabulary - 1
         return begun
 
     def _remedy(self, gap: float, model: PreTrainedModel) -> str:
-        """What may be the matter."""
+        """Likely cause of the difference, and its remedy."""
         if self._dtype == "float32" and gap <= max(probe.TOLERANCES.values()):
             return "start it with --dtype float32, or set engine.dtype to what it computes in"
         if not self._updates:
@@ -180,15 +187,15 @@ class RemoteVllm:
 
 
 def _stamp(folder: Path) -> str:
-    """Says which weights are in a folder, without reading them."""
+    """Identifier of the weights in a folder, without reading them."""
     files = sorted(folder.glob("*.safetensors"))
     facts = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
     return hashlib.sha256(json.dumps([str(folder), facts]).encode()).hexdigest()[:16]
 
 
 def _is_untied(root: str) -> bool:
-    """Whether the folder that a server was started with says that its output embeddings are their own; no
-    where we do not see it.
+    """Return whether the configuration in the server's start folder has separate output embeddings; false
+    where we cannot read the folder.
     """
     try:
         config = json.loads((Path(root) / "config.json").read_text(encoding="utf-8"))

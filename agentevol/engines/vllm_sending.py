@@ -1,13 +1,13 @@
-"""From the learner's process: a checkpoint's weights, sent to vLLM through its weight-transfer interface.
+"""Weight transfer from the learner's process to vLLM, through vLLM's weight-transfer interface.
 
     learner, rank 0                              engines
     Sender.send(checkpoint, receivers)  ->  init_weight_transfer_engine   once for a set of engines
                                             start_weight_update, update_weights, finish_weight_update
     the tensors, over NCCL, CUDA IPC or Gloo
     log-probabilities of a probe        <-  probe
-                                            admit                         acts go on, with the new weights
+                                            admit                         sampling goes on, with new weights
 
-vLLM's own senders for NCCL and IPC are used as they are; for CPUs there is one in `vllm_gloo`.
+vLLM's own senders for NCCL and IPC are used unchanged; the sender for CPUs is in `vllm_gloo`.
 """
 
 import socket
@@ -29,26 +29,26 @@ from agentevol.errors import AgentEvolError, TransferFailed, one_line
 from agentevol.protocols import Checkpoint
 
 Probed = Sequence[tuple[Sequence[int], Sampled]]
-"""Prompts, and what an engine sampled after them."""
+"""Prompts, each with an engine's sample after it."""
 
 
 class Receivers(Protocol):
-    """Engines that take part in an update. What is asked is asked of all at once, and answered by all.
+    """Engines that take part in an update. Every call goes to all of them at once and waits for all answers.
 
-    The first four are what vLLM's senders call; they raise `TransferFailed`.
+    vLLM's senders call the first four methods; they raise `TransferFailed`.
     """
 
     names: tuple[str, ...]
-    """Of the processes: others have to meet anew."""
+    """Names of the processes: new ones need a new process group."""
     ranks: int
-    """GPUs, or processes on CPUs, that hold weights."""
+    """Number of GPUs, or processes on CPUs, that hold weights."""
 
     def init_weight_transfer_engine(self, init_info: Mapping[str, Any]) -> None:
-        """Meet the sender."""
+        """Join the sender's process group."""
         ...
 
     def start_weight_update(self) -> None:
-        """Be ready for tensors."""
+        """Prepare to receive tensors."""
         ...
 
     def update_weights(self, update_info: Any) -> None:
@@ -56,20 +56,20 @@ class Receivers(Protocol):
         ...
 
     def finish_weight_update(self, weight_version: str | None = None) -> None:
-        """Put them in place."""
+        """Finish loading the received weights."""
         ...
 
     def probe(self) -> Sequence[Probed]:
-        """What each samples now."""
+        """Sample with the weights of every engine, for the verification."""
         ...
 
     def admit(self) -> None:
-        """Let acts in."""
+        """Admit requests."""
         ...
 
 
 class Meta(NamedTuple):
-    """What vLLM's senders ask of a tensor before it is sent."""
+    """Metadata of a tensor that vLLM's senders need before it is sent."""
 
     name: str
     dtype: torch.dtype
@@ -77,15 +77,15 @@ class Meta(NamedTuple):
 
 
 class Weights:
-    """The tensors of a checkpoint's folder under the names that they have there, in one order: what vLLM
-    calls a `WeightSource`. They are read one by one, on their way to the device.
+    """Tensors of a checkpoint's folder under their names there, in one order: vLLM's `WeightSource`. They are
+    read one by one, on their way to the device.
     """
 
     def __init__(self, device: torch.device) -> None:
         self.folder, self._device = Path(), device
 
     def metadata(self) -> list[Meta]:
-        """Of all tensors, in the order of iteration."""
+        """Metadata of all tensors, in the order of iteration."""
         found: list[Meta] = []
         for name, file in sorted(places(self.folder).items()):
             with safe_open(self.folder / file, framework="pt") as tensors:
@@ -100,9 +100,9 @@ class Weights:
 
 
 class Sender:
-    """Sends one checkpoint after another from this process, which is `rank` of the learners.
+    """Sender of one checkpoint after another from this process, which is `rank` of the learners.
 
-    Rank 0 speaks to the engines; with `ipc` the others send from their own GPUs along with it.
+    Rank 0 communicates with the engines; with `ipc` the other ranks also send from their own GPUs.
     """
 
     def __init__(self, backend: str, rank: int, host: Callable[[], str]) -> None:
@@ -113,22 +113,22 @@ class Sender:
         self._sending: Any = None
 
     def send(self, checkpoint: Checkpoint, dtype: str, receivers: Receivers) -> None:
-        """Have the engines take these weights, see that they sample with them, and let acts in.
+        """Transfer these weights to the engines, verify that they sample with them, and admit requests.
 
-        Raises `TransferFailed` where they did not arrive, and `RunStopped` where an engine samples with
-        others.
+        Raises `TransferFailed` where the weights did not arrive, and `RunStopped` where an engine samples
+        with other weights.
         """
         model = None if self._rank else load_model(checkpoint.path, "eager", DTYPES[dtype])
         with tempfile.TemporaryDirectory(prefix="agentevol-sent-") as scratch:
             self._weights.folder = checkpoint.path
-            if self._backend == "gloo" and model is not None:  # CPUs' engines have two embeddings for one
+            if self._backend == "gloo" and model is not None:  # CPU engines have separate embeddings
                 self._weights.folder = untied(checkpoint.path.absolute(), model, Path(scratch) / "untied")
             try:
                 self._meet(receivers)
                 self._sending.send_weights()
             except AgentEvolError:
                 raise
-            except Exception as cause:  # vLLM, NCCL and sockets raise whatever goes wrong
+            except Exception as cause:  # vLLM, NCCL and sockets raise various types
                 raise TransferFailed(f"{self._backend}: {one_line(cause)}") from cause
         if model is None:
             return
@@ -139,7 +139,7 @@ class Sender:
         receivers.admit()
 
     def _meet(self, receivers: Receivers) -> None:
-        """Meet engines that this process has not met."""
+        """Join a process group with engines that have none with this process."""
         if receivers.names == self._met:
             return
         if self._sending is not None:
@@ -151,7 +151,7 @@ class Sender:
 
 
 def _told(backend: str, rank: int, host: Callable[[], str], size: int) -> Any:
-    """What vLLM's sender is begun with."""
+    """Initialisation arguments of vLLM's sender."""
     if backend == "ipc":
         return import_module("vllm.distributed.weight_transfer.ipc_engine").IPCTrainerInitInfo(
             rank=rank, packed=True
@@ -171,5 +171,5 @@ def _free_port(host: str) -> int:
 
 
 def _dtype(name: str) -> torch.dtype:
-    """By the name that safetensors files give it."""
+    """Torch type of a safetensors type name."""
     return {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}[name]

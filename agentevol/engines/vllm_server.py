@@ -1,9 +1,9 @@
-"""vLLM servers that somebody else runs, as one engine: token ids go there and come back over HTTP.
+"""Engine over one or several vLLM servers of third parties: token ids in and out over HTTP.
 
-A conversation stays with the server that it began with, whose prefix cache knows it; a new one goes to the
-server with the fewest. Each server proves that it samples with the weights that are served (`vllm_remote`)
-before it is used, after every update, and when it was away. One that cannot be reached is left alone while
-there are others; when none is there, acts wait, and fail after a while: their episodes are played again.
+A conversation stays with its first server, whose prefix cache holds its turns; a new one goes to the server
+with the fewest conversations. Each server is verified to sample with the served weights (`vllm_remote`)
+before it is used, after every update, and after an outage. An unreachable server is skipped while there are
+others; when none is reachable, requests wait, and fail after a while: their episodes are played again.
 """
 
 import asyncio
@@ -25,20 +25,20 @@ from agentevol.errors import AgentEvolError, ConfigError, PolicyFault, RunStoppe
 from agentevol.protocols import Checkpoint, Overflow
 
 REDRAWS = 3
-"""How often an act is repeated because the weights were changed under it."""
+"""Maximum repeats of a request whose weights were changed while it ran."""
 LOOK_AGAIN_S = 10.0
-"""Between looks at a server that is away while there are others."""
+"""Seconds between checks of an unreachable server while there are others."""
 
 
 class VllmServerEngine(OutsideEngine):
     """Serves a checkpoint by the vLLM servers at `urls`. Raises `ConfigError` where one of them cannot be
-    used, and says how it has to be started.
+    used; the message says how it has to be started.
 
-    `updates` says that weights will be replaced: then the servers are given those of `checkpoint` at once,
-    else they have to hold them. `slots` conversations are sampled at a time. `context` bounds one in tokens;
-    None: what model and servers take, at most `limits.DEFAULT_CONTEXT`. `dtype` is what the servers compute
-    in. What waits for a server that is away fails after `patience_s`, and the engine is lost when all have
-    been away for as long again.
+    `updates` says that weights will be replaced: then the servers get those of `checkpoint` at once, else
+    they have to hold them. `slots` conversations are sampled at a time. `context` bounds one in tokens; None:
+    the limit of model and servers, at most `limits.DEFAULT_CONTEXT`. `dtype` is the servers' precision. A
+    request that waits for an unreachable server fails after `patience_s`, and the engine fails when all have
+    been unreachable for as long again.
     """
 
     def __init__(
@@ -88,14 +88,14 @@ class VllmServerEngine(OutsideEngine):
             raise
 
     def update(self, checkpoint: Checkpoint) -> None:
-        """Have the servers take these weights. Raises what `OutsideEngine.update` does, `ConfigError` for an
-        engine without updates, and `PolicyFault` where all servers are away.
+        """Have the servers load these weights. Raises the errors of `OutsideEngine.update`, `ConfigError` for
+        an engine without updates, and `PolicyFault` where all servers are unreachable.
         """
         if not self._updates:
             raise ConfigError("this engine serves one set of weights")
         super().update(checkpoint)
 
-    # From here on: the engine's loop only.
+    # Everything below runs in the engine's event loop only.
 
     async def _start(self, model: PreTrainedModel, context: int | None) -> None:
         try:
@@ -124,18 +124,18 @@ class VllmServerEngine(OutsideEngine):
             except Unreachable:
                 server.up = False
                 raise
-            except (ConfigError, RunStopped) as cause:  # it is there, and cannot be used
+            except (ConfigError, RunStopped) as cause:  # reachable, but it cannot be used
                 self._over = str(cause)
                 raise
         raise PolicyFault("others change the weights of the servers: each is for one run at a time")
 
     async def _place(self, conversation_id: str) -> RemoteVllm:
-        """The server of a conversation; a new one goes where the fewest are."""
+        """Server of a conversation; a new one goes to the server with the fewest."""
         there = [server for server in self._servers if server.up]
         for server in there:
             if conversation_id in server.conversations:
                 return server
-        self._forget_place(conversation_id)  # of one that is away: another can read it from its beginning
+        self._forget_place(conversation_id)  # unreachable: another server can read it anew
         if not there:
             await self._find_again()
             there = [server for server in self._servers if server.up]
@@ -154,7 +154,7 @@ class VllmServerEngine(OutsideEngine):
         super()._forget(conversation_id)
 
     def _look_again(self) -> None:
-        """Look at servers that are away from time to time, beside what is going on."""
+        """Check unreachable servers from time to time, in the background."""
         if time.monotonic() - self._looked < LOOK_AGAIN_S:
             return
         self._looked = time.monotonic()
@@ -163,16 +163,18 @@ class VllmServerEngine(OutsideEngine):
                 self._looking[server] = asyncio.create_task(self._return(server))
 
     async def _return(self, server: RemoteVllm) -> None:
-        """Take a server in that was away, if it is back."""
+        """Admit a server again that was unreachable, if it is back."""
         try:
             await server.take_in(self._served)
         except EndpointFault:
             return
-        except AgentEvolError as cause:  # it is there, and cannot be used
+        except AgentEvolError as cause:  # reachable, but it cannot be used
             self._over = str(cause)
 
     async def _find_again(self) -> None:
-        """Wait until a server is back. Raises `PolicyFault`, and is lost, where none is for long."""
+        """Wait until a server is back. Raises `PolicyFault`, and the engine fails, where none comes back for
+        long.
+        """
         async with self._searching:
             if self._over is None and not any(server.up for server in self._servers):
                 await asyncio.gather(*(self._return(server) for server in self._servers))
@@ -185,7 +187,7 @@ class VllmServerEngine(OutsideEngine):
         return f"no vLLM server answers any more: {', '.join(s.endpoint.url for s in self._servers)}"
 
     async def _renew(self, fresh: Served, model: PreTrainedModel) -> None:
-        """Give all servers the weights; one that is away gets them when it is back."""
+        """Update the weights of all servers; an unreachable one gets them when it is back."""
         for server in self._servers:
             server.up = False
         results = await asyncio.gather(
@@ -204,7 +206,7 @@ class VllmServerEngine(OutsideEngine):
 
 
 def _context(model: PreTrainedModel, wanted: int | None, windows: Sequence[int]) -> int:
-    """Tokens of a conversation that model and servers take. Raises `ConfigError`."""
+    """Maximum tokens of a conversation that model and servers accept. Raises `ConfigError`."""
     asked = context_of(wanted, getattr(model.config, "max_position_embeddings", None))
     least = min([asked, *windows])
     if wanted is not None and wanted > least:

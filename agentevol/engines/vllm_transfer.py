@@ -1,8 +1,8 @@
-"""How a vLLM engine is given new weights (`engine.transfer`), in vLLM's own terms.
+"""Weight-transfer modes of a vLLM engine (`engine.transfer`), in vLLM's own terms.
 
-disk   it reads the checkpoint's files
-nccl   the learner's process sends them from its GPU to others
-ipc    the learner's process shows them to vLLM on the same GPU (`engine.colocated`)
+disk   the engine reads the checkpoint's files
+nccl   the learner's process sends the weights from its GPU to the engine's
+ipc    the learner's process shares them with vLLM on the same GPU (`engine.colocated`)
 gloo   as nccl, between CPUs
 """
 
@@ -21,7 +21,7 @@ Step = Literal[
     "probe",
     "admit",
 ]
-"""Of an update, in order: four that are vLLM's, a look at what it samples, and the end."""
+"""Steps of an update, in order: four of vLLM's, a sample for verification, and the end."""
 _NAMES = {"init_weight_transfer_engine": "init_info", "update_weights": "update_info"}
 SETTINGS: Mapping[Transfer, dict[str, str]] = {
     "disk": {},
@@ -29,13 +29,13 @@ SETTINGS: Mapping[Transfer, dict[str, str]] = {
     "ipc": {"VLLM_ALLOW_INSECURE_SERIALIZATION": "1"},  # handles of CUDA memory are pickled
     "gloo": {},
 }
-"""What vLLM reads from the environment."""
+"""Environment variables for vLLM."""
 SHARED = 0.8
-"""Of a GPU's memory that is vLLM's while it is awake, where a learner has a context there as well."""
+"""Share of a GPU's memory for vLLM while it is awake, where a learner has a context there as well."""
 
 
 def arguments(transfer: Transfer, colocated: bool) -> dict[str, Any]:
-    """How vLLM is started for it, beside everything else. Raises `ConfigError` for one that lacks it."""
+    """Further arguments of vLLM for this mode. Raises `ConfigError` for a vLLM without it."""
     found: dict[str, Any] = {}
     if transfer != "disk":
         try:
@@ -55,5 +55,5 @@ def arguments(transfer: Transfer, colocated: bool) -> dict[str, Any]:
 
 
 def named(step: Step, given: Any) -> dict[str, Any]:
-    """What vLLM's workers are called with."""
+    """Arguments of a call to vLLM's workers."""
     return {_NAMES[step]: given} if step in _NAMES else {}

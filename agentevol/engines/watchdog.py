@@ -1,4 +1,4 @@
-"""Processes that must not outlive this one, however it ends."""
+"""Watchdog: ends processes that must not outlive this one, even if this one is killed."""
 
 import multiprocessing
 import subprocess
@@ -17,13 +17,15 @@ for pid in map(int, sys.stdin.read().split()):
     except OSError:
         pass
 """
-"""Reads until the other end of its input is closed, as the kernel does for a killed process too."""
+"""Program that reads until the other end of its input is closed, as the kernel does for a killed process
+too.
+"""
 
 
 class Watchdog:
     """A small process that kills others when this one has ended; `dismiss` it once they have.
 
-    What is watched has to be spawned: a fork would hold open the pipe whose end tells of ours.
+    Watched processes have to be spawned: a fork would hold open the pipe whose closing signals our end.
     """
 
     def __init__(self) -> None:
@@ -32,18 +34,18 @@ class Watchdog:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # an interrupt of the terminal ends what it guards, not the guard
+            start_new_session=True,  # an interrupt of the terminal must not end the watchdog
             text=True,
         )
 
     def watch(self, pid: int) -> None:
-        """Kill this one, too."""
+        """Kill this process, too."""
         if self._process.stdin is not None:
             self._process.stdin.write(f"{pid}\n")
             self._process.stdin.flush()
 
     def dismiss(self) -> None:
-        """End it without killing anything. May be called twice."""
+        """End the watchdog without killing anything. May be called twice."""
         self._process.kill()
         if self._process.stdin is not None:
             self._process.stdin.close()
@@ -51,11 +53,11 @@ class Watchdog:
 
 
 def descendants(pid: int) -> Iterator[int]:
-    """Of a process, as Linux tells; none elsewhere."""
+    """Descendants of a process on Linux; none on other platforms."""
     for file in Path(f"/proc/{pid}/task").glob("*/children"):
         try:
             found = file.read_text().split()
-        except OSError:  # that thread has ended
+        except OSError:  # the thread has ended
             continue
         for child in map(int, found):
             yield child
@@ -64,8 +66,8 @@ def descendants(pid: int) -> Iterator[int]:
 
 @contextmanager
 def watching_children(watchdog: Watchdog) -> Generator[None]:
-    """Watch what multiprocessing starts within the block, from soon after its start on, and what these start
-    there.
+    """Watch processes that multiprocessing starts within the block, from soon after their start on, and their
+    descendants.
     """
     others, watched = set(multiprocessing.active_children()), set[int]()
     done = threading.Event()

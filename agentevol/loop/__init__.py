@@ -1,1 +1,1 @@
-"""The loop: explore, select, learn, evaluate, again."""
+"""The training loop: explore, select, learn, evaluate, and repeat."""

@@ -1,9 +1,9 @@
-"""Rounds that are explored while earlier ones are learnt from.
+"""Asynchronous exploration: rounds played while the policy trains on earlier ones, with bounded staleness.
 
-With a bound of two rounds and round 3 to be learnt from, rounds 4 and 5 may be under way: round 5 begins with
-the weights that round 2 made, and is learnt from by those that round 4 made. So what a policy learns from is
-never more than two updates old, whatever takes how long. Rounds keep their episodes, however long one takes:
-a batch of whichever ended first would be one of short episodes.
+With a bound of two rounds, while round 3 is trained on, rounds 4 and 5 may be under way: round 5 begins with
+the weights after round 2, and the weights after round 4 are trained on it. So a policy trains on episodes at
+most two updates old, whatever the durations. Rounds keep all their episodes, however long one takes: a batch
+of the first to end would be one of short episodes.
 """
 
 from collections.abc import Callable
@@ -16,9 +16,9 @@ Round = Callable[[], list[Trajectory]]
 
 
 class Ahead:
-    """At most `bound` rounds beyond the one that is learnt from, each in a thread. Number `last` ends it.
+    """At most `bound` rounds beyond the one in training, each in a thread. Number `last` is the last round.
 
-    `given_up` is set when nobody wants them any more.
+    `given_up` is set when the rounds are no longer needed.
     """
 
     def __init__(self, bound: int, last: int) -> None:
@@ -28,33 +28,33 @@ class Ahead:
         self.given_up = Event()
 
     def missing(self, iteration: int) -> list[int]:
-        """The rounds that may begin while `iteration` is learnt from, and have not."""
+        """Rounds that may begin during training on `iteration`, and have not."""
         wanted = range(iteration + 1, min(iteration + self._bound, self._last) + 1)
         return [number for number in wanted if number not in self._rounds]
 
     def begin(self, number: int, play: Round) -> None:
-        """Have a round played."""
+        """Start to play a round."""
         self._rounds[number] = self._threads.submit(play)
 
     def __contains__(self, number: int) -> bool:
-        """Whether a round was begun here."""
+        """Return whether a round was begun here."""
         return number in self._rounds
 
     def episodes(self, number: int) -> list[Trajectory]:
-        """Of a round that was begun here, once all of them have ended. Raises what stopped it.
+        """Episodes of a round that was begun here, once all have ended. Raises the error that stopped it.
 
-        They are handed out once, and not kept: a run has as many rounds in memory as may be under way.
+        They are returned once and not kept: memory holds at most as many rounds as may be under way.
         """
         found = self._rounds[number].result()
         del self._rounds[number]
         return found
 
     def settle(self) -> None:
-        """Wait for all that are under way. Raises what stopped one."""
+        """Wait for all rounds under way. Raises the error that stopped one."""
         for found in self._rounds.values():
             found.result()
 
     def close(self) -> None:
-        """Give up what is under way, and wait until nothing is."""
+        """Cancel the rounds under way, and wait for their end."""
         self.given_up.set()
         self._threads.shutdown(wait=True, cancel_futures=True)

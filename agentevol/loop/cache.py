@@ -1,4 +1,4 @@
-"""The row cache of a run: the rows of each finished round, encoded once, in the folder `rows/`.
+"""Cache of encoded training sequences: those of each finished round, in the run's folder `rows/`.
 
 A cached file holds the key of everything it was derived from: the files of the table that hold the round's
 episodes, the configuration, the tokenizer of the base, and this program. A file that is missing, damaged, or
@@ -19,20 +19,22 @@ from agentevol.protocols import Checkpoint
 from agentevol.rows.encoded import EncodedRows, read_rows
 
 FORMAT = 1
-"""Raised by one when other rows, or other prices, are derived from the same episodes."""
+"""Format version, raised by one when other training sequences, or other prices, are derived from the same
+episodes.
+"""
 
 MAPPED_FILES = 500
-"""At most so many files are mapped, each of which holds a file descriptor; others are read every time."""
+"""Maximum number of mapped files, each of which holds a file descriptor; further ones are read every time."""
 
 
 class CacheKeys:
-    """Keys of what is derived from a run's episodes."""
+    """Cache keys of data derived from a run's episodes."""
 
     def __init__(self, config: RunConfig, base: Checkpoint) -> None:
         self._config, self._base = config, base
 
     def of(self, *derived_from: object) -> str:
-        """Return the key of something that is derived from these and from the run."""
+        """Return the key of data that is derived from these values and the run."""
         return _hash([self._run, *derived_from])
 
     @cached_property
@@ -40,22 +42,23 @@ class CacheKeys:
         files = [
             (file.name, sha256(file.read_bytes()).hexdigest()) for file in tokenizer_files(self._base.path)
         ]
-        # more iterations of a run change nothing in those that it has
+        # more iterations of a run change nothing in the earlier ones
         config = self._config.model_dump(mode="json", exclude={"iterations"})
         return _hash([FORMAT, _program(), config, files])
 
 
 class RowCache:
-    """Encoded rows by name, in a folder."""
+    """Encoded training sequences by name, in a folder."""
 
     def __init__(self, folder: Path, keys: CacheKeys) -> None:
         self._folder, self._keys = folder, keys
         self._opened: dict[str, _Opened] = {}
 
     def rows(self, name: str, fingerprint: str, derive: Callable[[], EncodedRows]) -> EncodedRows:
-        """Return the rows of this name, derived only where no file holds those of the same episodes.
+        """Return the training sequences of this name, derived only where no file holds those of the same
+        episodes.
 
-        `fingerprint` is of the episodes. A file is checked once, as long as it stays as it is.
+        `fingerprint` is of the episodes. A file is checked once, as long as it is unchanged.
         """
         key, file = self._keys.of("rows", name, fingerprint), self._folder / f"{name}.safetensors"
         found = self._open(name, file, key)

@@ -1,7 +1,7 @@
-"""Behavioural cloning: before the first round, the base learns the expert's episodes D_s.
+"""Behavioural cloning: before the first round, the base model is trained on the expert's episodes D_s.
 
 The first stage of AgentEvol (arXiv:2406.04151, algorithm 1), which maximises the sum of log pi_theta(tau)
-over D_s. A base that is an agent already needs none of it.
+over D_s. A base that is an agent already does not need it.
 """
 
 from pathlib import Path
@@ -22,9 +22,9 @@ from agentevol.run_folder import RunFolder
 
 
 def settled(config: RunConfig, base: Path) -> RunConfig:
-    """The configuration with `demonstrations.clone` as true or false, by the base in this folder.
+    """The configuration with `demonstrations.clone` as true or false, depending on the base in this folder.
 
-    One with a lineage has learnt to act in some world; others, a hub's, have none.
+    A base with a lineage was already trained in an environment; others, such as a hub's, were not.
     """
     shown = config.demonstrations
     if shown.clone is not None:
@@ -34,7 +34,7 @@ def settled(config: RunConfig, base: Path) -> RunConfig:
 
 
 class Cloning:
-    """The cloning of one run. Safe to repeat: what is on disk is not done again."""
+    """Behavioural cloning of one run. Safe to repeat: results on disk are reused."""
 
     def __init__(
         self,
@@ -50,9 +50,9 @@ class Cloning:
         self._ledger, self._progress = ledger, progress
 
     def policy(self, base: Checkpoint) -> Checkpoint:
-        """Checkpoint 0: the base itself, or what cloning makes of it.
+        """Checkpoint 0: the base itself, or the result of cloning.
 
-        Raises `RunStopped` where the demonstrations have nothing to learn from.
+        Raises `RunStopped` where the demonstrations contain nothing to train on.
         """
         first = self._folder.checkpoint(0)
         if base == first or self._folder.summary(0) is not None:

@@ -1,6 +1,6 @@
-"""Settings that follow the run: prices of costs, the KL coefficient, how long episodes may be.
+"""Controllers of settings that adapt during a run: cost multipliers, KL coefficient and episode length.
 
-Each is a function of what the run has recorded so far, so that a run that is resumed has the same ones.
+Each is a function of the run's records so far, so that a resumed run has the same settings.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,10 +22,10 @@ def multipliers(
     cost: str = "sum",
     before: Mapping[str, Multiplier] | None = None,
 ) -> dict[str, Multiplier]:
-    """The price of every constrained cost after these iterations, each with all of its explored episodes.
+    """Multiplier of every constrained cost after these iterations, each with all of its explored episodes.
 
-    With `cost` any, an episode costs 1 or nothing, as for the policy (`learn.options.cost`). `before` are the
-    prices that earlier iterations left; None says that there are none.
+    With `cost` any, an episode costs 1 or 0, as for the policy (`learn.options.cost`). `before` are the
+    multipliers after the earlier iterations; None for none.
     """
     found = dict(before or {name: started(constraint) for name, constraint in constraints.items()})
     for trajectories in explored:
@@ -37,13 +37,15 @@ def multipliers(
 
 
 def price_figures(found: Mapping[str, Multiplier]) -> dict[str, float]:
-    """The mean cost that each price has answered to, once there is one, and whether it is at its maximum."""
+    """The mean cost of each multiplier's updates, once there is one, and whether the multiplier is at its
+    maximum.
+    """
     means = {f"mean_cost_{name}": one.mean_cost for name, one in found.items() if one.mean_cost is not None}
     return means | {f"constraint_infeasible_{name}": float(one.infeasible) for name, one in found.items()}
 
 
 def kl_coefficient(initial: float, target: KLTarget, earlier: Iterable[IterationSummary]) -> float:
-    """The coefficient after these iterations (`agentevol.learn.algorithms.kl.AdaptiveKL`)."""
+    """KL coefficient after these iterations (`agentevol.learn.algorithms.kl.AdaptiveKL`)."""
     from agentevol.learn.algorithms.kl import AdaptiveKL  # torch loads only when a run starts
 
     controller = AdaptiveKL(initial, target.target, target.horizon)
@@ -54,7 +56,7 @@ def kl_coefficient(initial: float, target: KLTarget, earlier: Iterable[Iteration
 
 
 def turns_allowed(horizon: HorizonConfig, iteration: int, earlier: Iterable[IterationSummary]) -> int | None:
-    """The most turns of an explored episode in this iteration, from 1; None where nothing is said."""
+    """Maximum turns of an explored episode in this iteration, from 1; None for no limit."""
     if not horizon.rounds:
         return None
     if horizon.success is None:
@@ -66,6 +68,6 @@ def turns_allowed(horizon: HorizonConfig, iteration: int, earlier: Iterable[Iter
 
 
 def _success(summary: IterationSummary) -> float | None:
-    """On the validation tasks: at the full horizon, and not those that are reported."""
+    """Success on the validation tasks at the full horizon; the held-out tasks of the report are not used."""
     found = summary.validation
     return found.successes / found.n if found is not None and found.n else None

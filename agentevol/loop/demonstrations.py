@@ -57,7 +57,7 @@ async def _demonstrate(
 def demonstration_rows(
     trajectories: Sequence[Trajectory], base: Checkpoint, config: RunConfig
 ) -> list[TrainingSequence]:
-    """Training rows of expert episodes, encoded by the base's tokenizer and chat template."""
+    """Training sequences of expert episodes, encoded by the base's tokenizer and chat template."""
     renderer = ChatRenderer(load_tokenizer(base.path), config.chat_template_kwargs)
     weight = config.demonstrations.weight
     return [demonstration(t, renderer, weight) for t in trajectories]

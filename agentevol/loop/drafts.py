@@ -1,4 +1,4 @@
-"""What is known of an iteration that has not finished: its summary, as it grows."""
+"""Draft summaries of iterations that have not finished."""
 
 import math
 import time
@@ -9,13 +9,13 @@ from agentevol.report.summary import IterationSummary
 
 
 class Drafts:
-    """Summaries by iteration, until they are taken."""
+    """Draft summaries by iteration, until they are taken."""
 
     def __init__(self) -> None:
         self._known: dict[int, IterationSummary] = {}
 
     def of(self, iteration: int) -> IterationSummary:
-        """What is noted so far."""
+        """The draft of an iteration."""
         return self._known.get(iteration) or IterationSummary(
             iteration=iteration, checkpoint="", table_version=0
         )
@@ -25,13 +25,13 @@ class Drafts:
         self._known[iteration] = self.of(iteration).model_copy(update=values)
 
     def learnt(self, iteration: int, figures: Mapping[str, float | None]) -> None:
-        """Set what the learner reported, without what is not a number."""
+        """Set the learner's figures, without those that are not numbers."""
         known = {name: value for name, value in figures.items() if value is not None and math.isfinite(value)}
         self.note(iteration, learn=known, trained_tokens=int(known.get("tokens_trained", 0)))
 
     @contextmanager
     def timed(self, iteration: int, phase: str) -> Iterator[None]:
-        """Add the seconds that this takes to those of a phase."""
+        """Add the duration of the block to the seconds of a phase."""
         began = time.perf_counter()
         yield
         seconds = self.of(iteration).seconds
@@ -39,5 +39,5 @@ class Drafts:
         self.note(iteration, seconds={**seconds, phase: spent})
 
     def take(self, iteration: int) -> IterationSummary:
-        """The whole summary, which is no draft any more."""
+        """Return the complete summary and remove the draft."""
         return self._known.pop(iteration)

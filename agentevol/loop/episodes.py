@@ -1,4 +1,4 @@
-"""The episodes of a run: which are asked for, which are played already, and the table that they are in."""
+"""Episodes of a run: requests, their play, and the table that stores them."""
 
 import hashlib
 import time
@@ -23,16 +23,16 @@ from agentgym_store.store import Where
 
 COMMIT_EVERY_S = 5.0
 AWAY_S = 30.0
-"""How long the run's own environment server may be away, while it is started again."""
+"""Seconds that the run's own environment server may be unreachable while it restarts."""
 
 Purpose = Literal["explore", "evaluate", "demonstrate", "value", "retain", "protect"]
 
 
 class Episodes:
-    """What `folder`'s run has played and is to play, against the environment server at `url`.
+    """Stored and requested episodes of `folder`'s run, played against the environment server at `url`.
 
-    `loaded` are the weights that the cluster's rollout workers hold. Once `given_up` is set, nobody waits for
-    what is under way. Several threads may play, but only one of them with weights that have to be loaded.
+    `loaded` is the checkpoint that the cluster's rollout workers hold. Once `given_up` is set, episodes under
+    way are abandoned. Several threads may play, but only one of them with weights that have to be loaded.
     """
 
     def __init__(
@@ -52,19 +52,19 @@ class Episodes:
         self._rounds_read = set[int]()
 
     def of(self, purpose: Purpose, iteration: int) -> list[Trajectory]:
-        """Those in the table, in the order of their ids."""
+        """Episodes in the table, in the order of their ids."""
         found = self._folder.store.trajectories(Where(purpose=purpose, iteration=iteration))
         return sorted(found, key=lambda t: t.id)
 
     def ids(self, purpose: Purpose, iteration: int) -> set[str]:
-        """Ids of those in the table; nothing else of them is read."""
+        """Ids of the episodes in the table; no other column is read."""
         frame = self._folder.store.scan(Where(iteration=iteration, purpose=purpose)).select("id").collect()
         return set(frame["id"].to_list())
 
     def fingerprints(self, purpose: Purpose, iterations: Iterable[int]) -> list[str]:
         """For each iteration, a hash of the names of the table's files that hold its episodes.
 
-        Equal hashes say that the episodes are the same; none of them is read.
+        Equal hashes mean equal episodes; no episode is read.
         """
         found = self._folder.store.files(*(Where(purpose=purpose, iteration=number) for number in iterations))
         return [hashlib.sha256("\n".join(names).encode()).hexdigest() for names in found]
@@ -86,7 +86,7 @@ class Episodes:
         self._rounds_read |= rounds
 
     def outcomes(self, purpose: Purpose, iteration: int, split: str | None = None) -> dict[str, bool]:
-        """Task -> whether a scored episode of this iteration won it; reads nothing but that."""
+        """Task -> whether a scored episode of this iteration won it; reads only the necessary columns."""
         frame = self._folder.store.scan(Where(purpose=purpose, iteration=iteration, split=split))
         found = (
             frame.filter(pl.col("total_reward").is_not_null() & (pl.col("turn_count") > 0))
@@ -101,10 +101,10 @@ class Episodes:
     ) -> list[EnvTask]:
         """The chosen tasks of a split, of the run's own environment or of `env`.
 
-        Without `env`, tasks that evaluation holds out of this split are not among them.
+        Without `env`, tasks that evaluation holds out of this split are excluded.
 
-        Raises `RunStopped` where the node of the environment server is lost, `TransportFault` where it does
-        not come back.
+        Raises `RunStopped` where the node of the environment server is lost, `TransportFault` where the
+        server does not come back.
         """
         whole = split
         if env is None:
@@ -133,7 +133,7 @@ class Episodes:
         max_turns: int | None = None,
         env: str | None = None,
     ) -> EpisodeRequest:
-        """An episode to be played; `max_turns` None is the run's own limit, `env` its own environment.
+        """Request of an episode; `max_turns` None is the run's own limit, `env` None its own environment.
 
         Another environment has its own limit.
         """
@@ -165,11 +165,11 @@ class Episodes:
         requests: Sequence[EpisodeRequest],
         sampling: Sampling,
     ) -> Played:
-        """Play what is not in the table yet and append it there, batch by batch. Raises `RunStopped` once
-        more of it has failed than the run allows.
+        """Play the requests that are not in the table yet and append the episodes, batch by batch. Raises
+        `RunStopped` once more of them failed than the run allows.
 
-        `policy` is for weights that the loop does not hand to the engines: those of a candidate, or of a
-        round that a resumed run still owes. None plays with what the engines hold.
+        `policy` is for weights that the loop does not load into the engines: those of a candidate, or of a
+        round that a resumed run has to complete. None plays with the weights in the engines.
         """
         there = self.ids(purpose, iteration)
         missing = [request for request in requests if request.id not in there]
@@ -193,13 +193,13 @@ class Episodes:
         return played
 
     def append(self, batch: Sequence[Trajectory], iteration: int, purpose: Purpose) -> None:
-        """Put episodes into the table. Several threads may."""
+        """Append episodes to the table. Thread-safe."""
         commit = {"iteration": str(iteration), "purpose": purpose, "first": batch[0].id}
         with self._writing:
             self._folder.store.append(batch, commit={"run": self._config.name, **commit})
 
     def stop_if_too_many_failed(self, played: Sequence[Trajectory]) -> None:
-        """Raise `RunStopped` with the reasons counted, above `explore.max_failed`."""
+        """Raise `RunStopped` with the counted reasons where the failures exceed `explore.max_failed`."""
         broken = [t for t in played if t.ending.kind == "failed"]
         self._stop_above_limit(broken, len(played))
 
@@ -215,11 +215,11 @@ class Episodes:
 
     @property
     def loaded(self) -> Checkpoint:
-        """The weights that the rollout workers hold."""
+        """Checkpoint that the rollout workers hold."""
         return self._loaded
 
     def load(self, policy: Checkpoint) -> None:
-        """Have the rollout workers hold these weights."""
+        """Load these weights into the rollout workers."""
         if policy != self._loaded:
             self._cluster.update(policy)
             self._loaded = policy
@@ -237,5 +237,5 @@ class Episodes:
 
 
 def _is_broken(episode: Trajectory) -> bool:
-    """Whether infrastructure ended it; a replay that the world answered otherwise is counted elsewhere."""
+    """Return whether infrastructure ended the episode; a replay with another result is counted elsewhere."""
     return episode.ending.kind == "failed" and episode.ending.failure != REPLAY_MISMATCH

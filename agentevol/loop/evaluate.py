@@ -1,6 +1,6 @@
-"""How good a policy is: success, reward, turns and tokens, by task type and difficulty.
+"""Evaluation metrics of a policy: success, reward, turns and tokens, by task type and difficulty.
 
-Failed and cancelled episodes are counted but say nothing about the policy: rates are over those with a
+Failed and cancelled episodes are counted but say nothing about the policy: rates are over the episodes with a
 return.
 """
 
@@ -12,7 +12,7 @@ from agentgym_store.records import Trajectory
 
 
 def summarise(trajectories: Sequence[Trajectory], split: str) -> EvaluationSummary:
-    """The figures of one evaluation; `n` counts the episodes that have a return."""
+    """Metrics of one evaluation; `n` counts the episodes that have a return."""
     scored = [t for t in trajectories if t.total_reward is not None]
     return EvaluationSummary(
         split=split,
@@ -30,7 +30,7 @@ def summarise(trajectories: Sequence[Trajectory], split: str) -> EvaluationSumma
 
 
 def compared(summary: EvaluationSummary, since: Mapping[str, float]) -> EvaluationSummary:
-    """The summary with what changed since the iteration before (`agentevol.loop.solved.since_previous`)."""
+    """The summary with the changes since the previous iteration (`agentevol.loop.solved.since_previous`)."""
     if not since:
         return summary
     gained, lost = since["tasks_gained_since_previous"], since["tasks_lost_since_previous"]
@@ -38,14 +38,14 @@ def compared(summary: EvaluationSummary, since: Mapping[str, float]) -> Evaluati
 
 
 def endings(trajectories: Iterable[Trajectory]) -> dict[str, int]:
-    """How many ended how: `terminated`, `truncated(max_turns)`, `failed(worker-lost)`, ...; sums to all of
-    them.
+    """Number of episodes by ending: `terminated`, `truncated(max_turns)`, `failed(worker-lost)`, ...; the
+    counts sum to the number of episodes.
     """
     return dict(sorted(Counter(_label(t) for t in trajectories).items()))
 
 
 def sampled_tokens(trajectory: Trajectory) -> int:
-    """How many tokens the policy said."""
+    """Number of tokens that the policy sampled."""
     return sum(len(turn.sample.token_ids) for turn in trajectory.turns if turn.sample is not None)
 
 

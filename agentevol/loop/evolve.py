@@ -1,8 +1,8 @@
-"""The loop: AgentEvol (arXiv:2406.04151, algorithm 1) and its relatives, one function.
+"""AgentEvol (arXiv:2406.04151, algorithm 1) and its relatives as one function.
 
 Filtered cloning, AgentEvol, and iterated preference or policy-gradient methods are this loop with other
-values of (selection, algorithm, start). Every step asks first what is there already, so a killed run goes on
-where it was.
+values of (selection, algorithm, start). Every step first checks for an existing result, so a killed run
+continues from its last step.
 """
 
 from agentevol.loop.stages import Stages
@@ -11,7 +11,7 @@ from agentevol.report.summary import RunSummary
 
 
 def evolve(stages: Stages) -> RunSummary:
-    """Run all iterations; returns what they came to. The paper's symbols stand at the right."""
+    """Run all iterations; returns their summary. The paper's symbols are in the comments."""
     base = stages.base()
     latest = stages.clone(base)  # behavioural cloning: argmax sum log pi_theta(tau) over D_s
     stages.update(0, latest)  # the engines take pi_theta^1
@@ -22,8 +22,8 @@ def evolve(stages: Stages) -> RunSummary:
         data = stages.shape(m, latest, explored, data)  # rewards of single turns, where process.* is on
         stages.explore_ahead(m, latest)  # the next E-step beside this M-step, where rollout.* says so
         update = stages.learn(m, _start(stages, base, latest), data)  # M-step: argmax sum r log pi_theta(tau)
-        update = stages.mix(m, update)  # the share of it that validates best, where interpolate.* is given
-        latest = stages.accept(m, update)  # the one before, where it forgot what protect.* names
+        update = stages.mix(m, update)  # with interpolate.*: the share of the update that validates best
+        latest = stages.accept(m, update)  # or the previous policy, see protect.*
         stages.update(m, latest)  # pi_theta^(m+1)
         stages.evaluate(m, latest)
         if stages.has_stalled(m):

@@ -1,7 +1,7 @@
-"""Episodes, many at once: policy x EnvClient -> Trajectory.
+"""Concurrent episode rollout: policy x EnvClient -> Trajectory.
 
-Every requested episode ends in exactly one `Ending`. Whatever breaks on the way (server, worker, transport,
-engine, policy, template, or a fault of our own) becomes `Failed` with its kind: never a reward, never an
+Every requested episode ends in exactly one `Ending`. Any failure on the way (server, worker, transport,
+engine, policy, template, or a bug of our own) becomes `Failed` with its kind: never a reward, never an
 exception for the other episodes. A run stops above a share of such endings (`explore.max_failed`).
 """
 
@@ -28,17 +28,17 @@ from agentgym_store.records import STATE, Ending, Failed, Sample, Terminated, Tr
 _LOG = logging.getLogger(__name__)
 
 REPLAY_MISMATCH = "replay-mismatch"
-"""How an episode fails whose world answers otherwise than before."""
+"""Failure kind of an episode whose replay gets other answers than before."""
 
 ABORTED = "weights-updated"
-"""How an episode fails that was given up when the weights changed: it is played again."""
+"""Failure kind of an episode that was aborted when the weights changed: it is played again."""
 ACT_TIMEOUT_S = 300.0
-"""A policy that says nothing for so long has failed."""
+"""Seconds after which a policy without an answer has failed."""
 
 
 @dataclass(frozen=True)
 class EpisodeRequest:
-    """One episode that is to be played; equal requests to equal weights give equal episodes."""
+    """Request of one episode; equal requests to equal weights give equal episodes."""
 
     id: str
     run: str
@@ -54,14 +54,16 @@ class EpisodeRequest:
     attempt: int
     max_turns: int | None = None
     prefix: tuple[Turn, ...] = ()
-    """Turns of another episode of this task and seed that are played again before the policy acts."""
+    """Turns of another episode of this task and seed that are replayed before the policy acts."""
     policy_seed: int | None = None
-    """What the policy draws from; None is `seed`. Continuations share a world and differ in their draws."""
+    """Seed of the policy's draws; None is `seed`. Continuations share an environment seed and differ in their
+    draws.
+    """
 
 
 @dataclass
 class _Progress:
-    """What is known of an episode while it lasts."""
+    """Progress of an episode while it is played."""
 
     request: EpisodeRequest
     policy: str
@@ -71,7 +73,7 @@ class _Progress:
     data_version: str = ""
     initial_observation: str = ""
     state: str = ""
-    """In which the agent is to act next."""
+    """State in which the agent acts next."""
     turns: list[Turn] = field(default_factory=list[Turn])
 
     def finished(self, ending: Ending) -> Trajectory:
@@ -110,7 +112,8 @@ async def play(
 ) -> Trajectory:
     """Play one episode to its ending. Raises nothing but `CancelledError`, after closing the session.
 
-    With `forks`, episodes that go on from the same state begin with forks of one session, where they can.
+    With `forks`, episodes that continue from the same state begin with forks of one session, where the
+    environment supports it.
     """
     progress = _Progress(request, policy.name)
     conversation = Conversation(request.id, [], task_id=request.task_id)
@@ -163,7 +166,7 @@ async def play_all(
 
 
 def failed(request: EpisodeRequest, policy: str, kind: str, detail: str) -> Trajectory:
-    """The record of an episode that was lost with the process that played it."""
+    """Record of an episode that was lost with the process that played it."""
     return _Progress(request, policy).finished(Failed(failure=kind, detail=detail[:500]))
 
 
@@ -196,12 +199,12 @@ async def _turns(
 
 
 def state_of(observation: Observation) -> str:
-    """The text of a state, as far as an agent can tell states apart: what it reads, and what it may do."""
+    """Text of a state as an agent can distinguish it: the observation and the admissible actions."""
     return "\n".join((observation.text, *(observation.actions or ())))
 
 
 def _turn(action: str, result: StepResult, sample: Sample | None, state: str) -> Turn:
-    """The record of a turn that was taken in `state`."""
+    """Record of a turn that was taken in `state`."""
     info: dict[str, object] = {k: value for k, value in result.info.items() if k != "available_actions"}
     info[STATE] = state
     return Turn(
@@ -210,8 +213,8 @@ def _turn(action: str, result: StepResult, sample: Sample | None, state: str) ->
 
 
 async def _replay(begun: Reached, conversation: Conversation, progress: _Progress) -> None:
-    """Play what is missing of the prefix again. Raises `EnvironmentFault` where the world answers otherwise
-    than before.
+    """Replay the missing part of the prefix. Raises `EnvironmentFault` where the environment answers
+    otherwise than before.
     """
     known = begun.shown[1:]
     for number, turn in enumerate(progress.request.prefix):
@@ -223,7 +226,7 @@ async def _replay(begun: Reached, conversation: Conversation, progress: _Progres
 
 
 async def _again(session: Session, turn: Turn, number: int) -> Observation:
-    """What the world answers to a turn that was played before."""
+    """Replay a turn and return the environment's observation."""
     with _owned("replay"):
         result = await session.step(turn.action)
     if result.observation.text != turn.observation or result.terminated or result.truncated:
@@ -232,7 +235,7 @@ async def _again(session: Session, turn: Turn, number: int) -> Observation:
 
 
 async def _act(policy: Policy, conversation: Conversation, seed: int) -> Sample:
-    """The policy's next words; every turn draws from numbers of its own."""
+    """Sample the policy's next action; every turn has its own seed."""
     try:
         turn_seed = seed * 10_007 + len(conversation.samples)
         async with asyncio.timeout(ACT_TIMEOUT_S):
@@ -246,10 +249,10 @@ async def _act(policy: Policy, conversation: Conversation, seed: int) -> Sample:
 
 
 def _released(policy: Policy, conversation_id: str) -> None:
-    """Have the policy free what it holds; that it could not harms no episode that is over."""
+    """Release the policy's state of a conversation; a failure does not affect an episode that is over."""
     try:
         policy.release(conversation_id)
-    except Exception:  # noqa: BLE001 - whatever it is, the record stands
+    except Exception:  # noqa: BLE001 - whatever it is, the record is complete
         _LOG.exception("%s did not release %s", policy.name, conversation_id)
 
 
@@ -262,7 +265,7 @@ def _open(conversation: Conversation, env: str, opening: Observation, action_for
 
 @asynccontextmanager
 async def _begun(client: EnvClient, request: EpisodeRequest, forks: Forks | None) -> AsyncIterator[Reached]:
-    """A session of the episode, fresh or a fork that stands after the prefix; closed whatever happens."""
+    """A session of the episode, fresh or a fork that stands after the prefix; closed in any case."""
     if forks is None or not request.prefix or not await forks.offered():
         session = await _opened(client, request)
         try:
@@ -283,7 +286,7 @@ async def _opened(client: EnvClient, request: EpisodeRequest) -> Session:
 
 
 async def _reached(client: EnvClient, request: EpisodeRequest) -> Reached:
-    """A session in which the prefix was played again; closed where it cannot be."""
+    """A session in which the prefix was replayed; closed where the replay fails."""
     session = await _opened(client, request)
     try:
         shown = [session.observation]
@@ -296,7 +299,7 @@ async def _reached(client: EnvClient, request: EpisodeRequest) -> Reached:
 
 
 def _state(request: EpisodeRequest) -> Hashable:
-    """Equal for continuations of one state."""
+    """Key that is equal for continuations of one state."""
     played = tuple((turn.action, turn.observation) for turn in request.prefix)
     return request.env, request.task_id, request.seed, request.max_turns, played
 

@@ -1,4 +1,4 @@
-"""A round of exploration: which episodes it is made of, and what becomes of them."""
+"""Exploration rounds: their requests, play and summary."""
 
 from agentevol.config.run import RunConfig
 from agentevol.learn.algorithms import objective
@@ -19,7 +19,7 @@ from agentgym_store.records import Trajectory
 
 
 class Exploring:
-    """The rounds of `folder`'s run. Several may be played at once, each by a thread of its own."""
+    """Exploration rounds of `folder`'s run. Several may be played at once, each by a separate thread."""
 
     def __init__(
         self, folder: RunFolder, episodes: Episodes, drafts: Drafts, ledger: Ledger, progress: Progress
@@ -33,7 +33,8 @@ class Exploring:
     def round(self, iteration: int, policy: Checkpoint, *, ahead: bool = False) -> list[Trajectory]:
         """K sampled episodes of every task of this iteration, from the table, in the order of their ids.
 
-        `ahead` of its turn, an asynchronous run plays them with whatever the engines hold: `policy` or newer.
+        With `ahead`, an asynchronous run plays them with the weights that the engines hold: `policy` or
+        newer.
         """
         loaded = None if ahead and self._config.rollout.mode == "asynchronous" else policy
         phase = AHEAD if ahead else "explore"
@@ -76,7 +77,7 @@ class Exploring:
     def _requests(self, iteration: int, first: int, count: int, limit: int | None) -> list[EpisodeRequest]:
         """Requests of `count` tasks of this iteration, from its task number `first` on."""
         config = self._config.explore
-        most = config.tasks * (1 + config.resample)  # of any iteration, so that none meets another's tasks
+        most = config.tasks * (1 + config.resample)  # in every iteration, so that none repeats a task
         choice = drawn(self._config.seed, (iteration - 1) * most + first, count)
         return [
             self._episodes.request("explore", iteration, task, attempt, limit)

@@ -1,6 +1,7 @@
-"""Figures of the rows of an iteration: new, earlier and expert ones of each environment, and their age.
+"""Training-data metrics of an iteration: new, earlier and expert sequences of each environment, and their
+age.
 
-6 rows of this iteration, 2 of an earlier one and 4 of demonstrations, all of weight 1, are
+6 training sequences of this iteration, 2 of an earlier one and 4 of demonstrations, all of weight 1, are
 
     {"guess": {"rows_new": 6, "rows_earlier": 2, "rows_expert": 4, "explored_to_expert": 2.0,
                "token_share": 1.0, "mean_weight": 1.0, "effective_sample_size": 12.0}}
@@ -24,25 +25,25 @@ Source = Literal["new", "earlier", "expert"]
 
 
 class Share(NamedTuple):
-    """Rows of one source and environment, as the figures of an iteration count them."""
+    """Training sequences of one source and environment, as the metrics of an iteration count them."""
 
     environment: str
     source: Source
     tokens: int
-    """Learnt tokens of the rows whose weight is above 0."""
+    """Trained tokens of the sequences whose weight is above 0."""
     weights: Sequence[float]
-    """Of every row."""
+    """Weight of every sequence."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Rows of an iteration that come from one place, and their share of its figures."""
+    """Training sequences of an iteration from one source, and their share of its metrics."""
 
     rows: Sequence[TrainingSequence]
     digest: str
-    """Of the rows (`agentevol.loop.manifests.of_rows`)."""
+    """Hash of the sequences (`agentevol.loop.manifests.of_rows`)."""
     turns: Mapping[int, int]
-    """Version of the weights -> number of learnt turns that these sampled."""
+    """Version of the weights -> number of trained turns that they sampled."""
     shares: Sequence[Share]
 
 
@@ -54,10 +55,10 @@ def shares(
     environment: str,
     environments: Mapping[str, str],
 ) -> list[Share]:
-    """The rows by environment and source.
+    """Training sequences grouped by environment and source.
 
     `new` and `expert` are ids of episodes; the others are of earlier iterations or retained. `environments`
-    names that of an episode which is not of `environment`, the run's own.
+    maps an episode to its environment where that is not `environment`, the run's own.
     """
     found: dict[tuple[str, Source], list[TrainingSequence]] = defaultdict(list)
     for row in rows:
@@ -71,10 +72,11 @@ def shares(
 
 
 def learnt_figures(found: Iterable[Share]) -> dict[str, dict[str, float]]:
-    """By environment: rows by source, the share of all learnt tokens (`replay.floor` is the least of it that
-    a replayed environment should have), what weights come to, and explored rows for each of the expert's.
+    """Metrics by environment: sequences by source, the share of all trained tokens (`replay.floor` is its
+    minimum for a replayed environment), mean weight and effective sample size, and explored sequences per
+    expert sequence.
 
-    `explored_to_expert` (|D_m| / |D_s| of AgentEvol) is there only where the expert has rows.
+    `explored_to_expert` (|D_m| / |D_s| of AgentEvol) is present only where there are expert sequences.
     """
     by_environment: dict[str, list[Share]] = defaultdict(list)
     for share in found:
@@ -103,14 +105,14 @@ def _figures(own: Sequence[Share]) -> dict[str, float]:
 
 
 def versions(episodes: Iterable[Trajectory]) -> Versions:
-    """Which weights sampled each turn of the episodes."""
+    """Versions of the weights that sampled each turn of the episodes."""
     return {t.id: [turn.sample.policy_version if turn.sample else None for turn in t.turns] for t in episodes}
 
 
 def sampled_turns(row: TrainingSequence, sampled_by: Versions) -> list[int]:
-    """Version of the weights that sampled each learnt turn of a row.
+    """Version of the weights that sampled each trained turn of a sequence.
 
-    Episodes that are not in `sampled_by` (another run's policy played them, or a script) have none.
+    Episodes that are not in `sampled_by` (played by another run's policy, or scripted) have none.
     """
     if row.turn is None or row.trajectory_id not in sampled_by:
         return []
@@ -120,14 +122,15 @@ def sampled_turns(row: TrainingSequence, sampled_by: Versions) -> list[int]:
 
 
 def turns_by_version(rows: Iterable[TrainingSequence], sampled_by: Versions) -> dict[int, int]:
-    """Version of the weights -> number of learnt turns that these sampled."""
+    """Version of the weights -> number of trained turns that they sampled."""
     return Counter(version for row in rows for version in sampled_turns(row, sampled_by))
 
 
 def version_lag(turns: Iterable[Mapping[int, int]], newest: int) -> dict[str, float]:
-    """Updates between the weights that sampled a learnt turn and version `newest`: mean and maximum.
+    """Staleness in updates between the weights that sampled a trained turn and version `newest`: mean and
+    maximum.
 
-    `turns` are the learnt turns by version of each part. Nothing where no learnt turn has a version.
+    `turns` are the trained turns by version of each part. Empty where no trained turn has a version.
     """
     found = Counter[int]()
     for part in turns:
@@ -142,6 +145,6 @@ def version_lag(turns: Iterable[Mapping[int, int]], newest: int) -> dict[str, fl
 
 
 def staleness(lag: Mapping[str, float]) -> str:
-    """What `version_lag` found, in words."""
+    """Text of the result of `version_lag`."""
     mean, most = lag["policy_version_lag_mean"], lag["policy_version_lag_max"]
     return f"learnt turns are {mean:.2f} updates old on average, {most:.0f} at most"

@@ -1,4 +1,4 @@
-"""The manifests of a run, written as its iterations go on (`agentevol.loop.manifests`)."""
+"""Writer of a run's manifests as its iterations proceed (`agentevol.loop.manifests`)."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,8 +11,8 @@ from agentgym_store.records import Trajectory
 
 
 class Ledger:
-    """One run's manifests. Every entry is a function of the run's table and files, so that a stage which is
-    done again after a kill notes the same; what a later stage reads of an earlier one comes from the file.
+    """Manifests of one run. Every entry is a function of the run's table and files, so that a stage repeated
+    after a kill writes the same entry; a later stage reads the results of an earlier one from the file.
     """
 
     def __init__(self, folder: RunFolder) -> None:
@@ -20,8 +20,8 @@ class Ledger:
         self._weights: dict[tuple[tuple[int, int, int], ...], str] = {}
 
     def explored(self, iteration: int, policy: Checkpoint, episodes: Sequence[Trajectory]) -> None:
-        """The samples of an iteration, and what they earned in the world. Where others than `policy` sampled
-        some of it, all are noted, and the newest of them is the one whose version is told.
+        """Note the samples of an iteration and their returns. Where other policies than `policy` sampled some
+        of them, all are noted, with the version of the newest.
         """
         found = {version for turns in versions(episodes).values() for version in turns if version is not None}
         inputs, newest = {"policy": self._hash(policy)}, policy.version
@@ -34,29 +34,29 @@ class Ledger:
         self._note(iteration, "score", {"explore": played}, of_scores(episodes), self._seed, newest)
 
     def filtered(self, iteration: int, digest: str) -> None:
-        """The rows that the selection made of them, with weights, by their hash."""
+        """Note the selected training sequences with weights, by their hash."""
         inputs = self._made(iteration, "explore", "score")
         self._note(iteration, "filter", inputs, digest, self._drawn(iteration), iteration - 1)
 
     def merged(self, iteration: int, own: str, added: Sequence[str]) -> None:
-        """What is learnt beside these, by the hash of each part: no part is hashed again."""
+        """Note the additional training data, by the hash of each part: no part is hashed again."""
         inputs = {**self._made(iteration, "filter"), "added": of_parts(added)}
         made = of_parts([own, *added])
         self._note(iteration, "merge", inputs, made, self._drawn(iteration), iteration - 1)
 
     def rewarded(self, iteration: int, rows: Sequence[TrainingSequence], model: Checkpoint) -> None:
-        """What a reward model or a process reward model made of the rewards."""
+        """Note the rewards of a reward model or a process reward model."""
         inputs = {**self._made(iteration, "merge"), "model": self._hash(model)}
         self._note(iteration, "reward", inputs, of_rows(rows), self._drawn(iteration), iteration - 1)
 
     def trained(self, iteration: int, start: Checkpoint, update: Checkpoint) -> None:
-        """The update, whatever becomes of it."""
+        """Note the update, accepted or not."""
         rows = self._made(iteration, "reward") or self._made(iteration, "merge")
         inputs = {**rows, "start": self._hash(start)}
         self._note(iteration, "train", inputs, self._hash(update), self._drawn(iteration), start.version)
 
     def evaluated(self, iteration: int, policy: Checkpoint, episodes: Sequence[Trajectory]) -> None:
-        """What the policy of this iteration did in its evaluations."""
+        """Note the evaluations of this iteration's policy."""
         inputs = {"policy": self._hash(policy)}
         self._note(iteration, "evaluate", inputs, of_episodes(episodes), self._seed, policy.version)
 
@@ -68,7 +68,7 @@ class Ledger:
         return self._seed * 1000 + iteration
 
     def _hash(self, checkpoint: Checkpoint) -> str:
-        """Of weights, each file read once while it stays as it is, wherever it is moved to."""
+        """Hash of a checkpoint's weights; an unchanged file is read once, even if it is moved."""
         found = [file.stat() for file in _weight_files(checkpoint.path)]
         key = tuple((one.st_ino, one.st_size, one.st_mtime_ns) for one in found)
         if key not in self._weights:

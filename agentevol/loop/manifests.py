@@ -4,10 +4,10 @@
                  "policy_version": 0},
      "score": .., "filter": .., "merge": .., "reward": .., "train": .., "evaluate": ..}
 
-The output of a stage is an input of later ones. `reward` is there only where `process.*` or `reward.model`
-changes what the filter had chosen. Times and log-probabilities are left out (the last bits of these depend
-on what was sampled beside them), so that a run with equal settings and seeds has equal manifests, killed and
-resumed or not.
+The output of a stage is an input of later ones. `reward` is present only where `process.*` or `reward.model`
+changes the filter's result. Times and log-probabilities are left out (the last bits of log-probabilities
+depend on the batch), so that a run with equal settings and seeds has equal manifests, killed and resumed or
+not.
 """
 
 import hashlib
@@ -25,21 +25,21 @@ Stage = Literal["explore", "score", "filter", "merge", "reward", "train", "evalu
 
 
 class Manifest(Record):
-    """What one stage read and made."""
+    """Inputs and output of one stage."""
 
     inputs: Mapping[str, str]
     """Name -> hash."""
     output: str
     seed: int
-    """What the stage drew from; for evaluations and exploration the seed of the run, of which episodes have
-    their own.
+    """Seed of the stage; for evaluations and exploration the seed of the run, from which the seeds of the
+    episodes are derived.
     """
     policy_version: int
-    """Version of the weights that played, or that learning began with."""
+    """Version of the weights that played, or that training began with."""
 
 
 def of_episodes(episodes: Iterable[Trajectory]) -> str:
-    """Hash of what was played, in any order of the episodes."""
+    """Hash of the played episodes, in any order."""
     return _hashed(
         [
             (t.id, t.task_id, t.seed, t.initial_observation, t.ending.kind, _turns(t))
@@ -54,7 +54,7 @@ def of_scores(episodes: Iterable[Trajectory]) -> str:
 
 
 def of_rows(rows: Iterable[TrainingSequence]) -> str:
-    """Hash of what is learnt of which tokens, with weights and rewards; in this order."""
+    """Hash of the training sequences: tokens, masks, weights and rewards; in this order."""
     digest = hashlib.sha256()
     for row in rows:
         rewards = None if row.episode is None else row.episode.rewards
@@ -66,7 +66,7 @@ def of_rows(rows: Iterable[TrainingSequence]) -> str:
 
 
 def of_parts(digests: Iterable[str]) -> str:
-    """Hash of rows that were hashed in parts, in this order; empty parts count as if they were not there."""
+    """Hash of training sequences that were hashed in parts, in this order; empty parts are ignored."""
     parts = [digest for digest in digests if digest != of_rows([])]
     if len(parts) < 2:
         return parts[0] if parts else of_rows([])
@@ -74,7 +74,7 @@ def of_parts(digests: Iterable[str]) -> str:
 
 
 def of_weights(folder: Path) -> str:
-    """Hash of the weights in a checkpoint; the files beside them name times and places."""
+    """Hash of the weights in a checkpoint; the other files are left out, as they name times and places."""
     return f"sha256:{content_hash(folder)}"
 
 

@@ -1,6 +1,6 @@
-"""Multipliers of constrained costs (their prices), updated once for each round.
+"""Lagrange multipliers of constrained costs (their prices), updated once for each round.
 
-    prices/0003.json   the prices after iteration 3, which iteration 4 learns with
+    prices/0003.json   the prices after iteration 3, used by iteration 4
 
 Each file is a cache: it holds the key of the episodes and the configuration that it was derived from, and a
 hash of the prices. One that is missing, damaged, or of another key is derived again from the one before.
@@ -32,7 +32,7 @@ class Prices:
         self._cost = str(objective(config.learn.algorithm, config.learn.options).options.get("cost", "sum"))
 
     def before(self, iteration: int) -> dict[str, Multiplier]:
-        """The prices that this iteration learns with; nothing without a constraint.
+        """Prices used by this iteration; empty without a constraint.
 
         Only rounds whose prices are not known are read.
         """
@@ -47,7 +47,7 @@ class Prices:
         return self._step(None) if found is None else found
 
     def update(self, iteration: int, explored: Sequence[Trajectory]) -> None:
-        """Derive the prices after a round while its episodes are in memory, all that the table has of it."""
+        """Derive the prices after a round from its complete episodes, while they are in memory."""
         if self._constraints and self._episodes.ids("explore", iteration) == {t.id for t in explored}:
             key = self._after(iteration)[-1]
             self._write(iteration, key, self._step(self.before(iteration), explored))
@@ -58,7 +58,7 @@ class Prices:
         return multipliers(self._constraints, explored, self._cost, before)
 
     def _after(self, iteration: int) -> list[str]:
-        """The keys of the prices after each iteration up to this one."""
+        """Keys of the prices after each iteration up to this one."""
         keys = list[str]()
         for fingerprint in self._episodes.fingerprints("explore", range(1, iteration + 1)):
             keys.append(self._keys.of("prices", fingerprint, *keys[-1:]))

@@ -1,6 +1,6 @@
-"""The perplexity probe of a run (`probe.data`): rows that nothing is learnt from, kept in its folder.
+"""Perplexity probe of a run (`probe.data`): held-out training sequences, kept in the run's folder.
 
-{"tokens": [5, 6, 7, 8], "said": [2, 3]}      of four tokens the last two are what a policy should say
+{"tokens": [5, 6, 7, 8], "said": [2, 3]}      the last two of four tokens are those of the policy
 """
 
 import json
@@ -27,7 +27,7 @@ FILE = "probe.jsonl"
 
 
 def probe_rows(config: RunConfig, base: Checkpoint) -> list[TrainingSequence]:
-    """`probe.rows` rows of `probe.data` at most: what episodes that `select.*` takes say, or chats.
+    """Read at most `probe.rows` sequences of `probe.data`: from episodes that `select.*` accepts, or chats.
 
     Raises `ConfigError` where there is nothing to read.
     """
@@ -47,7 +47,7 @@ def probe_rows(config: RunConfig, base: Checkpoint) -> list[TrainingSequence]:
 
 
 def to_lines(rows: Sequence[TrainingSequence]) -> str:
-    """What `probe.jsonl` holds."""
+    """Text of `probe.jsonl`."""
     return "".join(
         json.dumps({"tokens": row.token_ids.tolist(), "said": row.mask.nonzero()[0].tolist()}) + "\n"
         for row in rows
@@ -55,7 +55,7 @@ def to_lines(rows: Sequence[TrainingSequence]) -> str:
 
 
 def from_lines(text: str) -> list[TrainingSequence]:
-    """The rows of `to_lines`, of no episode."""
+    """Sequences of a text of `to_lines`; they belong to no episode."""
     return [_row(number, **json.loads(line)) for number, line in enumerate(text.splitlines())]
 
 

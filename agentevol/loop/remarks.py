@@ -4,17 +4,17 @@ import math
 from collections.abc import Iterator, Mapping
 
 GAP = 0.02
-"""Mean difference in log-probability of the same tokens that is more than rounding."""
+"""Mean difference in log-probability of the same tokens that exceeds rounding."""
 
 FEWEST = 0.1
-"""Share of its rows that a weighting should be worth."""
+"""Minimum effective share of the training sequences after weighting."""
 
 ON_POLICY = 0.9
-"""Share of its tokens that importance weights should be worth where the policy has not moved yet."""
+"""Minimum effective share of the tokens after importance weighting, where the policy has not moved yet."""
 
 
 def remarks(metrics: Mapping[str, float]) -> Iterator[str]:
-    """One line each, of the learner's figures; those that call for a look begin with `warning`."""
+    """One line for each remark on the learner's figures; those that need attention begin with `warning`."""
     gap, tokens = metrics.get("logp_gap", math.nan), metrics.get("logp_gap_tokens")  # none: nothing sampled
     if tokens:
         warning = "" if gap <= GAP else "warning, "

@@ -1,7 +1,7 @@
-"""Whether an update may stay: how good it is at what the run must not forget (`protect.*`).
+"""Acceptance test of an update against forgetting on protected tasks (`protect.*`).
 
-Protected tasks are played by the policy that the run begins with, and by every update before it becomes a
-checkpoint. One that falls by more than chance explains is rejected.
+The policy that the run begins with plays the protected tasks, and so does every update before it becomes a
+checkpoint. An update that falls by more than chance explains is rejected.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ Protected = Mapping[str, EvaluationSummary]
 
 @dataclass(frozen=True)
 class Verdict:
-    """On one update."""
+    """Verdict on one update."""
 
     falls: tuple[Fall, ...]
     figures: Mapping[str, float]
@@ -32,7 +32,7 @@ class Verdict:
 
     @property
     def reason(self) -> str | None:
-        """Why the update is rejected; None where it may stay."""
+        """Reason for which the update is rejected; None where it is accepted."""
         told = [
             f"{fall.environment} fell by {fall.fall:.3f}, more than {fall.allowed:.3f}" for fall in self.falls
         ]
@@ -46,7 +46,7 @@ def protected_environments(config: RunConfig) -> list[str]:
 
 
 def protected_split(config: RunConfig, protected: ProtectedTasks) -> str:
-    """The split of protected tasks; without a name the run's validation split, or `valid` of another
+    """Split of protected tasks; without a name the run's validation split, or `valid` of another
     environment.
     """
     return protected.split or (config.validate_split if protected.environment is None else "valid")
@@ -58,7 +58,7 @@ def verdict_on(
     after: Protected,
     earlier: Sequence[IterationSummary] = (),
 ) -> Verdict:
-    """The update that earned `after`, against the policy that the run began with.
+    """Verdict on the update with the results `after`, against the policy that the run began with.
 
     `earlier` are the iterations so far, number 0 included: forgetting is against the best that was accepted.
     Raises `ConfigError` for fewer than 2 scored episodes.
@@ -84,7 +84,7 @@ def verdict_on(
 def play_protected(
     episodes: Episodes, config: RunConfig, iteration: int, policy: Checkpoint
 ) -> dict[str, EvaluationSummary]:
-    """How good a policy is at the protected tasks, by name; what is in the table is not played again."""
+    """Evaluate a policy on the protected tasks, by name; episodes in the table are not played again."""
     found: dict[str, EvaluationSummary] = {}
     for name, protected in config.protect.items():
         env, split = protected.environment, protected_split(config, protected)
@@ -101,7 +101,7 @@ def judged_by(
     policy: Checkpoint,
     requests: Sequence[EpisodeRequest],
 ) -> EvaluationSummary:
-    """How good a policy is at what is requested, which decides whether it stays; played as evaluation plays.
+    """Evaluate a policy for acceptance on the requested episodes; played as in evaluation.
 
     Raises `RunStopped` where too many episodes failed.
     """
@@ -113,13 +113,13 @@ def judged_by(
 
 
 def last_stage(earlier: Iterable[IterationSummary]) -> int:
-    """The latest of these iterations that left a policy of its own; 0 where none has."""
+    """Latest of these iterations with an accepted update; 0 where there is none."""
     stages = [one.iteration for one in earlier if one.trained_tokens and one.rejected is None]
     return max(stages, default=0)
 
 
 def _figures(names: Sequence[str], stages: Sequence[Protected]) -> dict[str, float]:
-    """Of success by stage and name; the last stage is the update."""
+    """Figures of success by stage and name; the last stage is the update."""
     success_SE = np.asarray([[_success(stage[name]) for name in names] for stage in stages])
     lost = forgetting(success_SE).tolist()
     figures = {f"forgetting_{name}": value for name, value in zip(names, lost, strict=True)}
@@ -131,5 +131,5 @@ def _success(summary: EvaluationSummary) -> float:
 
 
 def _outcomes(summary: EvaluationSummary) -> list[float]:
-    """1 for every episode that was won, 0 for every other that was scored."""
+    """1 for every episode that was won, 0 for every other scored one."""
     return [1.0] * summary.successes + [0.0] * (summary.n - summary.successes)

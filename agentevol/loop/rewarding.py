@@ -1,6 +1,6 @@
-"""Rewards that the world does not give: of a reward model, or of single turns by a process reward model.
+"""Learned rewards: of a reward model, or of single turns by a process reward model.
 
-Both are models of the run's own, which may learn in every iteration, before the policy does.
+Both are models of the run, which may be trained in every iteration, before the policy.
 """
 
 import math
@@ -44,7 +44,9 @@ from agentgym_store.records import Trajectory
 
 
 class Rewarding:
-    """What `process.*` and `reward.*` of one run do. Safe to repeat: what is on disk is not done again."""
+    """Learned rewards of one run by `process.*` and `reward.*`. Safe to repeat: results on disk are
+    reused.
+    """
 
     def __init__(
         self, folder: RunFolder, cluster: Cluster, episodes: Episodes, drafts: Drafts, progress: Progress
@@ -61,8 +63,8 @@ class Rewarding:
         explored: Sequence[Trajectory],
         rows: list[TrainingSequence],
     ) -> list[TrainingSequence]:
-        """The rows with rewards of single turns (`agentevol.rewards.shaping`) or of a reward model
-        (`agentevol.rewards.judging`); as they are without `process.*` and `reward.*`.
+        """The training sequences with rewards of single turns (`agentevol.rewards.shaping`) or of a reward
+        model (`agentevol.rewards.judging`); unchanged without `process.*` and `reward.*`.
         """
         if self.config.reward.on:
             return self._judged(iteration, explored, rows)
@@ -71,7 +73,7 @@ class Rewarding:
         return rows
 
     def proxy(self, iteration: int) -> float | None:
-        """What the reward model says of the validation episodes, on average; None for one that changes."""
+        """Mean score of the reward model on the validation episodes; None for a model that changes."""
         if not self.config.reward.on or self.config.reward.refresh:
             return None
         read = rows_to_judge(self._validated(iteration))
@@ -79,7 +81,7 @@ class Rewarding:
         return fmean(one.score for one in found.values()) if found else None
 
     def is_exploited(self, iteration: int, evaluated: Sequence[IterationSummary]) -> bool:
-        """Whether the reward model's scores rose while the returns fell, up to this iteration."""
+        """Return whether the reward model's scores rose while the returns fell, up to this iteration."""
         patience = self.config.reward.patience
         if not self.config.reward.on or patience is None or not is_exploited(evaluated, patience):
             return False
@@ -93,7 +95,9 @@ class Rewarding:
     def _judged(
         self, iteration: int, explored: Sequence[Trajectory], rows: Sequence[TrainingSequence]
     ) -> list[TrainingSequence]:
-        """The rows with what the reward model says in place of the world's rewards, or beside them."""
+        """The training sequences with the reward model's scores in place of the environment's rewards, or
+        beside them.
+        """
         config, model = self.config.reward, self._folder.reward_model(iteration)
         figures: dict[str, float] = {}
         if config.refresh:
@@ -108,7 +112,7 @@ class Rewarding:
         return rewarded(rows, found, alpha=config.alpha, beta=config.beta)
 
     def _refresh(self, iteration: int, explored: Sequence[Trajectory]) -> dict[str, float]:
-        """Train the reward model of this iteration; figures of the one before, which has not seen these
+        """Train the reward model of this iteration; metrics of the previous one, which has not seen these
         pairs, and of the new one.
         """
         start, model = self._folder.reward_model(iteration - 1), self._folder.reward_model(iteration)
@@ -152,9 +156,9 @@ class Rewarding:
         return shaped(rows, steps, alpha=process.alpha, beta=process.beta)
 
     def watched(self, iteration: int) -> dict[str, float]:
-        """What the process reward model says of the validation episodes, beside how they ended."""
+        """Scores of the process reward model on the validation episodes, compared with their outcomes."""
         model = self._process_model(iteration)
-        if not self.config.process.on or model == self._folder.checkpoint(0):  # which says 0.5 of everything
+        if not self.config.process.on or model == self._folder.checkpoint(0):  # it says 0.5 for everything
             return {}
         values = self._cluster.values(model, rows_to_judge(self._validated(iteration)))
         return watched(self._validated(iteration), values, self.config.process.model_heads)
@@ -164,13 +168,13 @@ class Rewarding:
         return [t for t in self._episodes.of("evaluate", iteration) if t.split == split]
 
     def _process_model(self, iteration: int) -> Checkpoint:
-        """The process reward model of an iteration: one that does not learn is the same in all."""
+        """Process reward model of an iteration: one that is not trained is the same in all."""
         return self._folder.process(iteration if self.config.process.learns else 0)
 
     def _refresh_values(
         self, iteration: int, policy: Checkpoint, explored: Sequence[Trajectory]
     ) -> dict[str, float]:
-        """Let the process reward model follow the policy; how well it fits what was counted."""
+        """Train the process reward model on the current policy; returns its fit to the estimated values."""
         counted = self._count_values(iteration, policy, explored)
         values_of = (one.values for one in counted.values())
         labelled = valued(explored, *values_of, kind=self.config.select.rows)
@@ -188,8 +192,8 @@ class Rewarding:
     def _count_values(
         self, iteration: int, policy: Checkpoint, explored: Sequence[Trajectory]
     ) -> dict[str, Counted]:
-        """By head: values of some states of the explored episodes, by playing on from them, or of those that
-        several of them passed through.
+        """Estimated values by head: of some states of the explored episodes, by rollouts from them, or of
+        states that several of the episodes passed through.
         """
         config = self.config.process
         if config.pooled:
@@ -224,7 +228,7 @@ class Rewarding:
         rows: Sequence[TrainingSequence],
         heads: Sequence[str] = (),
     ) -> None:
-        """Train the reward model of this iteration; where nothing can be learnt it is the one before."""
+        """Train the reward model of this iteration; without training data it is the previous one."""
         if model.path.is_dir():
             return
         with self._drafts.timed(iteration, what), self._progress.learning(iteration, what) as step:

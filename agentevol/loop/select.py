@@ -1,7 +1,7 @@
-"""Selections: which explored episodes are learnt from. Pure functions from trajectories to trajectories.
+"""Selection of explored episodes for training: pure functions from trajectories to trajectories.
 
 Episodes that failed or were cancelled have no return and are never selected. Every function keeps the order
-of its input, so equal inputs give equal outputs whatever order the episodes finished in (callers sort by id
+of its input, so equal inputs give equal outputs in whatever order the episodes finished (callers sort by id
 first).
 """
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def scored(trajectories: Iterable[Trajectory]) -> list[Trajectory]:
-    """Those that have a return and at least one turn."""
+    """Trajectories that have a return and at least one turn."""
     return [t for t in trajectories if t.total_reward is not None and t.turns]
 
 
 def at_least(
     trajectories: Iterable[Trajectory], threshold: float, by_environment: Mapping[str, float] | None = None
 ) -> list[Trajectory]:
-    """Those whose return is at least `threshold`, or that of their environment (rejection-sampling
+    """Trajectories whose return is at least `threshold`, or that of their environment (rejection-sampling
     fine-tuning).
     """
     own = by_environment or {}
@@ -35,8 +35,8 @@ def at_least(
 
 
 def top_ratio(trajectories: Iterable[Trajectory], ratio: float) -> list[Trajectory]:
-    """The share `ratio` with the highest returns, at least one; ties go to fewer turns, then to fewer
-    refused actions, then to the smaller id.
+    """The share `ratio` with the highest returns, at least one; ties go to fewer turns, then to fewer refused
+    actions, then to the smaller id.
     """
     candidates = scored(trajectories)
     count = max(1, round(ratio * len(candidates)))
@@ -50,14 +50,14 @@ def best(trajectories: Iterable[Trajectory], k: int) -> list[Trajectory]:
 
 
 def accepted(trajectories: Iterable[Trajectory], scale: float, seed: int) -> list[Trajectory]:
-    """Rejection sampling: an episode is kept with probability return / scale, by a draw of its own."""
+    """Rejection sampling: an episode is kept with probability return / scale, by a separate draw."""
     return [
         t for t in scored(trajectories) if Random(f"{seed}/{t.id}").random() < (t.total_reward or 0.0) / scale
     ]
 
 
 def distinct(trajectories: Iterable[Trajectory]) -> list[Trajectory]:
-    """Without those that repeat the actions of an earlier one of the same task."""
+    """Trajectories without those that repeat the actions of an earlier one of the same task."""
     seen: set[tuple[str, str, tuple[str, ...]]] = set()
     kept: list[Trajectory] = []
     for t in trajectories:
@@ -69,8 +69,8 @@ def distinct(trajectories: Iterable[Trajectory]) -> list[Trajectory]:
 
 
 def at_most_per_task(trajectories: Iterable[Trajectory], count: int) -> list[Trajectory]:
-    """At most `count` of every task: higher return first, then fewer turns, then fewer actions that the world
-    could not carry out, then the smaller id.
+    """At most `count` of every task: higher return first, then fewer turns, then fewer actions that the
+    environment could not carry out, then the smaller id.
     """
     by_task: dict[tuple[str, str], list[Trajectory]] = defaultdict(list)
     candidates = list(trajectories)
@@ -83,9 +83,7 @@ def at_most_per_task(trajectories: Iterable[Trajectory], count: int) -> list[Tra
 def within_limits(
     trajectories: Iterable[Trajectory], *, max_turns: int | None, max_tokens: int | None
 ) -> list[Trajectory]:
-    """Without those that are longer than asked; tokens are those of the last prompt and what was sampled
-    then.
-    """
+    """Trajectories within the limits; tokens are those of the last prompt and its sample."""
     kept: list[Trajectory] = []
     for t in trajectories:
         if max_turns is not None and len(t.turns) > max_turns:
@@ -97,13 +95,13 @@ def within_limits(
 
 
 def tokens(trajectory: Trajectory) -> int:
-    """Tokens of the longest context that was read and sampled; 0 for a scripted episode."""
+    """Tokens of the longest context, prompt and sample; 0 for a scripted episode."""
     samples = [turn.sample for turn in trajectory.turns if turn.sample is not None]
     return max((len(sample.prompt_ids) + len(sample.token_ids) for sample in samples), default=0)
 
 
 def select(trajectories: Sequence[Trajectory], config: SelectConfig, seed: int) -> list[Trajectory]:
-    """The episodes to learn from, in the order of their ids."""
+    """Episodes to train on, in the order of their ids."""
     candidates = sorted(trajectories, key=lambda t: t.id)
     rule: Rule = SELECTIONS.load(config.rule)
     chosen = _checked(config.rule, rule(candidates, config, seed), candidates)
@@ -123,7 +121,9 @@ def _checked(rule: str, chosen: Sequence[Trajectory], candidates: Sequence[Traje
 
 
 def informative(trajectories: Iterable[Trajectory]) -> list[Trajectory]:
-    """Those of tasks whose scored samples did not all earn the same (dynamic sampling, arXiv:2503.14476)."""
+    """Trajectories of tasks whose scored samples had different returns (dynamic sampling,
+    arXiv:2503.14476).
+    """
     candidates = scored(trajectories)
     returns = [t.total_reward or 0.0 for t in candidates]
     differ = informative_groups(returns, [f"{t.iteration}/{t.env}/{t.task_id}" for t in candidates])
@@ -131,9 +131,9 @@ def informative(trajectories: Iterable[Trajectory]) -> list[Trajectory]:
 
 
 def learnt_turns(trajectory: Trajectory, which: Literal["all", "valid", "fresh"]) -> list[bool]:
-    """Of each turn, whether its action is worth learning, though the episode as a whole was selected.
+    """For each turn, whether its action is trained on, given that the episode was selected.
 
-    A won episode can hold actions that the world refused, and loops. To clone them is to learn the detour.
+    A won episode can hold actions that the environment refused, and loops, which should not be cloned.
     """
     seen: set[tuple[str, str]] = set()
     learnt: list[bool] = []
@@ -148,12 +148,13 @@ def learnt_turns(trajectory: Trajectory, which: Literal["all", "valid", "fresh"]
 def fresh(
     trajectories: Sequence[Trajectory], max_lag: int | None, newest: int | None = None
 ) -> list[Trajectory]:
-    """Without those of which a turn was sampled by weights more than `max_lag` updates older than `newest`.
+    """Trajectories without those with a turn sampled by weights more than `max_lag` updates older than
+    `newest`.
 
-    `max_lag` None keeps all; `newest` None is the newest version of each run: those of two runs are not of
-    one policy. Samples of a task that are fresh stay where others go; one that is left alone is a group of
-    one (`singleton` of the algorithms). What no policy of this run sampled has no age and stays: scripted
-    turns, imported texts, retained episodes.
+    `max_lag` None keeps all; `newest` None is the newest version of each run: versions of two runs are not of
+    one policy. Fresh samples of a task stay where others are removed; a single remaining one is a group of
+    one (`singleton` of the algorithms). Turns that no policy of this run sampled have no age and stay:
+    scripted turns, imported texts, retained episodes.
     """
     if max_lag is None:
         return list(trajectories)
@@ -166,12 +167,14 @@ def fresh(
 
 
 def ages(trajectories: Iterable[Trajectory]) -> list[tuple[int | None, int]]:
-    """By the oldest version that sampled a turn of it, the number of episodes; None is one without age."""
+    """Number of episodes by the oldest version that sampled one of their turns; None for those without an
+    age.
+    """
     return list(Counter(min(_versions(t), default=None) for t in trajectories).items())
 
 
 def _versions(trajectory: Trajectory) -> list[int]:
-    """Of each turn that a policy of the trajectory's own run sampled."""
+    """Versions of the turns that a policy of the trajectory's own run sampled."""
     if trajectory.purpose == "retain":  # a copy, under another run's name
         return []
     return [turn.sample.policy_version for turn in trajectory.turns if turn.sample is not None]

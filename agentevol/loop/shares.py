@@ -1,10 +1,11 @@
-"""Which share of an update stays (`interpolate.shares`): the one that validates best, by mean success.
+"""Interpolated updates (`interpolate.shares`): the share of an update with the best mean success in
+validation.
 
     share   validation   protect.easy   mean
     0.5           0.40           0.90   0.65   this one
     1             0.50           0.70   0.60
 
-Every candidate plays the same tasks from the same seeds. The held-out tasks of the report are not among them.
+Every candidate plays the same tasks with the same seeds. The held-out tasks of the report are not used.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +23,7 @@ WHOLE = 1.0
 
 
 def candidates(config: RunConfig) -> list[float]:
-    """The shares that are tried, rising; the whole update is the last."""
+    """Candidate shares in ascending order; the last is the whole update."""
     return [*sorted(config.interpolate.shares), WHOLE]
 
 
@@ -35,7 +36,7 @@ def tried(
 ) -> dict[float, float]:
     """Mean success of every share over the validation tasks and each group of protected ones.
 
-    `between` makes the weights of a share below 1; it is asked only where its episodes are not in the table.
+    `between` makes the weights of a share below 1; it is called only where its episodes are not in the table.
     """
     there = {t.id for t in episodes.of("protect", iteration)}
     found: dict[float, float] = {}
@@ -48,7 +49,7 @@ def tried(
 
 
 def best_share(success: Mapping[float, float]) -> float:
-    """The share of the highest success; of equals the largest, which keeps the most of what was learnt."""
+    """Share with the highest success; among equals the largest, which keeps the most of the update."""
     return max(success, key=lambda share: (success[share], share))
 
 
@@ -66,7 +67,7 @@ def _success(
 def _requests(
     episodes: Episodes, config: RunConfig, iteration: int, number: int
 ) -> list[list[EpisodeRequest]]:
-    """Of candidate `number` from 1: the validation tasks, then each group of protected ones."""
+    """Requests of candidate `number` from 1: the validation tasks, then each group of protected ones."""
     evaluate, validation = config.evaluate, config.validate_split
     asked = [(None, validation, evaluate.difficulty, evaluate.validation_episodes)] + [
         (tasks.environment, protected_split(config, tasks), tasks.difficulty, tasks.episodes)
@@ -74,7 +75,7 @@ def _requests(
     ]
     return [
         [
-            # its own id, and the world of the one that the gate plays
+            # its own id, and the environment seed of the acceptance test
             replace(
                 episodes.request("protect", iteration, task, number, env=env),
                 seed=episodes.request("protect", iteration, task, 0, env=env).seed,

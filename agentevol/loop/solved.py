@@ -1,4 +1,4 @@
-"""What a round of exploration solved, and what was kept of it.
+"""Metrics of solved tasks and selected episodes of an exploration round.
 
 Tasks a and b were tried four times each; a was won twice, by the same actions, b never. All wins are kept:
 keep_rate 2/8, tasks_solved 1, tasks_never_solved 1, distinct_ratio 1/2. If a was won in no earlier round it
@@ -14,16 +14,16 @@ from agentgym_store.records import Trajectory
 
 
 def solved_tasks(trajectories: Iterable[Trajectory]) -> set[str]:
-    """Those that at least one episode won."""
+    """Tasks that at least one episode won."""
     return {t.task_id for t in trajectories if t.succeeded()}
 
 
 def selection_figures(
     explored: Sequence[Trajectory], chosen: Sequence[Trajectory], solved_before: Set[str]
 ) -> dict[str, float]:
-    """Figures of one round, of which `chosen` are learnt from; `solved_before` are tasks won in earlier ones.
+    """Metrics of one round with the selection `chosen`; `solved_before` are tasks won in earlier rounds.
 
-    Rates are of the episodes that have a return; none of them where there is no such episode.
+    Rates are of the episodes that have a return; there are none without such episodes.
     """
     tried = scored(explored)
     if not tried:
@@ -50,9 +50,10 @@ def outcomes(trajectories: Iterable[Trajectory]) -> dict[str, bool]:
 
 
 def since_previous(before: Mapping[str, bool], now: Mapping[str, bool]) -> dict[str, float]:
-    """Tasks of the iteration before that were tried again: how many, solved only now, solved only then.
+    """Changes on tasks of the previous iteration that were tried again: their number, those solved only now,
+    and those solved only then.
 
-    Nothing where none was. Exploration goes on to other tasks until it has been through the split.
+    Empty where none was. Exploration goes on to other tasks until it has been through the split.
     """
     again = before.keys() & now.keys()
     if not again:
@@ -65,9 +66,9 @@ def since_previous(before: Mapping[str, bool], now: Mapping[str, bool]) -> dict[
 
 
 def group_figures(explored: Sequence[Trajectory]) -> dict[str, float]:
-    """How much of what was sampled says something to algorithms that compare samples of a task.
+    """Share of the samples with a signal for algorithms that compare samples of a task.
 
-    `kept_group_frac` of the tasks had samples that earned differently; all tokens of the others are
+    `kept_group_frac` is the share of tasks whose samples had different returns; all tokens of the others are
     `wasted_tokens` (dynamic sampling, arXiv:2503.14476).
     """
     groups: dict[str, list[Trajectory]] = defaultdict(list)
@@ -81,7 +82,7 @@ def group_figures(explored: Sequence[Trajectory]) -> dict[str, float]:
 
 
 def sentence(figures: dict[str, float]) -> str:
-    """The figures of a selection in words: `kept 31.2 %, 5 of 8 tasks solved, 2 newly, 1 no longer`."""
+    """Text of the selection metrics: `kept 31.2 %, 5 of 8 tasks solved, 2 newly, 1 no longer`."""
     if not figures:
         return "no scored episode"
     kept, tasks, solved, new, lost = (

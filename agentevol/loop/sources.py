@@ -1,4 +1,4 @@
-"""Sources of training rows: selections of this and earlier rounds, demonstrations, retained episodes."""
+"""Sources of training sequences: selections of this and earlier rounds, demonstrations, retained episodes."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ from agentgym_store.records import Trajectory
 
 
 class Sources:
-    """What one run learns from, and what its learning holds on to. It is played or copied once."""
+    """Training data and anchor of one run. Each source is played or copied once."""
 
     def __init__(
         self,
@@ -48,13 +48,13 @@ class Sources:
         self._cache = RowCache(folder.path / "rows", keys)
 
     def rows(self, iteration: int, explored: Sequence[Trajectory]) -> list[TrainingSequence]:
-        """Of the selection of explored episodes; says so where nothing can be made of them."""
+        """Training sequences of the selection of explored episodes; logs a message where there are none."""
         seed = self.config.seed * 1000 + iteration
         chosen = select(explored, self.config.select, seed)
         if self.config.explore.resample:
             chosen = informative(chosen)
         try:
-            # a run stands on its own: what it was begun with may be gone, or be another model by now
+            # a run is self-contained: its original base may be gone, or be another model by now
             own = self.config.model_copy(update={"base": str(self._base.path)})
             return rows_of(chosen, self._objective, own, seed)
         except NothingToLearn as reason:
@@ -62,9 +62,9 @@ class Sources:
             return []
 
     def own(self, iteration: int, explored: Sequence[Trajectory]) -> Part:
-        """The rows of the selection of explored episodes.
+        """Training sequences of the selection of explored episodes.
 
-        Where later iterations learn them again, they are encoded here once, for all of these.
+        Where later iterations train on them again, they are encoded once here, for all of them.
         """
         if self._is_merged and self._episodes.ids("explore", iteration) == {t.id for t in explored}:
             (fingerprint,) = self._episodes.fingerprints("explore", [iteration])
@@ -72,7 +72,7 @@ class Sources:
         return self._counted(self.rows(iteration, explored), explored)
 
     def beside(self, iteration: int, rows: Sequence[TrainingSequence]) -> list[Part]:
-        """What is learnt beside `rows`, as `select.merge` says."""
+        """Additional training data beside `rows`, as `select.merge` says."""
         match self.config.select.merge:
             case "replay":
                 return [self._replayed(iteration, rows)]
@@ -86,11 +86,11 @@ class Sources:
 
     @property
     def _is_merged(self) -> bool:
-        """Whether rows of an iteration are learnt in later ones again."""
+        """Return whether later iterations train on an iteration's sequences again."""
         return self.config.select.merge in ("cumulative", "replay")
 
     def _earlier(self, iteration: int) -> list[EncodedRows]:
-        """By iteration, the rows of those before this one, without episodes that are stale by now."""
+        """Training sequences of earlier iterations, by iteration, without episodes that are stale by now."""
         max_lag, newest = self.config.select.max_lag, iteration - 1
         found, stale = list[EncodedRows](), 0
         fingerprints = self._episodes.fingerprints("explore", range(1, iteration))
@@ -108,7 +108,9 @@ class Sources:
     def _round(
         self, iteration: int, fingerprint: str, explored: Sequence[Trajectory] | None = None
     ) -> EncodedRows:
-        """The rows of a whole round; its episodes are read only where they are needed and not given."""
+        """Training sequences of a whole round; its episodes are read only where they are needed and not
+        given.
+        """
 
         def derive() -> EncodedRows:
             found = self._episodes.of("explore", iteration) if explored is None else explored
@@ -117,7 +119,7 @@ class Sources:
         return self._cache.rows(f"{iteration:04d}", fingerprint, derive)
 
     def _fresh(self, iteration: int, fingerprint: str, left_out: int, newest: int) -> EncodedRows:
-        """The rows of a round without its `left_out` stale episodes, which may be selected otherwise."""
+        """Training sequences of a round without its `left_out` stale episodes, whose selection may differ."""
 
         def derive() -> EncodedRows:
             explored = self._episodes.of("explore", iteration)
@@ -127,7 +129,7 @@ class Sources:
         return self._cache.rows(f"{iteration:04d}-without-{left_out}", fingerprint, derive)
 
     def _replayed(self, iteration: int, rows: Sequence[TrainingSequence]) -> Part:
-        """A share of all that was learnt before: only the rows that are drawn are read."""
+        """A sample of all earlier training data: only the drawn sequences are read."""
         own = self.config.environment.name
         retained, shown = self.retained(), EncodedRows.of(self.demonstrations())
         parts = [*self._earlier(iteration), shown, retained]
@@ -157,7 +159,9 @@ class Sources:
         explored: Sequence[Trajectory] = (),
         environments: Mapping[str, str] | None = None,
     ) -> Part:
-        """Rows that are not encoded; `environments` are those of episodes that are not of the run's own."""
+        """Part with metrics of sequences that are not encoded; `environments` are those of episodes outside
+        the run's own.
+        """
         counted = shares(
             rows,
             new={t.id for t in explored},
@@ -168,7 +172,7 @@ class Sources:
         return Part(rows, of_rows(rows), turns_by_version(rows, versions(explored)), counted)
 
     def retained(self) -> EncodedRows:
-        """Rows of `retained.data`, whose episodes are copied into the run's own table once."""
+        """Training sequences of `retained.data`, whose episodes are copied into the run's own table once."""
         config = self.config
         if config.retained.data is None:
             return EncodedRows.of([])
@@ -185,7 +189,7 @@ class Sources:
         return self._cache.rows("retained", fingerprint, derive)
 
     def demonstrations(self) -> Sequence[TrainingSequence]:
-        """Of the environment's expert, which plays `demonstrations.tasks` once."""
+        """Training sequences of the environment's expert, which plays `demonstrations.tasks` once."""
         config = self.config
         if not config.demonstrations.tasks:
             return []
@@ -212,12 +216,14 @@ class Sources:
             self._episodes.append(played, 0, "demonstrate")
 
     def anchor_checkpoint(self, iteration: int) -> Checkpoint:
-        """The policy that learning holds on to: the first, or with online EWC the latest."""
+        """Checkpoint that regularisation anchors to: the first policy, or with online EWC the latest."""
         ewc = self.config.learn.ewc
         return self._folder.checkpoint(iteration - 1 if ewc is not None and ewc.online else 0)
 
     def anchor(self, iteration: int) -> Anchor:
-        """What learning holds on to, with rows for the Fisher information where it is asked for."""
+        """Anchor of the regularisation, with training sequences for the Fisher information where it is
+        requested.
+        """
         config, checkpoint = self.config.learn.ewc, self.anchor_checkpoint(iteration)
         if config is None:
             return Anchor(checkpoint)
@@ -232,7 +238,7 @@ class Sources:
         return self.rows(stage, self._episodes.of("explore", stage))
 
     def probe(self) -> list[TrainingSequence]:
-        """The rows of `probe.data`, which are copied into the run once."""
+        """Training sequences of `probe.data`, which are copied into the run once."""
         if self.config.probe.data is None:
             return []
         file = self._folder.path / PROBE

@@ -1,7 +1,7 @@
-"""The steps of the loop, each of them safe to repeat: what is on disk is not done again.
+"""Stages of the training loop, each safe to repeat: results on disk are reused.
 
-Explored episodes are in the table, checkpoints in their folders, figures in `iterations/`. A stage that finds
-its result there returns it; one that finds half of it does the other half.
+Explored episodes are in the table, checkpoints in their folders, metrics in `iterations/`. A stage that finds
+its result there returns it; one that finds a part of it completes the rest.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ from agentgym_store.records import Trajectory
 
 
 class Stages:
-    """One run's steps. `url` is the environment server's."""
+    """Stages of one run. `url` is the environment server's."""
 
     def __init__(
         self,
@@ -68,39 +68,39 @@ class Stages:
         self._exploring = Exploring(folder, self._episodes, self._drafts, self._ledger, progress)
 
     def base(self) -> Checkpoint:
-        """The model that the run begins with; what is retained is there before anything is played."""
+        """Model that the run begins with; retained episodes are copied before anything is played."""
         self._sources.retained()
         self._sources.probe()
         return self._base
 
     def clone(self, base: Checkpoint) -> Checkpoint:
-        """The policy of the first round: the base, cloned where `demonstrations.clone` says so."""
+        """Policy of the first round: the base, cloned where `demonstrations.clone` says so."""
         return self._cloning.policy(base)
 
     def update(self, iteration: int, policy: Checkpoint) -> None:
-        """Have the engines take the weights that this iteration made, where they are still to act."""
+        """Load the weights of this iteration into the engines, where they will sample again."""
         if self._folder.summary(iteration) is None:
             with self._drafts.timed(iteration, "update"):
                 self._episodes.load(policy)
         elif iteration < self.config.iterations and self._folder.summary(iteration + 1) is None:
-            self._episodes.load(policy)  # of a run that goes on
+            self._episodes.load(policy)  # a resumed run
 
     def explore(self, iteration: int, policy: Checkpoint) -> list[Trajectory]:
         """K sampled episodes of every task of this iteration, from the table, in the order of their ids.
 
-        Nothing of an iteration that has finished: no further step of it reads them.
+        Empty for an iteration that has finished: no further step reads its episodes.
         """
         if self._folder.summary(iteration) is not None:
             return []
         if iteration not in self._ahead:
-            if self.config.rollout.mode == "one_step_off" and iteration > 1:  # of a run that goes on
+            if self.config.rollout.mode == "one_step_off" and iteration > 1:  # a resumed run
                 policy = self._folder.checkpoint(iteration - 2)
             return self._exploring.round(iteration, policy)
         with self._drafts.timed(iteration, "wait"):
             return self._ahead.episodes(iteration)
 
     def explore_ahead(self, iteration: int, policy: Checkpoint) -> None:
-        """Begin the rounds after this one which may be explored while it is learnt from (`rollout.*`)."""
+        """Begin later rounds that may be explored while this one is trained on (`rollout.*`)."""
         rounds = self._ahead.missing(iteration)
         if not rounds or self._folder.summary(iteration) is not None:
             return
@@ -108,7 +108,7 @@ class Stages:
             self._ahead.begin(number, partial(self._exploring.round, number, policy, ahead=True))
 
     def select(self, iteration: int, explored: Sequence[Trajectory]) -> list[TrainingSequence]:
-        """Rows to learn from: the selection of this iteration, joined with what `select.merge` says."""
+        """Training sequences: the selection of this iteration, joined with those of `select.merge`."""
         if self._folder.summary(iteration) is not None:
             return []
         own = self._sources.own(iteration, explored)
@@ -142,7 +142,7 @@ class Stages:
         explored: Sequence[Trajectory],
         rows: list[TrainingSequence],
     ) -> list[TrainingSequence]:
-        """The rows with the rewards that `process.*` and `reward.*` give them."""
+        """The training sequences with the rewards of `process.*` and `reward.*`."""
         if self._folder.checkpoint(iteration).path.is_dir():
             return rows
         given = self._rewarding.shape(iteration, policy, explored, rows)
@@ -153,9 +153,9 @@ class Stages:
         return given
 
     def learn(self, iteration: int, start: Checkpoint, rows: Sequence[TrainingSequence]) -> Checkpoint:
-        """The checkpoint of this iteration. Where nothing can be learnt from, it is the one before.
+        """Checkpoint of this iteration. Without training data, it is the previous one.
 
-        `one_step_off` waits here for what is explored meanwhile: the engines take the new weights then.
+        `one_step_off` waits here for the exploration under way: the engines load the new weights then.
         """
         update = self._learnt(iteration, start, rows)
         if self.config.rollout.mode == "one_step_off":
@@ -164,8 +164,8 @@ class Stages:
         return update
 
     def mix(self, iteration: int, update: Checkpoint) -> Checkpoint:
-        """The share of a whole update that validates best (`interpolate.*`), mixed with what learning holds
-        on to; an update of which nothing is to be chosen is returned as it is.
+        """The share of an update that validates best (`interpolate.*`), mixed with the anchor checkpoint;
+        without a choice of shares the update is returned unchanged.
         """
         learnt, config = self._folder.learnt(iteration), self.config
         if update != learnt or self._folder.summary(iteration) is not None:
@@ -191,7 +191,7 @@ class Stages:
         return self._place(iteration)
 
     def accept(self, iteration: int, update: Checkpoint) -> Checkpoint:
-        """The checkpoint of this iteration: the update, or the one before where it forgot (`protect.*`)."""
+        """Checkpoint of this iteration: the update, or the previous one where it regressed (`protect.*`)."""
         if not self.config.protect or self._folder.summary(iteration) is not None:
             return update
         earlier = self._folder.earlier(iteration)
@@ -206,7 +206,7 @@ class Stages:
         return self._folder.reject(iteration)
 
     def evaluate(self, iteration: int, policy: Checkpoint) -> None:
-        """Play the held-out tasks and the validation tasks, then declare the iteration finished."""
+        """Play the held-out tasks and the validation tasks, then mark the iteration as finished."""
         if self._folder.summary(iteration) is not None:
             return
         if self._episodes.loaded != policy:
@@ -238,8 +238,8 @@ class Stages:
         self._progress.finished(summary)
 
     def has_stalled(self, iteration: int) -> bool:
-        """Whether `evaluate.patience` iterations have passed without a better checkpoint on the validation
-        tasks, or the reward model is exploited (`reward.patience`).
+        """Return whether `evaluate.patience` iterations have passed without a better checkpoint on the
+        validation tasks, or the reward model is exploited (`reward.patience`).
         """
         if self._rewarding.is_exploited(iteration, self._folder.earlier(iteration + 1)):
             return True
@@ -253,11 +253,11 @@ class Stages:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End what is explored ahead."""
+        """End the exploration of later rounds."""
         self._ahead.close()
 
     def finish(self) -> RunSummary:
-        """Point to the best checkpoint and write the report."""
+        """Mark the best checkpoint and write the report."""
         summary = self._folder.run_summary()
         self._folder.conclude(summary)
         return summary
@@ -303,8 +303,8 @@ class Stages:
         return out
 
     def _sampler(self, rows: Sequence[TrainingSequence]) -> Checkpoint | None:
-        """The weights that the newest rows were sampled with; None where none is of one version alone."""
-        own = self.config.name + "/"  # what is retained of other runs has versions of theirs
+        """Weights that sampled the newest training sequences; None where none is of one version alone."""
+        own = self.config.name + "/"  # retained episodes of other runs have versions of those runs
         found = {row.policy_version for row in rows if row.trajectory_id.startswith(own)} - {None}
         return self._folder.checkpoint(max(v for v in found if v is not None)) if found else None
 
@@ -324,7 +324,7 @@ class Stages:
         )
 
     def _priced(self, iteration: int) -> dict[str, float]:
-        """What a unit of each constrained cost is worth in this iteration."""
+        """Price of a unit of each constrained cost in this iteration."""
         found = self._prices.before(iteration)
         for name, multiplier in sorted(found.items()):
             note = ", its maximum (constraint_infeasible)" if multiplier.infeasible else ""
@@ -332,7 +332,9 @@ class Stages:
         return {name: multiplier.value for name, multiplier in found.items()}
 
     def _learn_config(self, iteration: int) -> LearnConfig:
-        """How this iteration learns: as configured, but for a KL coefficient that follows its target."""
+        """Learning configuration of this iteration: as configured, except for a KL coefficient that follows
+        its target.
+        """
         learn, target = self.config.learn, self.config.kl
         if target is None:
             return learn
@@ -342,14 +344,14 @@ class Stages:
         return learn.model_copy(update={"options": {**learn.options, "kl_coef": coefficient}})
 
     def _place(self, iteration: int) -> Checkpoint:
-        """Where the update of an iteration belongs: it may have to be accepted before it is a checkpoint."""
+        """Folder of an iteration's update: it may have to be accepted before it is a checkpoint."""
         checkpoint = self._folder.checkpoint(iteration)
         if self.config.protect and not checkpoint.path.is_dir():
             return self._folder.candidate(iteration)
         return checkpoint
 
     def _probed(self, iteration: int, policy: Checkpoint) -> dict[str, float]:
-        """The perplexity of what `probe.data` says."""
+        """Perplexity of the policy on the sequences of `probe.data`."""
         rows = self._sources.probe()
         if not rows:
             return {}

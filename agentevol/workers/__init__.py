@@ -1,4 +1,4 @@
-"""What runs in the processes of a run, and how episodes are handed out to them.
+"""Workers of a run's processes, and the dispatch of episodes to them.
 
 `agentevol.cluster` starts these processes.
 """

@@ -1,11 +1,11 @@
-"""How many GPUs each process claims, of those that are there."""
+"""Allocation of GPUs to learners and rollout workers."""
 
 from agentevol.config.run import RunConfig
 from agentevol.errors import ConfigError
 
 
 def gpus_of_learners(config: RunConfig, there: int) -> int:
-    """Of each learner; raises `ConfigError` where there are some but too few."""
+    """GPUs of each learner; raises `ConfigError` where there are some but too few."""
     wanted = _learners(config)
     if 0 < there < wanted:
         raise ConfigError(f"learn.shards = {wanted} needs a GPU for each: there are {there}")
@@ -13,7 +13,7 @@ def gpus_of_learners(config: RunConfig, there: int) -> int:
 
 
 def gpus_of_rollouts(config: RunConfig, there: int) -> int:
-    """Of each rollout worker; raises `ConfigError` where there are some but too few."""
+    """GPUs of each rollout worker; raises `ConfigError` where there are some but too few."""
     if config.engine.name != "vllm" or config.engine.url is not None:
         return 0
     workers, each = config.engine.workers, config.engine.tensor_parallel
@@ -28,6 +28,6 @@ def gpus_of_rollouts(config: RunConfig, there: int) -> int:
 
 
 def _learners(config: RunConfig) -> int:
-    """That claim a GPU where there are any."""
+    """Number of learners that claim a GPU where there are any."""
     on_gpus = config.learn.device in ("auto", "cuda") and not config.engine.colocated
     return config.learn.shards if on_gpus else 0

@@ -1,10 +1,10 @@
-"""Where processes find checkpoints, and leave those that they make.
+"""Access of processes to checkpoints, on a shared file system or through an object store.
 
 Shared    every machine sees the run's folder, at the same path
-Copied    none but the driver's does: what a process needs is copied from an object store to a folder of its
-          machine, once for all processes there, and stays while one of them uses it
+Copied    only the driver's machine does: a process copies what it needs from an object store to a folder of
+          its machine, once for all processes there; the copy stays while one of them uses it
 
-The driver's part is `Published`.
+`Published` is the driver's side.
 """
 
 import fcntl
@@ -20,32 +20,34 @@ from agentgym_envs.home import data_home
 
 
 class Copies(Protocol):
-    """What a process on any machine asks for."""
+    """Access to checkpoints for a process on any machine."""
 
     def use(self, *wanted: Checkpoint | None) -> None:
-        """From now on this process reads these checkpoints, and no others. Raises `RunStopped`."""
+        """Declare that this process reads these checkpoints from now on, and no others. Raises
+        `RunStopped`.
+        """
         ...
 
     def here(self, checkpoint: Checkpoint) -> Checkpoint:
-        """One of them, as it is found on this machine."""
+        """A checkpoint at its path on this machine."""
         ...
 
     def place(self, path: Path) -> Path:
-        """Where a new folder or file is written on this machine that belongs to `path`."""
+        """Path on this machine at which a new folder or file for `path` is written."""
         ...
 
     def hand_in(self, path: Path) -> None:
-        """The folder that belongs to `path` is written. Raises `RunStopped`."""
+        """Upload the complete folder for `path`. Raises `RunStopped`."""
         ...
 
 
 def copies(store: CheckpointStore | None) -> Copies:
-    """With a store for a process on any machine, else for one that sees the run's folder."""
+    """With a store, access for a process on any machine, else for one that sees the run's folder."""
     return Shared() if store is None else Copied(store)
 
 
 class Shared:
-    """Everything is where it belongs."""
+    """Direct access: every path is in the run's folder."""
 
     def use(self, *wanted: Checkpoint | None) -> None:
         pass
@@ -61,10 +63,10 @@ class Shared:
 
 
 class Copied:
-    """Copies below `checkpoints/` of the machine's `AGENTEVOL_HOME`, any of which several processes may use.
+    """Copies below `checkpoints/` of the machine's `AGENTEVOL_HOME`, each of which several processes may use.
 
-    What a process makes lies apart until the process is asked to use it, and is so known to be what the
-    driver has: one that was lost may have left another one of the same name.
+    New checkpoints are staged in a separate folder until the process is told to use them, which confirms that
+    the driver has the same: a lost process may have left another checkpoint of the same name.
     """
 
     def __init__(self, store: CheckpointStore) -> None:
@@ -76,7 +78,7 @@ class Copied:
             self._alive = _marked(self._root)
             _remove_ended(self._root.parent)
         self._held: dict[Path, IO[str]] = {}
-        """By path of the run: a lock that says that it is in use."""
+        """By path in the run: the lock of a copy in use."""
         self._handed_in: set[Path] = set()
 
     def use(self, *wanted: Checkpoint | None) -> None:
@@ -93,7 +95,7 @@ class Copied:
     def place(self, path: Path) -> Path:
         made = self._made(path)
         made.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(made, ignore_errors=True)  # of a process that was lost before it could hand it in
+        shutil.rmtree(made, ignore_errors=True)  # of a process that was lost before the upload
         return made
 
     def hand_in(self, path: Path) -> None:
@@ -101,14 +103,14 @@ class Copied:
         self._handed_in.add(path)
 
     def _hold(self, path: Path) -> IO[str]:
-        """A lock under which the folder is there and stays."""
+        """Acquire a lock under which the folder is complete and stays."""
         name, folder = self._store.below(path), self._used(path)
         lock = (self._root / "locks" / name.replace("/", "+")).open("a")
         while True:
             fcntl.flock(lock, fcntl.LOCK_SH)
             if folder.is_dir():
                 return lock
-            fcntl.flock(lock, fcntl.LOCK_EX)  # others may have had it in between
+            fcntl.flock(lock, fcntl.LOCK_EX)  # others may have held it in between
             if not folder.is_dir():
                 self._bring(path, folder)
 
@@ -120,7 +122,9 @@ class Copied:
             self._store.get(path, folder)
 
     def _remove_unused(self) -> None:
-        """What this process made and does not use, and what no process of this machine uses."""
+        """Remove staged folders that this process does not use, and copies that no process of this machine
+        uses.
+        """
         while self._handed_in:
             shutil.rmtree(self._made(self._handed_in.pop()), ignore_errors=True)
         for file in (self._root / "locks").iterdir():
@@ -136,7 +140,7 @@ class Copied:
 
 
 def _marked(root: Path) -> IO[str]:
-    """A lock that says that a process lives whose copies are here."""
+    """Lock that marks a living process with copies here."""
     (root / "locks").mkdir(parents=True, exist_ok=True)
     lock = (root / "alive").open("a")
     fcntl.flock(lock, fcntl.LOCK_SH)
@@ -144,7 +148,7 @@ def _marked(root: Path) -> IO[str]:
 
 
 def _remove_ended(runs: Path) -> None:
-    """Remove the copies of drivers all whose processes on this machine have ended."""
+    """Remove the copies of drivers whose processes on this machine have all ended."""
     for file in runs.glob("*/alive"):
         with file.open("a") as lock, suppress(BlockingIOError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -152,16 +156,16 @@ def _remove_ended(runs: Path) -> None:
 
 
 class Published:
-    """The driver's part: other machines find what it hands out, and it takes in what they have made."""
+    """Driver's side: uploads checkpoints for other machines, and downloads those that they made."""
 
     def __init__(self, store: CheckpointStore | None) -> None:
         self._store = store
         self._there: set[Path] = set()
-        """Which the store holds as they are in the run's folder."""
+        """Paths whose current content is in the store."""
         self._lock = Lock()
 
     def hand_out(self, *wanted: Checkpoint | None) -> None:
-        """Let these be found. Raises `RunStopped`."""
+        """Upload these checkpoints. Raises `RunStopped`."""
         if self._store is None:
             return
         with self._lock:
@@ -170,7 +174,7 @@ class Published:
                 self._there.add(path)
 
     def take_in(self, path: Path) -> None:
-        """Bring what was made to its place in the run's folder. Raises `RunStopped`."""
+        """Download a result to its path in the run's folder. Raises `RunStopped`."""
         if self._store is None:
             return
         with self._lock:

@@ -1,4 +1,4 @@
-"""Which episode is played by which rollout worker, and which are played again."""
+"""Dispatch of episodes to rollout workers, with retries of those that infrastructure broke."""
 
 import time
 from collections import deque
@@ -14,72 +14,72 @@ from agentgym_store.records import Trajectory
 
 @dataclass
 class Played:
-    """What became of a batch of requests, besides the trajectories."""
+    """Counts of a batch of requests, besides the trajectories."""
 
     replayed: int = 0
     """Episodes that infrastructure broke and that were played again."""
     aborted: int = 0
-    """Episodes that were given up for new weights, and played again."""
+    """Episodes that were aborted for new weights, and played again."""
 
 
 class Attempt(NamedTuple):
-    """One play of an episode."""
+    """One attempt to play an episode."""
 
     batch: "Dispatch"
     request: EpisodeRequest
     tries: int = 0
-    """How often infrastructure broke it before."""
+    """Number of earlier attempts that infrastructure broke."""
 
 
 @dataclass
 class Replica:
-    """The place of one rollout worker: another process takes it when the one before is lost.
+    """Slot of one rollout worker: another process takes it when the previous one is lost.
 
     Times are in seconds, of a monotonic clock.
     """
 
     number: int
     process: Any = None
-    """None where no node has room for it."""
+    """None where no node has room for a process."""
     starting: Any = None
-    """The reply that tells that it has started; None once that came."""
+    """Reply that confirms the start; None once it has come."""
     gpus: tuple[str, ...] = ()
-    """Ids of those that it has claimed, once it has started."""
+    """Ids of the GPUs that the process has claimed, once it has started."""
     began: float = 0.0
-    """When it was started."""
+    """Time of its start."""
     running: dict[Any, Attempt] = field(default_factory=dict[Any, Attempt])
-    """By the reply that is waited for."""
+    """Attempts by their awaited reply."""
     silent_since: float = 0.0
-    """When its last episode ended, or it was given one after it had none."""
+    """Time at which its last episode ended, or at which it got one after it had none."""
     answered: float = 0.0
-    """When its last episode ended."""
+    """Time at which its last episode ended."""
     finished: int = 0
-    """Episodes, of all processes that were here."""
+    """Number of finished episodes, over all processes of this slot."""
     setbacks: Setbacks = field(default_factory=Setbacks)
 
     @property
     def name(self) -> str:
-        """For messages."""
+        """Name for messages."""
         return f"rollout worker {self.number}"
 
     @property
     def ready(self) -> bool:
-        """Whether it may be given episodes."""
+        """Return whether it can take episodes."""
         return self.process is not None and self.starting is None
 
     @property
     def awaited(self) -> set[Any]:
-        """All replies that are to come from it."""
+        """All outstanding replies."""
         return self.running.keys() | ({self.starting} if self.starting is not None else set())
 
     def give(self, reply: Any, attempt: Attempt, now: float) -> None:
-        """It plays an episode more."""
+        """Note an episode that was given to it."""
         if not self.running:
             self.silent_since = now
         self.running[reply] = attempt
 
     def end(self, reply: Any, now: float) -> Attempt:
-        """One of its episodes has ended."""
+        """Remove one of its episodes that has ended."""
         self.silent_since = self.answered = now
         self.finished += 1
         self.setbacks.reached(self.finished, now)
@@ -87,7 +87,7 @@ class Replica:
 
 
 def stalled(replicas: Sequence[Replica], now: float, bound_s: float) -> list[Replica]:
-    """Those that have episodes and finished none for longer than the bound, while another finished some."""
+    """Workers that have episodes and finished none for longer than the bound, while another finished some."""
     return [
         one
         for one in replicas
@@ -98,10 +98,10 @@ def stalled(replicas: Sequence[Replica], now: float, bound_s: float) -> list[Rep
 
 
 class Dispatch:
-    """The requests of one batch, played up to `retries` times more where infrastructure breaks them.
+    """Requests of one batch, retried up to `retries` times where infrastructure breaks them.
 
-    `ask` has a process play an episode and returns the reply to wait for. Of several batches the one with the
-    lowest `priority` comes first. `played` and `faults` are updated on the way.
+    `ask` sends an episode to a process and returns the awaited reply. Among several batches, the one with the
+    lowest `priority` comes first. `played` and `faults` are updated meanwhile.
     """
 
     def __init__(
@@ -122,16 +122,16 @@ class Dispatch:
 
     @property
     def unfinished(self) -> bool:
-        """Whether there is an episode that was not taken yet."""
+        """Return whether there is an episode that was not taken yet."""
         return bool(self._left or self._done)
 
     def taken(self) -> Iterator[Trajectory]:
-        """Those that have ended and were not taken before. Any thread may ask."""
+        """Episodes that have ended and were not taken before. Thread-safe."""
         while self._done:
             yield self._done.popleft()
 
     def hand_out(self, replicas: Sequence[Replica], slots: int) -> None:
-        """Fill every worker that is there up to its slots, the emptiest first."""
+        """Fill every started worker up to its slots, the emptiest first."""
         there = [replica for replica in replicas if replica.ready]
         while self._waiting and there:
             replica = min(there, key=lambda candidate: len(candidate.running))
@@ -141,7 +141,7 @@ class Dispatch:
             replica.give(self._ask(replica.process, attempt.request), attempt, time.monotonic())
 
     def ended(self, trajectory: Trajectory, attempt: Attempt) -> None:
-        """One of its episodes has ended in this way: that is how it is, or it is played again."""
+        """Record the end of an episode, or queue it again."""
         broken = trajectory.ending.failure if trajectory.ending.kind == "failed" else None
         if broken == ABORTED:
             self._played.aborted += 1
@@ -156,7 +156,7 @@ class Dispatch:
 
 
 def lost(replica: Replica, kind: str, detail: str) -> None:
-    """Every episode under way there has ended as failed."""
+    """Mark every episode of a lost worker as failed."""
     attempts = list(replica.running.values())
     replica.running.clear()
     for attempt in attempts:

@@ -1,4 +1,4 @@
-"""The environment server of a run on another machine: a process there holds it, and the driver watches it."""
+"""Environment server of a run on another machine: a process there owns it, and the driver monitors it."""
 
 import threading
 import time
@@ -20,15 +20,16 @@ from agentevol.workers.processes import Processes, ProcessLost
 from agentevol.workers.reasons import start_failure
 
 ASK_S = 2.0
-"""How often the process is asked for news."""
+"""Seconds between requests for the process's news."""
 END_S = 20.0
-"""How long the server may take to end."""
+"""Seconds that the server may take to end."""
 
 
 class EnvironmentWorker:
-    """A process that holds the environment server on its node. `host` tells by which address others reach it.
+    """Process that owns the environment server on its node. `host` returns the address at which others reach
+    it.
 
-    `again` is the address of one in whose place it comes; empty for the first one.
+    `again` is the address of the server that it replaces; empty for the first one.
     """
 
     def __init__(
@@ -40,7 +41,7 @@ class EnvironmentWorker:
         again: str = "",
         store: CheckpointStore | None = None,
     ) -> None:
-        self._copies = copies(store)  # kept, as what is placed stays while it lives
+        self._copies = copies(store)  # kept, as copies stay while it lives
         log = self._copies.place(log)
         if not log.parent.is_dir():
             raise ConfigError(
@@ -53,12 +54,12 @@ class EnvironmentWorker:
         self._server.__enter__()
 
     def url(self) -> str:
-        """Where the server is."""
+        """Address of the server."""
         return self._server.url
 
     def news(self) -> tuple[list[str], dict[str, float], str | None]:
-        """What has been told of restarts since this was asked last, what they add to `Faults`, and why there
-        is no server any more; None while there is one.
+        """Messages about restarts since the previous call, their counts for `Faults`, and the reason for
+        which the server has ended; None while it runs.
         """
         count = len(self._lines)
         lines, self._lines[:count] = self._lines[:count], []
@@ -70,10 +71,10 @@ class EnvironmentWorker:
 
 
 class PlacedServer:
-    """The environment server on a node with the labels of `ray.environment_labels`; a context manager.
+    """Environment server on a node with the labels of `ray.environment_labels`; a context manager.
 
-    `url` is constant: where the process that holds it dies, another on that node takes its port and token.
-    Where the node is lost, the run ends (`Members.need`), and is to be resumed.
+    `url` is constant: where the process that owns it dies, another on that node takes its port and token.
+    Where the node is lost, the run ends (`Members.need`), and can be resumed.
     """
 
     def __init__(
@@ -132,7 +133,7 @@ class PlacedServer:
                 self._replace(node)
                 if self._faults.reason is not None:
                     return
-            except AgentEvolError:  # Ray itself is gone: whoever works tells of it
+            except AgentEvolError:  # Ray itself is gone: the working thread reports it
                 return
             else:
                 for line in lines:
@@ -143,7 +144,7 @@ class PlacedServer:
                     return
 
     def _replace(self, node: Node) -> None:
-        """Start another process there, while the node is there."""
+        """Start another process on the node, while the node is there."""
         began, starts, reason = time.monotonic(), 0, ""
         while not self._closing.is_set() and starts < RESTARTS:
             if node not in self._processes.labelled(self._config.ray.environment_labels):

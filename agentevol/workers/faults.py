@@ -1,4 +1,4 @@
-"""What breaks in a run: told when it happens, and counted for the summary of its iteration."""
+"""Log of a run's faults: reported when they happen, and counted for the summary of their iteration."""
 
 import threading
 from collections import Counter
@@ -8,16 +8,16 @@ from agentevol.report.summary import Faults
 
 
 class FaultLog:
-    """Counts what breaks until `take`. May be told by any thread; `say` hears a line of each."""
+    """Counts faults until `take`. Thread-safe; `say` gets a line for each."""
 
     def __init__(self, say: Callable[[str], None] = lambda _: None) -> None:
         self._say, self._lock = say, threading.Lock()
         self._counts: Counter[str] = Counter()
         self.reason: str | None = None
-        """Why the run cannot go on; None while it can."""
+        """Reason for which the run cannot continue; None while it can."""
 
     def note(self, line: str = "", **amounts: float) -> None:
-        """Add to fields of `Faults`, and tell it in a line where there is one."""
+        """Add to fields of `Faults`, and report a line where one is given."""
         with self._lock:
             for name, amount in amounts.items():
                 self._counts[name] += amount  # pyright: ignore[reportArgumentType] - seconds, too
@@ -25,19 +25,21 @@ class FaultLog:
             self._say(line)
 
     def end(self, reason: str) -> None:
-        """Tell that the run cannot go on: whoever looks next raises `RunStopped` with this reason."""
+        """Declare that the run cannot continue: the next check raises `RunStopped` with this reason."""
         self.reason = reason
         self._say(reason)
 
     def take(self) -> Faults:
-        """What was noted since this was asked last."""
+        """Faults noted since the previous call."""
         with self._lock:
             counts, self._counts = dict(self._counts), Counter[str]()
         return Faults.model_validate(counts)
 
 
 def sentence(faults: Faults) -> str:
-    """In words: `lost 2 rollout workers, 1 node; 37 episodes played again; 12.3 s lost`; empty for none."""
+    """Text of the faults: `lost 2 rollout workers, 1 node; 37 episodes played again; 12.3 s lost`; empty for
+    none.
+    """
     named = (
         (faults.lost_workers, "rollout worker"),
         (faults.stalled, "stalled rollout worker"),

@@ -1,4 +1,4 @@
-"""The rollout workers of a run: started, given episodes and weights, and replaced."""
+"""Pool of a run's rollout workers: start, dispatch, weight updates and replacement."""
 
 import time
 from collections.abc import Generator, Iterable
@@ -21,18 +21,20 @@ from agentgym_store.records import Trajectory
 
 
 class Fleet:
-    """`engine.workers` processes that play. One that dies costs the episodes that it was playing."""
+    """Pool of `engine.workers` rollout processes. A process that dies costs the episodes that it was
+    playing.
+    """
 
     def __init__(self, config: RunConfig, processes: Processes, members: Members, faults: FaultLog) -> None:
         self._config, self._processes = config, processes
         self._members, self._faults = members, faults
         self._workers = [Replica(number) for number in range(config.engine.workers)]
         self._batches: list[Dispatch] = []
-        """Those that are played, each for a thread that waits."""
+        """Batches in play, each for a waiting thread."""
         self._listing, self._turn = Lock(), Lock()
-        """Of the batches; of the workers. Whichever thread has its turn does the work for all."""
+        """Locks of the batches and of the workers. The thread that holds the second does the work for all."""
         self._free = Event()
-        """Set while the weights do not change."""
+        """Set outside weight updates."""
         self._free.set()
         self._gpus = 0
         self._url = ""
@@ -40,11 +42,11 @@ class Fleet:
         self._asleep = False
 
     def start(self, checkpoint: Checkpoint, url: str, gpus: int) -> None:
-        """Start all, each with so many GPUs, against the environment server at `url`."""
+        """Start all workers, each with `gpus` GPUs, against the environment server at `url`."""
         self._checkpoint, self._url, self._gpus = checkpoint, url, gpus
         for worker in self._workers:
             self._start(worker)
-            if worker.process is None:  # GPUs enough, but not together
+            if worker.process is None:  # enough GPUs, but not on one node
                 raise ConfigError(f"{_no_room(gpus)} for {worker.name}: set engine.workers lower")
         starting = [worker.starting for worker in self._workers if worker.starting is not None]
         try:
@@ -55,12 +57,12 @@ class Fleet:
             worker.starting, worker.gpus = None, seen if gpus else ()
 
     def gpus(self) -> list[Place]:
-        """Those that workers hold, by worker and then in its own order, for others to share. Workers that are
-        starting are waited for, and sleep where the others do.
+        """GPUs that workers hold, by worker and then in its own order, for others to share. Starting workers
+        are waited for, and put to sleep where the other workers sleep.
         """
         with self._turn:
             self._members.look(at_once=True)
-            for worker in self._workers:  # nobody asks an idle one
+            for worker in self._workers:  # no one else polls an idle one
                 if worker.ready and self._members.node_of(worker.name) is None:
                     lost(worker, "rollout-worker-lost", "its node was lost")
                     self._replace(worker, "was lost with its node", "its node was lost", lost_workers=1)
@@ -73,10 +75,10 @@ class Fleet:
         return [Place(node, shared=gpu) for node, gpus in held if node is not None for gpu in gpus]
 
     def update(self, checkpoint: Checkpoint, send: Send | None = None) -> bool:
-        """Give all workers other weights; `rollout.in_flight` says what becomes of episodes under way.
+        """Update the weights of all workers; `rollout.in_flight` determines the fate of episodes under way.
 
-        With `send` the learners send them. Where they do not arrive, all workers begin anew with the
-        checkpoint; whether they arrived is returned.
+        With `send` the learners transfer the weights. Where the transfer fails, all workers restart with the
+        checkpoint; returns whether the weights arrived.
         """
         self._free.clear()
         try:
@@ -90,7 +92,7 @@ class Fleet:
             self._free.set()
 
     def sleep(self) -> None:
-        """Have all workers give their GPUs free until there are other weights, or episodes to play."""
+        """Have all workers free their GPUs until there are new weights, or episodes to play."""
         with self._turn:
             self._asleep = True
             awake = [worker for worker in self._workers if worker.process is not None]
@@ -100,7 +102,7 @@ class Fleet:
                     asked.append((worker, worker.process.sleep.remote()))
 
     def _sleeps(self, worker: Replica, reply: Any) -> bool:
-        """Whether a worker that was told to sleeps; one that died is replaced."""
+        """Return whether a worker that was told to sleep does so; one that died is replaced."""
         starting = [] if worker.starting is None else [worker.starting]
         try:
             found = self._processes.results([*starting, reply], self._config.ray.start_timeout_s)
@@ -180,7 +182,7 @@ class Fleet:
                 self._batches.remove(batch)
 
     def _work(self) -> None:
-        """Hand out and take in for all batches, where no other thread does, and weights do not change."""
+        """Dispatch and collect for all batches, where no other thread does, outside weight updates."""
         if not (self._free.wait(POLL_S) and self._turn.acquire(timeout=POLL_S)):
             return
         try:
@@ -194,7 +196,7 @@ class Fleet:
             self._turn.release()
 
     def _harvest(self) -> None:
-        """Take in what has ended; a lost worker is replaced."""
+        """Collect ended episodes; a lost worker is replaced."""
         replies = {reply: worker for worker in self._workers for reply in worker.awaited}
         if not replies:
             time.sleep(POLL_S)
@@ -215,7 +217,7 @@ class Fleet:
                 attempt.batch.ended(found, attempt)
 
     def _overdue(self) -> None:
-        """Replace workers that say nothing."""
+        """Replace workers that do not respond."""
         self._members.look()
         now, bound = time.monotonic(), self._config.ray.start_timeout_s
         for worker in stalled(self._workers, now, self._config.engine.stall_s):
@@ -237,7 +239,7 @@ class Fleet:
             self._faults.note(line, workers_s=cost)
 
     def _replace(self, worker: Replica, what: str, told: str, **counts: int) -> None:
-        """Replace a worker of which this is said; its episodes have been taken from it."""
+        """Replace a worker for this reason; its episodes have been taken from it."""
         where = self._members.where(worker.name)
         self._faults.note(f"{worker.name}{where} {what}, and is replaced", **counts)
         worker.setbacks.lost(time.monotonic())
@@ -246,7 +248,7 @@ class Fleet:
         self._start(worker)
 
     def _start(self, worker: Replica) -> None:
-        """Put another process in the place of a worker, where some node has room for it."""
+        """Start another process in a worker's slot, where a node has room for it."""
         if worker.process is not None:
             self._processes.kill(worker.process)  # it may live, cut off from us
         worker.process = worker.starting = None

@@ -1,4 +1,4 @@
-"""Episodes under way in a worker, and what new weights mean to them (`rollout.in_flight`)."""
+"""Episodes under way in a worker, and the policy for them during a weight update (`rollout.in_flight`)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
@@ -11,32 +11,34 @@ from agentgym_store.records import Sample, Trajectory
 
 
 class LatestPolicy:
-    """Acts with the weights that its engine holds: an episode goes on under new ones from its next turn on,
-    and each turn's sample tells their version.
+    """Policy over the engine's current weights: an episode continues with new weights from its next turn on,
+    and each turn's sample records their version.
     """
 
     def __init__(self, engine: RolloutEngine, sampling: Sampling) -> None:
         self._engine, self._sampling = engine, sampling
         now = engine.serve(sampling)
         self.name, self.version = now.name, now.version
-        """Of the weights that the engine held first."""
+        """of the engine's first weights"""
 
     async def act(self, conversation: Conversation, seed: int) -> Sample:
-        """Sample the next turn. Raises what the engine's own policies do, but for `WeightsReplaced`."""
+        """Sample the next turn. Raises the errors of the engine's own policies, except for
+        `WeightsReplaced`.
+        """
         while True:
             try:
                 return await self._engine.serve(self._sampling).act(conversation, seed)
-            except WeightsReplaced:  # while it waited for its turn
+            except WeightsReplaced:  # while it waited to be sampled
                 continue
 
     def release(self, conversation_id: str) -> None:
-        """Forget what is cached for a conversation."""
+        """Discard the cache of a conversation."""
         self._engine.serve(self._sampling).release(conversation_id)
 
 
 class InFlight:
-    """The episodes of one worker. When weights change, `continue` leaves them alone, `finish` lets them end
-    first and `abort` gives them up; with these two no other begins until the new weights are there.
+    """Episodes of one worker. During a weight update, `continue` leaves them alone, `finish` waits for their
+    end and `abort` cancels them; with the latter two no other begins until the new weights are there.
     """
 
     def __init__(self, rule: InFlightRule) -> None:
@@ -47,7 +49,7 @@ class InFlight:
         self._open.set()
 
     async def play(self, episode: Coroutine[Any, Any, Trajectory]) -> Trajectory | None:
-        """What the episode came to; None where it was given up."""
+        """Result of the episode; None where it was aborted."""
         await self._open.wait()
         task = asyncio.create_task(episode)
         self._episodes.add(task)
@@ -63,7 +65,7 @@ class InFlight:
 
     @asynccontextmanager
     async def new_weights(self) -> AsyncIterator[None]:
-        """Around the swap of the weights."""
+        """Context of a weight swap."""
         if self._rule == "continue":
             yield
             return

@@ -1,4 +1,4 @@
-"""A process that learns."""
+"""Learner process."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class LearnerWorker:
-    """A process that learns, one of `size` that do it together. `progress` may be asked during `learn`.
+    """One of `size` learner processes that train together. `progress` may be called during `learn`.
 
-    `host` tells at which address the others reach this process, `threads` is how many of the CPU's it has.
+    `host` returns the address at which the others reach this process, `threads` is its number of CPU threads.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class LearnerWorker:
         store: CheckpointStore | None = None,
     ) -> None:
         settle(threads)
-        import agentevol.learn.learner  # noqa: F401 - it takes seconds, and there is nothing to learn yet
+        import agentevol.learn.learner  # noqa: F401 - it takes seconds, and there is no training yet
         from agentevol.learn.distributed import ALONE
 
         self._rank, self._size, self._host = rank, size, host
@@ -41,7 +41,7 @@ class LearnerWorker:
         self._sender: Sender | None = None
 
     def meeting_point(self) -> tuple[str, int]:
-        """Address and port at which rank 0, which is asked, waits for the others."""
+        """Address and port at which rank 0, this process, waits for the others."""
         from agentevol.learn.distributed import meeting_point
 
         host = self._host()
@@ -65,7 +65,7 @@ class LearnerWorker:
         objectives: Sequence[str],
         sampler: Checkpoint | None,
     ) -> LearnReport:
-        """Train from `start` and write the checkpoint `out`; several ranks find each other at `meeting`."""
+        """Train from `start` and write the checkpoint `out`; several ranks rendezvous at `meeting`."""
         from agentevol.learn.learner import GradientLearner
 
         self._copies.use(start, reference, sampler, anchor and anchor.checkpoint)
@@ -95,7 +95,7 @@ class LearnerWorker:
     def values(
         self, config: RunConfig, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]
     ) -> list[dict[str, dict[int, float]]]:
-        """What each head of a process reward model says after every turn."""
+        """Values of each head of a process reward model after every turn."""
         from agentevol.learn.learner import GradientLearner
 
         return GradientLearner(config.process_learn).values(
@@ -105,7 +105,7 @@ class LearnerWorker:
     def scores(
         self, config: RunConfig, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]
     ) -> dict[str, Floats]:
-        """What the heads of a reward model say of every episode."""
+        """Scores of every episode by the heads of a reward model."""
         from agentevol.learn.learner import GradientLearner
 
         return GradientLearner(config.learn).scores(self._brought(checkpoint), rows)
@@ -113,7 +113,7 @@ class LearnerWorker:
     def perplexity(
         self, config: RunConfig, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]
     ) -> float:
-        """Of what the rows say, under the policy."""
+        """Perplexity of the sequences' trained tokens under the policy."""
         from agentevol.learn.learner import GradientLearner
 
         return GradientLearner(config.learn).perplexity(self._brought(checkpoint), rows)
@@ -127,7 +127,7 @@ class LearnerWorker:
 
         self._copies.use(previous, learnt)
         place = self._copies.place(out.path)
-        if not place.is_dir():  # asked again after a loss
+        if not place.is_dir():  # called again after a loss
             before, after = self._copies.here(previous), self._copies.here(learnt)
             write_between(before.path, after.path, share, place, precision(config.learn.save_dtype))
         self._copies.hand_in(out.path)
@@ -139,7 +139,7 @@ class LearnerWorker:
         checkpoint: Checkpoint,
         receivers: "Receivers",
     ) -> None:
-        """Have engines take the weights of a checkpoint; several ranks find each other at `meeting`. Raises
+        """Transfer the weights of a checkpoint to engines; several ranks rendezvous at `meeting`. Raises
         `TransferFailed` and `RunStopped`.
         """
         from agentevol.engines.vllm_sending import Sender
@@ -150,7 +150,7 @@ class LearnerWorker:
         self._sender.send(self._brought(checkpoint), engine.dtype, receivers)
 
     def free(self) -> None:
-        """Leave the GPU's memory to others."""
+        """Free the GPU's memory for others."""
         import gc
 
         import torch
@@ -164,7 +164,7 @@ class LearnerWorker:
         return self._progress
 
     def _brought(self, checkpoint: Checkpoint) -> Checkpoint:
-        """All that is read of now on."""
+        """Make this checkpoint the only one that is read from now on, and return its local path."""
         self._copies.use(checkpoint)
         return self._copies.here(checkpoint)
 
@@ -173,7 +173,7 @@ class LearnerWorker:
         return replace(anchor, checkpoint=self._copies.here(anchor.checkpoint), file=file)
 
     def _join(self, meeting: tuple[str, int] | None) -> None:
-        """Become one of several ranks, where this process is not yet."""
+        """Join the process group of several ranks, unless this process is in it already."""
         from agentevol.learn.distributed import join, meet
 
         if meeting is not None and self._ranks.size == 1:
@@ -184,9 +184,9 @@ class LearnerWorker:
 
 
 def report_of(out: Path, version: int) -> LearnReport | None:
-    """What a learner has reported that wrote the checkpoint `out`; None where there is none.
+    """Report of the learner that wrote the checkpoint `out`; None where there is none.
 
-    The state is removed that it began from again, in case that it died before it could.
+    Also removes the saved state that it resumed from, in case it died before it could.
     """
     from agentevol.learn.checkpoints import read_lineage
 

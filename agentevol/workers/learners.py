@@ -1,4 +1,4 @@
-"""The learners of a run: one process, or several that share the weights; where one dies all begin again."""
+"""Learners of a run: one process, or several that shard the weights; where one dies all restart."""
 
 import contextlib
 import time
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from agentevol.engines.vllm_sending import Receivers
 
 LOSS_S = 10.0
-"""After a learner failed: how long it may take to be told that another one had died."""
+"""Seconds to wait, after a learner failed, for the news that another one had died."""
 
 Report = Callable[[int, int, float], None]
-"""Is told the step, the number of steps, and the loss."""
+"""Callback with the step, the number of steps, and the loss."""
 
 
 class Learners:
-    """By rank; none once they have failed, until they are needed."""
+    """Learner processes by rank; none once they have failed, until they are needed."""
 
     def __init__(self, config: RunConfig, processes: Processes, members: Members, faults: FaultLog) -> None:
         self._config, self._processes = config, processes
@@ -33,15 +33,15 @@ class Learners:
         self._names = [f"learner {rank}" for rank in range(config.learn.shards)]
         self._gpus = 0
         self._others: Callable[[], Sequence[Place]] | None = None
-        """Which GPUs others have claimed that they compute on; None where they have their own."""
+        """GPUs claimed by others that the learners share; None where they have their own."""
         self._places: list[Place] = []
         self._there: list[Any] = []
 
     def start(self, gpus: int, others: Callable[[], Sequence[Place]] | None = None) -> None:
-        """Start all, each with so many GPUs: together on one node if one has room.
+        """Start all learners, each with `gpus` GPUs: together on one node if one has room.
 
-        With `others` they claim none: each shares one of those that are told by it, the first ones. Where
-        these have become other ones, they are started again there before they are asked for something.
+        With `others` they claim none: each shares one of the first GPUs that it returns. Where these change,
+        the learners restart there before their next call.
         """
         self._gpus, self._others = gpus, others
         self._ready()
@@ -49,9 +49,9 @@ class Learners:
     def learn(
         self, progress: Report, written: Callable[[], LearnReport | None], *given: Any, **settings: Any
     ) -> LearnReport:
-        """What `LearnerWorker.learn` reports of this, after as many beginnings as losses make it take.
+        """Run `LearnerWorker.learn` and return its report, with as many restarts as losses require.
 
-        A learner that dies, or is cut off, may have finished before: `written` is what it reported then.
+        A learner that dies, or is cut off, may have finished before: `written` returns its report then.
         """
         work = Setbacks()
         while True:
@@ -70,7 +70,7 @@ class Learners:
                     raise
 
     def ask(self, what: str, *given: Any) -> Any:
-        """What the first learner answers; where it dies, another is asked."""
+        """Call a method of the first learner; where it dies, another is called."""
         work = Setbacks()
         while True:
             asked = getattr(self._ready()[0], what)
@@ -83,18 +83,18 @@ class Learners:
                 return found
 
     def send(self, checkpoint: Checkpoint, receivers: "Receivers") -> list[Any]:
-        """The replies to be waited for while engines are sent the weights of a checkpoint."""
+        """Replies to be waited for during a weight transfer to engines."""
         senders = self._ready() if self._config.engine.transfer == "ipc" else self._ready()[:1]
         meeting = _meeting(senders)
         return [learner.send.remote(meeting, self._config, checkpoint, receivers) for learner in senders]
 
     def free(self) -> None:
-        """Have those that there are leave their GPUs' memory to others."""
-        with contextlib.suppress(ProcessLost):  # which is noticed when they are needed
+        """Have the running learners free their GPUs' memory for others."""
+        with contextlib.suppress(ProcessLost):  # noticed when they are needed
             self._processes.results([learner.free.remote() for learner in self._there])
 
     def _ready(self) -> list[Any]:
-        """All, where they belong."""
+        """All learners, started in their places."""
         shared = None if self._others is None else self._shared(self._others())
         if shared is not None and shared != self._places:
             self.end()
@@ -124,7 +124,7 @@ class Learners:
         return places
 
     def _report(self, replies: Sequence[Any], work: Setbacks, progress: Report) -> LearnReport:
-        """What rank 0 reports, once all are done."""
+        """Report of rank 0, once all are done."""
         waiting = list(replies)
         while waiting:
             done = self._processes.wait(waiting, POLL_S)
@@ -145,7 +145,7 @@ class Learners:
         return self._processes.results(replies[:1])[0]
 
     def _raise_a_loss(self, replies: Sequence[Any]) -> None:
-        """Raise `ProcessLost` where one died: others fail with it, and may be heard first."""
+        """Raise `ProcessLost` where one died: the others fail with it, and their errors may come first."""
         deadline, waiting = time.monotonic() + LOSS_S, list(replies)
         while waiting and time.monotonic() < deadline:
             for reply in self._processes.wait(waiting, POLL_S):
@@ -156,7 +156,7 @@ class Learners:
                     continue
 
     def _lost(self, work: Setbacks, cause: ProcessLost) -> None:
-        """Learners that stand where one died are of no use."""
+        """Handle a loss: end all learners, since the remaining ones cannot continue."""
         where = self._members.where(self._names[0])
         self.end()
         work.lost(time.monotonic())
@@ -166,14 +166,14 @@ class Learners:
         stop_if_hopeless(work, self._config.ray.max_replacements, what, str(cause))
 
     def _made_up(self, work: Setbacks, step: int) -> None:
-        """The learners are at this step."""
+        """Note that the learners have reached this step."""
         cost = work.reached(step, time.monotonic())
         if cost is not None:
             where = self._members.where(self._names[0])
             self._faults.note(f"the learner{where} is where it was, after {cost:.1f} s", learners_s=cost)
 
     def end(self) -> None:
-        """End those that there are; others are started when they are needed."""
+        """End the running learners; new ones are started when they are needed."""
         for learner in self._there:
             self._processes.kill(learner)
         self._members.leave(*self._names)
@@ -181,5 +181,5 @@ class Learners:
 
 
 def _meeting(learners: Sequence[Any]) -> Any:
-    """The reply that tells where these find each other; None for one alone."""
+    """Reply with the rendezvous address of these learners; None for a single one."""
     return learners[0].meeting_point.remote() if len(learners) > 1 else None

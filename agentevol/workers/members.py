@@ -1,4 +1,4 @@
-"""The nodes of a cluster that take part in a run, and who is where."""
+"""Membership of a cluster's nodes in a run, and the placement of its processes."""
 
 import threading
 import time
@@ -13,13 +13,13 @@ from agentevol.workers.processes import Processes
 from agentevol.workers.tokens import token_in
 
 LOOK_S = 2.0
-"""How often the nodes are looked at."""
+"""Seconds between polls of the nodes."""
 
 
 class Members:
-    """The nodes that take part; those that come later do as well, if they can.
+    """Nodes that take part; nodes that join later take part as well, if they are fit.
 
-    `named`: whether a person has several machines to tell apart.
+    `named`: true if messages have to distinguish several machines.
     """
 
     def __init__(
@@ -30,18 +30,18 @@ class Members:
         self._nodes = {node.id: node for node in processes.alive()}
         self._unfit: set[str] = set()
         self._shared: tuple[Path | CheckpointStore, str] | None = None
-        """What every node has to see and reach: the run's folder or the store in its place, and the
+        """Resources that every node has to reach: the run's folder or the store in its place, and the
         environment server.
         """
         self._needed: tuple[Node, str] | None = None
-        """A node without which the run ends, and what to say of it."""
+        """Node without which the run ends, and the message about it."""
         self._taken: dict[Hashable, tuple[str, int]] = {}
-        """Who is on which node, with how many GPUs."""
+        """Node and number of GPUs of every process."""
         self._looked_at, self._lock = time.monotonic(), threading.RLock()
 
     def check(self, shared: Path | CheckpointStore, url: str) -> None:
         """Raise `ConfigError` for the first node that cannot take part: it has other versions, does not see
-        what is `shared`, or cannot reach the environment server at `url`.
+        `shared`, or cannot reach the environment server at `url`.
         """
         self._shared = shared, url
         for reason in self._unfitness(list(self._nodes.values())).values():
@@ -49,16 +49,16 @@ class Members:
 
     @property
     def gpus(self) -> int:
-        """Of all nodes."""
+        """Number of GPUs of all nodes."""
         return sum(node.gpus for node in self._nodes.values())
 
     def need(self, node: Node, why: str) -> None:
-        """The run cannot go on without this node: `why`, and what to do then."""
+        """Declare that the run cannot continue without this node; `why` is the reason and the remedy."""
         self._needed = node, why
 
     def look(self, *, at_once: bool = False) -> None:
-        """Which nodes there are now, where nobody has looked for a while, or `at_once`. Raises `RunStopped`
-        where the one that the run needs is gone, or something else without which it cannot go on.
+        """Refresh the list of nodes, at intervals or `at_once`. Raises `RunStopped` where a required node is
+        gone, or anything else without which the run cannot continue.
         """
         with self._lock:
             if self._faults.reason is not None:
@@ -79,8 +79,8 @@ class Members:
                 raise RunStopped(f"node {self._needed[0].name} was lost, and {self._needed[1]}")
 
     def place(self, who: Hashable, gpus: int) -> Node | None:
-        """A node for one process, which is there from now on: where it was, if its GPUs are still there, else
-        the one of `Room.spread`; None for no node.
+        """Reserve a node for one process: its previous one, if its GPUs are still there, else the one of
+        `Room.spread`; None for no node.
         """
         with self._lock:
             before, _ = self._taken.get(who, ("", 0))
@@ -94,7 +94,9 @@ class Members:
             return node
 
     def place_together(self, who: Sequence[Hashable], gpus: int) -> list[Node] | None:
-        """Nodes for processes that talk much (`Room.packed`); None where there is no room for all."""
+        """Reserve nodes for processes that communicate much (`Room.packed`); None where there is no room for
+        all.
+        """
         with self._lock:
             self.leave(*who)
             nodes = self._room().packed(len(who), gpus)
@@ -103,21 +105,21 @@ class Members:
             return nodes
 
     def node_of(self, who: Hashable) -> Node | None:
-        """Where they are; None where they are nowhere, or that node was lost."""
+        """Node of a process; None where it has none, or the node was lost."""
         node, _ = self._taken.get(who, ("", 0))
         return self._nodes.get(node)
 
     def join(self, who: Hashable, node: Node) -> None:
-        """They are there now, without a GPU of their own."""
+        """Place a process on a node, without a GPU of its own."""
         self._taken[who] = node.id, 0
 
     def leave(self, *who: Hashable) -> None:
-        """They are nowhere now."""
+        """Remove processes from their nodes."""
         for one in who:
             self._taken.pop(one, None)
 
     def where(self, who: Hashable) -> str:
-        """For messages, ` on ...`; nothing where there is one machine."""
+        """Location for messages, ` on ...`; empty on a single machine."""
         node, _ = self._taken.get(who, ("", 0))
         known = self._nodes.get(node)
         if not self._named or not node:
@@ -131,7 +133,7 @@ class Members:
         return room
 
     def _unfitness(self, nodes: Sequence[Node]) -> dict[str, str]:
-        """Why some of these nodes cannot take part, by their ids."""
+        """Reasons for which some of these nodes cannot take part, by node id."""
         if self._shared is None or not nodes:
             return {}
         shared, url = self._shared

@@ -1,4 +1,4 @@
-"""The machines of a cluster: where a process is put, and whether a machine is fit for it."""
+"""Nodes of a cluster: placement of processes, and fitness checks."""
 
 import hashlib
 import socket
@@ -17,7 +17,7 @@ from agentevol.workers.tokens import Token
 OWN = ("agentevol", "agentgym_client", "agentgym_envs", "agentgym_server", "agentgym_store")
 """Packages that are sent to the workers."""
 COMPARED = ("torch", "transformers")
-"""Packages that every machine has to have of itself, in the same version."""
+"""Packages that every machine has to have installed in the same version."""
 REACH_TIMEOUT_S = 10.0
 
 
@@ -30,22 +30,22 @@ class Node(NamedTuple):
 
     @property
     def name(self) -> str:
-        """By which a person finds it."""
+        """Human-readable name."""
         return f"{self.address} (Ray node {self.id[:8]})"
 
 
 class Place(NamedTuple):
-    """Where a process computes."""
+    """Place of a process on a node."""
 
     node: Node
     claimed: int = 0
-    """GPUs that are its own."""
+    """Number of GPUs of its own."""
     shared: str = ""
-    """By its id there, a GPU that another process has claimed; empty for none."""
+    """Id on that node of a GPU that another process has claimed; empty for none."""
 
 
 def alive(rows: Iterable[Mapping[str, Any]], own: str) -> list[Node]:
-    """Of what Ray tells about nodes: those that live, `own` first, then by id."""
+    """Living nodes in Ray's table, `own` first, then by id."""
     found = [
         Node(row["NodeID"], row["NodeManagerAddress"], int(row["Resources"].get("GPU", 0)))
         for row in rows
@@ -56,34 +56,34 @@ def alive(rows: Iterable[Mapping[str, Any]], own: str) -> list[Node]:
 
 @dataclass
 class Room:
-    """What is taken of the nodes by this run."""
+    """Resources of the nodes that this run has taken."""
 
     nodes: Sequence[Node]
     processes: Counter[str] = field(default_factory=Counter[str])
-    """By id of the node."""
+    """Number of processes by node id."""
     gpus: Counter[str] = field(default_factory=Counter[str])
 
     def free(self, node: Node) -> int:
-        """GPUs."""
+        """Number of free GPUs."""
         return node.gpus - self.gpus[node.id]
 
     def take(self, node: str, gpus: int) -> None:
-        """A process is there."""
+        """Take resources for a process."""
         self.processes[node] += 1
         self.gpus[node] += gpus
 
     def spread(self, gpus: int) -> Node | None:
-        """Where one more process belongs: the node with the fewest of those that have GPUs for it."""
+        """Node for one more process: the one with the fewest processes among those with enough GPUs."""
         fitting = [node for node in self.nodes if self.free(node) >= gpus]
         return min(fitting, key=lambda node: self.processes[node.id], default=None)
 
     def packed(self, count: int, gpus: int) -> list[Node] | None:
-        """Where processes belong that talk much: on one node if one has room, else on as few as can be.
+        """Nodes for processes that communicate much: one node if one has room, else as few as possible.
 
         None where there is no room for all.
         """
         whole = [node for node in self.nodes if self.free(node) >= count * gpus]
-        if whole:  # the tightest, which leaves room for others; not here, where the worlds are served
+        if whole:  # the tightest, which leaves room for others; not here, where the environments are served
             whole.reverse()
             return [min(whole, key=lambda node: (self.free(node), self.processes[node.id]))] * count
         by_room = sorted(self.nodes, key=self.free, reverse=True)
@@ -92,26 +92,26 @@ class Room:
 
 
 class Facts(NamedTuple):
-    """What a machine says of itself."""
+    """A machine's description of itself."""
 
     code: str
     """Digest of our own packages."""
     versions: dict[str, str]
     unseen: str
-    """Why it cannot share files with the driver; empty where it can."""
+    """Reason for which it cannot share files with the driver; empty where it can."""
     unreached: str
-    """Why the environment server cannot be reached from there; empty where it can."""
+    """Reason for which it cannot reach the environment server; empty where it can."""
 
 
 def facts(packages: Sequence[str], token: Token, url: str) -> Facts:
-    """What this machine has to say: runs on every node."""
+    """Facts of this machine: runs on every node."""
     return Facts(code_digest(), versions(packages), token.unseen(), _unreached(url))
 
 
 def check_facts(node: Node, own: Facts, theirs: Facts | str) -> None:
-    """Raise `ConfigError`, which names the node and what to do, for one that cannot take part.
+    """Raise `ConfigError`, which names the node and the remedy, for one that cannot take part.
 
-    `theirs` is a text where it did not answer: why.
+    `theirs` is a text where the node did not answer: the reason.
     """
     if isinstance(theirs, str):
         raise ConfigError(f"node {node.name} starts no process of the run: {theirs}")
@@ -136,19 +136,19 @@ def check_facts(node: Node, own: Facts, theirs: Facts | str) -> None:
 
 
 def versions(packages: Sequence[str]) -> dict[str, str]:
-    """By package; `none` where it is not installed."""
+    """Versions by package; `none` where it is not installed."""
     return {name: _version(name) for name in packages}
 
 
 def folders_of(packages: Sequence[str] = OWN) -> list[str]:
-    """Where the packages lie."""
+    """Folders of the packages."""
     found = {name: find_spec(name) for name in packages}
     places = [spec.submodule_search_locations if spec else None for spec in found.values()]
     return [place[0] for place in places if place]
 
 
 def code_digest() -> str:
-    """Of all modules of our own packages as they are found here."""
+    """Digest of all modules of our own packages as installed here."""
     digest = hashlib.sha256()
     for folder in map(Path, folders_of()):
         for file in sorted(folder.rglob("*.py")):
@@ -165,7 +165,7 @@ def _version(package: str) -> str:
 
 
 def _public(text: str) -> str:
-    """Without the build: a machine without a GPU has another build of the same torch."""
+    """Version without the build: a machine without a GPU has another build of the same torch."""
     return text.partition("+")[0]
 
 

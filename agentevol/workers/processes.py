@@ -1,7 +1,7 @@
-"""What the processes of a run are asked of: `agentevol.cluster` answers with Ray, tests with less.
+"""Interface for starting, calling and ending processes: `agentevol.cluster` implements it with Ray.
 
-A process is a handle: `process.play.remote(request, sampling)` asks it for something and returns a reply,
-which `wait` and `results` take.
+A process is a handle: `process.play.remote(request, sampling)` calls a method and returns a reply, which
+`wait` and `results` take. Tests use simpler implementations.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,58 +13,60 @@ from agentevol.workers.nodes import Facts, Node, Place
 from agentevol.workers.tokens import Token
 
 POLL_S = 0.5
-"""How long is waited for one of many replies before other things are looked at."""
+"""Seconds to wait for one of many replies before other work is checked."""
 
 
 class ProcessLost(Exception):
-    """A process or its node died, or what it had answered was lost with the node."""
+    """A process or its node died, or its reply was lost with the node."""
 
 
 class Processes(Protocol):
-    """Starts processes, ends them, and brings their replies."""
+    """Starter of processes, with waiting for their replies."""
 
     def alive(self) -> list[Node]:
-        """The nodes there are, this machine first."""
+        """Living nodes, this machine first."""
         ...
 
     def labelled(self, labels: Mapping[str, str]) -> list[Node]:
-        """Those of them that have all of these labels."""
+        """Living nodes that have all of these labels."""
         ...
 
     def facts(
         self, nodes: Sequence[Node], packages: Sequence[str], token: Token, url: str
     ) -> list[Facts | str]:
-        """What each node says of itself (`agentevol.workers.nodes.facts`), or why it does not."""
+        """Facts of each node (`agentevol.workers.nodes.facts`), or the reason for their absence."""
         ...
 
     def rollout(self, name: str, node: Node, gpus: int, url: str, checkpoint: Checkpoint) -> Any:
-        """Start the rollout worker of this name with these weights. The GPUs stay its name's, for the process
-        that comes in its place, until it is started elsewhere or is told to `leave`.
+        """Start the rollout worker of this name with these weights. The GPUs stay reserved for the name and
+        its next process, until it is started elsewhere or `leave` is called.
         """
         ...
 
     def leave(self, name: str) -> None:
-        """The rollout worker of this name is nowhere now: its GPUs are free."""
+        """Free the GPUs of the rollout worker of this name."""
         ...
 
     def learners(self, places: Sequence[Place]) -> list[Any]:
-        """Start the learners, by rank, in these places. GPUs that they claim stay theirs in the same way."""
+        """Start the learners, by rank, in these places. GPUs that they claim stay reserved in the same
+        way.
+        """
         ...
 
     def environment(self, node: Node, log: Path, others: Sequence[str], again: str) -> Any:
-        """Start a process that holds the environment server (`agentevol.workers.environment`)."""
+        """Start a process that owns the environment server (`agentevol.workers.environment`)."""
         ...
 
     def kill(self, process: Any) -> None:
-        """End a process, whatever it does; one that is dead stays so."""
+        """End a process in any state; a dead one is ignored."""
         ...
 
     def wait(self, replies: Sequence[Any], timeout_s: float) -> list[Any]:
-        """Those that have come, once one has, or none after this time."""
+        """Replies that have come, once one has, or none after this time."""
         ...
 
     def results(self, replies: Sequence[Any], timeout_s: float | None = None) -> list[Any]:
-        """What was replied. Raises `ProcessLost`, our own errors as they were raised, and `RunStopped` for
-        anything else.
+        """Results of the replies. Raises `ProcessLost`, our own errors as they were raised, and `RunStopped`
+        for anything else.
         """
         ...

@@ -1,4 +1,4 @@
-"""A process that plays episodes."""
+"""Rollout worker process."""
 
 import asyncio
 import os
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class RolloutWorker:
-    """A process with an engine: plays one episode for every call that is under way."""
+    """Process with an engine: plays one episode for every call under way."""
 
     def __init__(
         self,
@@ -48,14 +48,14 @@ class RolloutWorker:
         self._in_flight = InFlight(in_flight)
 
     async def play(self, request: EpisodeRequest, sampling: Sampling) -> Trajectory:
-        """One episode. Where it was given up for new weights, it has failed as `ABORTED`."""
+        """Play one episode. Where it was aborted for new weights, it has failed as `ABORTED`."""
         policy = LatestPolicy(self._engine, sampling)
         episode = await self._in_flight.play(play(self._client, policy, request, self._format, self._forks))
         self._leave_if_lost()
         return episode or failed(request, policy.name, ABORTED, "given up for new weights")
 
     async def update(self, checkpoint: Checkpoint) -> None:
-        """Swap the weights, once episodes under way have been dealt with."""
+        """Swap the weights, after the episodes under way have been handled."""
         await self._bring(checkpoint)
         async with self._in_flight.new_weights():
             try:
@@ -64,7 +64,9 @@ class RolloutWorker:
                 self._leave_if_lost()
 
     async def receive(self, checkpoint: Checkpoint) -> None:
-        """As `update`, with weights that the learner's process delivers. Raises `TransferFailed`."""
+        """Swap the weights as `update`, with a transfer from the learner's process. Raises
+        `TransferFailed`.
+        """
         await self._bring(checkpoint)
         async with self._in_flight.new_weights():
             try:
@@ -73,18 +75,18 @@ class RolloutWorker:
                 self._leave_if_lost()
 
     async def deliver(self, step: "Step", given: Any = None) -> Any:
-        """One step of what is received."""
+        """Run one step of a weight transfer."""
         return await asyncio.to_thread(self._vllm.deliver, step, given)
 
     async def sleep(self) -> None:
-        """Give the GPU's memory free until there are other weights."""
+        """Free the GPU's memory until there are new weights."""
         try:
             await asyncio.to_thread(self._vllm.sleep)
         finally:
             self._leave_if_lost()
 
     async def _bring(self, checkpoint: Checkpoint) -> None:
-        """Have a checkpoint here, beside those that the engine may read meanwhile."""
+        """Copy a checkpoint to this machine, beside those that the engine may read meanwhile."""
         await asyncio.to_thread(self._copies.use, self._first, self._latest, checkpoint)
         self._latest = checkpoint
 
@@ -93,10 +95,10 @@ class RolloutWorker:
         return cast("VllmEngine", self._engine)
 
     def _leave_if_lost(self) -> None:
-        """End without an engine: the worker that comes instead plays the episodes under way again."""
+        """End the process when the engine has stopped: its replacement plays the episodes under way again."""
         if self._engine.lost:
             os._exit(1)
 
     async def ready(self) -> tuple[str, ...]:
-        """Answers once the worker has started: the ids of the GPUs that it sees."""
+        """Return, once the worker has started, the ids of the GPUs that it sees."""
         return tuple(filter(None, os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")))

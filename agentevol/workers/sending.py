@@ -1,4 +1,4 @@
-"""New weights from the learners straight to the rollout workers, and why they did not arrive."""
+"""Weight transfer from the learners to the rollout workers, and the reasons of its failures."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -10,17 +10,19 @@ from agentevol.workers.dispatch import Replica
 from agentevol.workers.processes import POLL_S, Processes, ProcessLost
 
 Send = Callable[[Checkpoint, Sequence[Any]], list[Any]]
-"""Has the learners send a checkpoint to these processes: the replies to be waited for."""
+"""Starts the learners' transfer of a checkpoint to these processes; returns the replies to be waited for."""
 
 
 def why_not_sent(
     processes: Processes, workers: Sequence[Replica], checkpoint: Checkpoint, send: Send, bound_s: float
 ) -> str | None:
-    """Have the workers receive what is sent, and say why they could not; None where all have the weights.
+    """Have the workers receive a weight transfer, and return the reason of a failure; None where all have the
+    weights.
 
-    Those that could not hold a part of the weights, and wait, perhaps for ever: they are of no more use. The
-    same holds for learners that send. It takes `bound_s` at most, once the workers' episodes under way let it
-    begin. Raises what stops a run, such as weights that an engine does not sample with.
+    After a failure the workers hold a part of the weights and may wait for ever: they have to be replaced.
+    The same holds for the sending learners. The transfer takes at most `bound_s`, once the workers' episodes
+    under way allow it to begin. Raises errors that stop a run, such as weights that an engine does not sample
+    with.
     """
     there = [worker.process for worker in workers]
     waiting = [process.receive.remote(checkpoint) for process in there] + send(checkpoint, there)

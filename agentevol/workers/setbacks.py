@@ -1,4 +1,4 @@
-"""How far work had come when its process was lost, and how long it takes to be there again."""
+"""Losses of a working process, the time until the work is caught up, and the limit of losses in a row."""
 
 import time
 from dataclasses import dataclass
@@ -9,22 +9,24 @@ from agentevol.workers.reasons import last_words
 
 @dataclass
 class Setbacks:
-    """Losses of one process and those in its place. Times are in seconds, of any clock."""
+    """Losses of one process and its replacements. Times are in seconds, of any clock."""
 
     in_a_row: int = 0
-    """Losses since the work came further than ever before."""
+    """Losses since the work last advanced beyond its furthest step."""
     lost_before: bool = False
     furthest: int = 0
     _lost_at: float | None = None
 
     def lost(self, now: float) -> None:
-        """The process is gone."""
+        """Note the loss of the process."""
         self.in_a_row, self.lost_before = self.in_a_row + 1, True
-        if self._lost_at is None:  # else its replacement went as well, before it had caught up
+        if self._lost_at is None:  # else its replacement was lost as well, before it had caught up
             self._lost_at = now
 
     def reached(self, step: int, now: float) -> float | None:
-        """The work has come to `step`, from 0. Returns what a loss has cost, once it is made up for."""
+        """Note that the work is at `step`, from 0. Returns the time that a loss has cost, once the work is
+        caught up.
+        """
         if step > self.furthest:
             self.furthest, self.in_a_row = step, 0
         if self._lost_at is None or step < self.furthest:
@@ -34,9 +36,9 @@ class Setbacks:
 
 
 def stop_if_hopeless(work: Setbacks, most: int, what: str, told: str) -> None:
-    """Raise `RunStopped` after more than so many losses in a row; else give their cause some time to pass.
+    """Raise `RunStopped` after more than `most` losses in a row; else wait a while for their cause to pass.
 
-    `what` is how this is told, with a place for the number; `told` is what was told of the last loss.
+    `what` is the message, with a place for the number; `told` is the error of the last loss.
     """
     if work.in_a_row > most:
         raise RunStopped(

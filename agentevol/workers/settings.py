@@ -1,11 +1,11 @@
-"""What a process that has no terminal, and shares its machine with others, sets before it begins."""
+"""Process settings of workers, which have no terminal and share their machine."""
 
 import os
 
 
 def settle(threads: int) -> None:
-    """Keep libraries' progress bars out of the log, and torch, which must not be loaded yet, to so many CPU
-    threads.
+    """Keep libraries' progress bars out of the log, and limit torch, which must not be loaded yet, to
+    `threads` CPU threads.
     """
     os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = str(threads)
     import transformers

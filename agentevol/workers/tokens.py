@@ -1,6 +1,6 @@
-"""Whether a machine shares files with the driver: it finds what the driver has just written, and may write.
+"""Check that a machine shares files with the driver: it finds a new file of the driver, and may write.
 
-A token has a new name each time, which no machine has looked for before.
+A token has a new name each time, which no machine has cached.
 """
 
 import os
@@ -17,16 +17,16 @@ from agentgym_store.errors import one_line
 
 
 class Token(Protocol):
-    """Goes to every machine."""
+    """A file or object that is checked on every machine."""
 
     def unseen(self) -> str:
-        """What keeps this machine from sharing files, to be said after its name; empty where nothing does."""
+        """Reason for which this machine cannot share files, to follow its name; empty where it can."""
         ...
 
 
 @dataclass(frozen=True)
 class InFolder:
-    """A file in the run's folder."""
+    """Token as a file in the run's folder."""
 
     file: Path
 
@@ -48,7 +48,7 @@ class InFolder:
 
 @dataclass(frozen=True)
 class InStore:
-    """An object."""
+    """Token as an object in the store."""
 
     store: CheckpointStore
     name: str
