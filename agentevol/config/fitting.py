@@ -1,8 +1,8 @@
-"""Defaults that follow the environment of a run: splits, held-out parts, numbers of tasks.
+"""Fitting of a configuration to its environment: default splits, held-out parts and numbers of tasks.
 
-world with train, valid, test   explores train, chooses by valid, reports test
-world with train alone          holds train:valid and train:test out of train (`evaluate.held_out` each)
-world with three tasks          explores one, validates on one, reports one
+environment with train, valid, test   explores train, chooses by valid, reports test
+environment with train alone          holds train:valid and train:test out of train (`evaluate.held_out` each)
+environment with three tasks          explores one, validates on one, reports one
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from agentevol.splits import PARTS, held_out, parent
 
 @dataclass(frozen=True)
 class TaskCounts:
-    """Tasks of an environment: names of splits and difficulties, and how many tasks they have."""
+    """Task counts of an environment: names of splits and difficulties, and the number of their tasks."""
 
     environment: str
     splits: tuple[str, ...]
@@ -25,7 +25,7 @@ class TaskCounts:
 
 
 def fitted(config: RunConfig, counts: TaskCounts, *, strict: bool = True) -> RunConfig:
-    """The configuration with splits named and with no more tasks asked for than there are.
+    """The configuration with named splits and with no more requested tasks than there are.
 
     Raises `ConfigError` for splits and difficulties that the environment does not have, and for too few tasks
     to hold any out. Unless `strict`, as for a plan, splits may be unknown: data may be on another machine.

@@ -1,11 +1,12 @@
-"""Settings against forgetting: what is kept of what was learnt before, and how.
+"""Settings against catastrophic forgetting: replay, EWC, interpolation, a perplexity probe and protected
+tasks.
 
-retained.data = "runs/first"      episodes of before, for replay and for the Fisher information
-select.merge = "replay"           a share of what is learnt is old: `replay.*`
-learn.ewc.strength = 0.1          weights that mattered before are held (`EwcConfig`)
-interpolate.shares = [0.5]        how much of an update stays is chosen by validation
-probe.data = "chats.jsonl"        its perplexity is told in every iteration
-protect.easy.difficulty = "easy"  what has to stay as good as it was, or an update is rejected
+retained.data = "runs/first"      earlier episodes, for replay and for the Fisher information
+select.merge = "replay"           a share of the training data is old: `replay.*`
+learn.ewc.strength = 0.1          weights that mattered before are regularised (`EwcConfig`)
+interpolate.shares = [0.5]        validation chooses the share of an update that stays
+probe.data = "chats.jsonl"        its perplexity is reported in every iteration
+protect.easy.difficulty = "easy"  tasks on which an update must not regress, or it is rejected
 """
 
 from typing import Annotated, Literal
@@ -19,19 +20,20 @@ class EwcConfig(Section):
     """Elastic weight consolidation (`agentevol.learn.ewc`)."""
 
     strength: float = Field(default=0.1, gt=0)
-    """lambda; the Fisher information is scaled to mean 1, so that it means the same everywhere. Search 0.01
-    to 10.
+    """lambda; the Fisher information is scaled to mean 1, so that values are comparable between models.
+    Search 0.01 to 10.
     """
     fisher: Literal["sampled", "labels"] = "sampled"
-    """Gradients of tokens that the anchor draws in the places of the actions, or of the actions."""
+    """Gradients of tokens that the anchor samples in the places of the actions, or of the actions."""
     sequences: int = Field(default=200, ge=1, le=100_000)
-    """How many rows it is estimated on, at most."""
+    """Maximum number of training sequences for its estimate."""
     online: bool = False
-    """Hold on to the latest policy instead of the first, and to what every stage before it needed: in a run
-    each accepted update is a stage. Written beside the weights (`ewc.st`), for the next one to go on with.
+    """Anchor to the latest policy instead of the first, with the accumulated information of every earlier
+    stage: in a run each accepted update is a stage. It is written beside the weights (`ewc.st`) for the next
+    stage.
     """
     decay: float = Field(default=0.9, gt=0, le=1)
-    """gamma of `online`: what the information of a stage counts when the next is added."""
+    """gamma of `online`: factor of the previous stages' information when a new stage is added."""
 
     @model_validator(mode="after")
     def _decay_has_an_effect(self) -> "EwcConfig":
@@ -41,27 +43,27 @@ class EwcConfig(Section):
 
 
 class RetainedConfig(Section):
-    """Episodes of what was learnt before."""
+    """Episodes of earlier training."""
 
     data: str | None = None
-    """A run's folder, a table, or an export of one; chosen from it is as `select.*` says. A run copies them
-    into its own table once.
+    """A run's folder, a table, or an export of one; its episodes are filtered by `select.*`. A run copies
+    them into its own table once.
     """
     episodes: int = Field(default=1000, ge=1)
-    """At most so many of them."""
+    """Maximum number of episodes."""
     sampling: Literal["stratified", "reservoir"] = "stratified"
-    """Where there are more: as evenly from every environment, won and lost, as there are, or each with the
+    """Sampling where there are more: as evenly as possible over environments, won and lost, or each with the
     same probability.
     """
 
 
 class ReplayConfig(Section):
-    """How much of what is learnt is old, for `select.merge = "replay"`."""
+    """Share of old training data, for `select.merge = "replay"`."""
 
     fraction: float = Field(default=0.2, gt=0, lt=1)
-    """Of all learnt tokens."""
+    """Share of all trained tokens."""
     floor: float = Field(default=0.01, ge=0, lt=1)
-    """The least share of all learnt tokens that each environment of the old ones has."""
+    """Minimum share of all trained tokens for each old environment."""
 
     @model_validator(mode="after")
     def _floor_fits(self) -> "ReplayConfig":
@@ -71,11 +73,11 @@ class ReplayConfig(Section):
 
 
 class InterpolateConfig(Section):
-    """Which share of an update stays, by validation (`agentevol.loop.shares`)."""
+    """Share of an update that stays, chosen by validation (`agentevol.loop.shares`)."""
 
     shares: tuple[Annotated[float, Field(gt=0, lt=1)], ...] = ()
-    """Tried in every iteration besides the whole update, which is all there is where none is given: weights
-    of the update, the others being those that learning holds on to.
+    """Shares of the update's weights, the rest being the anchor's, that are tried in every iteration besides
+    the whole update; empty tries only the whole update.
     """
 
     @model_validator(mode="after")
@@ -86,28 +88,30 @@ class InterpolateConfig(Section):
 
 
 class ProbeConfig(Section):
-    """What no iteration learns from, and every policy is to say as well as before: a perplexity."""
+    """Perplexity on data that no iteration trains on, to detect regressions of every policy."""
 
     data: str | None = None
-    """Chats as `agentevol train` takes them, or episodes: a run, a table or an export, of which `select.*`
-    takes some. A run copies their rows once. None measures nothing.
+    """Chats in the format of `agentevol train`, or episodes: a run, a table or an export, filtered by
+    `select.*`. A run copies their training sequences once. None measures nothing.
     """
     rows: int = Field(default=200, ge=1)
-    """At most so many of them."""
+    """Maximum number of training sequences."""
 
 
 class ProtectedTasks(Section):
-    """Tasks at which every update has to stay as good as the run began, or it is rejected."""
+    """Tasks on which every update has to stay as good as the run began, or it is rejected."""
 
     environment: str | None = None
-    """None is the run's own; another one is served beside it."""
+    """None is the run's own; another one is served in addition."""
     split: str | None = None
     """None is the run's validation split, or `valid` of another environment."""
     difficulty: str | None = None
-    """Only tasks of this level; None takes all."""
+    """Only tasks of this level; None uses all."""
     episodes: int = Field(default=100, ge=2)
-    """So many tasks, evenly over the split, played as evaluation plays."""
+    """Number of tasks, evenly over the split, played as in evaluation."""
     points: float = Field(default=0.02, ge=0, le=1)
     """The fall of the success rate that is always allowed."""
     standard_errors: float = Field(default=2.0, ge=0)
-    """The fall that chance explains, in standard errors of the difference; the larger of the two counts."""
+    """The fall that is attributed to chance, in standard errors of the difference; the larger of the two
+    counts.
+    """

@@ -1,6 +1,7 @@
-"""Presets of placement: files that come with the package and say which processes a run has, and where.
+"""Presets of placement: packaged files with the number of a run's processes and their places.
 
-agentevol run --preset eight-gpus mine.toml learn.shards=2    overrides go over the file, that over the preset
+agentevol run --preset eight-gpus mine.toml learn.shards=2    an override precedes the file, the file the
+preset
 """
 
 from pathlib import Path
@@ -11,7 +12,7 @@ FOLDER = Path(__file__).parents[1] / "presets"
 
 
 def names() -> list[str]:
-    """Of all presets."""
+    """Names of all presets."""
     return sorted(file.stem for file in FOLDER.glob("*.toml"))
 
 

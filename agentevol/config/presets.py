@@ -1,7 +1,7 @@
-"""What a run with an algorithm of this name looks like unless told otherwise.
+"""Default settings of a run by its algorithm and environment.
 
-`agentevol run algorithm=grpo` takes these values for what neither the file nor another override sets. They
-are for small policies on two cores; spec of each algorithm: `agentevol.learn.algorithms`.
+`agentevol run algorithm=grpo` takes these values for keys that neither the file nor another override sets.
+They are for small policies on two cores; spec of each algorithm: `agentevol.learn.algorithms`.
 """
 
 from collections.abc import Mapping
@@ -20,12 +20,12 @@ ONLINE: Preset = {
     },
     "explore": {"tasks": 50, "samples": 8},
 }
-"""Learn from every episode that was scored, once, in few large steps, while it is fresh."""
+"""Train on every scored episode, once, in few large steps, while it is fresh."""
 
 PREFERENCES: Preset = {
     "select": {"rule": "all", "turns": "all", "per_task": None, "distinct": False, "merge": "none"},
     "learn": {"learning_rate": 1e-4, "epochs": 1, "batch_tokens": 4096, "schedule": "constant"},
-    # in worlds with a limit of turns, failing nearly always means to run into it
+    # in environments with a limit of turns, a failure nearly always reaches it
     "pairs": {"strategy": "all_capped", "truncated_is_loss": True},
 }
 
@@ -36,10 +36,10 @@ STEPS: Preset = {
     "select": {"rule": "all", "turns": "all", "per_task": None, "distinct": False, "merge": "none"},
     "learn": {"learning_rate": 3e-4, "epochs": 2},
 }
-"""Every state that was valued, whatever became of its episode."""
+"""Every state with a value, whatever the outcome of its episode."""
 
 WEIGHTED: Preset = {"select": {"rule": "all", "per_task": None, "distinct": False}}
-"""Whole groups: a weight says something beside that of an episode that earned less."""
+"""Whole groups: a weight is informative beside that of an episode with a lower return."""
 
 BY_ENVIRONMENT: Mapping[str, Mapping[str, Any]] = {
     "alfworld": {
@@ -53,10 +53,10 @@ BY_ENVIRONMENT: Mapping[str, Mapping[str, Any]] = {
         "evaluate": {"difficulty": "small", "validation_episodes": 250},
     },
 }
-"""By environment, the settings below those of the algorithm. In rooms two wins of a task teach about what
-four do (58.3 points of gain, 59.8 with four, means of three seeds) in two thirds of the time. In a shop a
-search or a thought says many words, looking at a few items takes more than the benchmark's 15 turns, and few
-episodes are won, so that it takes many to tell one checkpoint from another.
+"""Settings by environment, which those of the algorithm override. In rooms two wins of a task teach about as
+much as four (58.3 points of gain, 59.8 with four, means of three seeds) in two thirds of the time. In a shop
+a search or a thought has many words, looking at a few items takes more than the benchmark's 15 turns, and few
+episodes are won, so that many are needed to tell one checkpoint from another.
 """
 
 OFFICIAL: Mapping[str, Mapping[str, Any]] = {
@@ -65,11 +65,11 @@ OFFICIAL: Mapping[str, Mapping[str, Any]] = {
         "evaluate": {"split": "valid_unseen", "validation_split": "valid_seen", "difficulty": None},
     },
 }
-"""By environment, the settings of `environment.data = "official"` over `BY_ENVIRONMENT`."""
+"""Settings by environment of `environment.data = "official"`, over `BY_ENVIRONMENT`."""
 
 IMITATION_BY_ENVIRONMENT: Mapping[str, Mapping[str, Any]] = {"webshop": {"start": "base"}}
-"""What runs have besides that imitate whole episodes: where wins are few, a policy that reads the same ones
-in every iteration soon knows them by heart, and gets worse at all others.
+"""Additional settings of runs that imitate whole episodes: where wins are few, a policy that trains on the
+same ones in every iteration soon memorises them, and gets worse on all others.
 """
 
 BY_DATA: Mapping[str, Preset] = {
@@ -79,17 +79,17 @@ BY_DATA: Mapping[str, Preset] = {
     "labels": PREFERENCES,
     "steps": STEPS,
 }
-"""By what an algorithm learns from."""
+"""Settings by the kind of data that an algorithm trains on."""
 
 TRAIN_BY_DATA: Mapping[str, Preset] = {"groups": {"select": {"max_lag": 4}}}
-"""What learning once, from a table, has besides. In a run nothing that these algorithms learn is stale: they
-learn each round's samples right after it.
+"""Additional settings of `agentevol train` on a table. In a run these algorithms have no stale data: they
+train on each round's samples right after it.
 """
 
 STALE: Preset = {"learn": {"options": {"importance": "token"}}}
-"""What a policy gradient has besides where rounds are explored ahead: older weights sampled what is learnt,
-so that tokens are weighted by how much likelier they have become since (the decoupled objective of
-arXiv:2110.00641, as in arXiv:2505.24298).
+"""Additional settings of a policy gradient where rounds are explored ahead: older weights sampled the
+training data, so that tokens are weighted by the ratio of their probabilities since then (the decoupled
+objective of arXiv:2110.00641, as in arXiv:2505.24298).
 """
 
 BY_NAME: Mapping[str, Preset] = {
@@ -97,12 +97,12 @@ BY_NAME: Mapping[str, Preset] = {
     "ampo": {"explore": {"tasks": 25, "samples": 16}},
     # dynamic sampling is a part of it: ten rounds of tasks at most (arXiv:2503.14476, section 3.2)
     "dapo": {"explore": {"resample": 9}},
-    # one action in an episode that the world cannot carry out is a slip, more are a habit
+    # one action in an episode that the environment cannot carry out is a slip, more are a habit
     "lagrangian": {"constraints": {"invalid_actions": {"limit": 1.0}}},
     "softmax_bc": WEIGHTED,
     "weighted_bc": WEIGHTED,
 }
-"""What an algorithm has besides."""
+"""Additional settings by algorithm."""
 
 BY_REWARD: Mapping[str, Preset] = {
     "bradley_terry": {
@@ -111,7 +111,7 @@ BY_REWARD: Mapping[str, Preset] = {
         "reward": {"refresh": True, "patience": None, "learning_rate": 1e-3, "epochs": 4},
         "pairs": PREFERENCES["pairs"],
     },
-    # of those that reward single turns, the one that has no critic to learn besides
+    # among those that reward single turns, the one without a critic to train
     "process_reward": {"learn": {"algorithm": "reinforce_pp"}, "process": {"continuations": 4}},
 }
-"""What a run is that names an algorithm of reward models: a policy learns from what such a model says."""
+"""Settings of a run that names an algorithm of reward models: a policy trains on the model's rewards."""

@@ -1,4 +1,4 @@
-"""What a run is: `RunConfig`, read from a TOML file and `key.path=value` overrides.
+"""Run configuration: `RunConfig`, read from a TOML file and `key.path=value` overrides.
 
 Every key is checked: an unknown one is an error which names it. Defaults are the vetted values of the
 embedded run on two cores. The resolved copy beside the results is itself a valid input.
@@ -68,32 +68,32 @@ _SMALL: dict[str, Any] = {
     "threads": 2,
     "betas": (0.9, 0.95),
 }
-"""How a policy of a few million weights learns on two cores."""
+"""Learning settings of a policy of a few million weights on two cores."""
 
 SHORT = {"engine": "engine.name", "env": "environment.name"}
-"""Keys of overrides that stand for longer ones."""
+"""Short keys of overrides, by the full key."""
 
 NULL = "null"
-"""How None is written in files and overrides."""
+"""Notation of None in files and overrides."""
 
 
 class RunConfig(Section):
-    """One run, whole."""
+    """Complete configuration of one run."""
 
     name: str = "evolve"
     seed: int = Field(default=0, ge=0, lt=2**31)
     iterations: int = Field(default=5, ge=1)
     base: str = "starter:alfworld"
-    """The policy to begin with: `starter` (that of the environment) or `starter:ENVIRONMENT`, a model folder,
-    a run's folder, or one of the Hugging Face hub as `owner/name` or `owner/name@revision`. A run keeps the
+    """The initial policy: `starter` (that of the environment) or `starter:ENVIRONMENT`, a model folder, a
+    run's folder, or one of the Hugging Face hub as `owner/name` or `owner/name@revision`. A run records the
     commit.
     """
     start: Literal["base", "latest"] = "latest"
-    """What learning begins from in each iteration: the base, as it was before any cloning (AgentEvol's
-    released code), or the latest checkpoint.
+    """Start of training in each iteration: the base, as it was before any cloning (AgentEvol's released
+    code), or the latest checkpoint.
     """
     table: str | None = None
-    """Where the table of episodes lies, as a URL of an object store (`s3://bucket/runs/a`); none is
+    """Location of the table of episodes, as a URL of an object store (`s3://bucket/runs/a`); none is
     `trajectories/` in the run's folder.
     """
     checkpoints: str | None = None
@@ -112,16 +112,16 @@ class RunConfig(Section):
     reward: RewardConfig = RewardConfig()
     constraints: dict[str, Constraint] = Field(default_factory=dict[str, Constraint])
     """Limits of mean costs by name, for the algorithm `lagrangian`: `turns`, sampled `tokens` and
-    `invalid_actions` of an episode, and whatever the world tells in `info["costs"]`.
+    `invalid_actions` of an episode, and any cost that the environment returns in `info["costs"]`.
     """
     retained: RetainedConfig = RetainedConfig()
     replay: ReplayConfig = ReplayConfig()
     protect: dict[str, ProtectedTasks] = Field(default_factory=dict[str, ProtectedTasks])
-    """By a name of your own: what no update may make worse."""
+    """Protected tasks by a freely chosen name: no update may regress on them."""
     interpolate: InterpolateConfig = InterpolateConfig()
     probe: ProbeConfig = ProbeConfig()
     kl: KLTarget | None = None
-    """For algorithms with the option `kl_coef`, which is where it begins."""
+    """For algorithms with the option `kl_coef`, which is the initial value."""
     horizon: HorizonConfig = HorizonConfig()
     evaluate: EvaluateConfig = EvaluateConfig()
     ray: RayConfig = RayConfig()
@@ -171,19 +171,19 @@ class RunConfig(Section):
 
     @property
     def process_learn(self) -> LearnConfig:
-        """How the process reward model learns."""
+        """Learning configuration of the process reward model."""
         how = self.process
         return self._beside("process_reward", how.options, how.learning_rate, how.epochs)
 
     @property
     def reward_learn(self) -> LearnConfig:
-        """How the reward model learns, with `reward.refresh`."""
+        """Learning configuration of the reward model, with `reward.refresh`."""
         how = self.reward
         return self._beside("bradley_terry", how.options, how.learning_rate, how.epochs)
 
     @property
     def clone_learn(self) -> LearnConfig:
-        """How the base learns the demonstrations, with `demonstrations.clone`."""
+        """Learning configuration of behavioural cloning, with `demonstrations.clone`."""
         how, learn = self.demonstrations, self.learn
         rate = learn.learning_rate if how.learning_rate is None else how.learning_rate
         return self._beside("sft", {}, rate, how.epochs or learn.epochs)
@@ -191,7 +191,7 @@ class RunConfig(Section):
     def _beside(
         self, algorithm: str, options: Mapping[str, Option], learning_rate: float, epochs: int
     ) -> LearnConfig:
-        """How a model learns by another algorithm than that of the iterations."""
+        """Learning configuration of a model with another algorithm than that of the iterations."""
         named = {"algorithm": algorithm, "options": options, "keep_moments": False}
         alone = {"ewc": None, "interpolation": None, "distillation": 0.0, "reference": "start"}
         alone |= {"old_logprobs": "recomputed"}
@@ -201,12 +201,12 @@ class RunConfig(Section):
 
     @property
     def explore_sampling(self) -> Sampling:
-        """How a policy explores."""
+        """Sampling parameters of exploration."""
         return self._sampling(self.explore.temperature)
 
     @property
     def evaluate_sampling(self) -> Sampling:
-        """How a policy is evaluated."""
+        """Sampling parameters of evaluation."""
         return self._sampling(self.evaluate.temperature)
 
     def _sampling(self, temperature: float) -> Sampling:
@@ -214,17 +214,17 @@ class RunConfig(Section):
 
     @property
     def explore_split(self) -> str:
-        """The split that is explored."""
+        """Name of the explored split."""
         return self.explore.split or "train"
 
     @property
     def evaluate_split(self) -> str:
-        """The held-out split."""
+        """Name of the held-out split."""
         return self.evaluate.split or "test"
 
     @property
     def validate_split(self) -> str:
-        """The split by which the best checkpoint is chosen."""
+        """Name of the split by which the best checkpoint is chosen."""
         return self.evaluate.validation_split or "valid"
 
     @property
@@ -234,18 +234,18 @@ class RunConfig(Section):
         return sorted({split for split in splits if parent(split) != split})
 
     def to_toml(self) -> str:
-        """The whole configuration; None is written as `"null"`, since TOML has no word for it."""
+        """The whole configuration; None is written as `"null"`, since TOML has no null."""
         return tomli_w.dumps(_nulls_as_text(self.model_dump(mode="json")))
 
 
 class TrainConfig(Section):
-    """Learning once, from a data set."""
+    """Configuration of a single training from a data set."""
 
     seed: int = Field(default=0, ge=0, lt=2**31)
     base: str = "starter"
-    """The policy to begin with, named as in a run."""
+    """The initial policy, named as in a run."""
     select: SelectConfig = SelectConfig(merge="none")
-    """Which episodes of a table are learnt from."""
+    """Filter of a table's episodes for training."""
     pairs: PairsConfig = PairsConfig()
     chat_template_kwargs: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
     """Variables of the base's chat template: those of `engine.chat_template_kwargs` in the run that played
@@ -254,8 +254,8 @@ class TrainConfig(Section):
     retained: RetainedConfig = RetainedConfig()
     replay: ReplayConfig = ReplayConfig()
     objectives: tuple[str, ...] = ()
-    """For `bradley_terry` and `process_reward`: what their heads judge, each on its own, by names of
-    `agentevol.rewards.objectives`; none is what the pairs say, or the outcome.
+    """For `bradley_terry` and `process_reward`: objectives of their heads, one for each, by names of
+    `agentevol.rewards.objectives`; empty uses the order of the pairs, or the outcome.
     """
     pooled: bool = False
     """For `process_reward`: see `process.pooled` of a run."""
@@ -322,7 +322,7 @@ def validated(values: dict[str, Any], kind: type[ConfigT] = RunConfig) -> Config
 
 
 def _preset(values: Mapping[str, Any], kind: type[Section]) -> dict[str, Any]:
-    """The defaults that go with the chosen environment and, over them, algorithm."""
+    """Defaults of the chosen environment, overridden by those of the algorithm."""
     world = _of_world(values) if kind is RunConfig else {}
     return _merged(world, _of_algorithm(values, kind))
 
@@ -344,7 +344,7 @@ def _of_world(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _given(values: Mapping[str, Any], section: str, key: str) -> str | None:
-    """A name that was given, or None."""
+    """A given name, or None."""
     within = values.get(section)
     name = within.get(key) if isinstance(within, dict) else None
     return name if isinstance(name, str) else None

@@ -1,4 +1,4 @@
-"""What can be set, group by group: the parts of `agentevol.config.run.RunConfig`."""
+"""Configuration sections: the parts of `agentevol.config.run.RunConfig`."""
 
 from typing import Annotated, Literal
 
@@ -10,10 +10,10 @@ from agentevol.learn.algorithms.contract import Option
 from agentevol.protocols import InFlightRule, Overflow, RowKind, Transfer
 
 NEW_TOKENS = 16
-"""Tokens of an action, at most, where nothing says what the environment needs."""
+"""Maximum tokens of an action, where the environment gives no other number."""
 
 Rule = Literal["invalid_actions", "format", "repetitions"]
-"""What a turn may break, seen without a model."""
+"""Rules that a turn may violate, checked without a model."""
 
 
 class Section(BaseModel):
@@ -23,77 +23,79 @@ class Section(BaseModel):
 
 
 class EnvironmentConfig(Section):
-    """The world to live in."""
+    """Environment of the run."""
 
     name: str = "alfworld"
     data: Literal["generated", "official"] = "generated"
-    """Whose tasks: the environment's own generator's, or those brought in by `agentevol data import`."""
+    """Source of the tasks: the environment's own generator, or `agentevol data import`."""
     url: str | None = None
-    """A server that already runs; None starts one for this run."""
+    """A running server; None starts one for this run."""
     workers: int = Field(default=0, ge=0)
-    """Worker processes of the server that is started; 0 steps cheap environments on its event loop."""
+    """Worker processes of the started server; 0 steps cheap environments on its event loop."""
     max_turns: int | None = Field(default=None, ge=1, le=10_000)
-    """Actions in an episode, at most; None is the environment's own limit."""
+    """Maximum actions of an episode; None is the environment's own limit."""
     format: Literal["plain", "react"] = "plain"
-    """How a policy writes its action: bare, or as `Thought: ... Action: ...`."""
+    """Format of a policy's action: bare, or as `Thought: ... Action: ...`."""
     options: dict[str, str | int | float | bool] = {}
     """The environment's own options, for example `dialect`."""
 
 
 class EngineConfig(Section):
-    """What acts."""
+    """Inference engine of the policy."""
 
     name: Literal["embedded", "vllm"] = "embedded"
     """`embedded` is transformers in the worker itself; `vllm` has to be installed."""
     workers: int = Field(default=2, ge=1)
-    """Processes, each with its own copy of the weights, for `vllm` on GPUs of its own where there are any."""
+    """Rollout worker processes, each with a copy of the weights, for `vllm` on its own GPUs where there are
+    any.
+    """
     tensor_parallel: int = Field(default=1, ge=1)
-    """For `vllm`: GPUs of one node that hold a worker's weights together, each a part of every layer; on a
-    CPU so many processes. It has to divide the model's attention heads.
+    """For `vllm`: number of GPUs of one node that share a worker's weights, each with a part of every layer;
+    on a CPU the number of processes. It has to divide the model's attention heads.
     """
     colocated: bool = False
     """For `vllm`: learners compute on the GPUs of rollout workers, in turns with them, and claim none: vLLM
-    sleeps while they do.
+    sleeps meanwhile.
     """
     slots: int = Field(default=48, ge=1)
     """Episodes that a worker samples for at a time."""
     episodes: int | None = Field(default=None, ge=1)
     """For `vllm`: episodes in flight on a worker; with more than `slots`, others are sampled for while some
-    wait for their worlds. None is `slots`.
+    wait for their environments. None is `slots`.
     """
     threads: int = Field(default=1, ge=1)
     """CPU threads of a worker."""
     context: int | None = Field(default=None, ge=32)
-    """Tokens of a prompt and what is said then, at most; None is the model's own limit."""
+    """Maximum tokens of a prompt and its completion; None is the model's own limit."""
     overflow: Overflow = "truncate"
-    """What becomes of an episode that no longer fits. `truncate`: it ends, truncated(context). `drop_oldest`:
-    the oldest actions, each with what the world answered to it, are left out of the prompt, as many as it
-    takes to come down to half of the context; what opens the episode stays. A turn with such a prompt begins
-    another row (`select.rows`).
+    """Handling of an episode that no longer fits the context. `truncate`: it ends, truncated(context).
+    `drop_oldest`: the oldest actions, each with the environment's answer, are left out of the prompt, as many
+    as are necessary to come down to half of the context; the opening of the episode stays. A turn with such a
+    prompt begins another training sequence (`select.rows`).
     """
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
-    """What the policy computes in."""
+    """Precision of the policy's computation."""
     stall_s: float = Field(default=600.0, gt=0)
-    """A worker that finished no episode for so long, while another did, is replaced: longer than any episode
-    takes.
+    """A worker that finished no episode for this time, while another did, is replaced: longer than any
+    episode takes.
     """
     cache_gib: float | None = Field(default=None, gt=0)
     """For `vllm`: memory of a worker for keys and values, on each of its GPUs. None is room for all slots on
-    a CPU, and what vLLM finds free on a GPU.
+    a CPU, and the memory that vLLM finds free on a GPU.
     """
     transfer: Transfer = "disk"
-    """For `vllm`: how new weights come. `disk`: the engine reads the checkpoint. `nccl`: the learner sends
-    them from its GPU to those of the engines. `ipc`: it shows them to the engine on the same GPU
+    """For `vllm`: weight synchronisation. `disk`: the engine reads the checkpoint. `nccl`: the learner sends
+    the weights from its GPU to those of the engines. `ipc`: it shares them with the engine on the same GPU
     (`engine.colocated`). `gloo`: it sends them between CPUs.
     """
     lora: bool = False
-    """For `vllm`, with `learn.lora.keep`: it reads the weights under the adapters once, and of an update the
-    adapters alone.
+    """For `vllm`, with `learn.lora.keep`: it loads the base weights once, and of an update the adapters
+    alone.
     """
     url: str | tuple[str, ...] | None = None
-    """For `vllm`: one server that already runs, or several, in place of starting vLLM in the workers."""
+    """For `vllm`: one or several running servers, in place of starting vLLM in the workers."""
     api_key_env: str | None = None
-    """The name of the environment variable that holds the servers' key; the key itself is written nowhere."""
+    """Name of the environment variable that holds the servers' key; the key itself is written nowhere."""
     chat_template_kwargs: dict[str, JsonValue] = {}
     """Variables of the base's chat template, for example `enable_thinking`. One that the template does not
     read is refused.
@@ -106,22 +108,22 @@ class EngineConfig(Section):
 
     @property
     def capacity(self) -> int:
-        """Episodes that a worker plays at a time."""
+        """Number of episodes that a worker plays at a time."""
         return self.episodes or self.slots
 
     @property
     def gpus(self) -> int:
-        """That all workers hold where there are any."""
+        """Number of GPUs of all workers, where there are any."""
         return self.workers * self.tensor_parallel
 
     @property
     def urls(self) -> tuple[str, ...]:
-        """The servers; none where vLLM is started here."""
+        """URLs of the servers; none where vLLM is started in the workers."""
         return (self.url,) if isinstance(self.url, str) else self.url or ()
 
 
 def _urls(value: str | tuple[str, ...]) -> str | tuple[str, ...]:
-    """Raises `ValueError` for what is no endpoint, and for one that is named twice."""
+    """Check the URLs. Raises `ValueError` for an invalid one, and for one that is named twice."""
     if isinstance(value, str):
         return check_url(value)
     urls = tuple(map(check_url, value))
@@ -138,47 +140,49 @@ class ExploreConfig(Section):
     difficulty: str | None = None
     """Only tasks of this level; None draws from all."""
     tasks: int = Field(default=100, ge=1)
-    """Tasks in an iteration; each goes on where the last one ended, in an order drawn from `seed`."""
+    """Tasks of an iteration; each iteration continues after the previous one, in an order drawn from
+    `seed`.
+    """
     samples: int = Field(default=4, ge=1)
     """Episodes of every task: K."""
     resample: int = Field(default=0, ge=0)
-    """Rounds of further tasks, at most, in place of those whose samples all earned the same, which teach
-    nothing to algorithms that compare them (dynamic sampling, arXiv:2503.14476). Only the others are learnt
-    from.
+    """Maximum rounds of further tasks, in place of those whose samples all had the same return, which have no
+    signal for algorithms that compare them (dynamic sampling, arXiv:2503.14476). Only the other tasks are
+    trained on.
     """
     temperature: float = Field(default=1.0, gt=0)
     max_new_tokens: int | None = Field(default=None, ge=1)
-    """Tokens of an action, at most; None is twice the longest action of the environment's expert, at least
+    """Maximum tokens of an action; None is twice the longest action of the environment's expert, at least
     16.
     """
     retries: int = Field(default=2, ge=0)
-    """How often an episode that infrastructure broke is played again before it counts as failed."""
+    """Number of times that an episode broken by infrastructure is played again before it counts as failed."""
     max_failed: float = Field(default=0.05, ge=0, le=1)
     """Share of failed episodes above which the run stops."""
     commit_every: int = Field(default=64, ge=1)
-    """Finished episodes in one commit to the table: what a kill can cost at most."""
+    """Finished episodes in one commit to the table: the maximum loss when the run is killed."""
 
 
 class RolloutConfig(Section):
-    """When a round is explored: after the one before it was learnt from, or beside that."""
+    """Schedule of exploration relative to training."""
 
     mode: Literal["synchronous", "one_step_off", "asynchronous"] = "synchronous"
-    """`one_step_off` explores a round while the one before it is learnt from, with the weights before that
-    update. `asynchronous` explores up to `max_staleness` rounds beyond the one that is learnt from, without
-    a pause when the weights change.
+    """`one_step_off` explores a round during the training on the previous one, with the weights before that
+    update. `asynchronous` explores up to `max_staleness` rounds beyond the one in training, without a pause
+    when the weights change.
     """
     max_staleness: int = Field(default=2, ge=1, le=64)
-    """For `asynchronous`: updates between the weights that sampled a turn and those that begin to learn from
-    it, at most.
+    """For `asynchronous`: maximum number of updates between the weights that sampled a turn and those that
+    begin to train on it.
     """
     in_flight: InFlightRule = "continue"
-    """For `asynchronous`: what new weights mean to episodes under way. They go on under them from their next
-    turn on; they end first, and no other begins; they are given up and played again.
+    """For `asynchronous`: handling of episodes under way when the weights change. They continue with the new
+    weights from their next turn on; they end first, and no other begins; they are aborted and played again.
     """
 
     @property
     def rounds_ahead(self) -> int:
-        """How many rounds may be under way beyond the one that is learnt from."""
+        """Maximum number of rounds under way beyond the one in training."""
         return {"synchronous": 0, "one_step_off": 1, "asynchronous": self.max_staleness}[self.mode]
 
 
@@ -198,55 +202,56 @@ SELECTIONS = Extensions(
 
 
 class SelectConfig(Section):
-    """Which of the explored episodes are learnt from."""
+    """Selection of explored episodes for training."""
 
     rule: str = "succeeded"
     """`succeeded`, `threshold`, `top_k_ratio`, `best_of`, `rejection`, `all`; one of another distribution, or
     `module:attribute` (`agentevol.loop.rules.Rule`).
     """
     threshold: float = 0.999
-    """For `threshold`: the least return."""
+    """For `threshold`: the minimum return."""
     thresholds: dict[str, float] = {}
-    """Of environments by name, in place of `threshold` and of the algorithm's `learn.options.threshold`:
-    returns of different worlds are of different scales. One below success keeps failures.
+    """Thresholds of environments by name, in place of `threshold` and of the algorithm's
+    `learn.options.threshold`: returns of different environments are of different scales. One below success
+    keeps failures.
     """
     ratio: float = Field(default=0.25, gt=0, le=1)
     """For `top_k_ratio`: the share with the highest returns."""
     k: int = Field(default=1, ge=1)
-    """For `best_of`: how many of a task's episodes."""
+    """For `best_of`: number of episodes of each task."""
     scale: float = Field(default=1.0, gt=0)
     """For `rejection`: an episode is accepted with probability return / scale."""
     per_task: int | None = Field(default=4, ge=1)
-    """Episodes of one task, at most: of equal return shorter ones first, then those with fewer actions that
-    the world could not carry out.
+    """Maximum episodes of one task: among equal returns shorter ones first, then those with fewer actions
+    that the environment could not carry out.
     """
     distinct: bool = True
-    """Drop episodes with the actions of one already taken of the same task."""
+    """Drop episodes that repeat the actions of an already selected one of the same task."""
     max_turns: int | None = Field(default=None, ge=1)
     max_tokens: int | None = Field(default=None, ge=1)
     turns: Literal["all", "valid", "fresh"] = "fresh"
-    """Which turns of a selected episode are learnt: all, those that the world could carry out, or of these
-    only the ones that did not repeat an earlier turn (same action, same answer). The others stay in the
-    context.
+    """Turns of a selected episode that are trained on: all, those that the environment could carry out, or
+    only those of the latter that did not repeat an earlier turn (same action, same answer). The others stay
+    in the context.
     """
     rows: RowKind = "fork"
-    """How turns become rows of tokens. `fork`: a turn whose prompt extends all that was read and said before
-    it continues the row, any other begins a new one. `append_only`: such another one is an error. `per_step`:
-    a row for every turn. An episode counts once, however many rows it has, and turns that did not extend what
-    came before are counted as `drift_events`.
+    """Conversion of turns into training sequences. `fork`: a turn whose prompt extends all previous prompts
+    and samples continues the sequence, any other begins a new one. `append_only`: such another one is an
+    error. `per_step`: a sequence for every turn. An episode counts once, whatever its number of sequences,
+    and turns that did not extend the previous ones are counted as `drift_events`.
     """
     merge: Literal["expert", "cumulative", "replay", "none"] = "cumulative"
-    """What this iteration's episodes are learnt together with: demonstrations, all earlier selections too, a
+    """Data trained on together with this iteration's episodes: demonstrations, all earlier selections too, a
     share of these and of retained episodes (`replay.*`), nothing.
     """
     max_lag: int | None = Field(default=None, ge=0)
-    """Updates between the weights that sampled an episode and those that explored last in its run, at most:
-    what is staler is left out. What no policy sampled (demonstrations, imported texts) has no age, nor has
-    what is retained of another run.
+    """Maximum number of updates between the weights that sampled an episode and those that explored last in
+    its run: staler episodes are left out. Episodes that no policy sampled (demonstrations, imported texts)
+    have no age, and neither have retained episodes of another run.
 
-    None keeps all: imitation, as AgentEvol, learns from all its rounds on purpose. Where `agentevol train`
-    learns from a table with an algorithm that reads rewards (the policy gradients), it is 4 unless given; in
-    a run these learn from what the latest weights sampled, with nothing stale to leave out.
+    None keeps all: imitation, as AgentEvol, trains on all its rounds on purpose. Where `agentevol train`
+    trains on a table with an algorithm that reads rewards (the policy gradients), it is 4 unless given; in a
+    run these train on samples of the latest weights, with no stale ones to leave out.
     """
 
     @field_validator("rule")
@@ -256,36 +261,38 @@ class SelectConfig(Section):
 
 
 class PairsConfig(Section):
-    """Which episodes of a task are set against each other, for algorithms that learn from preferences."""
+    """Preference pairs among the episodes of a task, for algorithms that learn from preferences."""
 
     strategy: Literal["best_worst", "adjacent", "all_capped", "same_prefix"] = "best_worst"
     """One pair of a task; every episode with the next worse; any, at most `per_task`; of these only those
-    that begin alike, and only what follows is learnt.
+    with a common prefix, after which training begins.
     """
     per_task: int = Field(default=8, ge=1)
     """For `all_capped` and `same_prefix`."""
     outcome_gap: float = Field(default=0.1, ge=0)
     """Returns that differ by less are equal."""
     tie_breaks: bool = False
-    """Whether of episodes with equal success and return the one with fewer invalid actions, turns or tokens
-    is better. Among lost ones that says: lose quickly.
+    """Whether, among episodes with equal success and return, the one with fewer invalid actions, turns or
+    tokens is better. Among lost ones this rewards losing quickly.
     """
     truncated_is_loss: bool = False
-    """Whether an episode that a limit ended may be rejected, or labelled undesirable, for that."""
+    """Whether an episode that a limit ended may be rejected, or labelled undesirable, for that reason."""
 
 
 class CautionConfig(Section):
-    """How the heads of a reward model become one score, after each was standardised (arXiv:2310.02743)."""
+    """Combination of a reward model's heads into one score, after each was standardised
+    (arXiv:2310.02743).
+    """
 
     combination: Literal["mean", "min", "lcb", "uwo", "independent"] = "lcb"
-    """Of an ensemble's members, each of which weighs its objectives first: their mean; the lowest; the mean
-    less `kappa` standard deviations; the mean less `penalty` variances. `independent` is `lcb` with the
-    deviations of the objectives added up as if they erred independently.
+    """Combination of an ensemble's members, each of which first weights its objectives: their mean; the
+    lowest; the mean less `kappa` standard deviations; the mean less `penalty` variances. `independent` is
+    `lcb` with the deviations of the objectives added up as if their errors were independent.
     """
     kappa: float = Field(default=1.0, ge=0)
     penalty: float = Field(default=0.1, ge=0)
     weights: dict[str, float] = {}
-    """Of objectives by name, scaled to add up to 1 in absolute value; none counts all alike."""
+    """Weights of objectives by name, scaled to add up to 1 in absolute value; empty weights all alike."""
 
     @model_validator(mode="after")
     def _caution_has_an_effect(self) -> "CautionConfig":
@@ -299,150 +306,159 @@ class CautionConfig(Section):
 
 
 class RewardConfig(Section):
-    """What a reward model says of explored episodes, in place of the world's return or beside it.
+    """Reward model for explored episodes, in place of the environment's return or in addition to it.
 
-    It is a checkpoint of `agentevol train TABLE algorithm=bradley_terry` on the run's own base: it reads the
-    same tokens. Or the run learns it (`refresh`). Evaluations stay the world's own.
+    The model is a checkpoint of `agentevol train TABLE algorithm=bradley_terry` on the run's own base: it
+    reads the same tokens. Or the run trains it (`refresh`). Evaluations use the environment's own rewards.
     """
 
     model: str | None = None
-    """Its folder; without it and `refresh` the world's rewards are all that is learnt from."""
+    """Its folder; without it and `refresh` only the environment's rewards are used."""
     refresh: bool = False
-    """Learn it, or go on learning it, in every iteration from pairs of what was explored (`pairs.*`), before
-    it judges them. Where there is no `model` it begins from the base.
+    """Train it, or continue to train it, in every iteration on pairs of explored episodes (`pairs.*`), before
+    it scores them. Without `model` it begins from the base.
     """
     learning_rate: float = Field(default=3e-4, gt=0)
     epochs: int = Field(default=1, ge=1)
-    """How it learns: reward models overfit soon. It shares everything else with `learn`."""
+    """Epochs of its training: reward models overfit soon. All other settings are those of `learn`."""
     options: dict[str, Option] = {}
-    """Those of the algorithm `bradley_terry`."""
+    """Options of the algorithm `bradley_terry`."""
     alpha: float = Field(default=0.0, ge=0)
-    """What the return of an episode counts, at its last turn."""
+    """Weight of an episode's return, at its last turn."""
     beta: float = Field(default=1.0, gt=0)
-    """What the score of the reward model counts, there too."""
+    """Weight of the reward model's score, at the last turn too."""
     caution: CautionConfig = CautionConfig()
     patience: int | None = Field(default=2, ge=1)
-    """Stop when for so many evaluations in a row the score of the validation episodes rose and their return
-    fell: the model is exploited. None goes on; with `refresh`, scores of two iterations cannot be compared.
+    """Stop when for this number of evaluations in a row the score of the validation episodes rose and their
+    return fell: the model is exploited. None continues; with `refresh`, scores of two iterations cannot be
+    compared.
     """
 
     @property
     def on(self) -> bool:
-        """Whether a reward model judges episodes."""
+        """True if a reward model scores episodes."""
         return self.refresh or self.model is not None
 
 
 class ProcessConfig(Section):
-    """Rewards for single turns, from a process reward model that learns how often continuations succeed.
+    """Rewards for single turns, from a process reward model that is trained on the success of continuations.
 
     Turns are rewarded by value differences, which add up to outcome - V(start): algorithms that compare whole
     episodes (grpo, rloo) see little of them, those that give credit to turns (ppo, reinforce_pp, gigpo) do.
     """
 
     continuations: int = Field(default=0, ge=0)
-    """Played from every state that is valued: K. 0 leaves the world's rewards as they are."""
+    """Continuations from every state with a value: K. 0 leaves the environment's rewards unchanged."""
     pooled: bool = False
-    """Value states by the explored episodes of the task that passed through them, at least 3, instead of
-    playing on: for worlds that cannot be replayed, and whose observations name their states.
+    """Estimate values of states by the explored episodes of the task that passed through them, at least 3,
+    instead of continuations: for environments that cannot be replayed, and whose observations identify their
+    states.
     """
     model: str | None = None
-    """The folder of an earlier process reward model with these heads, to begin with: a checkpoint of
+    """Folder of an earlier process reward model with these heads, as the initial one: a checkpoint of
     `agentevol train TABLE algorithm=process_reward` on the run's own base, or of another run's `process/`.
-    Without continuations and pooling it stays as it is; None begins with what says 0.5 of everything.
+    Without continuations and pooling it is not trained; None begins with a model that says 0.5 for
+    everything.
     """
     heads: dict[str, Annotated[float, Field(ge=0)]] = {"outcome": 1.0}
-    """What the model predicts, and what each counts: names of `agentevol.rewards.objectives` from 0 to 1. A
-    weight of 0 leaves a head out.
+    """Heads of the model with their weights: names of `agentevol.rewards.objectives` from 0 to 1. A weight of
+    0 leaves a head out.
     """
     rules: dict[Rule, Annotated[float, Field(gt=0)]] = {}
-    """What a turn costs whose action the world could not carry out, whose text was in no mode's format, or
-    which did what was done before in the same state.
+    """Cost of a turn whose action the environment could not carry out, whose text was in no mode's format, or
+    that repeated an earlier action in the same state.
     """
     share: float = Field(default=0.25, gt=0, le=1)
-    """Of the explored episodes, how many have states that are valued."""
+    """Share of the explored episodes with valued states."""
     states: int = Field(default=2, ge=1)
-    """States of such an episode, at most."""
+    """Maximum number of valued states of such an episode."""
     alpha: float = Field(default=1.0, ge=0)
-    """What the return of the episode counts, at its last turn."""
+    """Weight of the episode's return, at its last turn."""
     beta: float = Field(default=0.5, gt=0)
-    """What the value differences count."""
+    """Weight of the value differences."""
     discount: float = Field(default=1.0, gt=0, le=1)
-    """Of the value after a turn against the one before it; that of the algorithm (`gamma`), if it has one."""
+    """Discount of the value after a turn against the one before it; that of the algorithm (`gamma`), if it
+    has one.
+    """
     learning_rate: float = Field(default=3e-4, gt=0)
     epochs: int = Field(default=2, ge=1)
-    """How the model learns; it shares everything else with `learn`."""
+    """Epochs of its training; all other settings are those of `learn`."""
     options: dict[str, Option] = {}
-    """Those of the algorithm `process_reward`."""
+    """Options of the algorithm `process_reward`."""
 
     @property
     def on(self) -> bool:
-        """Whether turns have rewards of their own."""
+        """True if turns have their own rewards."""
         return self.learns or self.model is not None
 
     @property
     def learns(self) -> bool:
-        """Whether states are valued, and the model follows the policy."""
+        """True if states are valued, and the model is trained on the policy's episodes."""
         return self.pooled or self.continuations > 0
 
     @property
     def model_heads(self) -> dict[str, float]:
-        """The heads that count, in a fixed order."""
+        """Heads with a weight above 0, in a fixed order."""
         return {name: weight for name, weight in sorted(self.heads.items()) if weight}
 
 
 class KLTarget(Section):
-    """A KL coefficient that follows a target instead of staying where it began (arXiv:1909.08593)."""
+    """Adaptive KL coefficient that follows a target (arXiv:1909.08593)."""
 
     target: float = Field(default=0.1, gt=0)
     """In nats, of the mean over tokens."""
     horizon: float = Field(default=10_000, gt=0)
-    """Episodes in which the coefficient can change by about a fifth."""
+    """Number of episodes in which the coefficient can change by about a fifth."""
 
 
 class HorizonConfig(Section):
-    """Explored episodes that grow longer as the run goes on (ScalingInter, arXiv:2509.08755)."""
+    """Growing length of explored episodes in the course of the run (ScalingInter, arXiv:2509.08755)."""
 
     rounds: tuple[int, ...] = ()
-    """Turns allowed, one after another, never fewer; empty allows the environment's own limit."""
+    """Allowed turns, one number after another, never decreasing; empty allows the environment's own limit."""
     every: int = Field(default=1, ge=1)
-    """Iterations of each; with `success`, how many in a row have to reach it."""
+    """Iterations of each; with `success`, the number in a row that has to reach it."""
     success: float | None = Field(default=None, gt=0, le=1)
-    """Go on to the next only when the validation tasks are won so often; None goes by the iteration alone."""
+    """Continue with the next number only at this success rate on the validation tasks; None goes by the
+    iteration alone.
+    """
 
 
 class DemonstrationConfig(Section):
     """Episodes of the environment's expert: D_s of AgentEvol."""
 
     tasks: int = Field(default=0, ge=0)
-    """So many tasks of the explored split, an episode of each. `select.merge` says whether iterations learn
-    them, too.
+    """Number of tasks of the explored split, with an episode of each. `select.merge` says whether iterations
+    train on them, too.
     """
     weight: float = Field(default=1.0, gt=0)
-    """Of their rows, beside those that were explored."""
+    """Weight of their training sequences, relative to explored ones."""
     clone: bool | None = None
-    """Whether the base learns them before the first round (behavioural cloning); None: where it is no agent
-    yet, which is one without `agentevol.json`.
+    """Whether the base is trained on them before the first round (behavioural cloning); None: where it is no
+    agent yet, that is, without `agentevol.json`.
     """
     epochs: int | None = Field(default=None, ge=1)
-    """Of cloning; None is `learn.epochs`."""
+    """Epochs of cloning; None is `learn.epochs`."""
     learning_rate: float | None = Field(default=None, gt=0)
-    """Of cloning; None is `learn.learning_rate`."""
+    """Learning rate of cloning; None is `learn.learning_rate`."""
 
 
 class EvaluateConfig(Section):
-    """How good a policy is on tasks that nothing is learnt from."""
+    """Evaluation of a policy on tasks that are never trained on."""
 
     split: str | None = None
-    """None is `test`, or where the world has no such split the part `train:test` of the explored one."""
+    """None is `test`, or where the environment has no such split the part `train:test` of the explored
+    one.
+    """
     difficulty: str | None = None
     """Only tasks of this level; None plays all."""
     held_out: float = Field(default=0.1, gt=0, lt=0.5)
     """Share of the explored split that each of its parts `train:valid` and `train:test` holds out."""
     episodes: int | None = Field(default=200, ge=1)
-    """So many tasks, evenly over the split; None plays all."""
+    """Number of tasks, evenly over the split; None plays all."""
     validation_split: str | None = None
-    """The best checkpoint is chosen on this one; None is `valid`, or where the world has no such split the
-    part `train:valid` of the explored one.
+    """Split by which the best checkpoint is chosen; None is `valid`, or where the environment has no such
+    split the part `train:valid` of the explored one.
     """
     validation_episodes: int | None = Field(default=100, ge=1)
     temperature: float = Field(default=0.0, ge=0)
@@ -452,19 +468,19 @@ class EvaluateConfig(Section):
 
 
 class RayConfig(Section):
-    """Where the processes run."""
+    """Placement of the processes on Ray."""
 
     address: str | None = None
     """None starts Ray on this machine; `auto` or an address joins a cluster that this machine belongs to."""
     cpus: int | None = Field(default=None, ge=1)
-    """Processors that a Ray started here believes to have; None lets it count."""
+    """Number of processors of a Ray started here; None lets Ray count."""
     environment_labels: dict[str, str] = {}
-    """With `address`: labels of the nodes of which one is to have the environment server (`ray start
-    --labels role=worlds`). Without any it is on the machine where the run is begun.
+    """With `address`: labels of the nodes of which one hosts the environment server (`ray start --labels
+    role=worlds`). Without any it is on the machine that starts the run.
     """
     max_replacements: int = Field(default=5, ge=0)
-    """How often one worker or learner may be replaced without an episode finished, or a learning step taken
-    that had not been taken before; then the run stops.
+    """Maximum replacements of one worker or learner without an episode finished, or a new training step
+    taken; then the run stops.
     """
     start_timeout_s: float = Field(default=1800.0, gt=0)
-    """A process that has not started for so long is lost."""
+    """Seconds after which a worker that has not started counts as lost."""

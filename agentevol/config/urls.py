@@ -1,10 +1,10 @@
-"""URLs in configurations, which are written into logs and reports."""
+"""Checks of URLs in configurations, which are written into logs and reports."""
 
 from urllib.parse import urlsplit
 
 
 def check_url(url: str) -> str:
-    """The URL without a slash at its end. Raises `ValueError` for one that no endpoint has."""
+    """The URL without a slash at its end. Raises `ValueError` for one that cannot be an endpoint."""
     parts = urlsplit(url)
     if parts.username is not None or parts.password is not None:
         raise ValueError("a URL must not hold a password, it is written into logs: name a key's variable")
