@@ -1,1 +1,1 @@
-"""What a run found, for people: intervals, a plot, a table for the terminal and one HTML page."""
+"""Reports of a run: intervals, a plot, a table for the terminal and one HTML page."""

@@ -1,4 +1,5 @@
-"""What runs gained, task by task: every run's best checkpoint against its own start, and against other runs'.
+"""Paired comparison of runs by task: every run's best checkpoint against its own start, and against other
+runs'.
 
 All differences are paired: both policies played the same held-out tasks.
 """
@@ -24,15 +25,15 @@ Outcomes = Mapping[str, bool]
 
 @dataclass(frozen=True)
 class Difference:
-    """Two policies on the tasks that both played."""
+    """Difference of two policies on the tasks that both played."""
 
     n: int
     won: int
-    """Tasks that only the second policy won."""
+    """Number of tasks that only the second policy won."""
     lost: int
-    """Tasks that only the first policy won."""
+    """Number of tasks that only the first policy won."""
     interval: tuple[float, float]
-    """Of the difference in success rates: 95 % bootstrap over tasks."""
+    """Interval of the difference in success rates: 95 % bootstrap over tasks."""
 
     @property
     def gain(self) -> float:
@@ -54,16 +55,16 @@ class Evolved:
     name: str
     seed: int
     settings: Mapping[str, object]
-    """The configuration without name, seed and place of the table."""
+    """Configuration without name, seed and location of the table."""
     split: str
     iteration: int
-    """Of the best checkpoint, chosen on the validation tasks."""
+    """Iteration of the best checkpoint, chosen on the validation tasks."""
     start: Outcomes
     best: Outcomes
 
 
 def evolved(folder: Path, summary: RunSummary) -> Evolved:
-    """Outcomes of a run out of its table. Raises `ConfigError` where nothing was evaluated."""
+    """Outcomes of a run from its table. Raises `ConfigError` where nothing was evaluated."""
     evaluated = [one for one in summary.iterations if one.evaluation is not None]
     leader = best(summary)
     if not evaluated or leader is None or leader.evaluation is None:
@@ -112,7 +113,7 @@ def checkpoint_strengths(folder: Path, summary: RunSummary) -> list[Strength]:
 def run_strengths(runs: Sequence[Evolved]) -> list[Strength]:
     """Strengths of every run's start and best on the tasks that all played; none where they share no task.
 
-    Starts with the same outcomes of the same tasks are named once, by the first run.
+    Starts with the same outcomes on the same tasks are named once, by the first run.
     """
     scores: dict[str, dict[str, float]] = {}
     for run in runs:
@@ -134,13 +135,13 @@ def difference(first: Outcomes, second: Outcomes) -> Difference:
 
 
 def differ_in_seed_alone(runs: Sequence[Evolved]) -> bool:
-    """Whether the runs repeat one experiment with different seeds."""
+    """Return whether the runs repeat one experiment with different seeds."""
     seeds = {run.seed for run in runs}
     return len(seeds) == len(runs) > 1 and all(run.settings == runs[0].settings for run in runs)
 
 
 def mean_gain(gains: Sequence[float]) -> tuple[float, tuple[float, float]]:
-    """Mean over runs, and Student's 95 % interval of it: what another seed would do is part of the doubt."""
+    """Mean over runs, and its Student's 95 % interval, which includes the variation over seeds."""
     return fmean(gains), mean_interval(gains)
 
 

@@ -1,4 +1,4 @@
-"""Figures of an iteration for TensorBoard."""
+"""TensorBoard event files of an iteration's metrics."""
 
 import time
 from collections.abc import Iterator
@@ -9,14 +9,14 @@ from agentevol.report.summary import IterationSummary
 from agentgym_store.files import whole_file
 
 FILE_VERSION = "brain.Event:2"
-"""By which readers know what they read; the first event of every file."""
+"""Format version for readers; the first event of every file."""
 
 
 def write_curves(folder: Path, summary: IterationSummary) -> None:
-    """Write an iteration's event file into `folder`, whole, in the place of an earlier one of this iteration.
+    """Write an iteration's event file into `folder` atomically, replacing an earlier one of this iteration.
 
-    Without the `SummaryWriter` of torch or of TensorBoard: theirs brings torch, and writes in a thread of its
-    own, which a full disk would end with a traceback. Raises `StoreError`.
+    This does not use the `SummaryWriter` of torch or of TensorBoard: theirs imports torch, and writes in a
+    separate thread, which a full disk would end with a traceback. Raises `StoreError`.
     """
     from tensorboard.summary.writer.record_writer import RecordWriter
 
@@ -40,8 +40,8 @@ def _events(summary: IterationSummary) -> Iterator[Any]:
 
 
 def scalars(summary: IterationSummary) -> Iterator[tuple[str, float]]:
-    """Names and values: success and turns of both evaluations, figures of the selection, of the data and of
-    the learner, seconds of every phase, what broke.
+    """Names and values: success and turns of both evaluations, metrics of the selection, of the data and of
+    the learner, seconds of every phase, faults.
     """
     for evaluation in (summary.evaluation, summary.validation):
         if evaluation is not None and evaluation.n:

@@ -1,4 +1,4 @@
-"""Three episodes that show what a run has changed."""
+"""Three example episodes that show the effect of a run."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,14 +13,14 @@ from agentgym_store.store import Store, Where
 
 @dataclass(frozen=True)
 class Example:
-    """An episode and why it is shown."""
+    """An episode and the reason for its choice."""
 
     reason: str
     episode: Trajectory
 
 
 def run_examples(run_folder: Path, summary: RunSummary) -> list[Example]:
-    """Examples out of a run's table, on the held-out split; none without a table. Raises `StoreError`."""
+    """Examples from a run's table, on the held-out split; none without a table. Raises `StoreError`."""
     table = table_of(run_folder)
     if table is None:
         return []
@@ -34,8 +34,8 @@ def run_examples(run_folder: Path, summary: RunSummary) -> list[Example]:
 def choose(evaluated: pl.DataFrame) -> dict[str, str]:
     """Id -> reason, of at most three episodes in the episode-level rows of a run's evaluations.
 
-    One that the newest policy won, if possible on a task that the first one lost; the first one's try at the
-    same task; one that the newest policy lost.
+    One that the newest policy won, if possible on a task that the first one lost; the first one's attempt at
+    the same task; one that the newest policy lost.
     """
     rows = evaluated.filter(pl.col("total_reward").is_not_null()).sort("iteration", "id")
     if rows.is_empty():

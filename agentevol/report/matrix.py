@@ -1,11 +1,11 @@
-"""What each update won and what it forgot: success by environment and stage of a run.
+"""Continual-learning matrix: success by environment and stage of a run, with gains and forgetting.
 
                    start            iteration 1      iteration 2      forgotten   since the start
     guess          20.0 % (2/10)    60.0 % (6/10)    50.0 % (5/10)    +10.0       +30.0
     easy           90.0 % (9/10)    90.0 % (9/10)    70.0 % (7/10)    +20.0       -20.0
 
 A line is the run's own held-out split, the tasks of a `protect.NAME`, or a task type of the held-out split
-where it has several: then a run in one environment shows as well what it traded for what.
+where it has several: then a run in one environment also shows gains and losses between task types.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,13 +24,13 @@ Counts = tuple[int, int]
 
 @dataclass(frozen=True)
 class Line:
-    """One environment, or a part of one, over the stages that were evaluated."""
+    """One environment, or a part of one, over the evaluated stages."""
 
     name: str
     counts: Sequence[Counts | None]
-    """By stage; None where it was not played."""
+    """Counts by stage; None where it was not played."""
     forgotten: float
-    """Best earlier stage less the last (f_e): above 0 something was lost. NaN where one is not known."""
+    """Best earlier stage less the last (f_e): above 0 is forgetting. NaN where one is not known."""
     gained: float
     """The last stage less the first; NaN where one is not known."""
 
@@ -42,11 +42,11 @@ class Matrix:
     stages: Sequence[str]
     lines: Sequence[Line]
     transfer: float
-    """Mean of what the lines gained since the start; negative is forgetting. NaN where one is not known."""
+    """Mean gain of the lines since the start; negative is forgetting. NaN where one is not known."""
 
 
 def stage_matrix(summary: RunSummary) -> Matrix:
-    """Of all iterations that were evaluated; where an update was rejected, of the checkpoint that stayed."""
+    """Matrix of all evaluated iterations; where an update was rejected, of the checkpoint that stayed."""
     evaluated = [one for one in summary.iterations if one.evaluation is not None]
     stages = list(_stages(summary.environment, evaluated))
     names = list(dict.fromkeys(name for stage in stages for name in stage))
@@ -81,7 +81,7 @@ def matrix_table(summary: RunSummary) -> tuple[str, list[str], list[list[str]]]:
 
 
 def _stages(environment: str, evaluated: Sequence[IterationSummary]) -> Iterator[dict[str, Counts]]:
-    """By stage: what its checkpoint won of everything that it played."""
+    """Counts of each stage's checkpoint on all its tasks, by stage."""
     protected: dict[str, Counts] = {}
     for one in evaluated:
         if one.evaluation is None:

@@ -1,7 +1,7 @@
-"""The report of a run: one HTML file that needs nothing else, not even a network.
+"""HTML report of a run: one self-contained file that works offline.
 
-What models and environments said is hostile data: every text is escaped, control characters are shown as
-escapes, long texts are cut, and the page forbids scripts and every load from elsewhere.
+Text of models and environments is hostile data: every text is escaped, control characters are shown as
+escapes, long texts are cut, and the page forbids scripts and all external resources.
 """
 
 import json
@@ -25,9 +25,9 @@ from agentgym_store.files import whole_file
 from agentgym_store.records import Trajectory, Turn
 
 TEXT_LIMIT = 4000
-"""Characters of one text that are shown."""
+"""Maximum characters shown of one text."""
 TURN_LIMIT = 200
-"""Turns of one episode that are shown."""
+"""Maximum turns shown of one episode."""
 
 Rows = list[list[str]]
 
@@ -35,7 +35,7 @@ Rows = list[list[str]]
 def write_report(run_folder: Path, summary: RunSummary, *, examples: Sequence[Example] | None = None) -> Path:
     """Write `success.png` and `report.html` into the run's folder and return the latter.
 
-    `examples` None takes three episodes out of the run's table. Raises `StoreError` where the table cannot be
+    `examples` None takes three episodes from the run's table. Raises `StoreError` where the table cannot be
     read or the disk refuses.
     """
     picture = success_plot(success_rows(summary), run_folder / "success.png", title=_plot_title(summary))
@@ -70,7 +70,7 @@ def render(
 
 
 def visible(text: str) -> str:
-    """Text whose invisible and control characters show as escapes; its end is cut beyond `TEXT_LIMIT`."""
+    """Text with invisible and control characters as escapes; its end is cut beyond `TEXT_LIMIT`."""
     shown = "".join(
         char if char == "\n" or char.isprintable() else char.encode("unicode_escape").decode()
         for char in text[:TEXT_LIMIT]
@@ -102,9 +102,9 @@ def breakdown_table(summary: RunSummary, breakdown: str) -> Rows:
 
 
 def endings_table(summary: RunSummary) -> tuple[list[str], Rows]:
-    """Header and rows: how explored and evaluated episodes ended; `all` is their sum.
+    """Header and rows: number of explored and evaluated episodes by ending; `all` is their sum.
 
-    Where the number requested is known and differs, the difference is shown, never hidden.
+    Where the requested number is known and differs, the difference is shown, never hidden.
     """
     counted = list(_counted(summary))
     names = sorted({ending for _, endings, _ in counted for ending in endings})
@@ -128,7 +128,7 @@ def _counted(summary: RunSummary) -> Iterator[tuple[str, dict[str, int], Iterati
 
 
 def _sums(endings: Mapping[str, int], asked: IterationSummary | None) -> list[str]:
-    """Sum, number requested and number played again; `asked` is None where that is not noted."""
+    """Sum, number requested and number played again; `asked` is None where that was not recorded."""
     total = sum(endings.values())
     if asked is None:
         return [f"{total:,}", "–", "–"]
@@ -164,7 +164,7 @@ def _share(counts: tuple[int, int]) -> str:
 def _figures(rows: Sequence[tuple[int, Mapping[str, float]]], pattern: str) -> tuple[list[str], Rows]:
     """Header and rows of named numbers for each iteration; a dash where an iteration has no such number."""
     names = list(dict.fromkeys(name for _, values in rows for name in values))
-    names.sort(key="total".__eq__)  # the sum comes last, all else stays as it was
+    names.sort(key="total".__eq__)  # the sum comes last, the other names keep their order
     table = [
         [f"{iteration}", *(format(values[name], pattern) if name in values else "–" for name in names)]
         for iteration, values in rows
@@ -278,7 +278,7 @@ def _facts(episode: Trajectory) -> str:
 
 
 def _turn(turn: Turn) -> dict[str, Any]:
-    """`said` is empty where it is no more than the action."""
+    """A turn for the page; `said` is empty where it equals the action."""
     sample = turn.sample
     facts = f"reward {turn.reward:g}" if turn.reward else ""
     if sample is not None and sample.token_ids:

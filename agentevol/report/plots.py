@@ -1,6 +1,6 @@
-"""Success per iteration as a picture.
+"""Plot of success per iteration.
 
-Figures are made without `pyplot`: no global state, no display, and any thread may draw.
+Figures are made without `pyplot`: no global state, no display, and safe in any thread.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ def success_plot(rows: Sequence[SuccessRow], out: Path, *, title: str = TITLE) -
 
 
 def success_png(rows: Sequence[SuccessRow], *, title: str = TITLE) -> bytes:
-    """The same as bytes; equal rows give equal bytes."""
+    """The plot as PNG bytes; equal rows give equal bytes."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -91,5 +91,5 @@ def _label(axes: "Axes", rows: Sequence[SuccessRow], title: str) -> None:
 
 
 def _plain(text: str) -> str:
-    """Text that matplotlib does not take for a formula."""
+    """Text that matplotlib does not parse as a formula."""
     return text.replace("$", r"\$")

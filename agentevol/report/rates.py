@@ -64,7 +64,7 @@ def _chosen_on(iteration: IterationSummary) -> str:
 def gain_text(before: EvaluationSummary, after: EvaluationSummary) -> str:
     """`+20.0 points (95 % interval +10.2 to +29.1)`, by Newcombe's method.
 
-    It takes the two samples as independent; on equal tasks the true interval is rather narrower.
+    It treats the two samples as independent; on equal tasks the true interval is rather narrower.
     """
     gain = after.successes / after.n - before.successes / before.n
     low, high = newcombe(after.successes, after.n, before.successes, before.n)

@@ -16,7 +16,9 @@ from agentevol.errors import ConfigError
 Floats = NDArray[np.float64]
 
 VIRTUAL_WINS = 0.5
-"""Of everyone against everyone: who only won would have an infinite strength, who never won none."""
+"""Virtual wins of every policy against every other: without them, a policy with wins only would have an
+infinite strength, and one without wins none.
+"""
 
 CHANGE = 1e-10
 MOST_STEPS = 10_000
@@ -36,7 +38,7 @@ class Strength:
 def ranked(
     scores: Mapping[str, Mapping[str, float]], seed: int, *, resamples: int = 1000, equal: float = 1e-9
 ) -> list[Strength]:
-    """Policies by falling strength (ties by name), from each policy's score by task.
+    """Policies in descending order of strength (ties by name), from each policy's score by task.
 
     Only tasks count that every policy played; scores closer than `equal` are a tie, half a win to each.
     Raises `ConfigError` for fewer than two policies or without a task that all played.
@@ -98,11 +100,11 @@ def win_probability(strength_A: Floats) -> Floats:
 
 
 def log_likelihood(strength_A: Floats, wins_AA: Floats) -> float:
-    """Of the wins under the strengths."""
+    """Log-likelihood of the wins under the strengths."""
     return float((wins_AA * np.log(win_probability(strength_A))).sum())
 
 
 def with_virtual_wins(wins_AA: Floats) -> Floats:
-    """The wins with `VIRTUAL_WINS` against every opponent; nobody plays himself."""
+    """The wins with `VIRTUAL_WINS` against every opponent; the diagonal stays 0."""
     others = 1 - np.eye(wins_AA.shape[-1])
     return (wins_AA + VIRTUAL_WINS) * others

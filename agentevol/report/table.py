@@ -1,4 +1,4 @@
-"""The table at the end of a run, for the terminal."""
+"""Table at the end of a run, for the terminal."""
 
 from rich import box
 from rich.table import Table
@@ -22,7 +22,7 @@ HEADER = (
 
 
 def terminal_table(summary: RunSummary) -> Table:
-    """One row for each iteration, the best one marked; the caption says what changed."""
+    """One row for each iteration, the best one marked; the caption states the gain."""
     table = Table(
         title=Text(f"{summary.run}: {summary.environment}"),
         title_justify="left",
