@@ -7,9 +7,9 @@ of 95 %: a bootstrap over goals of the score, Wilson's of the success. Goals tha
 independent, so that the intervals are rather too narrow. Of a split with more goals, 500 are played, evenly
 spaced; the first 500 of the benchmark's small set are its test split.
 
-`reader` is the careful customer that demonstrations are made of, with as many turns as an agent has and with
-twice as many; all others play without a limit. It knows other words for facts, but none of those that are
-held out for the test split.
+`reader` is the careful player of the demonstrations, with as many turns as an agent has and with twice as
+many; all others play without a limit. It knows other words for facts, but none of those that are held out for
+the test split.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from agentgym_envs.webshop.rules import Way
 
 GOALS = 500
-"""Of a split, at most."""
+"""Maximum goals of a split."""
 RESAMPLES = 1_000
 SEED = 0
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How a player does on goals of one split; rates in percent."""
+    """Results of a player on the goals of one split; rates in percent."""
 
     split: str
     reward: str
-    """`Rules.reward`, by which options are compared."""
+    """`Rules.reward`, the rule by which options are compared."""
     player: str
     goals: int
     score: float
@@ -58,7 +58,7 @@ HEAD = "| split | reward | player | goals | score | success |\n|---|---|---|---|
 
 
 def standing(split: str, reward: str, player: str, scores: Sequence[float]) -> Standing:
-    """Of rewards from 0 to 1, one for each goal."""
+    """Results from rewards between 0 and 1, one for each goal."""
     low, high = bootstrap_mean(scores, SEED, resamples=RESAMPLES)
     solved = scores.count(1.0)
     least, most = wilson(solved, len(scores))
@@ -67,13 +67,13 @@ def standing(split: str, reward: str, player: str, scores: Sequence[float]) -> S
 
 
 def spaced(places: Sequence[int], most: int = GOALS) -> list[int]:
-    """Evenly spaced ones, all where there are no more."""
+    """At most `most` evenly spaced places."""
     count = min(most, len(places))
     return [int(places[number * len(places) // count]) for number in range(count)]
 
 
 def players(*turns: int) -> Mapping[str, Callable[..., list[str]]]:
-    """The baselines by name, and the customer with each of these numbers of turns."""
+    """The baselines by name, and the careful player with each of these numbers of turns."""
     from agentgym_envs.webshop.players.baselines import BASELINES
     from agentgym_envs.webshop.players.shopper import shop_around
     from agentgym_envs.webshop.rewards import Goal
@@ -86,8 +86,8 @@ def players(*turns: int) -> Mapping[str, Callable[..., list[str]]]:
 
 
 def measured() -> Iterator[Standing]:
-    """Of every set and split that this machine has, with rewards as they are there; of imported goals, whose
-    options may have names, in both ways.
+    """Results of every set and split on this machine, with its own reward rule; for imported goals, whose
+    options may have names, with both rules.
     """
     from agentgym_envs.home import data_home
     from agentgym_envs.webshop import WebShop
@@ -117,7 +117,7 @@ def _standings(
 
 
 def compare() -> Mapping[str, Any]:
-    """Print a row as it is there."""
+    """Print each row as it is measured."""
     print(HEAD)
     rows: list[dict[str, Any]] = []
     for row in measured():

@@ -1,4 +1,4 @@
-"""What credit for single turns is worth: GiGPO beside GRPO in ALFWorld, at equal budget.
+"""Benchmark of turn-level credit: GiGPO against GRPO in ALFWorld, at equal budget.
 
     python -m agentevol.bench.credit [--seeds 3] [--rounds 3] [--processes 2] [--json FILE] [KEY=VALUE ...]
 
@@ -7,19 +7,19 @@ algorithm=NAME` would take: explore training tasks, learn. With equal seeds all 
 the same number of episodes of each, and the same draws. Success is that of one episode, sampled at
 temperature 1, of each of the same test tasks, which no round has met.
 
-`gigpo` differs from `grpo` in more than its credit: it has another KL coefficient, and weighs tokens, not
+`gigpo` differs from `grpo` in more than its credit: it has another KL coefficient, and weights tokens, not
 episodes, equally. The arm `gigpo-episode` is `gigpo` with `step_weight` 0: `gigpo` less `gigpo-episode` is
-what credit for turns adds, and nothing else. `gigpo-penalty` has the authors' penalty of 0.1 for turns that
-the world calls invalid, which in ALFWorld are those that it refuses.
+the effect of turn-level credit, and nothing else. `gigpo-penalty` has the authors' penalty of 0.1 for turns
+that the environment calls invalid, which in ALFWorld are those that it refuses.
 
-`process_reward` is `reinforce_pp` with rewards for turns from a model of values, which learns from
-continuations: episodes that it plays besides. It is a whole `agentevol run`, evaluated in the same way.
+`process_reward` is `reinforce_pp` with turn rewards from a value model, which is trained on continuations:
+additional episodes. It is a whole `agentevol run`, evaluated in the same way.
 
-States are the texts that turns carry: what was read together with the actions on offer, which in ALFWorld
-tell place and inventory (`Nothing happens.` alone would be one state everywhere). The authors' code
-groups by what was read alone (arXiv:2505.10978, section 3.2).
+States are the texts of turns: the observation together with the admissible actions, which in ALFWorld
+identify place and inventory (`Nothing happens.` alone would be one state everywhere). The authors' code
+groups by the observation alone (arXiv:2505.10978, section 3.2).
 
-The settings below were chosen on seeds from 1000 on, which no reported seed meets.
+The settings below were chosen on seeds from 1000 on, which no reported seed uses.
 """
 
 import argparse
@@ -87,12 +87,12 @@ SETTINGS = (
     "explore.samples=8",
     "learn.threads=1",
 )
-"""What all arms share; the rest are the defaults of each."""
+"""Settings common to all arms; the rest are the defaults of each."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One arm with one seed, or the starter as it is."""
+    """One arm with one seed, or the starter unchanged."""
 
     arm: str
     seed: int
@@ -102,25 +102,25 @@ class Trial:
 
 @dataclass(frozen=True)
 class Round:
-    """What the episodes of a round were like."""
+    """Statistics of the episodes of a round."""
 
     episodes: int
     success: float
     turns: int
-    """Of all episodes: the steps that the world made."""
+    """Environment steps over all episodes."""
     tokens: int
-    """Read and sampled in all episodes."""
+    """Tokens read and sampled over all episodes."""
     mixed: float
-    """Share of the groups whose episodes did not all earn the same."""
+    """Share of the groups whose episodes had different returns."""
     shared: float
     """Share of the turns whose state another turn of the group has."""
     shared_between: float
-    """Share of those whose state another episode of the group has met."""
+    """Share of the turns whose state another episode of the group has visited."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a trial."""
+    """Result of a trial."""
 
     trial: Trial
     success: float
@@ -131,7 +131,7 @@ class Outcome:
 
 
 class House:
-    """A server, an engine, and what plays between them."""
+    """A server, an engine, and the rollout between them."""
 
     def __init__(self, config: RunConfig, base: Checkpoint, folder: Path) -> None:
         self._config = config
@@ -149,7 +149,7 @@ class House:
         self._server.__exit__(kind, value, trace)
 
     def explore(self, policy: Checkpoint, number: int) -> list[Trajectory]:
-        """The episodes of a round, in the order of their ids."""
+        """Episodes of a round, in the order of their ids."""
         explore, seed = self._config.explore, self._config.seed
         choice = drawn(seed, number * explore.tasks, explore.tasks)
         requests = [
@@ -160,7 +160,7 @@ class House:
         return self._play(policy, requests, self._config.explore_sampling)
 
     def evaluate(self, policy: Checkpoint) -> list[Trajectory]:
-        """One sampled episode of every test task, with the same draws whatever the seed."""
+        """One sampled episode of every test task, with the same draws for every seed."""
         tasks = self._tasks("test", self._config.evaluate.difficulty, spread(TEST_TASKS))
         requests = [self._request("evaluate", 0, 0, task, 0) for task in tasks]
         return self._play(policy, requests, self._config.evaluate_sampling)
@@ -197,7 +197,7 @@ class House:
 
 
 def run(trial: Trial) -> Outcome:
-    """Play the rounds of a trial, learn from them, evaluate."""
+    """Play the rounds of a trial, train on them, evaluate."""
     config, base = configured(trial), Checkpoint(starter_folder(), 0)
     if config.process.on:
         return _whole_run(trial, config, base)
@@ -212,7 +212,7 @@ def run(trial: Trial) -> Outcome:
 
 
 def _whole_run(trial: Trial, config: RunConfig, base: Checkpoint) -> Outcome:
-    """What became of a trial that plays more than its explored episodes."""
+    """Result of a trial that plays more than its explored episodes."""
     evaluate = config.evaluate.model_copy(
         update={"episodes": TEST_TASKS, "temperature": 1.0, "validation_episodes": 1}
     )
@@ -226,7 +226,7 @@ def _whole_run(trial: Trial, config: RunConfig, base: Checkpoint) -> Outcome:
 
 
 def _with_continuations(folder: RunFolder, number: int) -> Round:
-    """The explored episodes of a round, and what was spent on their continuations too."""
+    """Statistics of a round's explored episodes, with the cost of their continuations."""
     explored, value = (_episodes(folder, purpose, number) for purpose in ("explore", "value"))
     spent = {
         "episodes": len(explored) + len(value),
@@ -246,13 +246,13 @@ def _outcome(trial: Trial, found: Sequence[Trajectory], rounds: Sequence[Round])
 
 
 def configured(trial: Trial) -> RunConfig:
-    """The configuration of a run with this arm."""
+    """Run configuration of this arm."""
     arm = ARMS.get(trial.arm, ())
     return load(None, [f"seed={trial.seed}", *arm, *SETTINGS, *trial.settings])
 
 
 def round_of(explored: Sequence[Trajectory]) -> Round:
-    """The figures of explored episodes."""
+    """Statistics of explored episodes."""
     shared, shared_between = recurrence(explored)
     groups = {group_of(episode) for episode in explored}
     return Round(
@@ -283,7 +283,9 @@ def _states(episode: Trajectory) -> Iterator[tuple[str, str]]:
 
 
 def compare(arguments: argparse.Namespace) -> dict[str, Any]:
-    """All trials that `arguments.json` does not hold already; prints as it goes, returns every figure."""
+    """Run all trials that `arguments.json` does not hold already; prints each result, returns every
+    figure.
+    """
     shared = {"settings": list(SETTINGS), "test_tasks": TEST_TASKS}
     outcomes = tried(
         trials(arguments),
@@ -312,7 +314,9 @@ def trials(arguments: argparse.Namespace) -> list[Trial]:
 
 
 def print_table(outcomes: Sequence[Outcome]) -> None:
-    """Success and its differences with Student's 95 % intervals over the seeds; what was spent and met."""
+    """Print success and its differences with Student's 95 % intervals over the seeds, the budget spent, and
+    the recurrence of states.
+    """
     arms: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         arms.setdefault(outcome.trial.arm, []).append(outcome)
@@ -329,7 +333,7 @@ def print_table(outcomes: Sequence[Outcome]) -> None:
 
 
 def success_line(arm: str, found: Sequence[Outcome]) -> str:
-    """Mean success of an arm, and how long its wins are."""
+    """Mean success of an arm, and mean length of its wins."""
     wins, steps = [100 * o.success for o in found], [o.steps for o in found if o.steps is not None]
     return f"{arm:24}{fmean(wins):8.1f}%   {interval(wins):18}{fmean(steps) if steps else nan:14.1f}"
 
@@ -342,21 +346,21 @@ def difference_line(better: str, found: Sequence[Outcome], worse: str, others: S
 
 
 def spent_line(arm: str, found: Sequence[Outcome]) -> str:
-    """What the mean seed of an arm explored."""
+    """Mean exploration budget of an arm over its seeds."""
     spent = [sum(getattr(r, n) for o in found for r in o.rounds) for n in ("episodes", "turns", "tokens")]
     episodes, turns, read = (total / len(found) for total in spent)
     return f"{arm:24}{episodes:9,.0f}{turns:9,.0f}{read:11,.0f}"
 
 
 def met_line(arm: str, found: Sequence[Outcome]) -> str:
-    """What of it a comparison within groups can use."""
+    """Share of the exploration that a comparison within groups can use."""
     rounds = [figures for outcome in found for figures in outcome.rounds]
     shares = [fmean(getattr(r, n) for r in rounds) for n in ("mixed", "shared", "shared_between")]
     return f"{arm:24}{shares[0]:9.1%}{shares[1]:33.1%}{shares[2]:20.1%}"
 
 
 def interval(values: Sequence[float], sign: str = "") -> str:
-    """Student's interval of a mean, or nothing of a single value."""
+    """Student's interval of a mean, or nothing for a single value."""
     if len(values) < 2:
         return ""
     low, high = mean_interval(values)
@@ -364,7 +368,7 @@ def interval(values: Sequence[float], sign: str = "") -> str:
 
 
 def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
-    """The script's own options; those of the process where nothing is given."""
+    """Options of the script, from `given` or else the command line."""
     parser = options("GiGPO beside GRPO in ALFWorld, at equal budget.", rounds=3)
     parser.add_argument("--arms", nargs="+", choices=list(ARMS), default=list(ARMS))
     parser.add_argument("--first-seed", type=int, default=0)

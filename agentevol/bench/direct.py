@@ -1,7 +1,8 @@
-"""Worlds of one turn played without a server: the answers of a round are sampled in one batch, by one thread.
+"""Direct rollout of one-turn environments without a server: one thread samples the answers of a round in one
+batch.
 
-A fraction of the cost of an engine that talks to a server, for benchmarks that learn many times over. What is
-learnt from is the same: token ids, their log-probabilities and the world's verdict.
+It costs a fraction of an engine with a server, for benchmarks that train many times. The training data are
+the same: token ids, their log-probabilities and the environment's reward.
 """
 
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ Said = tuple[list[int], list[float]]
 
 
 class DirectArena:
-    """A world of one turn whose prompts are equally long."""
+    """Environment of one turn whose prompts are equally long."""
 
     def __init__(self, base: Path, environment: str, new_tokens: int) -> None:
         self._world: Any = make(environment)  # none of these waits on an endpoint
@@ -71,7 +72,7 @@ class DirectArena:
         )
 
     def _judged(self, task: Task, attempt: int, number: int, text: str, sample: Sample) -> Trajectory:
-        """The episode in which this was said."""
+        """Episode with this answer and its reward."""
         self._world.reset(task, 0)
         result = self._world.step(sample.text)
         turn = Turn(
@@ -108,8 +109,8 @@ class DirectArena:
 def sampled(
     model: PreTrainedModel, prompts: Sequence[Sequence[int]], end_id: int, most: int, draw: torch.Generator
 ) -> list[Said]:
-    """What the model says at temperature 1 after each of the prompts, which are equally long, up to `end_id`
-    or `most` tokens.
+    """Sample a continuation at temperature 1 after each of the prompts, which are equally long, up to
+    `end_id` or `most` tokens.
     """
     said_BT, over_B = torch.tensor(prompts), torch.zeros(len(prompts), dtype=torch.bool)
     cache, read_BT, logps = DynamicCache(), said_BT, list[torch.Tensor]()

@@ -1,4 +1,4 @@
-"""The numbers of repeated measurements: a median and its spread, never a mean that one slow run decides."""
+"""Figures of repeated measurements: median and range, as one slow run would distort a mean."""
 
 import json as json_module
 import sys
@@ -19,7 +19,7 @@ class Figure:
 
     @property
     def median(self) -> float:
-        """The middle of the runs."""
+        """Median of the runs."""
         return median(self.runs)
 
     def as_json(self) -> dict[str, object]:
@@ -32,13 +32,13 @@ class Figure:
 
 
 def ratio(what: str, above: Sequence[float], below: Sequence[float]) -> Figure:
-    """Run by run `above / below`: pairs measured side by side share the noise of the machine."""
+    """Ratio `above / below` run by run: pairs measured side by side share the noise of the machine."""
     pairs = zip(above, below, strict=True)
     return Figure(what, "times", tuple(first / second for first, second in pairs))
 
 
 def report(name: str, compare: Callable[[], Mapping[str, Any]], *, json: bool) -> None:
-    """Run a comparison that prints as it goes; with `json`, its figures alone are on stdout."""
+    """Run a comparison that prints its progress; with `json`, only its figures are on stdout."""
     if not json:
         compare()
         return

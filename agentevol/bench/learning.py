@@ -1,16 +1,16 @@
-"""Does learning help: every algorithm on one small verifiable world, success before and after.
+"""Benchmark of learning: success of every algorithm before and after, in one small verifiable environment.
 
     python -m agentevol.bench.learning [--algorithms ...] [--seeds 3] [--processes 2] [--json FILE]
 
-A policy of 0.2 M weights is cloned from a careless player of the `deliberate` world (about four in ten of its
-answers are right). Then each algorithm, with the settings that `agentevol run algorithm=NAME` would take,
-plays some rounds of the loop: explore training tasks, learn. Success is that of one answer, sampled at
-temperature 1, to each of the same 1,000 test tasks, which no round has met. Each seed explores other tasks
-and draws other answers.
+A policy of 0.2 M weights is cloned from a careless player of the `deliberate` environment (about four in ten
+of its answers are right). Then each algorithm, with the settings that `agentevol run algorithm=NAME` would
+take, plays some rounds of the loop: explore training tasks, learn. Success is that of one answer, sampled at
+temperature 1, to each of the same 1,000 test tasks, which no round uses. Each seed explores other tasks and
+draws other answers.
 
-Two controls go through the same rounds: `idle` learns with a learning rate of 0, and `shuffled` learns from
-rewards that were dealt anew among the episodes. Neither may improve; an algorithm improves where the
-interval of its gain lies above 0.
+Two controls go through the same rounds: `idle` trains with a learning rate of 0, and `shuffled` trains on
+rewards permuted among the episodes. Neither may improve; an algorithm improves where the interval of its gain
+lies above 0.
 """
 
 import argparse
@@ -49,7 +49,7 @@ SETTINGS = (
     "learn.micro_batch_tokens=8192",
     "learn.threads=1",
 )
-"""What all algorithms share; the rest are the defaults of each."""
+"""Settings common to all algorithms; the rest are the defaults of each."""
 
 BASE = RECIPES[WORLD]
 
@@ -63,7 +63,7 @@ class Trial:
     """`idle`, `shuffled`, or "" for the algorithm itself."""
     seed: int
     rounds: int
-    base: Path = field(compare=False)  # wherever this clone of the one recipe lies
+    base: Path = field(compare=False)  # path of this clone of the common recipe
     settings: tuple[str, ...] = ()
 
     @property
@@ -74,7 +74,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a trial."""
+    """Result of a trial."""
 
     trial: Trial
     before: float
@@ -100,7 +100,7 @@ def success(arena: DirectArena, policy: Checkpoint, seed: int) -> float:
 def evolved(
     arena: DirectArena, base: Checkpoint, config: RunConfig, rounds: int, control: str, folder: Path
 ) -> Checkpoint:
-    """The policy after some rounds of the loop."""
+    """Policy after some rounds of the loop."""
     settings = {"learning_rate": 0.0} if control == "idle" else {}
     config = config.model_copy(update={"learn": config.learn.model_copy(update=settings)})
     policy = base
@@ -113,7 +113,7 @@ def evolved(
 
 
 def shuffled(trajectories: Sequence[Trajectory], seed: int) -> list[Trajectory]:
-    """The same episodes with their last rewards dealt anew: they say nothing about what was done."""
+    """The same episodes with their last rewards permuted: they carry no information about the actions."""
     rewards = [trajectory.turns[-1].reward for trajectory in trajectories]
     Random(seed).shuffle(rewards)
     return [
@@ -132,15 +132,15 @@ def settings_of(name: str, seed: int, more: Sequence[str] = ()) -> RunConfig:
 
 
 def policies() -> list[str]:
-    """Algorithms by which a policy learns from whole answers, `bradley_terry` through a reward model.
+    """Algorithms that train a policy on whole answers, `bradley_terry` through a reward model.
 
-    Not `process_reward`: an answer is a single turn.
+    `process_reward` is excluded: an answer is a single turn.
     """
     return [name for name in sorted(ALGORITHMS) if algorithm(name).data != "steps"]
 
 
 def compare(arguments: argparse.Namespace) -> dict[str, Any]:
-    """All algorithms and seeds; prints as it goes, returns every figure."""
+    """Run all algorithms and seeds; prints each result, returns every figure."""
     shared = {"rounds": arguments.rounds, "settings": [*SETTINGS, *arguments.settings]}
     with tempfile.TemporaryDirectory() as name:
         base = arguments.base or build(BASE, Path(name) / "base").checkpoint.path
@@ -158,7 +158,7 @@ def compare(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def trials(arguments: argparse.Namespace, base: Path) -> list[Trial]:
-    """All that is tried: the algorithms themselves, then their controls."""
+    """All trials: the algorithms, then their controls."""
     kinds = [(name, "") for name in arguments.algorithms]
     kinds += [(name, control) for control in CONTROLS for name in arguments.algorithms if arguments.controls]
     given = tuple(arguments.settings)
@@ -196,7 +196,7 @@ def print_table(outcomes: Sequence[Outcome]) -> None:
 
 
 def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
-    """The script's own options; those of the process where nothing is given."""
+    """Options of the script, from `given` or else the command line."""
     parser = options("Success before and after learning, for every algorithm.", rounds=5)
     parser.add_argument("--algorithms", nargs="+", choices=policies(), default=policies())
     parser.add_argument("--no-controls", dest="controls", action="store_false")

@@ -1,13 +1,14 @@
-"""Seconds of selection and merging in iterations 1, 10, 25 and 50, beside deriving all rounds again.
+"""Benchmark of selection and merging: seconds in iterations 1, 10, 25 and 50, against deriving all rounds
+again.
 
-Both sides select the same rows and find the same prices of costs in the same table:
+Both sides select the same training sequences and find the same prices of costs in the same table:
 
     kept            a round is encoded and its costs are counted in its own iteration (`agentevol.loop.cache`,
                     `agentevol.loop.prices`)
     derived again   every iteration reads and encodes all rounds before it, and counts their costs
 
-Exploring and learning are left out: episodes are in the table before the clock starts. Each side is a process
-of its own, whose peak memory is told.
+Exploration and training are left out: episodes are in the table before the clock starts. Each side is a
+separate process, whose peak memory is reported.
 """
 
 import json as json_module
@@ -41,28 +42,28 @@ from agentgym_store.records import Sample, Terminated, Trajectory, Turn
 
 SHOWN = (1, 10, 25, 50)
 PROMPT_TOKENS, SAID_TOKENS, ANSWER_TOKENS = 300, 16, 64
-"""Of the opening, of an action and of what the world answers: 1,900 tokens after 20 turns."""
+"""Tokens of the opening, of an action and of the environment's answer: 1,900 tokens after 20 turns."""
 VOCABULARY = 1500
 WON = 0.6
-"""The share of the episodes that is learnt from, before `select.per_task` and `select.distinct`."""
+"""Share of the episodes that is trained on, before `select.per_task` and `select.distinct`."""
 
 PRICED = ("algorithm=lagrangian", "constraints.turns.limit=10", "constraints.invalid_actions.limit=1")
 
 ResultT = TypeVar("ResultT")
 Side = Literal["kept", "derived again"]
 Seconds = tuple[float, float]
-"""Of the clock, and of the CPU, which other programs disturb less."""
+"""Wall time, and CPU time, which other programs disturb less."""
 Found = tuple[str, dict[str, float]]
-"""Hash of the rows, and prices by the name of the cost."""
+"""Hash of the training sequences, and prices by the name of the cost."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """Size of the run that is measured."""
+    """Size of the measured run."""
 
     iterations: int = 50
     episodes: int = 400
-    """Of an iteration."""
+    """Episodes of an iteration."""
     turns: int = 20
 
 
@@ -75,7 +76,7 @@ class Took:
     rows_s: Seconds
     prices_s: Seconds
     peak_mib: float
-    """Of the process, up to here."""
+    """Peak memory of the process so far."""
 
 
 def episodes(size: Size) -> list[Trajectory]:
@@ -125,7 +126,7 @@ def _episode(number: int, turns: int, randomness: random.Random) -> Trajectory:
 
 
 def of_iteration(explored: Sequence[Trajectory], iteration: int) -> list[Trajectory]:
-    """The same episodes as explored in another iteration, by the weights before it."""
+    """The same episodes as explored in another iteration, by the previous weights."""
     return [
         one.model_copy(
             update={
@@ -145,12 +146,12 @@ def _sampled_by(turn: Turn, version: int) -> Turn:
 
 
 def config(*overrides: str) -> RunConfig:
-    """Return the configuration of a run that learns from all its iterations; `overrides` change it."""
+    """Return the configuration of a run that trains on all its iterations; `overrides` change it."""
     return load(None, ["name=merge", "environment.name=guess", *overrides])
 
 
 def stages(folder: RunFolder) -> Stages:
-    """The stages of a run without processes: nothing is played or learnt."""
+    """Stages of a run without processes: nothing is played or trained."""
     return Stages(folder, cast(Any, None), "", folder.checkpoint(0), Progress(Console(quiet=True)))
 
 
@@ -162,7 +163,7 @@ def timed(work: Callable[..., ResultT], *given: Any) -> tuple[ResultT, Seconds]:
 
 
 def kept(place: Path, size: Size, shown: Sequence[int]) -> list[Took]:
-    """A run of this version, iteration by iteration; it leaves the table for the other side."""
+    """Run this version, iteration by iteration; it leaves the table for the other side."""
     base = place / "base"
     base.mkdir()
     (base / "model.safetensors").write_bytes(b"")
@@ -174,7 +175,7 @@ def kept(place: Path, size: Size, shown: Sequence[int]) -> list[Took]:
         explored = run._episodes.of("explore", iteration)
         rows, rows_s = timed(run.select, iteration, explored)
         _, prices_s = timed(_update, prices, iteration, explored)
-        del explored  # an iteration does not hold the episodes of the one before
+        del explored  # an iteration does not hold the episodes of the previous one
         if iteration in shown:
             found.append(Took(iteration, len(rows), rows_s, prices_s, peak_mib()))
     return found
@@ -186,7 +187,7 @@ def _update(prices: Prices, iteration: int, explored: Sequence[Trajectory]) -> N
 
 
 def found_by_kept(place: Path, shown: Sequence[int]) -> list[Found]:
-    """Rows and prices that a resumed run finds in what `kept` has left."""
+    """Training sequences and prices that a resumed run finds in the folder of `kept`."""
     folder = RunFolder.resume(place / "run")
     run, found = stages(folder), list[Found]()
     for iteration in shown:
@@ -196,7 +197,7 @@ def found_by_kept(place: Path, shown: Sequence[int]) -> list[Found]:
 
 
 def derived_again(place: Path, shown: Sequence[int]) -> tuple[list[Took], list[Found]]:
-    """Everything from the table, in every iteration."""
+    """Derive everything from the table, in every iteration."""
     run, priced = stages(RunFolder.resume(place / "run")), config(*PRICED)
     took, found = list[Took](), list[Found]()
     for iteration in shown:
@@ -209,7 +210,9 @@ def derived_again(place: Path, shown: Sequence[int]) -> tuple[list[Took], list[F
 
 
 def rows_again(run: Stages, iteration: int, explored: Sequence[Trajectory]) -> list[TrainingSequence]:
-    """Return the rows that `Stages.select` selects, with every round read, encoded and counted again."""
+    """Return the training sequences that `Stages.select` selects, with every round read, encoded and counted
+    again.
+    """
     rows, sampled_by = run._sources.rows(iteration, explored), versions(explored)
     of_rows(rows)
     old = list[TrainingSequence]()
@@ -227,7 +230,7 @@ def rows_again(run: Stages, iteration: int, explored: Sequence[Trajectory]) -> l
 
 
 def prices_of(folder: RunFolder, run: Stages) -> Prices:
-    """The prices of a run with constraints, over the same episodes."""
+    """Prices of a run with constraints, over the same episodes."""
     priced = config(*PRICED)
     return Prices(folder.path / "prices", priced, run._episodes, CacheKeys(priced, folder.checkpoint(0)))
 
@@ -242,7 +245,7 @@ def _found(rows: Sequence[TrainingSequence], prices: Mapping[str, Multiplier]) -
 
 
 def measure(size: Size, shown: Sequence[int]) -> dict[Side, list[Took]]:
-    """Both sides, each in a process of its own. Raises `RuntimeError` where they do not find the same."""
+    """Measure both sides, each in a separate process. Raises `RuntimeError` where their results differ."""
     with TemporaryDirectory() as scratch:
         place = Path(scratch)
         say(f"kept: {size.iterations} iterations")
@@ -257,7 +260,7 @@ def measure(size: Size, shown: Sequence[int]) -> dict[Side, list[Took]]:
 
 
 def in_a_process(side: Callable[..., ResultT], *given: Any) -> ResultT:
-    """One side, so that its memory is its own."""
+    """Run one side in a process, so that its memory is measured alone."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
         return process.submit(side, *given).result()
 

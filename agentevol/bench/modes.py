@@ -1,12 +1,12 @@
-"""Does a policy learn when to think: AMPO beside GRPO, by success, tokens and modes of thinking.
+"""Benchmark of adaptive thinking: AMPO against GRPO, by success, tokens and modes of thinking.
 
     python -m agentevol.bench.modes [--arms ...] [--seeds 3] [--rounds 15] [--processes 2] [--json FILE]
 
-A policy of 0.2 M weights is cloned from a player of the `deliberate` world who makes no mistakes and draws
-one of four modes by lot, whatever the task: it can do what a mode has room for, and thinks too little for
-deep tasks, too much for shallow ones. From there each arm plays the same number of rounds with the same
-tasks, samples and learning rate. Then each of 1,000 test tasks, which no round has met, is answered once, at
-temperature 1. Each seed explores other tasks and draws other answers.
+A policy of 0.2 M weights is cloned from a player of the `deliberate` environment who makes no mistakes and
+draws one of four modes at random, whatever the task: within a mode it acts perfectly, but it thinks too
+little for deep tasks, too much for shallow ones. From there each arm plays the same number of rounds with the
+same tasks, samples and learning rate. Then each of 1,000 test tasks, which no round uses, is answered once,
+at temperature 1. Each seed explores other tasks and draws other answers.
 
 The arms differ in the advantage (AMPO's compares modes as well as replies) and in the reward, which is 1 for
 the right answer, or that times AMPO's length factor, by which shorter replies earn more. The authors count
@@ -15,7 +15,7 @@ length factor, `grpo` is `ampo` with a `mode_weight` of 0: the same reward to th
 
 Rounds and learning rate were chosen in a few tries with seeds 100 and 101, which no table shows; target and
 span were not tuned. The learning rate is that of every run with these algorithms: at 1e-3, in one try each,
-`grpo, outcome` learnt faster, and `ampo, length` forgot its format for a round.
+`grpo, outcome` learned faster, and `ampo, length` lost its format for a round.
 """
 
 import argparse
@@ -48,7 +48,7 @@ SHARED = (
     "learn.micro_batch_tokens=8192",
     "learn.threads=1",
 )
-"""Sixteen samples, as in the paper: in eight, each of four modes seldom occurs twice."""
+"""Sixteen samples, as in the paper: among eight, each of four modes seldom occurs twice."""
 
 ARMS: dict[str, tuple[str, ...]] = {
     "base": ("algorithm=grpo",),  # plays no round
@@ -70,18 +70,18 @@ WIDTH = 14
 
 @dataclass(frozen=True)
 class Conduct:
-    """How test tasks were answered."""
+    """Statistics of the answers to test tasks."""
 
     success: float
-    """In percent."""
+    """Success rate in percent."""
     tokens: float
-    """Sampled in an answer, on average."""
+    """Mean sampled tokens of an answer."""
     modes: tuple[float, ...]
-    """Answers in mode 1, 2, 3, 4, in percent; what is missing to 100 was malformed."""
+    """Answers in mode 1, 2, 3, 4, in percent; the rest to 100 was malformed."""
 
     @property
     def figures(self) -> tuple[float, ...]:
-        """All of them, in the order of the columns."""
+        """All figures, in the order of the columns."""
         return (self.success, self.tokens, *self.modes)
 
 
@@ -92,28 +92,28 @@ class Trial:
     arm: str
     seed: int
     rounds: int
-    base: Path = field(compare=False)  # wherever this clone of the one recipe lies
+    base: Path = field(compare=False)  # path of this clone of the common recipe
     settings: tuple[str, ...] = ()
 
     @property
     def config(self) -> RunConfig:
-        """The configuration of a run like it."""
+        """Run configuration of this arm."""
         given = (f"seed={self.seed}", f"base={self.base}", *SHARED, *ARMS[self.arm], *self.settings)
         return load(None, given)
 
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a trial; `conduct` has an entry for each level."""
+    """Result of a trial; `conduct` has an entry for each level."""
 
     trial: Trial
     conduct: dict[str, Conduct]
     compared: tuple[float, ...] = ()
-    """By round: of the tasks, in percent, those with modes to compare, all of them there twice at least."""
+    """By round: percentage of tasks with comparable modes, each of which occurs at least twice."""
 
 
 def conduct(played: Sequence[Trajectory]) -> Conduct:
-    """What episodes of one turn say."""
+    """Statistics of one-turn episodes."""
     return Conduct(
         success=100 * mean(trajectory.succeeded() for trajectory in played),
         tokens=mean(_tokens(trajectory) for trajectory in played),
@@ -122,7 +122,7 @@ def conduct(played: Sequence[Trajectory]) -> Conduct:
 
 
 def by_level(played: Sequence[Trajectory]) -> dict[str, Conduct]:
-    """The same for all tasks and for those of each difficulty."""
+    """Statistics of all tasks and of those of each difficulty."""
     return {level: conduct([t for t in played if level in ("all", t.difficulty)]) for level in LEVELS}
 
 
@@ -139,7 +139,7 @@ def run(trial: Trial) -> Result:
 
 
 def compare(arguments: argparse.Namespace) -> dict[str, Any]:
-    """All arms and seeds; prints as it goes, returns every figure."""
+    """Run all arms and seeds; prints each result, returns every figure."""
     shared = {"rounds": arguments.rounds, "settings": [*SHARED, *arguments.settings]}
     with tempfile.TemporaryDirectory() as name:
         base = arguments.base or build(RECIPE, Path(name) / "base").checkpoint.path
@@ -199,7 +199,7 @@ def table(results: Sequence[Result]) -> Iterator[str]:
 
 
 def _activity(results: Sequence[Result]) -> Iterator[str]:
-    """How often modes could be compared: elsewhere AMPO is GRPO."""
+    """Share of tasks with comparable modes: elsewhere AMPO is GRPO."""
     for arm in _arms(result for result in results if any(result.compared)):
         rounds = zip(*(result.compared for result in results if result.trial.arm == arm), strict=False)
         yield f"\n{arm}: tasks with modes to compare, by round, in percent, mean over seeds"
@@ -207,7 +207,7 @@ def _activity(results: Sequence[Result]) -> Iterator[str]:
 
 
 def _arms(results: Iterable[Result]) -> list[str]:
-    """In the order of the table."""
+    """Arms in the order of the table."""
     found = {result.trial.arm for result in results}
     return [arm for arm in ARMS if arm in found]
 
@@ -227,7 +227,7 @@ def _spread(values: Sequence[float], sign: str) -> str:
 
 
 def _compared(folder: Path, rounds: int) -> tuple[float, ...]:
-    """Where modes are compared at all, from the figures beside each round's checkpoint."""
+    """Shares of tasks with comparable modes, from the figures beside each round's checkpoint."""
     found = [read_lineage(folder / f"{number}") for number in range(rounds)]
     active = [lineage.metrics.get("mode_advantage_active") for lineage in found if lineage]
     return tuple(100 * share for share in active if share is not None)
@@ -242,7 +242,7 @@ def _mode(trajectory: Trajectory) -> object:
 
 
 def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
-    """The script's own options; those of the process where nothing is given."""
+    """Options of the script, from `given` or else the command line."""
     parser = options("Success, tokens and modes of thinking: AMPO beside GRPO.", rounds=15)
     parser.add_argument("--arms", nargs="+", choices=list(ARMS), default=list(ARMS))
     parser.add_argument("--first-seed", type=int, default=0)

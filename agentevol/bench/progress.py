@@ -1,9 +1,9 @@
-"""What a benchmark is doing, for those who wait for it."""
+"""Progress messages of benchmarks."""
 
 import sys
 
 
 def say(text: str) -> None:
-    """What is measured now, on standard error."""
+    """Print the current measurement on standard error."""
     sys.stderr.write(f"measuring {text}\n")
     sys.stderr.flush()

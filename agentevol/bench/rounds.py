@@ -1,4 +1,4 @@
-"""A round of learning in a comparison: what `agentevol run` does with the episodes that it explored."""
+"""Training round of a comparison: the same steps as `agentevol run` on explored episodes."""
 
 import contextlib
 from collections.abc import Sequence
@@ -23,9 +23,9 @@ def learnt(
     out: Path,
     base: Checkpoint,
 ) -> Checkpoint:
-    """The policy after round `number`; the same one where there is nothing to learn.
+    """Policy after round `number`; the same one where there is nothing to train on.
 
-    Writes `out`. `base` is what the first round began with.
+    Writes `out`. `base` is the policy that the first round began with.
     """
     chosen, seed = objective(config.learn.algorithm, config.learn.options), config.seed * 1000 + number
     with contextlib.suppress(NothingToLearn):
@@ -46,7 +46,7 @@ def _judged(
     out: Path,
     base: Checkpoint,
 ) -> list[TrainingSequence]:
-    """The rows with scores of the reward model of this round, which learns from `pairs` before it judges."""
+    """Training sequences with scores of this round's reward model, which is trained on `pairs` before."""
     before, place = out.with_name(f"reward-{number - 1}"), out.with_name(f"reward-{number}")
     start = Checkpoint(before, number) if before.is_dir() else base
     learner = GradientLearner(config.reward_learn)

@@ -1,6 +1,6 @@
-"""How long the import of `EnvClient` and `agentevol --help` take, beside an empty Python.
+"""Startup time of the import of `EnvClient` and `agentevol --help`, compared with an empty Python.
 
-The three are started in turn, so that what else the machine does meets all of them.
+The three alternate, so that other load on the machine affects all of them.
 """
 
 import json as json_module

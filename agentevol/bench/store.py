@@ -1,9 +1,8 @@
-"""How long the store takes for 10,000 typical episodes, beside plain Parquet of the same data.
+"""Speed of the store on 10,000 typical episodes, compared with plain Parquet of the same data.
 
-Both sides start from the same `Trajectory` objects in memory for appending and end with them for reading.
-The plain side is what one would write first: `model_dump()` of every episode into `write_table` of
-`pyarrow.parquet`. One more line gives `write_table` of columns that are already Arrow, which is the share of
-disk and compression.
+Both sides start from the same `Trajectory` objects in memory for appending and end with them for reading. The
+plain side is the naive one: `model_dump()` of every episode into `write_table` of `pyarrow.parquet`. One more
+line gives `write_table` of columns that are already Arrow, which is the share of disk and compression.
 
     python benchmarks/store.py [EPISODES]
 """
@@ -37,16 +36,16 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True)
 class Comparison:
-    """Seconds of both sides for the same thing."""
+    """Seconds of both sides for the same operation."""
 
     what: str
     store_s: float
     plain_s: float | None
-    """None where the plain side has nothing of the kind."""
+    """None where the plain side has no such operation."""
 
     @property
     def ratio(self) -> float | None:
-        """How many times faster the store is."""
+        """Factor by which the store is faster."""
         return None if self.plain_s is None else self.plain_s / self.store_s
 
     def __str__(self) -> str:
@@ -92,14 +91,14 @@ def episode(index: int, randomness: random.Random) -> Trajectory:
 
 
 def timed(doing: Callable[[], ResultT]) -> tuple[float, ResultT]:
-    """Seconds, and what it gave."""
+    """Seconds, and the result."""
     start = time.perf_counter()
     result = doing()
     return time.perf_counter() - start, result
 
 
 def plain_write(episodes: list[Trajectory], file: Path) -> pa.Table:
-    """`model_dump` of every episode, then one Parquet file."""
+    """Write `model_dump` of every episode into one Parquet file."""
     rows = []
     for one in episodes:
         row = one.model_dump()
@@ -112,7 +111,7 @@ def plain_write(episodes: list[Trajectory], file: Path) -> pa.Table:
 
 
 def plain_read(file: Path) -> list[Trajectory]:
-    """Every row through pydantic."""
+    """Read every row through pydantic."""
     return [Trajectory.model_validate(_without_nulls(row)) for row in pq.read_table(file).to_pylist()]
 
 

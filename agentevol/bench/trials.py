@@ -1,9 +1,9 @@
-"""Trials of a comparison: several at a time, kept in a file as they come, and not repeated.
+"""Trials of a comparison: run concurrently, saved in a file as they finish, and not repeated.
 
     outcomes = tried(wanted, run, Outcome, settings={"rounds": 5}, processes=2, file=Path("figures.json"))
 
-A trial is an algorithm, a control or an arm with a seed; its outcome has it as `trial`. What was interrupted
-goes on from the file.
+A trial is an algorithm, a control or an arm with a seed; its outcome has it as `trial`. An interrupted
+comparison continues from the file.
 """
 
 import argparse
@@ -21,11 +21,11 @@ from agentgym_store.files import whole_file
 
 
 class Tried(Protocol):
-    """What became of a trial."""
+    """Outcome of a trial."""
 
     @property
     def trial(self) -> Any:
-        """What was tried: equal to what was wanted."""
+        """The trial, equal to the wanted one."""
         ...
 
 
@@ -34,7 +34,7 @@ OutcomeT = TypeVar("OutcomeT", bound=Tried)
 
 
 def options(description: str, rounds: int) -> argparse.ArgumentParser:
-    """What every comparison can be told: settings, seeds, rounds, and how its trials are run and kept."""
+    """Common options of comparisons: settings, seeds, rounds, concurrency and file of results."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("settings", nargs="*", metavar="key.path=value", help="for all trials")
     parser.add_argument("--seeds", type=int, default=3)
@@ -54,10 +54,11 @@ def tried(
     file: Path | None,
     say: Callable[[OutcomeT], str],
 ) -> list[OutcomeT]:
-    """The outcomes of all wanted trials, in their order.
+    """Outcomes of all wanted trials, in their order.
 
-    Trials run in processes of their own, so `run` is a function of a module. `settings` are what all trials
-    share: a file with other ones is a `ConfigError`. `say` gives the line that is printed of each new one.
+    Trials run in separate processes, so `run` is a module-level function. `settings` are those common to all
+    trials: a file with other ones is a `ConfigError`. `say` returns the line that is printed for each new
+    one.
     """
     adapter = TypeAdapter(kind)
     found = {outcome.trial: outcome for outcome in _kept(file, settings, adapter)}

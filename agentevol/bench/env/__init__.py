@@ -1,6 +1,6 @@
-"""What an environment costs by itself, without a server: `agentevol bench env --env NAME`.
+"""Benchmark of an environment by itself, without a server: `agentevol bench env --env NAME`.
 
-`alfworld` is measured beside the engine of the original, `webshop` by the size of its catalogue.
+`alfworld` is compared with the original engine, `webshop` is measured by catalogue size.
 """
 
 from importlib import import_module

@@ -1,7 +1,7 @@
 """Native ALFWorld against the TextWorld engine: a step with its admissible list, on the same games.
 
 The original engine is measured where it is installed (the extra `alfworld`), in the stack of the original's
-own loader: `AlfredDemangler(PddlEnv(...))`. Both play the same commands, and what they say is compared: a
+own loader: `AlfredDemangler(PddlEnv(...))`. Both play the same commands, and their answers are compared: a
 ratio of engines that disagree would mean nothing.
 """
 
@@ -37,7 +37,7 @@ class Script:
 
 @dataclass(frozen=True)
 class Heard:
-    """What an engine said: the observations, and the admissible commands after each."""
+    """Answers of an engine: the observations, and the admissible commands after each."""
 
     observations: tuple[str, ...]
     admissible: tuple[tuple[str, ...], ...]
@@ -63,7 +63,7 @@ def scripts() -> list[Script]:
 
 
 def native(script: Script, times: int = 1) -> tuple[float, Heard]:
-    """Seconds per step of the native engine, over `times` episodes, and what the last one said.
+    """Seconds per step of the native engine, over `times` episodes, and the answers of the last one.
 
     Each episode parses the game anew, so that no cache of another episode helps; parsing is not counted.
     """
@@ -94,7 +94,7 @@ class TextWorldEngine:
         self._env: Any = AlfredDemangler(PddlEnv(EnvInfos(won=True, admissible_commands=True)), shuffle=False)
 
     def play(self, script: Script, folder: Path) -> tuple[float, Heard]:
-        """Seconds per step, and what it said; loading is not counted."""
+        """Seconds per step, and the answers; loading is not counted."""
         file = folder / "game.tw-pddl"
         file.write_text(game_file(script.game), encoding="utf-8")
         self._env.load(str(file))
@@ -113,7 +113,7 @@ def game_file(game: Any) -> str:
     """A `game.tw-pddl` for the original engine, with the domain and the grammar of its own distribution."""
     from alfworld.info import ALFRED_PDDL_PATH, ALFRED_TWL2_PATH  # pyright: ignore[reportMissingImports]
 
-    # The engine evaluates the grammar, so nothing but plain words may get into it.
+    # The engine evaluates the grammar, so it must contain nothing but plain words.
     if not set(game.sentence) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 ,'"):
         raise ValueError(f"the sentence of game {game.id} is not plain words")
     grammar = Path(ALFRED_TWL2_PATH).read_text(encoding="utf-8").replace("UNKNOWN GOAL", game.sentence)
@@ -142,7 +142,7 @@ PLACES = {
     "canContain": ("rtype", "otype"),
     "atLocation": ("agent", "location"),
 }
-"""Predicate to the types of its arguments, for those that tell a type."""
+"""Predicate to the types of its arguments, for predicates that state a type."""
 
 
 def problem(game: Any) -> str:
@@ -157,7 +157,9 @@ def problem(game: Any) -> str:
 
 
 def _runs(chosen: list[Script]) -> Iterator[tuple[float, float | None, int]]:
-    """Of each repeat: native seconds per step, the original's (None: not installed), states that differ."""
+    """For each repeat: native seconds per step, the original's (None: not installed), number of different
+    states.
+    """
     installed = find_spec("textworld") is not None and find_spec("alfworld") is not None
     engine = TextWorldEngine() if installed else None
     with tempfile.TemporaryDirectory() as folder:
@@ -174,7 +176,7 @@ def _mean_s(played: list[tuple[float, Heard]]) -> float:
 
 
 def differences(ours: Heard, theirs: Heard) -> int:
-    """After how many commands two engines said different things or admitted different commands."""
+    """Number of commands after which two engines had different observations or admissible commands."""
     pairs = zip(ours.observations, theirs.observations, strict=True)
     admitted = zip(ours.admissible, theirs.admissible, strict=True)
     return sum(

@@ -2,13 +2,12 @@
 
     python -m agentevol.bench.learn --lanes sft dpo --steps 8 --runs 3
 
-`lanes` are what is learnt, on which model and where; `rows` makes the data; `sides` learn it, each in a
-process of its own; `flops` counts what a model has to compute; `main` brings them together and prints. TRL
-takes part where the interpreter has it (`pip install trl==1.16.0`); it is not one of this project's
-dependencies.
+`lanes` are the comparisons: algorithm, model and device; `rows` makes the data; `sides` train on it, each in
+a separate process; `flops` counts the operations of a model; `main` runs them and prints. TRL takes part
+where the interpreter has it (`pip install trl==1.16.0`); it is not one of this project's dependencies.
 
-On every side a step learns from the same rows with the same optimiser, and the losses of the first steps are
-compared: a side that learns something else is an error.
+On every side a step trains on the same sequences with the same optimiser, and the losses of the first steps
+are compared: a side with another training is an error.
 
     learner   packed without padding, head and loss on trained tokens only
     padded    transformers' own forward pass with labels, the rows of a step padded to the longest (sft)
@@ -16,10 +15,10 @@ compared: a side that learns something else is an error.
               learner's (more with --trl-rows); its reference is a second model, read in every step, which is
               its default: the learner reads the reference once before the first step
 
-Sides take turns, so that a machine shared with others slows all of them alike, and ratios are taken within a
-run; with one thread, CPU time says more than time where other work runs beside. Tokens are those of the rows,
-each row of a pair with its prompt: padding and the reference's reading do not count. The learner's time
-includes loading and saving, the others' does not.
+Sides alternate, so that a machine shared with others slows all of them alike, and ratios are taken within a
+run; with one thread, CPU time is more reliable than wall time beside other work. Tokens are those of the
+training sequences, each sequence of a pair with its prompt: padding and the reference model's pass do not
+count. The learner's time includes loading and saving, the others' does not.
 """
 
 from agentevol.bench.learn.main import main, script

@@ -1,9 +1,9 @@
-"""What a model has to compute, however it is computed, and what a device could.
+"""Floating-point operations of a model's training, and peak rates of devices.
 
-Model flops utilisation (PaLM, arXiv:2204.02311, appendix B) is the first over the second in the time taken:
-2 flops for each weight of a matrix and token in the forward pass, twice as many in the backward pass, which
-is the 6 N of arXiv:2001.08361, and those of attention. What is padded, computed again, or said of tokens that
-are not learnt is no work that had to be done.
+Model flops utilisation (PaLM, arXiv:2204.02311, appendix B) is the first over the second in the time taken: 2
+flops for each weight of a matrix and token in the forward pass, twice as many in the backward pass, which is
+the 6 N of arXiv:2001.08361, and those of attention. Padding, recomputation and the output layer on untrained
+tokens do not count, as they are not required.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ PEAK_BF16 = {
     "H200": 989e12,
     "A100": 312e12,
 }
-"""By a part of the device's name, the first that fits: NVIDIA's data sheets, dense, bf16."""
+"""Peak rates by a part of the device's name, the first that matches: NVIDIA's data sheets, dense, bf16."""
 
 
 def layer_weights(shape: Shape) -> int:
@@ -29,7 +29,8 @@ def layer_weights(shape: Shape) -> int:
 
 
 def forward_flops(shape: Shape, lengths: Sequence[int], learnt: int) -> int:
-    """Of one reading of rows of these lengths; the head speaks of the `learnt` tokens only.
+    """Flops of one forward pass over sequences of these lengths; the output layer computes `learnt` tokens
+    only.
 
     The token at position t attends to t tokens, counted from 1: 2 flops for each of them and each number of a
     query, and as many for the values.
@@ -40,10 +41,12 @@ def forward_flops(shape: Shape, lengths: Sequence[int], learnt: int) -> int:
 
 
 def training_flops(shape: Shape, algorithm: Algorithm, lengths: Sequence[int], learnt: int) -> int:
-    """Of learning from rows once: forward, twice that backward, and for DPO the reference's forward."""
+    """Flops of one training pass over the sequences: forward, twice that backward, and for DPO the reference
+    model's forward.
+    """
     return (4 if algorithm == "dpo" else 3) * forward_flops(shape, lengths, learnt)
 
 
 def peak_flops(device: str) -> float | None:
-    """What a device of this name does in a second in bf16; None where nobody has noted it."""
+    """Peak bf16 flops per second of a device of this name; None for an unknown device."""
     return next((peak for name, peak in PEAK_BF16.items() if name in device), None)

@@ -1,7 +1,7 @@
-"""What is learnt, on which model and where: a lane is one comparison.
+"""Lanes: each is one comparison of an algorithm on a model and a device.
 
-`sft` and `dpo` run everywhere. Where there is a CUDA device, `sft-4096` and `dpo-4096` do too: bf16, rows of
-4,096 tokens, a model in the shape of Qwen2.5-0.5B.
+`sft` and `dpo` run everywhere. Where there is a CUDA device, `sft-4096` and `dpo-4096` do too: bf16,
+sequences of 4,096 tokens, a model in the shape of Qwen2.5-0.5B.
 """
 
 from dataclasses import dataclass
@@ -40,19 +40,19 @@ class Lane:
     device: str
     dtype: Literal["float32", "bf16"]
     rows_per_step: int
-    """Of pairs both rows count."""
+    """Training sequences per step; both of a pair count."""
     pass_tokens: int
-    """Tokens in one forward pass of the learner, at most."""
+    """Maximum tokens of one forward pass of the learner."""
     trl_rows: int
-    """Rows in one forward pass of TRL; of pairs both count."""
+    """Sequences of one forward pass of TRL; both of a pair count."""
     length: int | None = None
-    """Tokens of every row; None draws them as a household episode has them."""
+    """Tokens of every sequence; None draws lengths as in a household episode."""
     learning_rate: float = 1e-3
     threads: int = 1
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """What is compared; rows of one length have no padding."""
+        """Compared sides; sequences of one length need no padding."""
         loop = self.algorithm == "sft" and self.length is None
         return ("learner", "padded", "trl") if loop else ("learner", "trl")
 

@@ -1,4 +1,4 @@
-"""All lanes, side by side, and how they are printed."""
+"""Run and output of all lanes, side by side."""
 
 import argparse
 import importlib.util
@@ -18,15 +18,15 @@ from agentevol.bench.learn.sides import make_model
 
 COMPARED_LOSSES = 3
 TOLERANCE = {"float32": 1e-3, "bf16": 3e-2}
-"""How far the first losses of two sides may lie apart, relative to them: rounding, which steps amplify."""
+"""Largest relative difference of the first losses of two sides: rounding, which steps amplify."""
 UNITS = {"per_s": "tokens/s", "per_cpu_s": "tokens per CPU second", "peak_mib": "peak memory"}
 
 Run = Mapping[str, Measured]
-"""By side."""
+"""Measurements by side."""
 
 
 def compare(arguments: argparse.Namespace) -> dict[str, Any]:
-    """All lanes that were asked for; prints as it goes, returns every figure."""
+    """Run the requested lanes; prints each result, returns every figure."""
     known = lanes(cuda=torch.cuda.is_available())
     found = [
         compare_sides(_changed(known[name], arguments), arguments.steps, arguments.runs)
@@ -36,7 +36,7 @@ def compare(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def compare_sides(lane: Lane, steps: int, runs: int) -> dict[str, Any]:
-    """One lane: its sides in turns, `runs` times."""
+    """Run one lane: its sides alternate, `runs` times."""
     sides = [side for side in lane.sides if side != "trl" or importlib.util.find_spec("trl")]
     done: list[Run] = []
     print(heading(lane, steps), flush=True)
@@ -56,7 +56,7 @@ def compare_sides(lane: Lane, steps: int, runs: int) -> dict[str, Any]:
 
 
 def heading(lane: Lane, steps: int) -> str:
-    """What is compared."""
+    """Description of a comparison."""
     rows = "rows" if lane.algorithm == "sft" else "rows (in pairs)"
     return (
         f"== {lane.name}: {steps} steps of {lane.rows_per_step} {rows}, {lane.dtype} on {lane.device}, passes"
@@ -65,7 +65,7 @@ def heading(lane: Lane, steps: int) -> str:
 
 
 def line(measured: Measured) -> str:
-    """One side's figures in one run."""
+    """Figures of one side in one run."""
     own = f" ({measured.peak_mib - measured.libraries_mib:,.0f} beyond its libraries)"
     flops = f"{measured.tflops_per_s:9,.3f} TFLOP/s"
     if measured.utilisation is not None:
@@ -77,7 +77,9 @@ def line(measured: Measured) -> str:
 
 
 def losses_beside(lane: Lane, learner: Measured, side: str, other: Measured) -> str:
-    """The first losses of both; raises `RuntimeError` where they are not those of the same work."""
+    """The first losses of both; raises `RuntimeError` where they differ, so that the work was not the
+    same.
+    """
     ours, theirs = learner.losses[:COMPARED_LOSSES], other.losses[:COMPARED_LOSSES]
     apart = max(abs(one - two) / abs(two) for one, two in zip(ours, theirs, strict=True))
     both = f"{_shown(ours)} and {_shown(theirs)}"
@@ -87,7 +89,7 @@ def losses_beside(lane: Lane, learner: Measured, side: str, other: Measured) -> 
 
 
 def ratio_of(runs: Sequence[Run], side: str, unit: str, named: str) -> str:
-    """The median with its spread; `unit` is a field of `Measured`."""
+    """Median of the ratio with its range; `unit` is a field of `Measured`."""
     above, below = ([asdict(run[name])[unit] for run in runs] for name in ("learner", side))
     return str(ratio(named, above, below))
 
@@ -101,7 +103,7 @@ def _as_json(run: Run) -> dict[str, dict[str, Any]]:
 
 
 def _changed(lane: Lane, arguments: argparse.Namespace) -> Lane:
-    """The lane as the options of the process want it."""
+    """The lane, changed by the command line's options."""
     changes: dict[str, Any] = {"threads": arguments.threads}
     if arguments.trl_rows is not None:
         changes["trl_rows"] = arguments.trl_rows
@@ -111,7 +113,7 @@ def _changed(lane: Lane, arguments: argparse.Namespace) -> Lane:
 
 
 def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
-    """The options; those of the process without `given`."""
+    """Options from `given`, or else the command line."""
     names = tuple(lanes(cuda=torch.cuda.is_available()))
     parser = argparse.ArgumentParser(
         prog="python -m agentevol.bench.learn", description="Learning speed beside TRL and a padded loop."
@@ -132,7 +134,7 @@ def main(json: bool = False) -> None:
 
 
 def script() -> None:
-    """Compare as the options of the process say."""
+    """Compare with the command line's options."""
     arguments = parse()
     figures = compare(arguments)
     if arguments.json:

@@ -1,4 +1,4 @@
-"""One side of a lane in a process of its own, and its figures."""
+"""Measurement of one side of a lane in a separate process."""
 
 import importlib
 import json as json_module
@@ -27,25 +27,25 @@ QUIET = {
 
 @dataclass(frozen=True)
 class Measured:
-    """What one side did in one run."""
+    """Figures of one side in one run."""
 
     per_s: float
-    """Tokens of the rows."""
+    """Tokens of the training sequences per second."""
     per_cpu_s: float
     peak_mib: float
-    """Of the process, or on a CUDA device of what is allocated there."""
+    """Peak memory of the process, or on a CUDA device of the allocations there."""
     libraries_mib: float
-    """What the process had before it read a model; 0 on a CUDA device."""
+    """Memory of the process before it loaded a model; 0 on a CUDA device."""
     tflops_per_s: float
     """Model flops."""
     utilisation: float | None
-    """Model flops over what the device could do meanwhile; None where nobody has noted that."""
+    """Model flops over the device's peak; None for an unknown device."""
     losses: tuple[float, ...]
-    """Of every step."""
+    """Loss of every step."""
 
 
 def in_a_process(side: str, lane: Lane, steps: int, folder: Path) -> Measured:
-    """Start one side and wait for it; raises where it fails, with what it said last."""
+    """Start one side and wait for it; raises its last message where it fails."""
     order = json_module.dumps({"side": side, "lane": asdict(lane), "steps": steps, "folder": str(folder)})
     command = [sys.executable, "-m", "agentevol.bench.learn.measure", order]
     finished = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | QUIET)
@@ -56,7 +56,7 @@ def in_a_process(side: str, lane: Lane, steps: int, folder: Path) -> Measured:
 
 
 def measure(side: str, lane: Lane, steps: int, folder: Path) -> Measured:
-    """Learn `steps` steps in this process, after a warm-up of one."""
+    """Train for `steps` steps in this process, after a warm-up of one."""
     torch.set_num_threads(lane.threads)
     units = make_units(lane, steps)
     before = 0.0 if lane.device == "cuda" else _peak_mib("cpu")
@@ -65,7 +65,7 @@ def measure(side: str, lane: Lane, steps: int, folder: Path) -> Measured:
 
 
 def figures(lane: Lane, units: Sequence[Unit], learnt: Learnt, libraries_mib: float) -> Measured:
-    """What a side's time comes to."""
+    """Figures of a side's time."""
     rows = [row for unit in units for row in unit]
     lengths, trained = [len(row.token_ids) for row in rows], int(sum(row.mask.sum() for row in rows))
     flops = training_flops(lane.shape, lane.algorithm, lengths, trained) / learnt.wall
@@ -88,11 +88,11 @@ def _peak_mib(device: str) -> float:
 
 
 def _be_side(order: str) -> None:
-    """Do what `in_a_process` asked for."""
+    """Run the order of `in_a_process`."""
     asked = json_module.loads(order)
     if asked["side"] == "trl":
         for name in ("datasets", "trl.trainer.dpo_trainer", "trl.trainer.sft_trainer"):
-            importlib.import_module(name)  # a library's own size is no memory of learning
+            importlib.import_module(name)  # a library's own size is not memory of the training
     lane = Lane(**{**asked["lane"], "shape": Shape(**asked["lane"]["shape"])})
     print(json_module.dumps(asdict(measure(asked["side"], lane, asked["steps"], Path(asked["folder"])))))
 

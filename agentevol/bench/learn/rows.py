@@ -1,11 +1,11 @@
-"""Random rows like a household episode's, in the order in which they are learnt.
+"""Random training sequences like a household episode's, in the order of training.
 
-    sft   150 tokens of task and room, then 2 to 14 turns of 6 tokens that are learnt and 24 that are read
-    dpo   two rows with one prompt, 150 tokens and 0 to 6 turns of 30; each goes on for 1 to 8 turns, all of
-          which are learnt, since TRL learns all of a completion
+    sft   150 tokens of task and room, then 2 to 14 turns of 6 trained tokens and 24 read ones
+    dpo   two sequences with one prompt, 150 tokens and 0 to 6 turns of 30; each continues for 1 to 8 turns,
+          all of which are trained, since TRL trains on all of a completion
 
-Every step has rows of the same lengths, with other tokens: the learner, which counts a step's tokens, and
-trainers that count its rows cut the data at the same places.
+Every step has sequences of the same lengths, with other tokens: the learner, which counts a step's tokens,
+and trainers that count its sequences cut the data at the same places.
 """
 
 from collections.abc import Sequence
@@ -23,15 +23,15 @@ FIRST_TOKENS, READ_TOKENS, ACTION_TOKENS = 150, 24, 6
 TURN_TOKENS = READ_TOKENS + ACTION_TOKENS
 SEED = 0
 END = 1
-"""The token that ends every row."""
+"""Token that ends every sequence."""
 
 Unit = list[TrainingSequence]
-"""What is never separated: a row, or the chosen and the rejected row of a pair."""
+"""Indivisible unit: a sequence, or the chosen and the rejected sequence of a pair."""
 Mask = NDArray[np.bool_]
 
 
 def make_units(lane: Lane, steps: int) -> list[Unit]:
-    """The data of `steps` optimiser steps, in the order in which they are learnt."""
+    """Data of `steps` optimiser steps, in the order of training."""
     random = np.random.default_rng(SEED)
     masks = _step_masks(lane, random)
     return [
@@ -42,13 +42,13 @@ def make_units(lane: Lane, steps: int) -> list[Unit]:
 
 
 def tokens_per_step(lane: Lane, units: Sequence[Unit]) -> int:
-    """Tokens of the rows of one step: of each, since they have the same lengths."""
+    """Tokens of one step's sequences, the same in every step."""
     count = lane.rows_per_step // len(units[0])
     return sum(len(row.token_ids) for unit in units[:count] for row in unit)
 
 
 def for_the_learner(units: Sequence[Unit]) -> list[TrainingSequence]:
-    """The rows of `units`, so laid out that the learner takes them in this order when its seed is `SEED`."""
+    """Sequences of `units`, arranged so that the learner takes them in this order when its seed is `SEED`."""
     whole = sum(len(row.token_ids) for unit in units for row in unit)
     (taken,) = plan([unit[0] for unit in units], [[at] for at in range(len(units))], whole, 1, SEED)
     placed = dict(zip(taken, units, strict=True))
@@ -56,7 +56,7 @@ def for_the_learner(units: Sequence[Unit]) -> list[TrainingSequence]:
 
 
 def _step_masks(lane: Lane, random: Generator) -> list[list[Mask]]:
-    """What is learnt of every row of a step, unit by unit."""
+    """Masks of every sequence of a step, unit by unit."""
     if lane.algorithm == "sft":
         return [[_episode(lane, random)] for _ in range(lane.rows_per_step)]
     return [_pair(lane, random) for _ in range(lane.rows_per_step // 2)]
@@ -83,7 +83,7 @@ def _prompt_and_answer(prompt: int, length: int) -> Mask:
 
 
 def _unit(random: Generator, vocabulary: int, masks: Sequence[Mask], name: str) -> Unit:
-    """Rows of random tokens, which begin alike until something is learnt."""
+    """Sequences of random tokens, with a common prefix up to the first trained token."""
     rows: Unit = []
     for side, mask in zip((1, -1), masks, strict=False):
         token_ids = random.integers(END + 1, vocabulary, len(mask)).astype(np.int32)

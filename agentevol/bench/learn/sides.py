@@ -1,4 +1,4 @@
-"""The compared sides: each learns units of rows in this process, and says how long it took."""
+"""Sides of the comparison: each trains on units of sequences in this process, and measures its time."""
 
 import importlib
 import tempfile
@@ -21,16 +21,16 @@ from agentevol.protocols import Checkpoint, TrainingSequence
 
 @dataclass
 class Learnt:
-    """What became of one side's learning."""
+    """Result of one side's training."""
 
     wall: float = 0.0
     cpu: float = 0.0
-    """Seconds of all threads."""
+    """CPU seconds of all threads."""
     losses: list[float] = field(default_factory=list[float])
-    """Of every step."""
+    """Loss of every step."""
 
     def timed(self, work: Callable[[], object]) -> "Learnt":
-        """Do it once."""
+        """Run and time the work once."""
         wall, cpu = time.perf_counter(), time.process_time()
         work()
         if torch.cuda.is_available():
@@ -40,7 +40,7 @@ class Learnt:
 
 
 def make_model(shape: Shape, folder: Path) -> None:
-    """Random weights as a Hugging Face folder."""
+    """Write random weights as a Hugging Face folder."""
     torch.manual_seed(0)
     config = Qwen2Config(
         vocab_size=shape.vocabulary,
@@ -77,7 +77,7 @@ def learner(lane: Lane, folder: Path, units: Sequence[Unit]) -> Learnt:
 
 
 def padded(lane: Lane, folder: Path, units: Sequence[Unit]) -> Learnt:
-    """The loop that one would write first."""
+    """The naive training loop."""
     learnt, rows = Learnt(), [row for unit in units for row in unit]
     model = Qwen2ForCausalLM.from_pretrained(folder, dtype=torch.float32).train()
     torch.nn.Module.to(model, torch.device(lane.device))
@@ -98,7 +98,7 @@ def padded(lane: Lane, folder: Path, units: Sequence[Unit]) -> Learnt:
 
 
 def collate(rows: Sequence[TrainingSequence], device: str) -> dict[str, torch.Tensor]:
-    """Rows padded to the longest, with labels of -100 where nothing is learnt."""
+    """Sequences padded to the longest, with labels of -100 on untrained tokens."""
     shape = (len(rows), max(len(row.token_ids) for row in rows))
     token_ids, labels, attended = (
         torch.zeros(shape, dtype=torch.long),
@@ -115,7 +115,7 @@ def collate(rows: Sequence[TrainingSequence], device: str) -> dict[str, torch.Te
 
 
 def trl(lane: Lane, folder: Path, units: Sequence[Unit]) -> Learnt:
-    """TRL's trainer of the lane's algorithm; its losses are those that it logs."""
+    """TRL's trainer of the lane's algorithm, with its logged losses."""
     library: Any = importlib.import_module("trl")
     datasets: Any = importlib.import_module("datasets")
     per_unit = len(units[0])
@@ -153,7 +153,7 @@ def trl(lane: Lane, folder: Path, units: Sequence[Unit]) -> Learnt:
 
 
 def columns(units: Sequence[Unit]) -> dict[str, list[Any]]:
-    """Units as TRL reads them: token ids and their mask, or the texts of pairs."""
+    """Units in TRL's format: token ids and their mask, or the texts of pairs."""
     if len(units[0]) == 1:
         rows = [unit[0] for unit in units]
         return {
@@ -168,12 +168,12 @@ def columns(units: Sequence[Unit]) -> dict[str, list[Any]]:
 
 
 def _text(row: TrainingSequence, *, before: bool) -> str:
-    """The prompt of a row, or what comes after it, a word for a token."""
+    """Prompt of a sequence, or its completion, one word for each token."""
     return " ".join(map(_word, row.token_ids[row.mask != before].tolist()))
 
 
 def _word(token: int) -> str:
-    """No word is a part of another: the special ones would be found in it."""
+    """Word of a token. No word is a part of another: special ones would be found in it."""
     return f"<{token}>"
 
 

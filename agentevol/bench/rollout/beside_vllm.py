@@ -1,11 +1,11 @@
-"""This project's scheduler over vLLM beside vLLM's own offline throughput, on the same token work.
+"""This project's scheduler over vLLM against vLLM's own offline throughput, on the same token work.
 
-Episodes are played by `play_all` through `VllmEngine`, in worlds whose step takes no time, 50 ms or 2 s.
-What each turn read and how many tokens it sampled is then given to `vllm.LLM.generate` (`offline`), with the
-same settings, prefix caching included: once an episode's turns one after another, which is its best order,
-and once in the order in which they were begun, which is all that a scheduler of episodes can have. Sides take
-turns within a run, so that a machine shared with others slows all; each run has episodes of its own, so that
-no cache knows them. Models and episodes are those of `loads`.
+Episodes are played by `play_all` through `VllmEngine`, in environments whose step takes no time, 50 ms or 2
+s. The prompt of each turn and its number of sampled tokens are then given to `vllm.LLM.generate` (`offline`),
+with the same settings, prefix caching included: once an episode's turns one after another, which is its best
+order, and once in the order in which they were begun, which is the best possible for a scheduler of episodes.
+Sides alternate within a run, so that a machine shared with others slows all; each run has different episodes,
+so that they are not in a cache. Models and episodes are those of `loads`.
 """
 
 import asyncio
@@ -39,26 +39,26 @@ from agentgym_store.records import Trajectory
 
 SLOTS, CONTEXT, CACHE_GIB = 32, 768, 4.0
 BUDGET = 0.85
-"""At least this share of the tokens per second of all turns at once."""
+"""Minimum share of the tokens per second of all turns at once."""
 SIDES = ("scheduler", "offline", "offline as begun")
 Each = tuple[float, float, float]
-"""Of the sides."""
+"""One number for each side."""
 ResultT = TypeVar("ResultT")
 
 
 @dataclass(frozen=True)
 class Run:
-    """All sides, once."""
+    """One run of all sides."""
 
     episodes: int
     read: int
-    """Tokens of prompts, whole histories."""
+    """Prompt tokens, whole histories."""
     sampled: int
     cached: tuple[int, int, int]
-    """Of those read, found in the prefix cache."""
+    """Prompt tokens found in the prefix cache."""
     wall_s: Each
     cpu_s: Each
-    """Of all processes: the other sides wait meanwhile."""
+    """CPU seconds of all processes: the other sides wait meanwhile."""
 
 
 Engine = tuple[VllmEngine, Offline]
@@ -83,14 +83,16 @@ def engines(shape: Shape = SHAPE, slots: int = SLOTS) -> Generator[Engine]:
 
 
 def timed(doing: Callable[[], ResultT]) -> tuple[float, float, ResultT]:
-    """Seconds, seconds of the processor in this process and those below it, and what it gave."""
+    """Wall time, CPU time of this process and its descendants, and the result."""
     began, cpu_began = perf_counter(), tree_cpu_s(os.getpid())
     result = doing()
     return perf_counter() - began, tree_cpu_s(os.getpid()) - cpu_began, result
 
 
 async def played(engine: VllmEngine, load: Load, first: int) -> tuple[list[Trajectory], list[str]]:
-    """The episodes from number `first` on, all to their ends, and whose turns were begun, in that order."""
+    """Episodes from number `first` on, all complete, and the episode ids of their turns in the order of their
+    beginning.
+    """
     world = cast(Any, PatientWorld(load.latency_s, *load.turns))
     policy = Listed(engine.serve(Sampling(max_new_tokens=ACTION_TOKENS)))
     asked = requests(first, load.episodes)
@@ -99,7 +101,7 @@ async def played(engine: VllmEngine, load: Load, first: int) -> tuple[list[Traje
 
 
 def run(sides: Engine, load: Load, first: int) -> Run:
-    """Play, then give the same work to vLLM alone, in both orders."""
+    """Play the episodes, then give the same work to vLLM alone, in both orders."""
     ours, theirs = sides
     known = ours.counts.cached
     ours_s, ours_cpu_s, (episodes, begun) = timed(lambda: asyncio.run(played(ours, load, first)))
@@ -119,7 +121,7 @@ def run(sides: Engine, load: Load, first: int) -> Run:
 
 
 def measure(case: Case) -> dict[Load, list[Run]]:
-    """Every load, in turns, after a warm-up."""
+    """Measure every load, alternating, after a warm-up."""
     with engines(case.shape) as sides:
         run(sides, Load("warm-up", 0.0, (2, 3), 2 * SLOTS, SLOTS), 1_000_000)
         found: dict[Load, list[Run]] = {load: [] for load in case.loads}
@@ -131,8 +133,8 @@ def measure(case: Case) -> dict[Load, list[Run]]:
 
 
 def figures(load: Load, runs: list[Run]) -> list[Figure]:
-    """Episodes and tokens a second, and tokens per processor second, which other work on the machine changes
-    less; of both kinds of tokens the ratio to either order, run by run. The last one is that of the budget.
+    """Episodes and tokens per second, and tokens per CPU second, which other work on the machine affects
+    less; for both kinds of tokens the ratio to either order, run by run. The last one is that of the budget.
     """
     return [
         *_each(load, "episodes/s", [[one.episodes / one.wall_s[side] for one in runs] for side in range(3)]),
@@ -146,7 +148,7 @@ def _speeds(runs: list[Run], side: int, seconds: Literal["wall_s", "cpu_s"]) -> 
 
 
 def _compared(load: Load, unit: str, sides: list[list[float]]) -> list[Figure]:
-    """All sides and, last, ours beside offline."""
+    """All sides and, last, the ratio of ours to offline."""
     ours, offline, as_begun = sides
     return [
         *_each(load, unit, sides),
@@ -192,7 +194,7 @@ def main(json: bool, size: Size) -> None:
 
 
 def lines(found: dict[Load, list[Run]], settings: dict[str, Any]) -> Generator[str]:
-    """The measured part as text."""
+    """The measurements as text."""
     before, after = settings["load_average"]
     shape = settings["model"]
     yield (

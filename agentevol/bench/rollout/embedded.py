@@ -1,17 +1,16 @@
 """Rollout speed: the embedded engine against transformers `generate`, on 64 concurrent multi-turn episodes.
 
-A toy world of realistic length (a first observation of 150 tokens, then 30 for each turn) and a random
-model in the shape of a small Qwen2 (vocabulary 1024, `SHAPE`, untied embeddings). An
-action has 6 tokens; at most one in a hundred ends earlier, since the end token is no likelier than the
-other 1,023. Sides:
+A toy environment of realistic length (a first observation of 150 tokens, then 30 for each turn) and a random
+model in the shape of a small Qwen2 (vocabulary 1024, `SHAPE`, untied embeddings). An action has 6 tokens; at
+most one in a hundred ends earlier, since the end token is no likelier than the other 1,023. Sides:
 
     engine             64 episodes at once, keys and values kept across turns
     generate           one episode after another, the whole history anew in each turn
     generate, batched  all episodes of a turn in one call, padded, the whole history anew in each turn
 
-Sides take turns within a run, so that a machine shared with others slows all of them alike; the ratio is
-taken within the run. `generate` one by one is measured on fewer episodes (`SINGLE`): its speed does not
-depend on how many.
+Sides alternate within a run, so that a machine shared with others slows all of them alike; the ratio is taken
+within the run. `generate` one by one is measured on fewer episodes (`SINGLE`): its speed does not depend on
+their number.
 """
 
 import asyncio
@@ -36,9 +35,9 @@ VOCABULARY = 1024
 FIRST_TOKENS, NEXT_TOKENS, ACTION_TOKENS = 150, 30, 6
 EPISODES, TURNS, THREADS, RUNS = 64, 15, 1, 3
 SINGLE = 4
-"""Episodes that `generate` plays one by one."""
+"""Number of episodes that `generate` plays one by one."""
 BUDGET = 3
-"""At least so many times the speed of `generate` called per turn on the whole history."""
+"""Minimum ratio to the speed of `generate` called per turn on the whole history."""
 TEMPLATE = (
     "{% for message in messages %}{{ message.content }}"
     "{% if message.role == 'assistant' %}<|end|>{% else %}<|agent|>{% endif %}{% endfor %}"
@@ -47,7 +46,7 @@ TEMPLATE = (
 
 @dataclass(frozen=True)
 class Shape:
-    """Of a Qwen2."""
+    """Sizes of a Qwen2 model."""
 
     hidden: int
     layers: int
@@ -87,7 +86,7 @@ def make_checkpoint(folder: Path, shape: Shape = SHAPE) -> Path:
         eos_token_id=VOCABULARY - 2,
     )
     model = Qwen2ForCausalLM(config)
-    with torch.no_grad():  # others draw sharper, the end token has logit 0: an action seldom ends early
+    with torch.no_grad():  # sharper sampling; the end token has logit 0 and is rarely drawn
         model.lm_head.weight.mul_(4)
         model.lm_head.weight[VOCABULARY - 2].zero_()
     model.save_pretrained(folder)
@@ -100,12 +99,12 @@ def words(seed: int, count: int) -> str:
 
 
 def observation(episode: int, turn: int) -> str:
-    """What the toy world says: long at first, then short."""
+    """Observation of the toy environment: long at first, then short."""
     return words(episode * 1000 + turn, FIRST_TOKENS if turn == 0 else NEXT_TOKENS)
 
 
 async def play(engine: EmbeddedEngine, episodes: int, turns: int) -> int:
-    """All episodes at once through the engine; returns how many tokens were sampled."""
+    """Play all episodes at once through the engine; returns the number of sampled tokens."""
     policy = engine.serve(Sampling(max_new_tokens=ACTION_TOKENS))
 
     async def episode(number: int) -> int:
@@ -120,7 +119,7 @@ async def play(engine: EmbeddedEngine, episodes: int, turns: int) -> int:
 
 
 def generate(model: Any, tokenizer: Any, numbers: list[int], turns: int) -> int:
-    """The episodes `numbers`, one padded call for each turn; returns how many tokens were sampled."""
+    """Play the episodes `numbers`, one padded call for each turn; returns the number of sampled tokens."""
     end, agent = tokenizer.convert_tokens_to_ids(["<|end|>", "<|agent|>"])
     histories = [[*tokenizer.encode(observation(number, 0)), agent] for number in numbers]
     sampled = 0
@@ -153,7 +152,7 @@ def speeds(side: Callable[[], int]) -> tuple[float, float]:
 def measure(folder: Path) -> dict[str, list[Figure]]:
     """`RUNS` measurements of each side, in tokens per second and per CPU second, after a warm-up.
 
-    With one thread, CPU time says more than time where other work runs beside.
+    With one thread, CPU time is more reliable than wall time beside other work.
     """
     torch.set_num_threads(THREADS)
     tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
@@ -196,6 +195,6 @@ def main(json: bool = False) -> None:
 
 
 def ratios(unit: str, sides: list[Figure]) -> list[Figure]:
-    """The engine, which comes first, over each other side."""
+    """Ratios of the engine, which comes first, to each other side."""
     engine, *others = sides
     return [ratio(f"engine / {other.what}, {unit}", engine.runs, other.runs) for other in others]

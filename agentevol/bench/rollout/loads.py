@@ -1,4 +1,4 @@
-"""What is played beside vLLM: models of two sizes, and episodes for each."""
+"""Loads of the comparison with vLLM: models of two sizes, and episodes for each."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,20 +10,20 @@ Size = Literal["small", "large"]
 
 @dataclass(frozen=True)
 class Load:
-    """Episodes of one world."""
+    """Episodes of one environment."""
 
     world: str
     latency_s: float
-    """Of a step."""
+    """Seconds of a step."""
     turns: tuple[int, int]
     episodes: int
     in_flight: int
-    """At a time: `engine.episodes` of a run."""
+    """Episodes in flight: `engine.episodes` of a run."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A model, and what is played with it."""
+    """A model, and the loads played with it."""
 
     shape: Shape
     loads: tuple[Load, ...]
@@ -50,7 +50,7 @@ CASES: dict[Size, Case] = {
         2,
     ),
 }
-"""As many in flight as keep the slots busy while others wait for their worlds, and episodes enough that the
-last ones, which nothing follows, are few. The large model takes some ten times as long for a turn: with as
-many episodes as the other it would run for hours.
+"""Enough episodes in flight to keep the slots busy while others wait for their environments, and enough
+episodes in total that the last ones, which nothing follows, are few. The large model takes some ten times as
+long for a turn: with as many episodes as the other it would run for hours.
 """

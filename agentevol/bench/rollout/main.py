@@ -1,4 +1,4 @@
-"""Which engine is measured."""
+"""Choice of the measured engine."""
 
 from typing import Literal
 

@@ -1,8 +1,8 @@
 """vLLM's own offline throughput: `vllm.LLM.generate`, all prompts in one call.
 
-The other side of the comparison begins a turn when the world has answered the one before; this one is handed
-all turns of all episodes at once, with the histories that came of them. No scheduler of episodes can have
-that, so it bounds what one can reach.
+The other side of the comparison begins a turn when the environment has answered the previous one; this side
+gets all turns of all episodes at once, with the resulting histories. No scheduler of episodes can do that, so
+this is an upper bound.
 """
 
 import os
@@ -19,7 +19,7 @@ from agentevol.engines.watchdog import Watchdog, watching_children
 
 @contextmanager
 def offline(arguments: Any) -> Generator["Offline"]:
-    """`vllm.LLM` with the engine's own `arguments`, an `AsyncEngineArgs`, as long as the block lasts."""
+    """`vllm.LLM` with the engine's own `arguments`, an `AsyncEngineArgs`, within the block."""
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
     watchdog = Watchdog()
@@ -48,16 +48,16 @@ def changed(arguments: Any) -> dict[str, Any]:
 
 
 class Offline:
-    """A `vllm.LLM`."""
+    """Wrapper of a `vllm.LLM`."""
 
     def __init__(self, llm: Any) -> None:
         self._llm = llm
         self._sampling: Any = import_module("vllm").SamplingParams
 
     def generate(self, work: Sequence[Ask]) -> int:
-        """Sample as many tokens after each prompt, as episodes do: from a seed for each turn, with
-        log-probabilities. Returns how many of the tokens read were in the prefix cache; raises `ValueError`
-        where other numbers of tokens came.
+        """Sample as many tokens after each prompt as the episodes did: with a seed for each turn, and
+        log-probabilities. Returns the number of prompt tokens found in the prefix cache; raises `ValueError`
+        where the numbers of sampled tokens differ.
         """
         prompts = [{"prompt_token_ids": list(ask.prompt_ids)} for ask in work]
         options = [self._options(ask, number) for number, ask in enumerate(work)]

@@ -1,12 +1,13 @@
-"""What slow episodes cost: rounds that wait for the slowest beside rounds that do not. Simulated.
+"""Simulated cost of slow episodes: rounds that wait for the slowest against rounds that do not.
 
-The engine is a fake one that gives every episode tokens at the same fixed rate; the worlds' time is drawn
-from a lognormal distribution. Learning takes a fixed time, beside exploration where that goes on meanwhile.
+The engine is a fake one that gives every episode tokens at the same fixed rate; the environments' time is
+drawn from a lognormal distribution. Training takes a fixed time, concurrent with exploration where the
+schedule allows it.
 
     waves          as many episodes as there are slots begin at once; the next begin when all have ended
     synchronous    an episode that ends is replaced at once, until a round is full; then comes the update:
-                   what `agentevol run` does
-    asynchronous   the next rounds are begun before the update, by weights that are at most so many versions
+                   the behaviour of `agentevol run`
+    asynchronous   the next rounds begin before the update, with weights at most the given number of versions
                    older than those that they update
 """
 
@@ -20,28 +21,30 @@ from agentevol.bench.figures import short
 
 SLOTS, ROUND, ROUNDS, LEARN_S = 64, 256, 20, 20.0
 TOKENS, TOKENS_PER_S = 600, 60.0
-"""Of an episode; of each of them, whatever else is sampled."""
+"""Tokens of an episode; tokens per second of each, independent of the others."""
 MEDIAN_S, SIGMA = 10.0, 1.2
-"""Of the worlds' time in an episode: sigma 1.2 makes its 99th percentile 16 times its median."""
+"""Environments' time in an episode: sigma 1.2 makes its 99th percentile 16 times its median."""
 STALENESS = (1, 2, 4)
 
 
 def drawn(count: int, seed: int = 0) -> list[float]:
-    """Seconds that each episode takes by itself."""
+    """Duration in seconds of each episode by itself."""
     random = Random(seed)
     return [TOKENS / TOKENS_PER_S + MEDIAN_S * random.lognormvariate(0, SIGMA) for _ in range(count)]
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """What came of it."""
+    """Result of a schedule."""
 
     what: str
     wall_s: float
     busy: float
     """Share of the slots' time in which an episode was played."""
     staleness: tuple[int, ...]
-    """Of each learnt episode: versions between the weights that began it and those that it updates."""
+    """Staleness of each trained episode: versions between the weights that began it and those that it
+    updates.
+    """
 
 
 def waves(seconds: Sequence[float], slots: int, size: int, learn_s: float) -> Schedule:
@@ -56,7 +59,7 @@ def waves(seconds: Sequence[float], slots: int, size: int, learn_s: float) -> Sc
 
 @dataclass
 class _Overlap:
-    """Exploration and learning side by side."""
+    """Concurrent exploration and training."""
 
     seconds: Sequence[float]
     slots: int
@@ -67,16 +70,16 @@ class _Overlap:
     version: int = 0
     learning: bool = False
     events: list[tuple[float, int]] = field(default_factory=list[tuple[float, int]])
-    """When an episode ends, with its number; -1 is an update."""
+    """Time of an episode's end, with its number; -1 is an update."""
     began: list[int] = field(default_factory=list[int])
     """Version that began each episode so far."""
     running: set[int] = field(default_factory=set[int])
     ended: list[int] = field(default_factory=list[int])
-    """Numbers of those not learnt yet, a heap."""
+    """Numbers of ended episodes that are not trained on yet, a heap."""
     staleness: list[int] = field(default_factory=list[int])
 
     def play(self) -> None:
-        """From the first episode to the last update."""
+        """Simulate from the first episode to the last update."""
         while True:
             self._begin()
             self._learn()
@@ -90,7 +93,7 @@ class _Overlap:
                 heappush(self.ended, number)
 
     def _begin(self) -> None:
-        """Replace what has ended, as far as the bound goes."""
+        """Replace ended episodes, as far as the bound allows."""
         while len(self.running) < self.slots and len(self.began) < len(self.seconds):
             number = len(self.began)
             if number // self.size > self.version + self.most:
@@ -100,7 +103,7 @@ class _Overlap:
             heappush(self.events, (self.now + self.seconds[number], number))
 
     def _learn(self) -> None:
-        """Update with the oldest, unless one that is still played would be too old for the next update."""
+        """Update with the oldest, unless an unfinished one would be too stale for the next update."""
         late = any(self.version - self.began[number] >= self.most for number in self.running)
         if self.learning or late or len(self.ended) < self.size:
             return
@@ -111,7 +114,7 @@ class _Overlap:
 
 
 def overlapped(seconds: Sequence[float], slots: int, size: int, learn_s: float, most: int) -> Schedule:
-    """Episodes are begun while there are at most `most` + 1 rounds that no update has used yet (AReaL,
+    """Episodes begin while there are at most `most` + 1 rounds that no update has used yet (AReaL,
     arXiv:2505.24298); other than there, an update also waits for episodes that would exceed `most` without
     it. With `most` = 0 nothing overlaps: rounds are synchronous.
 
@@ -124,14 +127,14 @@ def overlapped(seconds: Sequence[float], slots: int, size: int, learn_s: float, 
 
 
 def schedules() -> list[Schedule]:
-    """All of them on the same episodes."""
+    """All schedules on the same episodes."""
     seconds = drawn(ROUND * ROUNDS)
     overlaps = [overlapped(seconds, SLOTS, ROUND, LEARN_S, most) for most in (0, *STALENESS)]
     return [waves(seconds, SLOTS, ROUND, LEARN_S), *overlaps]
 
 
 def as_json(found: Sequence[Schedule]) -> dict[str, object]:
-    """The settings and what came of them."""
+    """Settings and results."""
     rows = [
         {
             "what": one.what,
@@ -149,7 +152,7 @@ def as_json(found: Sequence[Schedule]) -> dict[str, object]:
 
 
 def lines(found: Sequence[Schedule]) -> list[str]:
-    """As text, each beside the synchronous one."""
+    """Results as text, each compared with the synchronous one."""
     seconds = sorted(drawn(ROUND * ROUNDS))
     cuts = quantiles(seconds, n=100)
     synchronous_s = next(one.wall_s for one in found if one.what == "synchronous")

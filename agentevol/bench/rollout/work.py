@@ -1,4 +1,4 @@
-"""The work that episodes gave an engine, turn by turn, so that it can be given to another one."""
+"""Token work of episodes, turn by turn, for replay on another engine."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from agentgym_store.records import Sample, Trajectory
 
 @dataclass(frozen=True)
 class Ask:
-    """One turn: what was read, the whole history, and how many tokens were sampled."""
+    """One turn: its prompt, the whole history, and the number of sampled tokens."""
 
     prompt_ids: tuple[int, ...]
     sampled: int
 
 
 class Listed:
-    """A policy, and the episodes whose turns it began, one after another."""
+    """Policy wrapper that records the episodes whose turns it began, in order."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
@@ -24,19 +24,19 @@ class Listed:
         self.begun: list[str] = []
 
     async def act(self, conversation: Conversation, seed: int) -> Sample:
-        """What the policy says."""
+        """Act with the wrapped policy."""
         self.begun.append(conversation.id)
         return await self._policy.act(conversation, seed)
 
     def release(self, conversation_id: str) -> None:
-        """Forget a conversation."""
+        """Release the conversation in the wrapped policy."""
         self._policy.release(conversation_id)
 
 
 def asks(episodes: Iterable[Trajectory]) -> list[Ask]:
-    """Every turn of every episode, an episode's turns one after another, where a prefix cache finds most.
+    """Every turn of every episode, an episode's turns one after another, which is best for a prefix cache.
 
-    Raises `ValueError` for an episode that did not run to its end: sides would not do the same work.
+    Raises `ValueError` for an incomplete episode: sides would not do the same work.
     """
     found: list[Ask] = []
     for episode in sorted(episodes, key=lambda one: one.id):
@@ -60,5 +60,5 @@ def as_begun(episodes: Collection[Trajectory], begun: Sequence[str]) -> list[Ask
 
 
 def sampled(work: Iterable[Ask]) -> int:
-    """Tokens sampled in all."""
+    """Total number of sampled tokens."""
     return sum(ask.sampled for ask in work)

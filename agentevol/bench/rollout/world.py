@@ -1,6 +1,6 @@
-"""A world in this process that takes its time over a step and none of the processor's.
+"""In-process environment whose steps take wall time and no CPU time.
 
-It stands in for `EnvClient`, so that what is measured is the scheduler and the engine, not a server.
+It replaces `EnvClient`, so that scheduler and engine are measured, not a server.
 """
 
 import asyncio
@@ -15,26 +15,26 @@ _WORDS = [f"w{word}" for word in range(VOCABULARY - 3)]
 
 
 def told(number: int, turn: int) -> str:
-    """What episode `number` reads: long at first, then short, and nothing that another one reads."""
+    """Observation of episode `number`: long at first, then short, and different from that of any other."""
     random, length = Random(1000 * number + turn), NEXT_TOKENS if turn else FIRST_TOKENS
     return " ".join(random.choices(_WORDS, k=length))
 
 
 class PatientWorld:
-    """Opens episodes of `first` to `last` turns, each as often, whose steps take `latency_s`."""
+    """Client of episodes of `first` to `last` turns, each equally often, whose steps take `latency_s`."""
 
     def __init__(self, latency_s: float, first: int, last: int) -> None:
         self._latency_s, self._first, self._last = latency_s, first, last
 
     async def open(self, env: str, task_id: str, **_: Any) -> "PatientSession":
-        """An episode; the number that is its task decides what it says."""
+        """Open an episode; its task is the number that determines its observations."""
         number = int(task_id)
         turns = self._first + number % (self._last - self._first + 1)
         return PatientSession(env, number, turns, self._latency_s)
 
 
 class PatientSession:
-    """What `play` needs of a session."""
+    """The part of a session that `play` uses."""
 
     env_version = data_version = "1"
 
@@ -44,7 +44,7 @@ class PatientSession:
         self.observation = Observation(text=told(number, 0))
 
     async def step(self, action: str) -> StepResult:
-        """The next observation, later."""
+        """Return the next observation after the latency."""
         if self._latency_s:
             await asyncio.sleep(self._latency_s)
         self._turn += 1
@@ -52,11 +52,11 @@ class PatientSession:
         return StepResult(observation=shown, terminated=self._turn == self._turns)
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no resources are held."""
 
 
 def requests(first: int, count: int) -> list[EpisodeRequest]:
-    """Episodes number `first` and so on: other numbers share no prompt with them."""
+    """Requests of `count` episodes from number `first` on: other numbers share no prompt with them."""
     return [
         EpisodeRequest(
             id=str(number),

@@ -1,7 +1,7 @@
-"""What the parts of a run cost here, each measured on its own in processor time, in about a minute.
+"""Calibration: costs of a run's parts on this machine, each measured alone in CPU time, in about a minute.
 
-Processor time, since other work on the machine makes a part late but not more work. Where it cannot be told
-(appending to the table waits for the disk), it is wall time.
+CPU time is used since other work on the machine delays a part but does not add work to it. Where CPU time is
+not meaningful (appending to the table waits for the disk), it is wall time.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ IN_FLIGHT = (100, 10_000)
 
 
 def calibrate() -> Costs:
-    """Measure everything."""
+    """Measure all parts."""
     say("the engine")
     step_s = engine_steps()
     say(f"steps of {WORLD}")
@@ -46,8 +46,8 @@ def calibrate() -> Costs:
 
 
 def engine_steps() -> list[tuple[int, float]]:
-    """By turns at a time, seconds for a token of each: the embedded engine on one thread with the model of
-    `bench rollout`, reading prompts and rendering included.
+    """Concurrent turns with the seconds for a token of each: the embedded engine on one thread with the model
+    of `bench rollout`, prefill and rendering included.
     """
     with tempfile.TemporaryDirectory() as folder:
         checkpoint = Checkpoint(make_checkpoint(Path(folder)), 0)
@@ -67,7 +67,7 @@ def _step_s(engine: EmbeddedEngine, batch: int) -> float:
 
 
 def world_steps() -> tuple[list[float], list[float]]:
-    """Seconds to begin an episode, and of each step with its admissible list, without a server."""
+    """Seconds to begin an episode, and of each step with its admissible actions, without a server."""
     from agentgym_envs.alfworld.scene import parse
     from agentgym_envs.alfworld.world import World
 
@@ -87,7 +87,7 @@ def world_steps() -> tuple[list[float], list[float]]:
 
 
 def requests() -> tuple[float, float]:
-    """Processor seconds for one step of a session, of a gateway and of the server behind it."""
+    """CPU seconds for one step of a session, of a gateway and of the server behind it."""
     load = ("client", WORLD, SESSIONS)
     with served("server", server_of(WORLD), SERVER_CORES) as server:
         say("requests to the server")

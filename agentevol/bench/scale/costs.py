@@ -1,4 +1,4 @@
-"""What each part of a run was measured to cost, in seconds, and the limits that follow from it."""
+"""Measured costs of a run's parts, in seconds, and the resulting limits."""
 
 import json
 from bisect import bisect_right
@@ -12,30 +12,30 @@ from agentevol.errors import ConfigError
 
 @dataclass(frozen=True)
 class Costs:
-    """Measured on one machine; `calibration` says how."""
+    """Costs measured on one machine; `calibration` describes how."""
 
     step_s: Sequence[tuple[int, float]]
-    """Turns at a time -> seconds in which the engine gives each of them a token, in ascending order."""
+    """Concurrent turns -> seconds in which the engine samples a token for each, in ascending order."""
     gateway_s: float
-    """Of the gateway, for one request."""
+    """Gateway's seconds for one request."""
     server_s: float
-    """Of an environment server, for one request, apart from the world's own step."""
+    """Environment server's seconds for one request, without the environment's own step."""
     open_s: Sequence[float]
-    """Of the world, for beginning an episode, by task."""
+    """Environment's seconds to begin an episode, by task."""
     world_s: Sequence[float]
-    """Of the world, for steps as they were played."""
+    """Environment's seconds for steps, in the order of play."""
     append_s: Sequence[float]
-    """Of the table, for commits of `COMMIT_EVERY` episodes as they followed each other."""
+    """Table's seconds for successive commits of `COMMIT_EVERY` episodes."""
     hand_out_s: float
-    """Of the driver, for handing an episode out."""
+    """Driver's seconds to dispatch an episode."""
     take_in_s: float
-    """Of the driver, for taking in an episode that has ended."""
+    """Driver's seconds to collect an ended episode."""
     look_s: Sequence[tuple[int, float]]
-    """Episodes in flight -> seconds of the driver to see which of them have ended, in ascending order."""
+    """Episodes in flight -> driver's seconds to find those that have ended, in ascending order."""
 
     @classmethod
     def read(cls, file: Path) -> "Costs":
-        """Those in a file that `agentevol bench scale --json` printed. Raises `ConfigError`."""
+        """Costs from a file that `agentevol bench scale --json` printed. Raises `ConfigError`."""
         try:
             found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))["costs"]
             return cls(**{field.name: found[field.name] for field in fields(cls)})
@@ -45,36 +45,36 @@ class Costs:
             ) from cause
 
     def as_json(self) -> dict[str, object]:
-        """What `read` reads."""
+        """The costs in the format of `read`."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What is simulated."""
+    """Setup of a simulation."""
 
     replicas: int
     environments: int
-    """Sessions, and so episodes in flight, over all replicas."""
+    """Number of sessions, and so episodes in flight, over all replicas."""
     turns: tuple[int, int]
-    """Of an episode: every number from the first to the second is as likely."""
+    """Range of turns of an episode, uniformly distributed."""
     tokens: int = 6
-    """Sampled in a turn."""
+    """Sampled tokens of a turn."""
     slots: int = 64
     """Turns that a replica samples for at a time."""
     gateways: int = 1
     servers: int = 1
-    """Environment servers, a processor each."""
+    """Number of environment servers, with one processor each."""
     commit_every: int = 64
 
     @property
     def mean_turns(self) -> float:
-        """Turns of an episode."""
+        """Mean turns of an episode."""
         return sum(self.turns) / 2
 
     @property
     def requests(self) -> float:
-        """To the environment in an episode: one to begin, one for each turn, one to end."""
+        """Requests to the environment in an episode: one to begin, one for each turn, one to end."""
         return self.mean_turns + 2
 
 
@@ -84,7 +84,7 @@ def mean(seconds: Sequence[float]) -> float:
 
 
 def interpolated(points: Sequence[tuple[int, float]], at: int) -> float:
-    """What lies at `at` on the line through points in ascending order; the outer ones hold beyond them.
+    """Linear interpolation at `at` through points in ascending order; constant beyond the outer ones.
 
     >>> interpolated([(1, 2.0), (5, 4.0)], 3)
     3.0
@@ -97,7 +97,7 @@ def interpolated(points: Sequence[tuple[int, float]], at: int) -> float:
 
 
 def limits(setup: Setup, costs: Costs) -> Mapping[str, float]:
-    """Episodes a second that each part could carry if the others took no time.
+    """Episodes per second that each part could carry if the others took no time.
 
     Driver and table are one thread: the driver's limit contains the table's work.
     """

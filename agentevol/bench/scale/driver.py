@@ -1,7 +1,8 @@
-"""The process that hands episodes out and takes them in, and its table: `Cluster.play` with `Episodes.play`.
+"""Model of the driver that dispatches and collects episodes, and of its table: `Cluster.play` with
+`Episodes.play`.
 
-One thread does all of it in rounds: look which of the episodes in flight have ended, take these in, append
-every so many of them to the table, hand others out.
+One thread works in rounds: find the ended episodes among those in flight, collect them, append them to the
+table in commits, dispatch others.
 """
 
 from collections.abc import Callable
@@ -10,10 +11,10 @@ from agentevol.bench.scale.events import Events, Meter, Then
 
 
 class Driver:
-    """Takes episodes in and begins another one for each.
+    """Collects episodes and begins another one for each.
 
-    A round takes `look_s`, `each_s` for every episode that has ended, and `append_s()` for every
-    `commit_every` of them. `begin` begins an episode.
+    A round takes `look_s`, `each_s` for every ended episode, and `append_s()` for every `commit_every` of
+    them. `begin` begins an episode.
     """
 
     def __init__(
@@ -32,12 +33,12 @@ class Driver:
         self._ended = self._uncommitted = 0
         self._busy = False
         self.finished = 0
-        """Episodes taken in."""
+        """Number of collected episodes."""
         self.looking, self.working, self.appending = Meter(events), Meter(events), Meter(events)
-        """Of its time; appending is part of working, looking is not."""
+        """Meters of its time; appending is part of working, looking is not."""
 
     def ended(self) -> None:
-        """An episode has ended and waits to be taken in."""
+        """Note an ended episode that waits to be collected."""
         self._ended += 1
         if not self._busy:
             self._look()

@@ -1,4 +1,4 @@
-"""Discrete events: what happens when, stations at which work waits its turn, and how much they are in use.
+"""Discrete-event simulation: an event queue, stations where work queues, and meters of their use.
 
 events = Events()
 gateway = Station(events)
@@ -15,44 +15,44 @@ Then = Callable[[], None]
 
 
 class Events:
-    """A clock that jumps from one event to the next. Events of one time come in the order they were set."""
+    """Event queue with a clock. Events of one time come in the order in which they were scheduled."""
 
     def __init__(self) -> None:
         self.now = 0.0
-        """Seconds."""
+        """Simulated time in seconds."""
         self._heap: list[tuple[float, int, Then]] = []
         self._numbers = count()
 
     def after(self, delay_s: float, then: Then) -> None:
-        """Have `then` happen so much later."""
+        """Schedule `then` after the delay."""
         heappush(self._heap, (self.now + delay_s, next(self._numbers), then))
 
     def run(self, until: Callable[[], bool]) -> None:
-        """Let events happen until `until` says so, asked before each, or none is left."""
+        """Process events until `until` is true, evaluated before each, or none is left."""
         while self._heap and not until():
             self.now, _, then = heappop(self._heap)
             then()
 
 
 class Meter:
-    """How much of something was in use, over time."""
+    """Integral of a level over time."""
 
     def __init__(self, events: Events) -> None:
         self._events = events
         self._level = self._area = self._since = 0.0
 
     def set(self, level: float) -> None:
-        """So much is in use from now on."""
+        """Set the level from now on."""
         self._area, self._since = self.total, self._events.now
         self._level = level
 
     def forget(self) -> None:
-        """Count from now on."""
+        """Restart the integral."""
         self._area, self._since = 0.0, self._events.now
 
     @property
     def total(self) -> float:
-        """Use times seconds so far."""
+        """Integral of the level in level times seconds so far."""
         return self._area + self._level * (self._events.now - self._since)
 
 
@@ -64,13 +64,13 @@ class Station:
         self._queue: deque[tuple[float, float, Then]] = deque()
         self._working = 0
         self.meter = Meter(events)
-        """Of servers at work."""
+        """Meter of busy servers."""
         self.begun = 0
         self.waited_s = 0.0
-        """Of all that were begun."""
+        """Total waiting time of all work that has begun."""
 
     def serve(self, seconds: float, then: Then) -> None:
-        """Queue work that takes a server so long; `then` happens when it is done."""
+        """Queue work that occupies a server for `seconds`; `then` is called when it is done."""
         self._queue.append((self._events.now, seconds, then))
         self._begin()
 

@@ -1,4 +1,4 @@
-"""Which sizes are simulated, and how the outcome is printed."""
+"""Simulated sizes, and the output of the results."""
 
 import json as json_module
 import os
@@ -14,7 +14,7 @@ from agentevol.bench.scale.simulation import Outcome, Simulation
 
 REPLICAS = (1, 4, 16, 64)
 ENVIRONMENTS = 10_000
-"""With the most replicas; fewer have as many each."""
+"""Number of environments at the most replicas; fewer replicas have as many each."""
 TURNS = (5, 15)
 LEAST_EPISODES = 2000
 PARTS = ("engines", "driver", "table", "gateway", "servers")
@@ -22,21 +22,21 @@ PARTS = ("engines", "driver", "table", "gateway", "servers")
 
 @dataclass(frozen=True)
 class Row:
-    """One size."""
+    """Result of one size."""
 
     setup: Setup
     outcome: Outcome
     limits: Mapping[str, float]
 
     def as_json(self) -> dict[str, Any]:
-        """Everything, with what follows from it."""
+        """All figures, including derived ones."""
         outcome = self.outcome
         found = {**asdict(outcome), "episodes_per_s": outcome.rate, "bottleneck": outcome.bottleneck}
         return {"setup": asdict(self.setup), **found, "limits_episodes_per_s": dict(self.limits)}
 
 
 def main(json: bool = False, costs: Path | None = None) -> None:
-    """Measure the parts, unless `costs` is a file that has them, simulate, and print."""
+    """Measure the parts, unless `costs` is a file with them, simulate, and print."""
     load = os.getloadavg()[0]
     known = Costs.read(costs) if costs is not None else _calibrated()
     rows = [simulated(replicas, known) for replicas in REPLICAS]
@@ -56,7 +56,7 @@ def _calibrated() -> Costs:
 
 
 def simulated(replicas: int, costs: Costs) -> Row:
-    """So many replicas, each with an environment server and its share of the environments."""
+    """Simulate `replicas` replicas, each with an environment server and its share of the environments."""
     environments = ENVIRONMENTS * replicas // max(REPLICAS)
     setup = Setup(replicas=replicas, environments=environments, turns=TURNS, servers=replicas)
     outcome = Simulation(setup, costs).run(max(LEAST_EPISODES, 3 * environments))
@@ -64,7 +64,7 @@ def simulated(replicas: int, costs: Costs) -> Row:
 
 
 def lines(costs: Costs, rows: Sequence[Row], source: str) -> Iterator[str]:
-    """Everything as text."""
+    """All results as text."""
     setup = rows[-1].setup
     yield f"costs, {source}:"
     yield from (f"  {line}" for line in _cost_lines(costs))

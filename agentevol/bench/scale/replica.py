@@ -1,4 +1,4 @@
-"""A replica of an engine: continuous batching, a token of every running turn at a time."""
+"""Model of an engine replica: continuous batching, one token of every running turn per step."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ class Replica:
     def __init__(self, events: Events, slots: int, step_s: Sequence[float]) -> None:
         self._events, self._slots, self._step_s = events, slots, step_s
         self._waiting: deque[tuple[int, Then]] = deque()
-        self._running: list[tuple[int, int, Then]] = []  # number of its last step, place, what then
+        self._running: list[tuple[int, int, Then]] = []  # number of its last step, place, callback
         self._steps, self._places = 0, count()
         self._stepping = False
         self.meter = Meter(events)
-        """Of slots in use."""
+        """Meter of the slots in use."""
 
     def sample(self, tokens: int, then: Then) -> None:
-        """Queue a turn of so many tokens, at least 1."""
+        """Queue a turn of `tokens` tokens, at least 1."""
         self._waiting.append((tokens, then))
         if not self._stepping:
             self._step()

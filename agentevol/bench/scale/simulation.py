@@ -1,4 +1,4 @@
-"""Episodes of a run on many replicas, event by event.
+"""Event simulation of a run's episodes on many replicas.
 
     driver -> gateway -> server -> replica -> gateway -> server -> ... -> driver
               `- begin             `- turn    `- step of the world
@@ -16,35 +16,35 @@ from agentevol.bench.scale.events import Events, Meter, Station, Then
 from agentevol.bench.scale.replica import Replica
 
 SATURATED = 0.9
-"""A part that is in use for more than this share of the time is what the others wait for."""
+"""Utilisation above which a part counts as the bottleneck."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was counted after the parts had filled."""
+    """Counts after the warm-up."""
 
     seconds: float
-    """That were simulated, from there on."""
+    """Simulated seconds after the warm-up."""
     episodes: int
     used: Mapping[str, float]
-    """Share of the time in which each part was at work; of the engines, of their slots."""
+    """Utilisation of each part; for the engines, of their slots."""
     looking: float
-    """Share of the time in which the driver looked which episodes had ended; not in `used`."""
+    """Share of the time in which the driver looked for ended episodes; not in `used`."""
 
     @property
     def rate(self) -> float:
-        """Episodes a second."""
+        """Episodes per second."""
         return self.episodes / self.seconds
 
     @property
     def bottleneck(self) -> str:
-        """The part that is in use most, or `none` where none is saturated."""
+        """The part with the highest utilisation, or `none` where none is saturated."""
         part = max(self.used, key=lambda name: self.used[name])
         return part if self.used[part] >= SATURATED else "none"
 
 
 class Simulation:
-    """The parts, and what an episode asks of them."""
+    """Simulated parts, and the path of an episode through them."""
 
     def __init__(self, setup: Setup, costs: Costs, seed: int = 0) -> None:
         self.setup, self._costs = setup, costs
@@ -65,7 +65,7 @@ class Simulation:
         """Places whose episode has ended: the next one goes there."""
 
     def run(self, episodes: int) -> Outcome:
-        """Count at least so many `episodes` after twice as many as there are environments."""
+        """Count at least `episodes` episodes after twice as many as there are environments."""
         for place in range(self.setup.environments):
             self._begin(place)
         self._until(2 * self.setup.environments)
@@ -111,7 +111,7 @@ class Simulation:
         if not left:
             self._request(place, 0.0, lambda: self._ended(place))
             return
-        played = lambda: self._turn(place, left - 1)  # noqa: E731 - what happens after the step
+        played = lambda: self._turn(place, left - 1)  # noqa: E731 - the callback after the step
         world_s = self._random.choice(self._costs.world_s)
         replica = self.replicas[place % len(self.replicas)]
         replica.sample(self.setup.tokens, lambda: self._request(place, world_s, played))
@@ -121,7 +121,9 @@ class Simulation:
         self.driver.ended()
 
     def _request(self, place: int, world_s: float, then: Then) -> None:
-        """Through the gateway to the place's server, which takes `world_s` longer than for nothing."""
+        """Send a request through the gateway to the place's server, which takes `world_s` longer than for an
+        empty one.
+        """
         server = self.servers[place % len(self.servers)]
         seconds = self._costs.server_s + world_s
         self.gateway.serve(self._costs.gateway_s, lambda: server.serve(seconds, then))

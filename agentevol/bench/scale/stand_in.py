@@ -1,7 +1,7 @@
-"""What the driver of a run pays, measured on Ray with a worker that plays nothing.
+"""Calibration of the driver's costs on Ray, with a worker that plays nothing.
 
-The driver is `Cluster.play`. A stand-in answers with one and the same typical episode: some requests at
-intervals, the others after those, which keeps as many in flight as asked for.
+The driver is `Cluster.play`. A stand-in always answers with the same typical episode: some requests at
+intervals, the others after those, which keeps the wanted number in flight.
 """
 
 import asyncio
@@ -22,13 +22,13 @@ from agentevol.workers.dispatch import Played
 from agentgym_store.records import Trajectory
 
 EVERY_S = 0.1
-"""So far apart that each is taken in by a round of its own."""
+"""Seconds between answers, so that each is collected in a separate round."""
 HELD = -1
-"""The attempt of a request that is answered with the last of those that are not held."""
+"""Attempt number of a request that is answered with the last of those that are not held."""
 
 
 class StandIn:
-    """A rollout worker without engine or world: request number n is answered n times `EVERY_S` later."""
+    """Rollout worker without engine or environment: request number n is answered n times `EVERY_S` later."""
 
     def __init__(self, *_: Any) -> None:
         self._episode = episode(0, Random(0))
@@ -36,7 +36,7 @@ class StandIn:
         self._last = 0
 
     async def play(self, request: EpisodeRequest, sampling: Sampling) -> Trajectory:
-        """The same episode as ever."""
+        """Return the same episode always."""
         if request.attempt == HELD:
             await self._release.wait()
             return self._episode
@@ -48,12 +48,12 @@ class StandIn:
         return self._episode
 
     async def ready(self) -> bool:
-        """Answers once the worker has started."""
+        """Return once the worker has started."""
         return True
 
 
 def request(attempt: int) -> EpisodeRequest:
-    """One that a stand-in takes as it is."""
+    """A request in the form that a stand-in takes."""
     texts = dict.fromkeys(
         ("id", "run", "env", "task_id", "split", "kind", "difficulty", "instruction"), "any"
     )
@@ -63,8 +63,8 @@ def request(attempt: int) -> EpisodeRequest:
 def driver_costs(
     in_flight: tuple[int, ...], answers: int = 20
 ) -> tuple[float, float, list[tuple[int, float]]]:
-    """Processor seconds of the driver's thread: to hand an episode out, to take one in, and, for each number
-    of episodes in flight, to look which have ended.
+    """CPU seconds of the driver's thread: to dispatch an episode, to collect one, and, for each number of
+    episodes in flight, to find those that have ended.
     """
     config = RunConfig(engine=EngineConfig(workers=1, slots=max(in_flight)))
     with Cluster(config, rollout_worker=StandIn) as cluster:
@@ -76,10 +76,10 @@ def driver_costs(
 
 
 def _rounds(cluster: Cluster, count: int, answers: int) -> tuple[float, float, float]:
-    """Processor seconds of handing one of `count` out, of a round that takes one of them in, and of taking
-    one in when so many have ended that looking costs each of them little.
+    """CPU seconds of dispatching one of `count` episodes, of a round that collects one of them, and of
+    collecting one when so many have ended that the search costs each of them little.
     """
-    answered = [request(number) for number in range(answers + 1)]  # handed out last: time runs from there
+    answered = [request(number) for number in range(answers + 1)]  # dispatched last: time runs from there
     asked = [*[request(HELD)] * (count - answers - 1), *answered]
     played = cluster.play(asked, Sampling(), Played())
     handed_s = _each(played, 1) / count
@@ -87,7 +87,7 @@ def _rounds(cluster: Cluster, count: int, answers: int) -> tuple[float, float, f
 
 
 def _each(played: Generator[Trajectory], count: int) -> float:
-    """Processor seconds of this thread for each of the next `count` episodes."""
+    """CPU seconds of this thread for each of the next `count` episodes."""
     began = time.thread_time()
     for _ in islice(played, count):
         pass

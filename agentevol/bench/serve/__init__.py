@@ -1,8 +1,8 @@
-"""How many steps a second a server carries, how late they come, and what they cost it, beside others.
+"""Serving benchmark: throughput, latency, CPU time and memory of environment servers, compared with others.
 
-`servers` are what is measured, each a process of its own, pinned to one core; `loads` are what steps them, a
-process on another core; `measure` brings the two together; `table` prints. OpenEnv takes part where an
-interpreter with `openenv==0.10.0` is named: its dependencies do not sit beside ours.
+`servers` are the measured servers, each a separate process, pinned to one core; `loads` are the clients, in a
+process on another core; `measure` connects the two; `table` prints. OpenEnv takes part where an interpreter
+with `openenv==0.10.0` is named: its dependencies conflict with ours.
 
     agentevol bench serve
     agentevol bench serve --openenv /path/to/venv/bin/python --json

@@ -1,14 +1,15 @@
-"""What steps a server: `python -m agentevol.bench.serve.loads KIND URL ENV SESSIONS SECONDS`.
+"""Loads on a server: `python -m agentevol.bench.serve.loads KIND URL ENV SESSIONS SECONDS`.
 
-Every session has one step on its way at a time, as an agent has. The kinds differ in what carries the steps:
+Every session has one step in flight at a time, as an agent has. The kinds differ in the transport of the
+steps:
 
     client      `EnvClient` as users have it: the WebSocket lane, concurrent steps in one frame
     httpx       `EnvClient(lane="rest")`: REST by httpx
-    rest        REST by a bare keep-alive connection a session: what the server can do
+    rest        REST by a bare keep-alive connection a session: the limit of the server
     websocket   one frame a step on one WebSocket
     batch       batch frames on the WebSocket lane, on two connections or more
     bare        a bare keep-alive connection a session to `/step` of the FastAPI echo
-    reference   a thread a session, a new connection a step, as AgentGym's clients have it
+    reference   a thread a session, a new connection a step, as in AgentGym's clients
 
 `begin` on standard output says that the sessions are open; then comes one line of JSON.
 """
@@ -34,7 +35,7 @@ Step = Callable[[], Awaitable[None]]
 
 
 async def sessions_of(client: EnvClient, env: str, count: int) -> list[Any]:
-    """Open sessions, of the first tasks in turn."""
+    """Open `count` sessions, of the first tasks in turn."""
     page = await client.tasks(env, "train", limit=100)
     tasks = itertools.cycle([task.task_id for task in page.tasks])
     ids = itertools.islice(tasks, count)
@@ -42,14 +43,14 @@ async def sessions_of(client: EnvClient, env: str, count: int) -> list[Any]:
 
 
 class Episode:
-    """A session and its turns; another one follows when it has as many turns as a session may have."""
+    """A session and its turns; another session follows at the turn limit."""
 
     def __init__(self, client: EnvClient, session: Any) -> None:
         self._client, self._session = client, session
         self._turn = 0
 
     async def next(self) -> tuple[str, int]:
-        """The session's id and the number of its next turn."""
+        """Id of the session and number of its next turn."""
         if self._turn == MOST_TURNS:
             task = self._session.task_id
             self._session = await self._client.open(self._session.env, task, seed=1, max_turns=MOST_TURNS)
@@ -59,7 +60,9 @@ class Episode:
 
 
 async def run(steps: list[Step], seconds: float) -> dict[str, float]:
-    """Repeat every step function for so long; steps, wall time and quantiles of their times, seconds."""
+    """Repeat every step function for `seconds`; returns the number of steps, wall time and latency quantiles
+    in seconds.
+    """
     say("begin")
     began = time.perf_counter()
     until = began + seconds
@@ -76,14 +79,14 @@ async def run(steps: list[Step], seconds: float) -> dict[str, float]:
 
 
 def summary(times: list[float], wall_s: float) -> dict[str, float]:
-    """The figures of one load."""
+    """Figures of one load."""
     times.sort()
     half, most = times[len(times) // 2], times[len(times) * 99 // 100]
     return {"steps": len(times), "wall_s": wall_s, "p50_s": half, "p99_s": most}
 
 
 def say(line: str) -> None:
-    """Tell the measuring process."""
+    """Send a line to the measuring process."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
@@ -104,7 +107,7 @@ def acting(client: EnvClient, session: Any, env: str, seed: int) -> Step:
 
 
 async def by_client(url: str, env: str, count: int, seconds: float, lane: Any = "auto") -> dict[str, float]:
-    """Through `EnvClient`."""
+    """Load through `EnvClient`."""
     async with EnvClient(url, lane=lane) as client:
         sessions = await sessions_of(client, env, count)
         steps = [acting(client, session, env, seed) for seed, session in enumerate(sessions)]
@@ -114,12 +117,12 @@ async def by_client(url: str, env: str, count: int, seconds: float, lane: Any = 
 
 
 async def by_httpx(url: str, env: str, count: int, seconds: float) -> dict[str, float]:
-    """Through `EnvClient` over REST alone."""
+    """Load through `EnvClient` over REST alone."""
     return await by_client(url, env, count, seconds, "rest")
 
 
 class Wire(asyncio.Protocol):
-    """A keep-alive connection that reads replies by their length and nothing else."""
+    """Keep-alive connection that parses no more of a reply than its length."""
 
     def __init__(self) -> None:
         self._buffer = b""
@@ -153,14 +156,14 @@ class Wire(asyncio.Protocol):
 
 
 async def wires(url: str, count: int) -> list[Wire]:
-    """So many connections."""
+    """Open `count` connections."""
     host, _, port = urlsplit(url).netloc.rpartition(":")
     loop = asyncio.get_running_loop()
     return [(await loop.create_connection(Wire, host, int(port)))[1] for _ in range(count)]
 
 
 async def by_rest(url: str, env: str, count: int, seconds: float) -> dict[str, float]:
-    """By bare requests to our server."""
+    """Load by bare requests to our server."""
     async with EnvClient(url) as client:
         sessions = await sessions_of(client, env, count)
 
@@ -180,7 +183,7 @@ async def by_rest(url: str, env: str, count: int, seconds: float) -> dict[str, f
 
 
 async def by_bare(url: str, env: str, count: int, seconds: float) -> dict[str, float]:  # noqa: ARG001
-    """By bare requests to the FastAPI echo."""
+    """Load by bare requests to the FastAPI echo."""
 
     def stepping(wire: Wire) -> Step:
         turns = itertools.count(1)
@@ -195,7 +198,7 @@ async def by_bare(url: str, env: str, count: int, seconds: float) -> dict[str, f
 
 
 async def by_batch(url: str, env: str, count: int, seconds: float) -> dict[str, float]:
-    """By batch frames on two connections or more; a step takes as long as its batch."""
+    """Load by batch frames on two connections or more; a step takes as long as its batch."""
     from websockets.asyncio.client import connect
 
     async with EnvClient(url) as client:
@@ -228,7 +231,7 @@ async def by_batch(url: str, env: str, count: int, seconds: float) -> dict[str, 
 
 
 async def by_websocket(url: str, env: str, count: int, seconds: float) -> dict[str, float]:
-    """By one frame a step."""
+    """Load by one frame a step."""
     from websockets.asyncio.client import connect
 
     async with (
@@ -264,7 +267,7 @@ async def by_websocket(url: str, env: str, count: int, seconds: float) -> dict[s
 
 
 async def by_reference(url: str, env: str, count: int, seconds: float) -> dict[str, float]:  # noqa: ARG001
-    """A thread a session, a new connection a step."""
+    """Load by a thread a session with a new connection a step."""
     return await asyncio.to_thread(_threads, url, count, seconds)
 
 

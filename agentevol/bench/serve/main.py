@@ -1,4 +1,4 @@
-"""What is measured, in which order, and how it is printed."""
+"""Order of the measurements, and their output."""
 
 import asyncio
 import json as json_module
@@ -28,13 +28,13 @@ OPEN = 1000
 
 @dataclass(frozen=True)
 class Memory:
-    """What open sessions cost a server."""
+    """Memory and threads of open sessions on a server."""
 
     env: str
     sessions: int
     mib_each: float
     threads: int
-    """More threads than without them."""
+    """Additional threads with open sessions."""
 
 
 def main(
@@ -55,7 +55,7 @@ def main(
 
 
 def side_by_side(seconds: float, repeats: int, openenv_python: str | None) -> Iterator[Measurement]:
-    """What the budgets compare, at 64 sessions, one after another and all of it again."""
+    """Comparisons of the budgets, at 64 sessions, one after another and all repeated."""
     for _ in range(repeats):
         with served("agentevol", our_server("agentevol"), SERVER_CORES) as server:
             for kind in ("rest", "client", "batch"):
@@ -64,7 +64,7 @@ def side_by_side(seconds: float, repeats: int, openenv_python: str | None) -> It
 
 
 def ours(server: Server, kind: str, env: str, sessions: int, seconds: float) -> Measurement:
-    """One load on a server of ours."""
+    """One load on one of our servers."""
     say(f"{server.name} {env} {kind} {sessions}")
     command = our_load(kind, server.url, env, sessions, seconds)
     return loaded(server, command, kind, env, sessions, LOAD_CORE)
@@ -73,7 +73,7 @@ def ours(server: Server, kind: str, env: str, sessions: int, seconds: float) -> 
 def others(
     seconds: float, openenv_python: str | None, sessions: Sequence[int] = SESSIONS
 ) -> Iterator[Measurement]:
-    """The servers that ours is compared with."""
+    """Measurements of the servers that ours is compared with."""
     for name, kind in (("fastapi", "bare"), ("reference", "reference")):
         with served(name, our_server(name), SERVER_CORES) as server:
             for count in sessions:
@@ -108,7 +108,7 @@ def server_of(env: str) -> list[str]:
 def open_sessions(env: str) -> Memory:
     """Memory and threads of 1,000 open sessions, one step played in each."""
     with served("agentevol", server_of(env), SERVER_CORES) as server:
-        asyncio.run(_opened(server.url, env, 10))  # what is loaded with the first episodes is not theirs
+        asyncio.run(_opened(server.url, env, 10))  # a first episode loads what is not a session's
         before_mib, threads = server.tree_mib(), server.threads()
         asyncio.run(_opened(server.url, env, OPEN))
         mib_each = (server.tree_mib() - before_mib) / OPEN
@@ -124,7 +124,7 @@ async def _opened(url: str, env: str, count: int) -> None:
 
 
 def ratios(measurements: Sequence[Measurement]) -> list[Figure]:
-    """Run by run, ours above the other one: steps a second, and the other's processor time above ours."""
+    """Ratios run by run, ours above the other: steps per second, and the other's CPU time above ours."""
     rates = {(m.server, m.load): [n.rate for n in measurements if n.load == m.load] for m in measurements}
     costs = {(m.server, m.load): [n.cost_us for n in measurements if n.load == m.load] for m in measurements}
     pairs = [
@@ -147,7 +147,7 @@ def lines(
     memory: Sequence[Memory],
     openenv_python: str | None,
 ) -> Iterator[str]:
-    """Everything as text."""
+    """All results as text."""
     yield "server on one core, load on another; a session has one step on its way at a time"
     heads = ("server", "world", "load", "sessions", "steps/s", "p50 ms", "p99 ms", "us/step")
     yield "{:<10}{:<10}{:<10}{:>9}{:>10}{:>9}{:>9}{:>9}".format(*heads)

@@ -1,4 +1,4 @@
-"""One measurement: a server process on one core, a load process on another, and what the first one paid."""
+"""One measurement: a server process on one core, a load process on another, and the server's CPU time."""
 
 import json
 import os
@@ -18,7 +18,7 @@ OPENENV_SIDE = Path(__file__).with_name("openenv_side.py")
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one load found of one server."""
+    """Measurement of one load on one server."""
 
     server: str
     load: str
@@ -29,28 +29,28 @@ class Measurement:
     p50_s: float
     p99_s: float
     cpu_s: float
-    """Processor time of the server, workers included."""
+    """CPU seconds of the server, workers included."""
 
     @property
     def rate(self) -> float:
-        """Steps a second."""
+        """Steps per second."""
         return self.steps / self.wall_s
 
     @property
     def cost_us(self) -> float:
-        """Processor time of the server for one step, microseconds."""
+        """CPU time of the server for one step, microseconds."""
         return 1e6 * self.cpu_s / self.steps
 
 
 class Server:
-    """A process that said where it listens."""
+    """A process that has reported its address."""
 
     def __init__(self, name: str, process: "subprocess.Popen[str]", url: str) -> None:
         self.name, self.url = name, url
         self._process = process
 
     def cpu_s(self) -> float:
-        """Processor time so far, children that it still has included."""
+        """CPU seconds so far, living children included."""
         return tree_cpu_s(self._process.pid)
 
     def resident_mib(self) -> float:
@@ -59,7 +59,7 @@ class Server:
         return int(pages) * PAGE / 2**20
 
     def tree_mib(self) -> float:
-        """Memory of the server and its workers, what they share counted once."""
+        """Memory of the server and its workers, with shared memory counted once."""
         return sum(map(_pss_mib, self._pids()))
 
     def threads(self) -> int:
@@ -72,7 +72,7 @@ class Server:
 
 @contextmanager
 def served(name: str, command: Sequence[str], cores: set[int]) -> Generator[Server]:
-    """A server for as long as the block lasts; raises `RuntimeError` where it does not start."""
+    """A running server within the block; raises `RuntimeError` where it does not start."""
     process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
@@ -115,28 +115,28 @@ def loaded(
 
 
 def our_load(kind: str, url: str, env: str, sessions: int, seconds: float) -> list[str]:
-    """The command of one of `loads`."""
+    """Command of one of `loads`."""
     module = "agentevol.bench.serve.loads"
     return [sys.executable, "-m", module, kind, url, env, str(sessions), str(seconds)]
 
 
 def our_server(name: str) -> list[str]:
-    """The command of one of `servers`."""
+    """Command of one of `servers`."""
     return [sys.executable, "-m", "agentevol.bench.serve.servers", name]
 
 
 def openenv(python: str, *words: str) -> list[str]:
-    """The command of OpenEnv's side."""
+    """Command of OpenEnv's side."""
     return [python, str(OPENENV_SIDE), *words]
 
 
 def tree_cpu_s(pid: int) -> float:
-    """Processor time so far of a process and of the children that it still has."""
+    """CPU seconds so far of a process and its living children."""
     return sum(map(_cpu_s, _tree(pid)))
 
 
 def _tree(pid: int) -> list[int]:
-    """A process and what it started, directly or not."""
+    """A process and its descendants."""
     found, new = [pid], [pid]
     while new:
         new = [child for one in new for child in _children(one)]
@@ -162,7 +162,7 @@ def _pss_mib(pid: int) -> float:
 
 
 def _children(pid: int) -> list[int]:
-    """Whatever thread started them."""
+    """Children of a process, from any of its threads."""
     try:
         lists = [file.read_text(encoding="ascii") for file in Path(f"/proc/{pid}/task").glob("*/children")]
     except OSError:

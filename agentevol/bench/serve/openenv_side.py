@@ -1,6 +1,6 @@
 """OpenEnv's side of the comparison, for an interpreter that has `openenv`; imports nothing of ours.
 
-`python openenv_side.py serve` runs its server with an asynchronous echo world; `... load URL SESSIONS
+`python openenv_side.py serve` runs its server with an asynchronous echo environment; `... load URL SESSIONS
 SECONDS` steps it with its own client, one connection a session, as that client works.
 """
 
@@ -55,7 +55,7 @@ def serve() -> None:
 
 
 async def load(url: str, sessions: int, seconds: float) -> None:
-    """Step so many sessions for so long, and print what came of it."""
+    """Step `sessions` sessions for `seconds`, and print the figures."""
     from openenv.core import GenericEnvClient
 
     clients = [GenericEnvClient(base_url=url) for _ in range(sessions)]

@@ -1,8 +1,8 @@
-"""The servers under measurement: `python -m agentevol.bench.serve.servers NAME` runs one.
+"""Servers under measurement: `python -m agentevol.bench.serve.servers NAME` runs one.
 
-`agentevol`: this project's server with the echo world. `fastapi`: what one would write first: one
-asynchronous route, pydantic in and out. `reference`: AgentGym's pattern, one synchronous route, run in
-FastAPI's thread pool. All under the same uvicorn, httptools and uvloop.
+`agentevol`: this project's server with the echo environment. `fastapi`: the naive one: one asynchronous
+route, pydantic in and out. `reference`: AgentGym's pattern, one synchronous route, run in FastAPI's thread
+pool. All under the same uvicorn, httptools and uvloop.
 """
 
 import socket
@@ -16,7 +16,7 @@ MOST_SESSIONS = 4096
 
 
 class Echo(Environment[Task]):
-    """Says back what it hears, for as long as anybody speaks."""
+    """Environment that returns each action as the observation, without an end."""
 
     name = "echo"
     max_turns = 10_000
@@ -42,7 +42,7 @@ class Echo(Environment[Task]):
 
 
 def agentevol() -> int:
-    """Serve the echo world with this project's server."""
+    """Serve the echo environment with this project's server."""
     from agentgym_server.serve import serve_environments
     from agentgym_server.settings import ServerSettings
 

@@ -1,7 +1,7 @@
-"""What a WebShop catalogue costs: to write, to open, to search, to share, and a step in it.
+"""Benchmark of a WebShop catalogue: cost of writing, opening, searching, sharing, and a step in it.
 
-`reader` is a process that searches a catalogue, `sessions` walks through a shop; `main` writes catalogues of
-generated products and starts readers on them.
+`reader` is a process that searches a catalogue, `sessions` plays walks through a shop; `main` writes
+catalogues of generated products and starts readers on them.
 
     agentevol bench env --env webshop --products 1000000 --json
 """

@@ -1,4 +1,4 @@
-"""Writes catalogues of generated products, and measures them."""
+"""Writing of catalogues of generated products, and their measurement."""
 
 import json as json_module
 import os
@@ -17,46 +17,50 @@ from agentevol.bench.env.webshop.sessions import SESSIONS, session_bytes, step_m
 from agentevol.bench.figures import short
 
 SIZES = (1_000, 100_000)
-"""Where no number is asked for."""
+"""Default numbers of products."""
 READERS = 4
 SEARCHES = 500
 WALKS = 300
 PROCESSES = min(4, os.cpu_count() or 1)
-"""That analyze texts."""
+"""Number of processes that analyse texts."""
 OPEN_BUDGET_S, MEMORY_BUDGET_MB, FURTHER_BUDGET_MB = 5.0, 1000.0, 30.0
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Of a catalogue of one size. MB are 10^6 bytes; memory is None where the system does not tell."""
+    """Costs of a catalogue of one size. MB are 10^6 bytes; memory is None where the system does not report
+    it.
+    """
 
     products: int
     generated_s: float
     """Part of `written_s`."""
     written_s: float
     processes: int
-    """That analyzed texts meanwhile."""
+    """Number of processes that analysed texts meanwhile."""
     stored_mb: float
     open_s: float
-    """In a fresh process, with the files in the system's cache."""
+    """Measured in a fresh process, with the files in the system's cache."""
     searches_per_s: float
-    """Of one process; nothing is remembered from one to the next."""
+    """Searches of one process, without a cache of results."""
     p50_ms: float
     p99_ms: float
     before_mb: float | None
-    """Resident in a process before it opens the catalogue: Python, NumPy and our modules."""
+    """Resident memory of a process before it opens the catalogue: Python, NumPy and our modules."""
     resident_mb: float | None
-    """The same after its searches, with all that it has mapped and read."""
+    """Resident memory after its searches, with all that it has mapped and read."""
     further_mb: float | None
-    """What a process shares with no other, of `READERS`, beyond what it had before it opened; the largest."""
+    """Memory that a process, one of `READERS`, shares with no other, beyond its memory before it opened the
+    catalogue; the largest.
+    """
     all_mb: float | None
-    """Of all `READERS` processes together, what is shared counted once."""
+    """Memory of all `READERS` processes together, with shared memory counted once."""
     step_ms: float
     session_bytes: float
 
 
 def measure(count: int, folder: Path, processes: int = PROCESSES, searches: int = SEARCHES) -> Costs:
-    """Everything, for so many products; the catalogue is left in `folder`."""
+    """Measure all costs for `count` products; the catalogue is left in `folder`."""
     from agentgym_envs.webshop.catalogues.stored import StoredCatalogue
 
     generated_s, written_s = _write(count, folder, processes)
@@ -85,7 +89,7 @@ def measure(count: int, folder: Path, processes: int = PROCESSES, searches: int 
 
 
 def _write(count: int, folder: Path, processes: int) -> tuple[float, float]:
-    """Seconds that making the products took, and all."""
+    """Seconds for making the products, and in total."""
     from agentgym_envs.webshop import generator, nouns
     from agentgym_envs.webshop.catalogues.stored import About, write
     from agentgym_envs.webshop.products import product
@@ -111,7 +115,7 @@ def _write(count: int, folder: Path, processes: int) -> tuple[float, float]:
 
 
 def _read(folder: Path, searches: int) -> tuple[dict[str, Any], list[Any]]:
-    """What a process told while it was alone, and the memory of all when there were others beside it."""
+    """Report of a process that ran alone, and the memory of all processes after others had started."""
     command = [sys.executable, "-m", "agentevol.bench.env.webshop.reader", str(folder), str(searches)]
     with ExitStack() as stack:
         readers: list[subprocess.Popen[str]] = []
@@ -152,7 +156,7 @@ def main(json: bool = False, products: int | None = None) -> None:
 
 
 def described(costs: Costs) -> str:
-    """In lines."""
+    """The costs as lines of text."""
     rest_s = costs.written_s - costs.generated_s
     lines = [
         f"{costs.products:,} generated products, {short(costs.stored_mb)} MB on disk",

@@ -1,4 +1,4 @@
-"""A process that opens a catalogue and searches it, and tells what that took and how much memory it has.
+"""Process that opens a catalogue and searches it, and reports times and memory.
 
     python -m agentevol.bench.env.webshop.reader FOLDER SEARCHES
 
@@ -16,12 +16,12 @@ from typing import Any
 KEYS = {"Rss": "rss", "Pss": "pss", "Private_Clean": "unshared", "Private_Dirty": "unshared"}
 OPENERS = ("i am looking for", "i need", "find me a", "i would like")
 SHORTEST, LONGEST = 2, 12
-"""Words of a query."""
+"""Range of the number of words of a query."""
 
 
 def memory_mb() -> dict[str, float] | None:
-    """Of this process in 10^6 bytes: resident, its share of that (each page divided by its processes), and
-    what it shares with none; None where the system does not say.
+    """Memory of this process in 10^6 bytes: resident, proportional share (each page divided by its
+    processes), and unshared; None where the system does not report it.
     """
     try:
         lines = Path("/proc/self/smaps_rollup").read_text(encoding="ascii").splitlines()
@@ -36,7 +36,7 @@ def memory_mb() -> dict[str, float] | None:
 
 
 def queries(catalogue: Any, count: int, seed: int = 0) -> Iterator[str]:
-    """Pieces of texts of products, and phrases like those of instructions, in turn."""
+    """Alternating pieces of products' texts, and phrases like those of instructions."""
     draw = random.Random(seed)
     asins = list(catalogue.products)
     for number in range(count):
@@ -53,7 +53,7 @@ def queries(catalogue: Any, count: int, seed: int = 0) -> Iterator[str]:
 
 
 def main(folder: Path, searches: int) -> None:
-    """See above. Queries are made, and each is asked once, before times count."""
+    """Run the measurement. Queries are made, and each is searched once, before times count."""
     from agentgym_envs.webshop.catalogues.stored import StoredCatalogue
 
     before = memory_mb()

@@ -1,4 +1,4 @@
-"""Walks through a shop: what a step takes, and what memory a session has of its own."""
+"""Walks through a shop: time of a step, and memory of a session."""
 
 import gc
 import time
@@ -32,7 +32,7 @@ class Walk:
             self._step(action)
 
     def _step(self, action: str) -> None:
-        """With the page's text and its clickables afterwards, as an environment makes them."""
+        """Step with the page's text and its clickables afterwards, as an environment makes them."""
         from agentgym_envs.webshop.pages import plain
 
         after = self.shop.step(self.state, action)
@@ -57,11 +57,11 @@ def step_ms(catalogue: Any, titles: Sequence[str]) -> float:
 
 
 def session_bytes(catalogue: Any, titles: Sequence[str]) -> float:
-    """What is free again with each of many sessions that were on the page of an item, all in one shop."""
+    """Mean memory freed with each of many sessions on the page of an item, all in one shop."""
     tracemalloc.start()
     try:
         states = _on_items(catalogue, titles)
-        gc.collect()  # the shop: what it remembers is of all sessions
+        gc.collect()  # the shop, whose caches are shared by all sessions
         held = tracemalloc.get_traced_memory()[0]
         states.clear()
         gc.collect()
