@@ -1,4 +1,4 @@
-"""`python -m agentevol` is the command `agentevol`."""
+"""`python -m agentevol`: the command `agentevol`."""
 
 from agentevol.cli import main
 

@@ -1,4 +1,4 @@
-"""What a chat template is told besides the messages: its own variables, and the day.
+"""Arguments of chat templates besides the messages: the template's own variables, and the date.
 
     {%- if enable_thinking is defined and enable_thinking is false %}<think>\\n\\n</think>\\n\\n{%- endif %}
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 TODAY = date(2024, 7, 26)
-"""What a template that asks for today's date is told: equal runs read equal tokens, whatever the day. Llama
-3's templates name this one where nobody tells the date; they read another from `date_string`.
+"""Date for templates that ask for the current one: equal runs read equal tokens on any day. Llama 3's
+templates use this date by default; `date_string` sets another.
 """
 
 GIVEN = frozenset({"messages", "raise_exception", "strftime_now"})
-"""What whoever renders gives every template."""
+"""Variables that the renderer gives to every template."""
 
 
 def check_arguments(tokenizer: "PreTrainedTokenizerBase", arguments: Mapping[str, Any]) -> None:
-    """Raise `ConfigError` for an argument that the tokenizer's template does not read, or that is not the
-    user's to set.
+    """Raise `ConfigError` for an argument that the tokenizer's template does not read, or that users may not
+    set.
     """
     read = variables(tokenizer.get_chat_template(tools=arguments.get("tools"))) - _reserved(tokenizer)
     for name in arguments:
@@ -40,7 +40,7 @@ def check_arguments(tokenizer: "PreTrainedTokenizerBase", arguments: Mapping[str
 
 
 def variables(template: str) -> frozenset[str]:
-    """Names that a template reads and does not set itself; those of jinja's own functions are none."""
+    """Names that a template reads and does not set itself, without jinja's own functions."""
     from jinja2 import TemplateError
     from jinja2.meta import find_undeclared_variables
 
@@ -53,18 +53,20 @@ def variables(template: str) -> frozenset[str]:
 
 
 def today(style: str) -> str:
-    """`strftime_now` of templates, on a day that does not change."""
+    """`strftime_now` of templates, with a constant date."""
     return TODAY.strftime(style)
 
 
 def _reserved(tokenizer: "PreTrainedTokenizerBase") -> frozenset[str]:
-    """Names that say how to render, or what; a user may set `tools` and `documents`."""
+    """Names of the renderer's own parameters; a user may set `tools` and `documents`."""
     own = signature(tokenizer.apply_chat_template).parameters.keys() - {"tools", "documents"}
     return GIVEN | own
 
 
 def _environment() -> "Environment":
-    """Reads what transformers renders: loop controls, and blocks that mark what an assistant says."""
+    """jinja environment for the extensions of transformers: loop controls, and blocks that mark the
+    assistant's text.
+    """
     from jinja2 import Environment
     from jinja2.ext import Extension, loopcontrols
 

@@ -1,11 +1,12 @@
-"""The folders of a run in an object store, for machines that do not see the driver's disk.
+"""Folders of a run in an object store, for machines that do not share the driver's disk.
 
     store = CheckpointStore("s3://bucket/runs/a", folder)
     store.put(folder / "checkpoints" / "0003")                 # -> s3://bucket/runs/a/checkpoints/0003/...
     store.get(folder / "checkpoints" / "0003", elsewhere)
 
-What lies there is a copy: on the driver's machine a run's folder holds the same. `agentevol.workers.copies`
-says who copies what when. The store is reached as one that holds a table is (`agentgym_store.places`).
+The store holds copies: on the driver's machine the run's folder holds the same. `agentevol.workers.copies`
+determines which process copies what, and when. The store is accessed like one that holds a table
+(`agentgym_store.places`).
 """
 
 import secrets
@@ -26,25 +27,27 @@ from agentgym_store.errors import StoreError, one_line
 from agentgym_store.places import Place
 
 _LAST = "config.json"
-"""Without it a folder is no model: one that was cut short is not taken for a whole one."""
+"""File without which a folder is no model; it is copied last, so that a partial copy is recognised."""
 _AT_ONCE = 8
-"""Files."""
+"""Files copied concurrently."""
 _CHUNK = 2**25
 """Bytes of one request."""
 
 
 @dataclass(frozen=True)
 class CheckpointStore:
-    """What lies below `folder` on the driver's machine has the same place below `url`."""
+    """Mapping of paths below `folder` on the driver's machine to names below `url`."""
 
     url: str
     folder: Path
     session: str = field(default_factory=lambda: secrets.token_hex(8))
-    """Of the driver: what machines have kept for an earlier one may not be what this one means."""
+    """Id of the driver's session: copies of an earlier driver on other machines may differ from this
+    one's.
+    """
 
     def put(self, path: Path, source: Path | None = None) -> None:
-        """Copy the folder `source`, or `path` itself, to where `path` belongs, in place of what is there.
-        Raises `RunStopped`.
+        """Copy the folder `source`, or `path` itself, to the name of `path` in the store, replacing an
+        earlier copy. Raises `RunStopped`.
         """
         source, there = source or path, self.below(path)
         names = sorted(str(file.relative_to(source)) for file in source.rglob("*") if file.is_file())
@@ -62,8 +65,8 @@ class CheckpointStore:
                 send(_LAST)
 
     def get(self, path: Path, into: Path) -> None:
-        """Copy what belongs to `path` into the new folder `into`: on disk when this returns, absent when it
-        raises `RunStopped`.
+        """Copy the store's copy of `path` into the new folder `into`: on disk when this returns, absent when
+        it raises `RunStopped`.
         """
         there, partial = self.below(path), into.with_name(f".{into.name}.partial")
 
@@ -88,14 +91,14 @@ class CheckpointStore:
                 raise
 
     def write(self, name: str, text: str) -> None:
-        """Keep a text below the URL. Raises `OSError`."""
+        """Write a text below the URL. Raises `OSError`."""
         with NamedTemporaryFile("w", encoding="utf-8") as file:  # its streams take no bytes from Python
             file.write(text)
             file.flush()
             fs.copy_files(file.name, name, destination_filesystem=self._files)
 
     def read(self, name: str) -> str:
-        """A text that was kept. Raises `OSError`."""
+        """Read a text below the URL. Raises `OSError`."""
         with self._files.open_input_file(name) as stream:
             return stream.read().decode()
 
@@ -104,7 +107,7 @@ class CheckpointStore:
         self._files.delete_file(name)
 
     def check_free(self) -> None:
-        """Raise `ConfigError` where something is below the URL, or nothing can be read there."""
+        """Raise `ConfigError` where the URL is not empty, or cannot be read."""
         try:
             taken = Place.of(self.url).names()
         except (OSError, StoreError) as cause:
@@ -113,11 +116,11 @@ class CheckpointStore:
             raise ConfigError(f"{self.url} is not empty: each run has one of its own; name another")
 
     def below(self, path: Path) -> str:
-        """The name of a path of the run below the URL, and below the folder."""
+        """Name of a path of the run below the URL, and below the folder."""
         return path.relative_to(self.folder).as_posix()
 
     def _names(self, there: str) -> list[str]:
-        """The files of a folder."""
+        """Names of the files of a folder."""
         selector = fs.FileSelector(there, recursive=True, allow_not_found=True)
         return [
             entry.path.removeprefix(f"{there}/")

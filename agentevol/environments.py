@@ -1,4 +1,4 @@
-"""An environment looked at in this process, without a server: its tasks, and what its players say."""
+"""In-process access to an environment without a server: its tasks, and the messages of its players."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 SHOWN_TASKS = 16
-"""Tasks whose demonstrations are read to see how an environment is spoken to."""
+"""Number of tasks whose demonstrations are read to find the format of actions."""
 
 
 @contextmanager
@@ -36,7 +36,7 @@ def opened(config: EnvironmentConfig) -> Iterator[Environment[Any]]:
 
 
 def task_counts(world: Environment[Any]) -> TaskCounts:
-    """The tasks of an environment. `size` raises `ConfigError` where the data of a split are missing."""
+    """Task counts of an environment. `size` raises `ConfigError` where the data of a split are missing."""
 
     def size(split: str, difficulty: str | None) -> int:
         try:
@@ -48,7 +48,7 @@ def task_counts(world: Environment[Any]) -> TaskCounts:
 
 
 def served_counts(url: str, name: str) -> TaskCounts:
-    """The tasks of an environment of a server that runs already."""
+    """Task counts of an environment on a running server."""
 
     def size(split: str, difficulty: str | None) -> int:
         if difficulty is None:
@@ -102,7 +102,7 @@ def player_messages(world: Environment[Any], split: str, difficulty: str | None)
 
 
 def usual_action_tokens(config: EnvironmentConfig, tokenizer: "PreTrainedTokenizerBase") -> int:
-    """Room for an action where nothing is configured: that of runs in this environment."""
+    """Default maximum tokens of an action for runs in this environment."""
     preset = BY_ENVIRONMENT.get(config.name, {}).get("explore", {}).get("max_new_tokens")
     if preset is not None:
         return preset

@@ -1,4 +1,4 @@
-"""Everything agentevol raises on purpose.
+"""Exceptions that agentevol raises on purpose.
 
 AgentEvolError
 ├── ConfigError(ValueError)     a setting or an input file is unknown, missing or out of range; says which
@@ -10,14 +10,14 @@ AgentEvolError
     └── PolicyFault             the inference engine failed
         └── WeightsReplaced     the policy asked is one that the engine no longer serves
 
-A fault is never a reward. The episode is stored without a return, counted, and left out of learning.
+A fault is never a reward. The episode is stored without a return, counted, and never trained on.
 """
 
 import re
 
 
 class AgentEvolError(Exception):
-    """Base of everything below; its text is one line for the user: what, and what to do."""
+    """Base of all exceptions below; its text is one line for the user: the error, and the remedy."""
 
 
 class ConfigError(AgentEvolError, ValueError):
@@ -25,11 +25,11 @@ class ConfigError(AgentEvolError, ValueError):
 
 
 class RunStopped(AgentEvolError):
-    """The run ended itself; what it had finished is kept and can be resumed."""
+    """The run ended itself; its finished work is kept and it can be resumed."""
 
 
 class TransferFailed(AgentEvolError):
-    """New weights did not reach an engine; there is another way, by the checkpoint's files."""
+    """New weights did not reach an engine; the checkpoint's files are the alternative."""
 
 
 class RolloutFault(AgentEvolError):
@@ -59,11 +59,11 @@ class PolicyFault(RolloutFault):
 
 
 class WeightsReplaced(PolicyFault):
-    """The engine has newer weights than the policy that was asked: serve another one of those."""
+    """The engine has newer weights than the policy: serve a new policy."""
 
 
 def described(cause: BaseException) -> str:
-    """The type and message of an exception that nobody expected, in one line."""
+    """The type and message of an unexpected exception, in one line."""
     return f"{type(cause).__name__}: {one_line(cause)}"
 
 

@@ -1,10 +1,10 @@
-"""Models of the Hugging Face hub by their names: `owner/name`, or `owner/name@revision`.
+"""Models of the Hugging Face hub by name: `owner/name`, or `owner/name@revision`.
 
     Qwen/Qwen2.5-1.5B-Instruct          its latest commit
     Qwen/Qwen2.5-1.5B-Instruct@989aa79  a branch, tag or commit
 
-What is read of them is fetched into the hub's own cache: weights as safetensors, configuration, tokenizer. No
-pickle and no code ever is. The hub's own settings hold: HF_TOKEN, HF_HOME, HF_ENDPOINT, HF_HUB_OFFLINE.
+Files of a model are downloaded into the hub's own cache: weights as safetensors, configuration, tokenizer;
+never pickle or code. The hub's own settings apply: HF_TOKEN, HF_HOME, HF_ENDPOINT, HF_HUB_OFFLINE.
 """
 
 import json
@@ -20,7 +20,7 @@ INDEX = "model.safetensors.index.json"
 SMALL = ("*.json", "*.jinja", "merges.txt")
 WEIGHTS = "*.safetensors"
 NOT_READ = ("*/*", "consolidated*")
-"""Folders within a repository, and second copies of the weights in other layouts."""
+"""Excluded files: folders within a repository, and second copies of the weights in other layouts."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,14 @@ class HubName:
 
     @property
     def is_pinned(self) -> bool:
-        """Whether it names a commit, which never changes."""
+        """True if the revision is a commit, which never changes."""
         return self.revision is not None and _COMMIT.fullmatch(self.revision) is not None
 
 
 def hub_name(text: str) -> HubName | None:
-    """The model that `text` names; None where it has not the form of a name, or is a path.
+    """Hub model that `text` names; None where it does not have the form of a name, or is a path.
 
-    It is a path where a folder of the owner's name is here, unless it has a revision.
+    It is a path where a folder of the owner's name exists here, unless it has a revision.
     """
     found = _NAME.fullmatch(text)
     if found is None or (found["revision"] is None and Path(text).parent.is_dir()):
@@ -52,18 +52,18 @@ def hub_name(text: str) -> HubName | None:
 
 
 def snapshot(name: HubName, *, weights: bool = True) -> Path:
-    """The folder in the hub's cache with this model's files, fetched where they are not there yet; its name
-    is the commit's. Without `weights`, all but these.
+    """Folder of this model's files in the hub's cache, downloaded where necessary; its name is the commit's.
+    Without `weights`, all files but the weights.
 
-    A commit that is there whole is read without asking the hub. Raises `ConfigError`, in one line that says
-    what to do.
+    A complete commit in the cache is used without a request to the hub. Raises `ConfigError`, in one line
+    with the remedy.
     """
     from huggingface_hub import constants, errors
 
     page = f"{constants.ENDPOINT}/{name.repository}"
     try:
         return _fetched(name, weights)
-    except errors.GatedRepoError as cause:  # before the error of which it is a kind
+    except errors.GatedRepoError as cause:  # before its base class
         raise ConfigError(
             f"the model {name} is gated: accept its licence at {page}, and set HF_TOKEN to a token of the"
             " account that did"
@@ -82,7 +82,7 @@ def snapshot(name: HubName, *, weights: bool = True) -> Path:
         raise ConfigError(_missing(name, constants.HF_HUB_CACHE, offline=_offline())) from cause
     except ConfigError:
         raise
-    except Exception as cause:  # whatever the hub's client and the HTTP library under it raise
+    except Exception as cause:  # any type that the hub's client and its HTTP library raise
         reason = " ".join(str(cause).split())[:200] or type(cause).__name__
         raise ConfigError(
             f"cannot fetch the model {name} from {constants.ENDPOINT}: {reason}; try again, or give a folder"
@@ -126,7 +126,7 @@ def _fetched(name: HubName, weights: bool) -> Path:
 
 
 def is_whole(folder: Path, *, weights: bool = True) -> bool:
-    """Whether a snapshot has everything that is read of a model."""
+    """Return whether a snapshot has all files that are read of a model."""
     if not all((folder / name).is_file() for name in ("config.json", "tokenizer.json")):
         return False
     if not weights:
@@ -145,7 +145,7 @@ def _offline() -> bool:
 
 
 def _missing(name: HubName, cache: str, *, offline: bool) -> str:
-    """Why a model is not there that nobody could ask the hub for."""
+    """Reason for which a model is missing while the hub cannot be reached."""
     from huggingface_hub import constants
 
     if offline:

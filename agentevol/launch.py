@@ -1,4 +1,4 @@
-"""From a run's folder to its result: start the processes, run the loop, end the processes."""
+"""Launch of a run: start the processes, run the loop, end the processes."""
 
 import math
 from contextlib import ExitStack
@@ -34,9 +34,9 @@ def check_name(environment: EnvironmentConfig) -> None:
 
 
 def check(config: RunConfig, *, here: bool = True) -> None:
-    """Raise `ConfigError` for a world, a base or a reward model that no run can begin with: before there is a
-    folder. Where the run is not to begin `here`, as for a plan, weights are not fetched for it, and vLLM and
-    its servers may be elsewhere.
+    """Raise `ConfigError` for an environment, a base or a reward model that no run can begin with, before a
+    folder is created. Where the run is not to begin `here`, as for a plan, weights are not downloaded for it,
+    and vLLM and its servers may be elsewhere.
     """
     check_name(config.environment)
     base = resolve(config.base, weights=here).path
@@ -76,7 +76,7 @@ def launch(folder: RunFolder, progress: Progress) -> RunSummary:
         faults = FaultLog(progress.say)
         store = CheckpointStore(config.checkpoints, folder.path) if config.checkpoints else None
         cluster = Cluster(config, faults, store=store)
-        if config.ray.address is not None:  # it tells where others reach this machine
+        if config.ray.address is not None:  # Ray knows the address at which others reach this machine
             stack.enter_context(cluster)
         server = None
         if config.environment.url is None:
@@ -91,7 +91,7 @@ def launch(folder: RunFolder, progress: Progress) -> RunSummary:
 
 
 def plan(config: RunConfig) -> list[str]:
-    """What a run would do, line by line, and what its processes need of memory."""
+    """Plan of a run, line by line, with the memory that its processes need."""
     from agentevol import placement  # brings peft
 
     explore, evaluate, engine = config.explore, config.evaluate, config.engine
@@ -130,14 +130,14 @@ def plan(config: RunConfig) -> list[str]:
 
 
 def _turns(environment: EnvironmentConfig) -> str:
-    """The turn limit of an episode; a server that runs already may have one of its own."""
+    """Turn limit of an episode; a running server may have its own."""
     if environment.max_turns is None and environment.url is not None:
         return "as many turns as the server allows"
     return f"at most {environment.max_turns or environment_class(environment.name).max_turns} turns"
 
 
 def _cloning(config: RunConfig) -> list[str]:
-    """What becomes of the base before the first round."""
+    """Plan of behavioural cloning before the first round."""
     shown, how = config.demonstrations, config.clone_learn
     if not shown.tasks:
         return []
@@ -154,7 +154,7 @@ def _labels(config: RunConfig) -> str:
 
 
 def _beside(rollout: RolloutConfig) -> list[str]:
-    """What is explored while something else is learnt from."""
+    """Plan of exploration during training."""
     if rollout.mode == "synchronous":
         return []
     rounds = "1 round" if rollout.rounds_ahead == 1 else f"up to {rollout.rounds_ahead} rounds"
@@ -163,7 +163,7 @@ def _beside(rollout: RolloutConfig) -> list[str]:
 
 
 def _rewards(config: RunConfig) -> list[str]:
-    """What is learnt from besides the world's rewards."""
+    """Plan of rewards besides the environment's."""
     process, reward = config.process, config.reward
     if reward.on:
         stop = (
@@ -193,14 +193,14 @@ def _rewards(config: RunConfig) -> list[str]:
 
 
 def _continuations(config: RunConfig) -> int:
-    """Episodes played to value states in an iteration, at most."""
+    """Maximum number of continuations that estimate values of states in an iteration."""
     process, explore = config.process, config.explore
     episodes = explore.tasks * explore.samples * (1 + explore.resample)
     return math.ceil(process.share * episodes) * process.states * process.continuations
 
 
 def _controllers(config: RunConfig) -> list[str]:
-    """Settings that follow the run."""
+    """Plan of the adaptive settings."""
     found: list[str] = []
     if config.explore.resample:
         found.append(

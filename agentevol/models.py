@@ -1,5 +1,5 @@
-"""Names of models as users write them: `starter` or `starter:ENVIRONMENT`, a Hugging Face folder, a run's
-folder (its best checkpoint), or a model of the Hugging Face hub.
+"""Resolution of model names: `starter` or `starter:ENVIRONMENT`, a Hugging Face folder, a run's folder (its
+best checkpoint), or a model of the Hugging Face hub.
 """
 
 import json
@@ -14,13 +14,13 @@ from agentgym_envs.home import data_home
 
 STARTERS = Path(__file__).parent / "starter"
 _STARTER = re.compile(r"starter(?::(.*))?", re.DOTALL)
-"""With the environment whose starter is meant; without, it is ALFWorld's."""
+"""Name with the starter's environment; without, it is ALFWorld's."""
 
 
 def resolve(name: str, *, weights: bool = True) -> Checkpoint:
-    """The checkpoint that `name` stands for. Raises `ConfigError` saying what was looked for.
+    """The checkpoint of this name. Raises `ConfigError` with the places that were searched.
 
-    One of the hub is fetched; without `weights`, only its configuration and tokenizer are.
+    A hub model is downloaded; without `weights`, only its configuration and tokenizer.
     """
     if starter := _STARTER.fullmatch(name):
         return Checkpoint(starter_folder("alfworld" if starter[1] is None else starter[1]), 0)
@@ -44,7 +44,7 @@ def resolve(name: str, *, weights: bool = True) -> Checkpoint:
 
 
 def pinned(name: str) -> str:
-    """The same model by a name that never stands for another: of one of the hub, with its commit."""
+    """A name that always identifies the same model: for a hub model, with its commit."""
     wanted = None if _STARTER.fullmatch(name) or Path(name).expanduser().exists() else hub_name(name)
     if wanted is None or wanted.is_pinned:
         return name
@@ -62,7 +62,7 @@ def check_folder(path: Path) -> None:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """What one of our own files says; raises `ConfigError` where that is no JSON object."""
+    """Content of one of our own files; raises `ConfigError` where it is not a JSON object."""
     try:
         found: Any = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as cause:
@@ -77,17 +77,17 @@ def _whole(number: object) -> int:
 
 
 def shipped_starters() -> list[str]:
-    """Environments whose starter policies come with the package."""
+    """Environments whose starter policies are part of the package."""
     return sorted(file.parent.name for file in STARTERS.glob("*/model.safetensors"))
 
 
 def built_starter(environment: str) -> Path:
-    """The place of an environment's starter policy that `agentevol starter build` made; it need not exist."""
+    """Path of an environment's starter policy that `agentevol starter build` makes; it need not exist."""
     return data_home() / "starters" / environment
 
 
 def starter_folder(environment: str = "alfworld") -> Path:
-    """The starter policy of an environment: the package's own, or one that was built on this machine.
+    """Starter policy of an environment: the package's own, or one that was built on this machine.
 
     Raises `ConfigError` where there is neither.
     """

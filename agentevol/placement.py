@@ -1,4 +1,4 @@
-"""Which process computes where, and what it needs of memory there: what `--dry-run` prints.
+"""Placement of a run's processes and their memory, as printed by `--dry-run`.
 
 rollouts: 4 workers, each on a GPU of its own
 learners: 4, each on a GPU of its own, which share weights, gradients and optimiser
@@ -26,7 +26,7 @@ from agentevol.memory import (
 GIB = 2**30
 
 Device = Literal["cpu", "gpu", "gpu if any"]
-"""`gpu if any` takes a GPU where Ray sees some."""
+"""Device of a process; `gpu if any` takes a GPU where Ray sees some."""
 
 WHERE = {
     "cpu": "on the CPU",
@@ -38,7 +38,7 @@ IN_TURNS = {
     "gpu": "on a GPU of a rollout worker in turns with it",
     "gpu if any": "on a GPU of a rollout worker in turns with it where Ray sees any, else on the CPU",
 }
-"""Where learners are with engine.colocated."""
+"""Location of learners with engine.colocated."""
 
 
 @dataclass(frozen=True)
@@ -49,16 +49,16 @@ class Process:
     count: int
     device: Device
     parts: Parts
-    """Bytes that each of them needs on each of its devices, by what they are for."""
+    """Bytes that each process needs on each of its devices, by purpose."""
     remark: str = ""
     devices: int = 1
-    """That each of them computes on."""
+    """Number of devices of each process."""
     shares: bool = False
-    """Whether these are others' GPUs, which are used in turns."""
+    """True if the GPUs are claimed by others and used in turns."""
 
     @property
     def total(self) -> int:
-        """Bytes that each of them needs on each of its devices."""
+        """Total bytes that each process needs on each of its devices."""
         return sum(self.parts.values())
 
 
@@ -68,8 +68,8 @@ def processes(config: RunConfig, shape: ModelShape) -> list[Process]:
 
 
 def lines(config: RunConfig, base: Path) -> list[str]:
-    """What `--dry-run` says of processes, devices and memory. Raises `ConfigError` for what is no model, and
-    for one that engine.tensor_parallel does not divide.
+    """Lines of `--dry-run` about processes, devices and memory. Raises `ConfigError` for a folder that is no
+    model, and for a model that engine.tensor_parallel does not divide.
     """
     found = processes(config, shape_of(base, config.learn.lora))
     told = [line for one in found for line in _told(one)]
@@ -132,7 +132,7 @@ def _told(process: Process) -> list[str]:
 
 
 def _in_turns(found: Sequence[Process]) -> str:
-    """What GPUs hold that are used by two."""
+    """Memory of GPUs that two processes share."""
     rollouts, learners = found
     if not learners.shares:
         return ""
@@ -155,7 +155,7 @@ def _where(process: Process) -> str:
 
 
 def _has_gpus(config: RunConfig) -> bool:
-    """Whether there are GPUs for sure: a learner that asks for one does not begin without."""
+    """Return whether GPUs are certain: a learner that asks for one does not begin without."""
     return config.learn.device not in ("auto", "cpu")
 
 

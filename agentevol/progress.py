@@ -1,4 +1,4 @@
-"""What a run tells a person while it works: bars with rates and failure counts, a line for each iteration.
+"""Progress display of a run: bars with rates and failure counts, a line for each iteration.
 
 On a terminal the bars move; elsewhere (a log, CI) finished phases are printed, one line each, and long ones
 once a minute.
@@ -24,7 +24,7 @@ LOG_EVERY_S = 60.0
 
 
 class Progress:
-    """Writes to a console."""
+    """Progress on a console."""
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(highlight=False)
@@ -39,7 +39,7 @@ class Progress:
     def playing(
         self, purpose: str, split: str, iteration: int, total: int, done: int
     ) -> Iterator[Callable[[Sequence[Trajectory]], None]]:
-        """A bar of episodes; call the result with every batch that is safely in the table."""
+        """Show a bar of episodes; call the result with every batch that was committed to the table."""
         won = broken = tokens = 0
         finished, began = done, time.perf_counter()
         title = f"iteration {iteration}  {purpose} {split}"
@@ -69,7 +69,7 @@ class Progress:
     def learning(
         self, iteration: int | None = None, what: str = "learn"
     ) -> Iterator[Callable[[int, int, float], None]]:
-        """A bar of optimiser steps, of an iteration or on their own."""
+        """Show a bar of optimiser steps, of an iteration or of a single training."""
         latest, began = (0, 0, 0.0), time.perf_counter()
         title = what if iteration is None else f"iteration {iteration}  {what}"
         with self._bars() as bars:
@@ -88,7 +88,7 @@ class Progress:
 
     @contextmanager
     def playing_once(self, title: str) -> Iterator[Callable[[int], Callable[[Sequence[Trajectory]], None]]]:
-        """A bar for one split whose number of episodes is not known yet."""
+        """Show a bar for one split whose number of episodes is not known yet."""
         with self._bars() as bars:
             bar = bars.add_task(title, total=None, note="")
             finished = won = broken = 0
@@ -107,14 +107,14 @@ class Progress:
             yield start
 
     def finished(self, summary: IterationSummary) -> None:
-        """One line with the figures of an iteration, and one of what broke."""
+        """Print one line with the metrics of an iteration, and one with its faults."""
         if summary.evaluation is not None:
             self.say(f"iteration {summary.iteration}: {figures(summary.evaluation)}")
         if broken := sentence(summary.faults):
             self.say(f"iteration {summary.iteration}: {broken}")
 
     def _log(self, text: str) -> None:
-        """Print a line where no bar moves, if none was printed for long."""
+        """Print a line where there is no terminal, if none was printed for a while."""
         if not self.console.is_terminal and time.monotonic() - self._spoke > LOG_EVERY_S:
             self.say(text)
 
@@ -135,7 +135,7 @@ def progress_on(console: Console | None) -> Progress:
 
 
 def figures(evaluation: EvaluationSummary) -> str:
-    """Success with its interval, in words: `success on test 41.5 % [34.9, 48.4] of 200`."""
+    """Success with its interval as text: `success on test 41.5 % [34.9, 48.4] of 200`."""
     if evaluation.n == 0:
         return f"no scored episode on {evaluation.split}"
     low, high = wilson(evaluation.successes, evaluation.n)

@@ -1,6 +1,4 @@
-"""The seams of the trainer: what acts (`Policy`, `RolloutEngine`) and what learns (`Learner`), and what they
-exchange.
-"""
+"""Protocols of the trainer (`Policy`, `RolloutEngine`, `Learner`), and the records that they exchange."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,12 +18,12 @@ class Checkpoint:
 
     path: Path
     version: int
-    """0 for the start, then one more with every update."""
+    """0 for the start, increased by one with every update."""
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How tokens are drawn. Training needs `top_p` = 1, so that log-probabilities are those of the model."""
+    """Sampling parameters. Training needs `top_p` = 1, so that log-probabilities are those of the model."""
 
     temperature: float = 1.0
     """0 is greedy."""
@@ -57,12 +55,12 @@ class Conversation:
     """For scripted policies (the expert looks its actions up); language models never see it."""
 
     def say(self, sample: Sample) -> None:
-        """Append what the policy said."""
+        """Append the policy's sample."""
         self.messages.append(Message("assistant", sample.text))
         self.samples.append(sample)
 
     def hear(self, observation: Observation) -> None:
-        """Append what the environment answered."""
+        """Append the environment's observation."""
         self.messages.append(Message("user", observation.text))
         self.observation = observation
 
@@ -80,28 +78,26 @@ class Policy(Protocol):
     version: int
 
     async def act(self, conversation: Conversation, seed: int) -> Sample:
-        """What to say next; equal conversation and seed give equal samples. Raises `ContextFull`,
+        """Sample the next action; equal conversation and seed give equal samples. Raises `ContextFull`,
         `PolicyFault`.
         """
         ...
 
     def release(self, conversation_id: str) -> None:
-        """Forget what is cached for a conversation; called once when its episode is over, whatever became of
-        it.
-        """
+        """Discard the cache of a conversation; called once when its episode is over, in any case."""
         ...
 
 
 class RolloutEngine(Protocol):
-    """Holds weights and serves policies."""
+    """Holder of weights that serves policies."""
 
     lost: bool
-    """Whether it has failed, or a process that it needs has died: it serves nothing any more, another one can
-    be started.
+    """True if it has failed, or a process that it needs has died: it serves no more requests, and another one
+    can be started.
     """
 
     def serve(self, sampling: Sampling) -> Policy:
-        """A policy over the current weights."""
+        """Return a policy over the current weights."""
         ...
 
     def update(self, checkpoint: Checkpoint) -> None:
@@ -114,21 +110,21 @@ class RolloutEngine(Protocol):
 
 
 RowKind = Literal["fork", "append_only", "per_step"]
-"""What becomes of an episode's turns: see `select.rows` of the configuration."""
+"""Conversion of an episode's turns into training sequences: see `select.rows` of the configuration."""
 
 Overflow = Literal["truncate", "drop_oldest"]
-"""What becomes of a conversation that no longer fits: see `engine.overflow` of the configuration."""
+"""Handling of a conversation that no longer fits: see `engine.overflow` of the configuration."""
 
 Transfer = Literal["disk", "nccl", "ipc", "gloo"]
-"""How a vLLM engine is given new weights: see `engine.transfer` of the configuration."""
+"""Weight synchronisation of a vLLM engine: see `engine.transfer` of the configuration."""
 
 InFlightRule = Literal["continue", "finish", "abort"]
-"""What new weights mean to episodes under way: see `rollout.in_flight` of the configuration."""
+"""Handling of episodes under way during a weight update: see `rollout.in_flight` of the configuration."""
 
 
 @dataclass(frozen=True)
 class EpisodeFacts:
-    """What algorithms read of an episode besides its tokens; tuples have an entry for each turn."""
+    """Facts of an episode for algorithms, besides its tokens; tuples have an entry for each turn."""
 
     group: str
     """Equal for the samples of one task in one round of exploration: the unit of every group baseline."""
@@ -136,23 +132,23 @@ class EpisodeFacts:
     anchors: tuple[str, ...]
     """The state in which the agent acted, without counters of steps or time."""
     modes: tuple[int, ...]
-    """Thinking mode 1, 2, ...; -1 for a format error, 0 where the world has no modes."""
+    """Thinking mode 1, 2, ...; -1 for a format error, 0 where the environment has no modes."""
     invalid: tuple[bool, ...]
-    """The world could not carry the action out."""
+    """True where the environment could not carry the action out."""
     truncated: bool
-    """An outside limit ended the episode."""
+    """True if an outside limit ended the episode."""
     costs: Mapping[str, float] = field(default_factory=dict[str, float])
     environment: str = ""
-    """The world's name; "" where nobody said."""
+    """Name of the environment; "" if unknown."""
     repeated: float = 0.0
-    """Share of the 4-grams of words in all that the agent said that it had said before."""
+    """Share of the 4-grams of words in all the agent's texts that occurred there before."""
     answer_tokens: tuple[int, ...] = ()
-    """Tokens of the answer within each reply; 0 where all of it is the answer. Empty: nobody counted."""
+    """Tokens of the answer within each reply; 0 where all of it is the answer. Empty: not counted."""
 
 
 @dataclass(frozen=True)
 class TrainingSequence:
-    """One row of token-exact training data: T tokens, of which the masked ones are learnt."""
+    """Token-exact training sequence: T tokens, of which the masked ones are trained on."""
 
     token_ids: NDArray[np.int32]
     """Shape (T,)."""
@@ -165,58 +161,64 @@ class TrainingSequence:
     sampled.
     """
     weight: float
-    """Weight of every masked token of this row in the loss, at least 0."""
+    """Weight of every masked token of this sequence in the loss, at least 0."""
     trajectory_id: str
     policy_version: int | None = None
-    """Version of the weights that sampled all of the row; None for demonstrations and rows of several
-    versions.
+    """Version of the weights that sampled the whole sequence; None for demonstrations and sequences of
+    several versions.
     """
     turn: NDArray[np.int32] | None = None
-    """Shape (T,): the turn in which the token was sampled, -1 where it was read; None where nobody asks."""
+    """Shape (T,): the turn in which the token was sampled, -1 where it was read; None where not needed."""
     episode: EpisodeFacts | None = None
-    """For algorithms that read rewards; None for rows that are imitated."""
+    """For algorithms that read rewards; None for sequences that are imitated."""
     unit: str = ""
-    """Rows of equal unit are compared with each other, as the two sides of a pair; "" is the row's own."""
+    """Comparison unit: sequences of equal unit are compared, as the two sides of a pair; "" is a unit of this
+    sequence alone.
+    """
     side: int = 0
     """1 chosen or desirable, -1 rejected or undesirable, 0 neither."""
     margin: float = 0.0
-    """How much better the chosen side of this pair is."""
+    """Margin by which the chosen side of this pair is better."""
     labels: NDArray[np.float32] | None = None
-    """Shape (T, H): what a reward model's heads should say after each token; NaN where unknown."""
+    """Shape (T, H): target of each head of a reward model after each token; NaN where unknown."""
     replayed: bool = False
-    """Of what was learnt before, beside what is new."""
+    """True for replayed training data of earlier iterations or runs."""
     label_samples: NDArray[np.float32] | None = None
-    """Shape (T,): how many continuations the labels of a token were counted over; anything where unknown."""
+    """Shape (T,): number of continuations from which the labels of a token were estimated; arbitrary where
+    unknown.
+    """
     environment: str = ""
-    """Of the episode; empty for texts."""
+    """Environment of the episode; empty for texts."""
     drift_events: int = 0
-    """Turns of the whole episode whose prompt did not extend what had been read and said before."""
+    """Turns of the whole episode whose prompt did not extend the previous prompt and sample."""
 
 
 @dataclass(frozen=True)
 class Anchor:
-    """What learning must not forget: an earlier policy, and rows of what it can do."""
+    """Anchor of regularisation against forgetting: an earlier policy, and training sequences of its
+    abilities.
+    """
 
     checkpoint: Checkpoint
     rows: Sequence[TrainingSequence] = ()
-    """What the Fisher information of its weights is estimated on."""
+    """Training sequences for the Fisher information of its weights."""
     file: Path | None = None
-    """Where the estimate is kept for the next update; None keeps it nowhere."""
+    """File in which the estimate is kept for the next update; None does not keep it."""
 
 
 @dataclass(frozen=True)
 class LearnReport:
-    """What a learner did: the checkpoint and its figures."""
+    """Result of a training: the checkpoint and its metrics."""
 
     checkpoint: Checkpoint
     metrics: dict[str, float]
 
 
 class Learner(Protocol):
-    """Turns data into better weights."""
+    """Trainer of weights on data."""
 
     def learn(self, start: Checkpoint, data: Sequence[TrainingSequence], out: Path, seed: int) -> LearnReport:
-        """Train from `start` on `data`; write version `start.version + 1`... as a new folder `out`,
+        """Train from `start` on `data`; write version `start.version + 1` as a new folder `out`,
         atomically.
         """
         ...

@@ -1,13 +1,14 @@
-"""From conversations to token ids, without ever encoding twice what a model sampled.
+"""Rendering of conversations into token ids, without re-encoding sampled text.
 
-The first prompt comes from the tokenizer's chat template. Every later prompt is the exact ids of the turn
-before (prompt and sample) plus the tokens which the template puts after an assistant's message; only the
-new observation is tokenised. With a ChatML template, for example, `extend` adds
+The first prompt comes from the tokenizer's chat template. Every later prompt is the exact ids of the previous
+turn (prompt and sample) plus the tokens which the template puts after an assistant's message; only the new
+observation is tokenised. With a ChatML template, for example, `extend` adds
 
     [<|im_end|>] \\n <|im_start|> user \\n  ...observation...  <|im_end|> \\n <|im_start|> assistant \\n
 
-where the first token is left out when the model has sampled it. A template may rewrite what was said (Qwen3's
-leaves earlier reasoning out, Llama 3's strips white space): here the ids that were read and sampled stay.
+where the first token is left out when the model has sampled it. A template may rewrite earlier messages
+(Qwen3's leaves earlier reasoning out, Llama 3's strips white space): here the ids that were read and sampled
+stay.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -21,14 +22,14 @@ from agentevol.protocols import Conversation, Message
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-ACTION_MARK = "ACTION-3b1f"  # stands for the assistant's text when the template is asked what follows it
+ACTION_MARK = "ACTION-3b1f"  # placeholder of the assistant's text in a rendered template
 
 
 def load_tokenizer(path: Path) -> "PreTrainedTokenizerBase":
-    """The tokenizer of a checkpoint's folder, exactly as its tokenizer.json says. Raises `ConfigError`.
+    """Tokenizer of a checkpoint's folder, exactly as its tokenizer.json specifies. Raises `ConfigError`.
 
-    Not `AutoTokenizer`: for some model types (qwen2 among them) it replaces what the file says of splitting
-    and normalising by what the original family had, and encodes other ids without a word.
+    `AutoTokenizer` is not used: for some model types (qwen2 among them) it replaces the file's splitting and
+    normalising by those of the original family, and silently encodes other ids.
     """
     from transformers import PreTrainedTokenizerFast
 
@@ -42,7 +43,7 @@ def load_tokenizer(path: Path) -> "PreTrainedTokenizerBase":
 
 
 class ChatRenderer:
-    """Renders for one tokenizer and its chat template.
+    """Renderer for one tokenizer and its chat template.
 
     `end_id` is the token with which the template ends an assistant's message, and an action token: the
     policy has to learn to stop. `arguments` are the template's own variables, such as `enable_thinking`;
@@ -63,15 +64,14 @@ class ChatRenderer:
         check_arguments(tokenizer, self._arguments)
         self.end_id = self._find_end_id()
         self.stop_ids = frozenset({self.end_id, *_eos_ids(tokenizer), *ends})
-        """Sampling ends with any of these."""
+        """Token ids that end sampling."""
 
     def prompt(self, messages: Sequence[Message]) -> list[int]:
-        """Ids of a whole conversation up to where the assistant is to speak, by the chat template."""
+        """Ids of a whole conversation up to the assistant's next message, by the chat template."""
         return self._encode(self._render(messages))
 
     def extend(self, previous_ids: Sequence[int], observation: str) -> list[int]:
-        """The ids to append to `previous_ids` (which end with a sampled turn) so that the assistant speaks
-        next.
+        """Ids to append to `previous_ids` (which end with a sampled turn) for the assistant's next message.
 
         Where the sample has no end token (it ended by length), the end token comes first.
         """
@@ -99,8 +99,8 @@ class ChatRenderer:
         return previous_ids + self.extend(previous_ids, messages[-1].content)
 
     def text(self, token_ids: Sequence[int]) -> str:
-        """Text of sampled ids without the token that ended them and without special tokens, which are no
-        words of an action; never encoded again.
+        """Text of sampled ids without the end token and without special tokens, which are not part of an
+        action; never encoded again.
         """
         spoken = token_ids[:-1] if token_ids and token_ids[-1] in self.stop_ids else token_ids
         text = self.tokenizer.decode(
@@ -126,14 +126,15 @@ class ChatRenderer:
         return text
 
     def _after_action(self, observation: str) -> str:
-        """What the template writes after an assistant's text, up to where the assistant speaks again."""
+        """Text of the template between an assistant's message and the next one."""
         exchange = [Message("user", "?"), Message("assistant", ACTION_MARK), Message("user", observation)]
         return self._render(exchange).partition(ACTION_MARK)[2]
 
     def _find_end_id(self) -> int:
-        """The special token right after an assistant's text.
+        """Special token right after an assistant's text.
 
-        It has to be a token of its own: only then does what follows it tokenise alike whatever came before.
+        It has to be a separate token: only then does the text after it tokenise independently of the text
+        before.
         """
         added = self._encode(self._after_action("?"))
         if not added or added[0] not in _special_ids(self.tokenizer):
@@ -144,7 +145,7 @@ class ChatRenderer:
 
 
 def _special_ids(tokenizer: "PreTrainedTokenizerBase") -> set[int]:
-    """Tokens that text is split at; the unknown token is none, though it is listed as one."""
+    """Tokens at which text is split; the unknown token is excluded, though it is listed as one."""
     added: Mapping[int, object] = tokenizer.added_tokens_decoder
     return {token_id for token_id in added if token_id != tokenizer.unk_token_id}
 

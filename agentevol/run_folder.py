@@ -1,26 +1,26 @@
-"""The folder of a run: configuration, table of trajectories, checkpoints, one summary for each finished
+"""Folder of a run: configuration, table of trajectories, checkpoints, one summary for each finished
 iteration.
 
     config.toml         the resolved configuration; itself a valid input
     trajectories/       Delta Lake table: every episode, failed ones too; with `table` it lies elsewhere
     checkpoints/0001/   Hugging Face folders
     candidates/0001/    an update that is not accepted yet, where `protect.*` is given
-    rejected/0001/      one that was not; checkpoint 0001 is then the one before
+    rejected/0001/      a rejected one; checkpoint 0001 is then the previous one
     learnt/0001/        a whole update, and mixed/0001-0.5/ a share of it, until `interpolate.shares` chose
-    probe.jsonl         the rows of `probe.data`
+    probe.jsonl         the training sequences of `probe.data`
     process/0001/       the process reward model of iteration 1, where `process.continuations` is on;
                         0000 is a copy of `process.model`
     process/0001.json   its figures, or those of `reward.model`
     reward/             a copy of `reward.model`, where there is one
-    rewards/0001/       the reward model as it was learnt by iteration 1, where `reward.refresh` is on
+    rewards/0001/       the reward model as trained by iteration 1, where `reward.refresh` is on
     iterations/0001.json
-    manifests/0001.json what each stage of iteration 1 read and made, as hashes
-    rows/0003.safetensors  the rows of iteration 3, encoded, for later iterations that learn them again;
+    manifests/0001.json inputs and outputs of each stage of iteration 1, as hashes
+    rows/0003.safetensors  encoded training sequences of iteration 3, for later iterations that reuse them;
     prices/0003.json       prices of costs after it: both are caches, derived again where they are missing
     metrics.jsonl  tensorboard/  report.html  success.png
 
-Whatever is here is whole: files are written beside their place and then moved. A run that is resumed does
-only what is missing.
+All entries are complete: files are written under a temporary name and then moved. A resumed run does only the
+missing work.
 """
 
 import fcntl
@@ -42,25 +42,25 @@ from agentevol.report.summary import IterationSummary, RunSummary, best
 from agentgym_store.store import Store
 
 _BEGINNINGS = {".lock", "config.toml.partial"}
-"""What a process leaves that was killed before its run had begun."""
+"""Files of a process that was killed before its run had begun."""
 
 
 class RunFolder:
     """One run on disk. Only one process at a time may hold it."""
 
     def __init__(self, path: Path, config: RunConfig, lock: IO[str]) -> None:
-        self.path = path.absolute()  # processes on other machines stand in other folders
+        self.path = path.absolute()  # processes on other machines have other working directories
         self.config = config
-        self._lock = lock  # released by the kernel when the process ends, however it ends
+        self._lock = lock  # released by the kernel when the process ends in any way
         self.store = Store.open(config.table or path / "trajectories", create=True)
         self._summaries: dict[int, IterationSummary] = {}
 
     @classmethod
     def create(cls, path: Path, config: RunConfig, base: Checkpoint) -> "RunFolder":
-        """Begin a run in a new folder, with a copy of the base policy: a run stands on its own.
+        """Begin a run in a new folder, with a copy of the base policy: a run is self-contained.
 
-        Raises `ConfigError` where the folder, or what `config.checkpoints` names, has something in it, or
-        `config.table` is there already.
+        Raises `ConfigError` where the folder, or the URL `config.checkpoints`, is not empty, or
+        `config.table` exists already.
         """
         if path.exists() and any(entry.name not in _BEGINNINGS for entry in path.iterdir()):
             raise ConfigError(
@@ -81,56 +81,56 @@ class RunFolder:
 
     @classmethod
     def resume(cls, path: Path) -> "RunFolder":
-        """Continue a run. Raises `ConfigError` where there is none, or where another process is at it."""
+        """Continue a run. Raises `ConfigError` where there is none, or where another process holds it."""
         return cls(path, _config(path), _lock(path))
 
     def base(self) -> Checkpoint:
-        """The place of the run's own copy of the base: checkpoint 0, or one before it where it is cloned."""
+        """The run's own copy of the base: checkpoint 0, or one before it where it is cloned."""
         if self.config.demonstrations.clone:
             return Checkpoint(self.path / "base", -1)
         return self.checkpoint(0)
 
     def checkpoint(self, version: int) -> Checkpoint:
-        """The place of checkpoint number `version`; 0 is a copy of the base, or its clone."""
+        """Path and version of checkpoint number `version`; 0 is a copy of the base, or its clone."""
         return Checkpoint(self.path / "checkpoints" / f"{version:04d}", version)
 
     def candidate(self, version: int) -> Checkpoint:
-        """The place of an update that has to be accepted before it is checkpoint number `version`."""
+        """An update that has to be accepted before it is checkpoint number `version`."""
         return Checkpoint(self.path / "candidates" / f"{version:04d}", version)
 
     def rejected(self, version: int) -> Checkpoint:
-        """The place of an update that was not."""
+        """An update that was rejected."""
         return Checkpoint(self.path / "rejected" / f"{version:04d}", version)
 
     def learnt(self, version: int) -> Checkpoint:
-        """The place of a whole update of which a share is to be chosen."""
+        """A whole update of which a share is to be chosen."""
         return Checkpoint(self.path / "learnt" / f"{version:04d}", version)
 
     def mixed(self, version: int, share: float) -> Checkpoint:
-        """The place of this share of it."""
+        """A share of a whole update."""
         return Checkpoint(self.path / "mixed" / f"{version:04d}-{share:g}", version)
 
     def forget_shares(self) -> None:
-        """Remove whole updates and shares of those iterations that have finished."""
+        """Remove whole updates and shares of finished iterations."""
         for place in ("learnt", "mixed"):
             for folder in (self.path / place).glob("[0-9]*"):
                 if self._summary_file(int(folder.name[:4])).is_file():
                     shutil.rmtree(folder)
 
     def update(self, version: int) -> Checkpoint:
-        """Where the update of this number lies, whatever became of it."""
+        """The update of this number, accepted or not."""
         places = (self.rejected(version), self.candidate(version), self.checkpoint(version))
         return next((place for place in places if place.path.is_dir()), places[-1])
 
     def accept(self, version: int) -> Checkpoint:
-        """Let the candidate be checkpoint number `version`; safe to repeat."""
+        """Make the candidate checkpoint number `version`; safe to repeat."""
         checkpoint = self.checkpoint(version)
         if not checkpoint.path.is_dir():
             self.candidate(version).path.rename(checkpoint.path)
         return checkpoint
 
     def reject(self, version: int) -> Checkpoint:
-        """Let checkpoint number `version` be the one before, and put the candidate aside; safe to repeat."""
+        """Make checkpoint number `version` the previous one, and move the candidate aside; safe to repeat."""
         checkpoint, candidate = self.checkpoint(version), self.candidate(version)
         if not checkpoint.path.is_dir():
             self.repeat(self.checkpoint(version - 1), checkpoint)
@@ -141,31 +141,31 @@ class RunFolder:
         return checkpoint
 
     def process(self, version: int) -> Checkpoint:
-        """The place of the process reward model of this iteration; number 0 is the run's own copy of
-        `process.model`, or else the base, without heads.
+        """Process reward model of this iteration; number 0 is the run's own copy of `process.model`, or else
+        the base, without heads.
         """
         place = Checkpoint(self.path / "process" / f"{version:04d}", version)
         return place if version or self.config.process.model is not None else self.checkpoint(0)
 
     def reward_model(self, version: int) -> Checkpoint:
-        """The place of the reward model of this iteration: the run's own copy of `reward.model`, or with
-        `reward.refresh` what was learnt by then, where number 0 may be the base, without heads.
+        """Reward model of this iteration: the run's own copy of `reward.model`, or with `reward.refresh` the
+        one trained by then, where number 0 may be the base, without heads.
         """
         if self.config.reward.refresh and version:
             return Checkpoint(self.path / "rewards" / f"{version:04d}", version)
         return Checkpoint(self.path / "reward", 0) if self.config.reward.model else self.checkpoint(0)
 
     def note_process(self, iteration: int, figures: Mapping[str, float]) -> None:
-        """Keep the figures of a process reward model, or of what `reward.model` said."""
+        """Store the figures of a process reward model, or of the scores of `reward.model`."""
         write_atomically(self._process_file(iteration), json.dumps(figures))
 
     def process_figures(self, iteration: int) -> dict[str, float]:
-        """The figures of the process reward model of this iteration; none where there is none."""
+        """Figures of the process reward model of this iteration; empty where there is none."""
         file = self._process_file(iteration)
         return json.loads(file.read_text()) if file.is_file() else {}
 
     def repeat(self, earlier: Checkpoint, checkpoint: Checkpoint) -> Checkpoint:
-        """Let `checkpoint` be a copy of `earlier`: an iteration that had nothing to learn from."""
+        """Make `checkpoint` a copy of `earlier`, for an iteration without training data."""
         checkpoint.path.parent.mkdir(parents=True, exist_ok=True)
         partial = checkpoint.path.with_name(".copy.partial")
         shutil.rmtree(partial, ignore_errors=True)
@@ -174,25 +174,25 @@ class RunFolder:
         return checkpoint
 
     def metrics_of(self, checkpoint: Checkpoint) -> Mapping[str, float | None]:
-        """What the learner reported of a checkpoint; nothing of a copy of an earlier one."""
+        """Learner's figures of a checkpoint; empty for a copy of an earlier one."""
         file = checkpoint.path / LINEAGE
         lineage = Lineage.model_validate_json(file.read_text()) if file.is_file() else None
         return lineage.metrics if lineage is not None and lineage.version == checkpoint.version else {}
 
     def note_manifest(self, iteration: int, stage: Stage, manifest: Manifest) -> None:
-        """Keep what a stage read and made, in the place of what was noted of it before."""
+        """Store the manifest of a stage, replacing an earlier one."""
         found = {**self.manifests(iteration), stage: manifest}
         told = {name: one.model_dump(mode="json") for name, one in found.items()}
         write_atomically(self._manifest_file(iteration), json.dumps(told, indent=1))
 
     def manifests(self, iteration: int) -> dict[str, Manifest]:
-        """What the stages of an iteration read and made, as far as it has come."""
+        """Manifests of the stages of an iteration that have finished."""
         file = self._manifest_file(iteration)
         told = json.loads(file.read_text()) if file.is_file() else {}
         return {name: Manifest.model_validate(one) for name, one in told.items()}
 
     def conclude(self, summary: RunSummary) -> None:
-        """Name the best checkpoint and draw the report."""
+        """Record the best checkpoint and write the report."""
         leader = best(summary)
         if leader is not None:
             place = str(Path("checkpoints") / leader.checkpoint)
@@ -202,7 +202,7 @@ class RunFolder:
         write_report(self.path, summary)
 
     def clear_partial(self) -> None:
-        """Remove what a killed process left half written."""
+        """Remove partial files of a killed process."""
         self.forget_shares()
         for place in ("checkpoints", "candidates", "process", "rewards", "learnt", "mixed"):
             for leftover in (self.path / place).glob(".*"):
@@ -212,7 +212,7 @@ class RunFolder:
                 leftover.unlink()
 
     def summary(self, iteration: int) -> IterationSummary | None:
-        """The summary of a finished iteration, None if it has not finished; each file is read once."""
+        """Summary of a finished iteration, None if it has not finished; each file is read once."""
         if iteration not in self._summaries:
             file = self._summary_file(iteration)
             if not file.is_file():
@@ -221,17 +221,17 @@ class RunFolder:
         return self._summaries[iteration]
 
     def earlier(self, iteration: int) -> list[IterationSummary]:
-        """The summaries of the iterations before this one that have finished."""
+        """Summaries of the finished iterations before this one."""
         found = [self.summary(number) for number in range(iteration)]
         return [summary for summary in found if summary is not None]
 
     def finish(self, summary: IterationSummary) -> None:
-        """Declare an iteration finished."""
+        """Mark an iteration as finished."""
         write_atomically(self._summary_file(summary.iteration), summary.model_dump_json(indent=1))
-        self._summaries.pop(summary.iteration, None)  # the next reader has what the file says
+        self._summaries.pop(summary.iteration, None)  # the next reader gets the content of the file
 
     def run_summary(self) -> RunSummary:
-        """Everything that has finished so far."""
+        """Summary of all finished iterations."""
         return _run_summary(self.config, map(self.summary, _finished(self.path)))
 
     def _process_file(self, iteration: int) -> Path:
@@ -245,13 +245,13 @@ class RunFolder:
 
 
 def read_summary(path: Path) -> RunSummary:
-    """What has finished of a run, which may be running. Raises `ConfigError` where there is none."""
+    """Summary of a run, which may be running. Raises `ConfigError` where there is none."""
     texts = (_summary_file(path, number).read_text() for number in _finished(path))
     return _run_summary(_config(path), map(IterationSummary.model_validate_json, texts))
 
 
 def write_atomically(file: Path, text: str) -> None:
-    """Write a file so that it is there whole or not at all; a full disk is an `RunStopped` that says so."""
+    """Write a file atomically; a full disk raises a `RunStopped` that says so."""
     file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_name(file.name + ".partial")
     try:

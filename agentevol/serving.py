@@ -1,6 +1,6 @@
-"""The environment server of a run: a process beside it, started again when it dies.
+"""Environment server of a run: a subprocess that is restarted when it dies.
 
-The trainer meets environments over HTTP only; it starts the very command that a user would.
+The trainer meets environments over HTTP only; it starts the same command as a user would.
 """
 
 import json
@@ -20,24 +20,24 @@ from agentevol.errors import RunStopped, one_line
 from agentevol.workers.faults import FaultLog
 from agentgym_server.settings import is_loopback
 
-READY_TIMEOUT_S = 180.0  # on a machine that is busy, imports alone take a minute
+READY_TIMEOUT_S = 180.0  # on a busy machine, imports alone take a minute
 RESTARTS = 20
-"""Starts in a row that may fail. One that starts and then dies again and again breaks episodes, which are
-counted (`explore.max_failed`).
+"""Maximum failed starts in a row. A server that starts and dies repeatedly breaks episodes, which are counted
+(`explore.max_failed`).
 """
 LOOPBACK = "127.0.0.1"
 RETRY_S = 1.0
 USER = "agentevol"
-"""Stands before the token in an address; the server reads the token alone."""
+"""User name before the token in an address; the server reads the token alone."""
 
 
 class EnvironmentServer:
     """A context manager around `agentevol envs serve`. `url` is constant: a restarted server takes the same
-    port. It starts while others do: whoever asks for `url` first waits for it.
+    port. It starts in the background: the first access to `url` waits for it.
 
-    The server reads its standard input and leaves when that ends, so it does not outlive a killed run. At a
-    `host` that other machines reach it asks for a token, which is part of `url` then. With the `again` of
-    another, which is gone, it takes that one's place: its port and token.
+    The server reads its standard input and exits when that ends, so it does not outlive a killed run. At a
+    `host` that other machines can reach it requires a token, which is part of `url` then. With the `again` of
+    another server, which is gone, it takes over that server's port and token.
     """
 
     def __init__(
@@ -63,12 +63,12 @@ class EnvironmentServer:
 
     @property
     def pid(self) -> int:
-        """Process id of the server that runs now."""
+        """Process id of the running server."""
         return self._process.pid if self._process else 0
 
     @property
     def url(self) -> str:
-        """Where it answers, once it does. Raises `RunStopped` where it does not start."""
+        """Address of the server, once it answers. Raises `RunStopped` where it does not start."""
         if not self._url:
             self._url = self._ready()
             self._watcher = threading.Thread(target=self._watch, daemon=True, name="environment-server")
@@ -102,7 +102,7 @@ class EnvironmentServer:
         threading.Thread(target=_forward, args=(self._process, self._lines), daemon=True).start()
 
     def _ready(self) -> str:
-        """The address that the process says it answers at."""
+        """Address that the process reports."""
         try:
             line = self._lines.get(timeout=READY_TIMEOUT_S)
         except Empty:
@@ -133,7 +133,9 @@ class EnvironmentServer:
             self._faults.note(servers_s=time.monotonic() - lost)
 
     def _start_again(self) -> str | None:
-        """None once it answers; why not, after `RESTARTS` tries or where nobody wants it any more."""
+        """None once it answers; the reason of the failure after `RESTARTS` tries or where the server is no
+        longer needed.
+        """
         reason = ""
         for _ in range(RESTARTS):
             self.restarts += 1
@@ -150,7 +152,7 @@ class EnvironmentServer:
 
 
 def gave_up(reason: str) -> str:
-    """What a run says that ends without its environment server."""
+    """Message of a run that ends for lack of its environment server."""
     return (
         f"the environment server was lost and could not be started again in {RESTARTS} tries: {reason};"
         " resume the run once it can"
@@ -160,7 +162,7 @@ def gave_up(reason: str) -> str:
 def command(
     config: EnvironmentConfig, port: int, others: Sequence[str] = (), host: str = LOOPBACK
 ) -> Sequence[str]:
-    """The command line of the server; `others` are environments beside the run's own."""
+    """Command line of the server; `others` are environments besides the run's own."""
     name = config.name
     options = [f"--option={name}.{key}={_toml(value)}" for key, value in sorted(config.options.items())]
     workers = ["--workers", str(config.workers)] if config.workers else []

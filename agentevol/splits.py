@@ -1,4 +1,4 @@
-"""Choices among the tasks of a split, and parts of a split that are held out.
+"""Choice of tasks from a split, and held-out parts of a split.
 
 `train:valid` names a part of the split `train`: tasks that are held out of it, for an environment without a
 split `valid`. Their positions are spread over the split and do not depend on the run.
@@ -18,14 +18,14 @@ GOLDEN = 0.6180339887498949
 """Multiples of it, modulo 1, fill the unit interval evenly."""
 
 Choice = Callable[[int], Sequence[int]]
-"""From the number of tasks in a split to the positions wanted."""
+"""Function from the number of tasks in a split to the chosen positions."""
 
 
 def spread(count: int | None) -> Choice:
     """At most `count` positions, evenly over the split (None: all): the same in every run.
 
-    One of each of `count` equal stretches, not always at the same place of it: where levels take turns, equal
-    steps would meet the same level again and again.
+    One of each of `count` equal intervals, not always at the same place of it: where levels alternate, equal
+    steps would choose the same level again and again.
     """
 
     def choose(total: int) -> list[int]:
@@ -42,8 +42,8 @@ def spread(count: int | None) -> Choice:
 def drawn(seed: int, first: int, count: int) -> Choice:
     """At most `count` different positions in a random order of the split, from place `first` of it on.
 
-    Different seeds draw different orders; splits are often sorted by kind. Whoever goes on at `first` +
-    `count` sees no task again before the next round.
+    Different seeds draw different orders; splits are often sorted by kind. A caller that continues at `first`
+    + `count` gets no task again before the next round.
     """
 
     def choose(total: int) -> list[int]:
@@ -59,7 +59,7 @@ def drawn(seed: int, first: int, count: int) -> Choice:
 
 
 def parent(split: str) -> str:
-    """The split that `split` is a part of; itself where it is a whole one."""
+    """Parent of the part `split`; the split itself where it is a whole one."""
     whole, mark, part = split.rpartition(":")
     return whole if mark and part in PARTS else split
 

@@ -11,11 +11,11 @@ from agentgym_client.errors import EnvClientError, ServerProblem
 
 PAGE = 1000
 REQUESTS = 16
-"""Pages that are asked for at a time."""
+"""Pages that are requested concurrently."""
 
 
 class EnvTask(NamedTuple):
-    """What everybody may know of a task."""
+    """Public facts of a task."""
 
     task_id: str
     split: str
@@ -27,7 +27,7 @@ class EnvTask(NamedTuple):
 def list_tasks(
     url: str, environment: str, split: str, difficulty: str | None, choose: Choice
 ) -> list[EnvTask]:
-    """The chosen tasks of a split, in the order of their positions as chosen.
+    """Chosen tasks of a split, in the order of the chosen positions.
 
     Raises `ConfigError` for an unknown or empty split, `EnvironmentFault` or `TransportFault` for a server
     that fails.

@@ -1,4 +1,4 @@
-"""Whether a tokenizer is the one that a model, or the episodes that it learns from, was made with."""
+"""Checks that a tokenizer matches the model, or the episodes that the model is trained on."""
 
 import json
 from collections.abc import Sequence
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 MOST_UNKNOWN = 0.1
-"""Share of unknown words in the texts of an environment's players up to which a base can speak to it."""
+"""Maximum share of unknown words, in the texts of an environment's players, for a base model."""
 COMPARED = 64
-"""How many samples are read to see whether the tokenizer is theirs."""
+"""Number of samples that are compared with the tokenizer."""
 
 
 def check_vocabulary(path: Path, tokenizer: "PreTrainedTokenizerBase") -> None:
     """Raise `ConfigError` where the tokenizer of a checkpoint's folder gives ids that its model cannot read.
 
-    Added tokens may lie beyond: models are published with some that nobody uses.
+    Added tokens may lie beyond: published models have some that are never used.
     """
     try:
         config = json.loads((path / "config.json").read_text(encoding="utf-8"))
@@ -40,8 +40,8 @@ def check_vocabulary(path: Path, tokenizer: "PreTrainedTokenizerBase") -> None:
 def unknown_share(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]) -> float:
     """Share of the words of `texts` that the tokenizer has no token for, 0 to 1; 0 of no texts.
 
-    A vocabulary without merges, as those of the starter policies, has whole words: any other falls apart into
-    bytes that its model never learnt. In other vocabularies it is the share of unknown tokens.
+    A vocabulary without merges, as those of the starter policies, has whole words: any other word is split
+    into bytes on which its model was never trained. In other vocabularies it is the share of unknown tokens.
     """
     state = json.loads(_backend(tokenizer).to_str())["model"]
     if state.get("type") == "BPE" and not state.get("merges"):
@@ -74,16 +74,19 @@ def check_words(name: str, tokenizer: "PreTrainedTokenizerBase", texts: Sequence
 
 
 def action_tokens(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]) -> int:
-    """Room for an action like `texts`: twice the tokens of the longest one, at least `NEW_TOKENS`."""
+    """Maximum tokens of an action like `texts`: twice the tokens of the longest one, at least
+    `NEW_TOKENS`.
+    """
     lengths = [1 + len(tokenizer.encode(text, add_special_tokens=False)) for text in texts]
     return max(NEW_TOKENS, 2 * max(lengths, default=0))
 
 
 def check_tokenizer(trajectories: Sequence[Trajectory], renderer: ChatRenderer) -> None:
-    """Raise `ConfigError` where the tokenizer reads something else in the tokens than was said with them.
+    """Raise `ConfigError` where the tokenizer decodes the tokens to other texts than the recorded actions.
 
-    Where another model of the same vocabulary's size has sampled, nothing else would tell. Engines differ in
-    what they strip, so a few texts may differ; most of the first ones may not.
+    Where another model with a vocabulary of the same size has sampled, no other check would detect it.
+    Engines differ in the characters that they strip, so a few texts may differ; most of the first ones may
+    not.
     """
     samples = [turn.sample for t in trajectories for turn in t.turns if turn.sample and turn.sample.token_ids]
     compared = [(_read(sample, renderer), sample.text.strip()) for sample in samples[:COMPARED]]

@@ -1,4 +1,4 @@
-"""Playing a split once with one model, outside of a run: what `agentevol eval` does.
+"""Single evaluation of one model on a split, outside of a run: the implementation of `agentevol eval`.
 
 A model is a script, an endpoint's (`openai:NAME`), weights (`starter` or a folder, with an engine), or any
 `Policy`.
@@ -40,28 +40,28 @@ from agentgym_store.records import Trajectory
 
 SLOTS = 64
 STARTER = "starter"
-"""The environment's own, where it has one."""
+"""Name of the environment's own starter, where it has one."""
 VLLM = "vllm:"
-"""Before a folder: short for `engine=vllm`."""
+"""Prefix of a folder: short for `engine=vllm`."""
 
 Report = Callable[[Sequence[Trajectory]], None]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What was played."""
+    """Episodes of an evaluation."""
 
     episodes: list[Trajectory]
     usage: Usage | None = None
-    """What an endpoint says of its tokens."""
+    """Token usage reported by an endpoint."""
 
     @property
     def failures(self) -> list[str]:
-        """Why episodes failed."""
+        """Reasons of the failed episodes."""
         return [t.ending.detail for t in self.episodes if t.ending.kind == "failed"]
 
     def summary(self, split: str) -> EvaluationSummary:
-        """Its figures; of an endpoint's model the tokens are those that it told of."""
+        """Metrics of the episodes; for an endpoint's model the tokens are those that it reported."""
         summary = summarise(self.episodes, split)
         if self.usage is None or not summary.n:
             return summary
@@ -129,9 +129,9 @@ def trial(
     """Play `episodes` tasks, evenly over a split (None: all), with `model`; the trajectories in the order of
     tasks.
 
-    `started` is told the number of episodes and gives a function that hears of each batch. `engine` are
-    overrides as a run has them, `engine.KEY=VALUE`. Raises `ConfigError` for an unknown model, split or
-    difficulty, and for settings that nothing reads.
+    `started` is called with the number of episodes and returns a function that is called with each batch.
+    `engine` are overrides as a run has them, `engine.KEY=VALUE`. Raises `ConfigError` for an unknown model,
+    split or difficulty, and for settings without an effect.
     """
     if isinstance(model, str):
         policy, close = _policy(model, environment, temperature, engine, max_new_tokens)
@@ -162,7 +162,7 @@ def _policy(
     overrides: Sequence[str],
     max_new_tokens: int | None,
 ) -> tuple[Policy, Callable[[], None]]:
-    """What acts, and how to end it."""
+    """The policy, and a function that ends it."""
     without_weights = model in SCRIPTED or model.startswith(PREFIX)
     if without_weights and overrides:
         raise ConfigError(f"{overrides[0]} has no effect: {model} needs no engine")
@@ -181,7 +181,7 @@ def _policy(
 
 
 def _engine(checkpoint: Checkpoint, overrides: Sequence[str]) -> RolloutEngine:
-    """The engine with a model's weights. Raises `ConfigError` for settings that no evaluation has."""
+    """Engine with a model's weights. Raises `ConfigError` for settings that do not apply to an evaluation."""
     from agentevol.config.run import load  # brings torch, which scripts and endpoints do without
 
     given = [override.partition("=")[0].strip() for override in overrides]
