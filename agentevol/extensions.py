@@ -1,4 +1,5 @@
-"""Objects by name: this package's own, entry points of other distributions, and `module:attribute`.
+"""Registry of objects by name: the package's own, entry points of other distributions, and
+`module:attribute`.
 
     > EXTENSIONS.names()
     ['grpo', 'my_rule', 'sft']
@@ -25,10 +26,10 @@ from agentevol.errors import ConfigError, one_line
 
 @dataclass(frozen=True)
 class Extensions:
-    """One kind of objects that have names."""
+    """Registry of one kind of objects."""
 
     kind: str
-    """In the singular, as messages name it: `algorithm`."""
+    """Singular noun for messages: `algorithm`."""
     group: str
     """Entry point group: `agentevol.algorithms`."""
     own: Mapping[str, str]
@@ -53,7 +54,7 @@ class Extensions:
         module, _, attribute = self._target(self.checked(name)).partition(":")
         try:
             return getattr(import_module(module), attribute)
-        except Exception as cause:  # whatever a module of the user's raises while it is imported
+        except Exception as cause:  # any type that a user's module raises during its import
             reason = one_line(cause)
             raise ConfigError(f"{self.kind} {name!r} cannot be imported: {reason}") from cause
 
@@ -70,7 +71,7 @@ class Extensions:
 
 
 def _see_working_folder() -> None:
-    """Let modules of the working folder be imported, as `python -m` does; Ray's workers get the same path."""
+    """Add the working folder to the import path, as `python -m` does; Ray's workers get the same path."""
     folder = str(Path.cwd())
     if folder not in sys.path and "" not in sys.path:
         sys.path.append(folder)

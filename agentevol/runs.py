@@ -1,4 +1,4 @@
-"""Runs: started from a configuration, or finished from their folder."""
+"""Start of runs from a configuration, and resumption from their folder."""
 
 from datetime import datetime
 from pathlib import Path
@@ -39,7 +39,7 @@ def resume(folder: Path | str, *, console: Console | None = None) -> RunSummary:
 
 
 def prepared(config: RunConfig, *, here: bool = True) -> RunConfig:
-    """The configuration with everything decided that it leaves to the environment and to the base.
+    """The configuration with all settings resolved that depend on the environment and the base.
 
     Raises `ConfigError` as `check` does, for splits and difficulties that the environment does not have, and
     for a base whose vocabulary lacks the environment's words.
@@ -63,7 +63,7 @@ def prepared(config: RunConfig, *, here: bool = True) -> RunConfig:
 
 
 def default_folder(config: RunConfig) -> Path:
-    """A folder that is named after the run and the time."""
+    """Default folder with the run's name and the time."""
     return Path("runs") / f"{config.name}-{datetime.now():%Y%m%d-%H%M%S}"
 
 

@@ -1,4 +1,4 @@
-"""Scaffolds of packages: an environment or an algorithm of one's own, with an entry point and a test."""
+"""Scaffolds of user packages: an environment or an algorithm, with an entry point and a test."""
 
 import keyword
 import re
@@ -155,9 +155,10 @@ _FACTS = {
 
 
 def write_scaffold(kind: str, name: str, place: Path) -> list[Path]:
-    """Write a package with an `environment` or an `algorithm` into the new folder `place`; the files written.
+    """Write a package with an `environment` or an `algorithm` into the new folder `place`; returns the
+    written files.
 
-    Raises `ConfigError` for a name that is no module's, and for a folder that exists.
+    Raises `ConfigError` for a name that is not a module name, and for a folder that exists.
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", name) or keyword.iskeyword(name):
         raise ConfigError(f"{name!r} is no name: small letters, digits and _, up to 40, a letter first")

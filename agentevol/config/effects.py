@@ -227,8 +227,8 @@ def check_cluster(config: "RunConfig") -> None:
 
 
 def check_checkpoints(config: "RunConfig") -> None:
-    """Raise `ValueError` where no process would read checkpoints from an object store, or they would be
-    stored beside a table there.
+    """Raise `ValueError` where no process would read checkpoints from an object store, or their URL overlaps
+    with that of the table.
     """
     if config.checkpoints is None:
         return

@@ -198,15 +198,15 @@ SELECTIONS = Extensions(
         "all": "agentevol.loop.rules:everything",
     },
 )
-"""Rules by name. They are imported only where episodes are selected."""
+"""Selection rules by name. They are imported only where episodes are selected."""
 
 
 class SelectConfig(Section):
     """Selection of explored episodes for training."""
 
     rule: str = "succeeded"
-    """`succeeded`, `threshold`, `top_k_ratio`, `best_of`, `rejection`, `all`; one of another distribution, or
-    `module:attribute` (`agentevol.loop.rules.Rule`).
+    """`succeeded`, `threshold`, `top_k_ratio`, `best_of`, `rejection`, `all`; a rule of another distribution,
+    or `module:attribute` (`agentevol.loop.rules.Rule`).
     """
     threshold: float = 0.999
     """For `threshold`: the minimum return."""
@@ -272,11 +272,11 @@ class PairsConfig(Section):
     outcome_gap: float = Field(default=0.1, ge=0)
     """Returns that differ by less are equal."""
     tie_breaks: bool = False
-    """Whether, among episodes with equal success and return, the one with fewer invalid actions, turns or
+    """True if, among episodes with equal success and return, the one with fewer invalid actions, turns or
     tokens is better. Among lost ones this rewards losing quickly.
     """
     truncated_is_loss: bool = False
-    """Whether an episode that a limit ended may be rejected, or labelled undesirable, for that reason."""
+    """True if an episode that a limit ended may be rejected, or labelled undesirable, for that reason."""
 
 
 class CautionConfig(Section):
@@ -434,8 +434,8 @@ class DemonstrationConfig(Section):
     weight: float = Field(default=1.0, gt=0)
     """Weight of their training sequences, relative to explored ones."""
     clone: bool | None = None
-    """Whether the base is trained on them before the first round (behavioural cloning); None: where it is no
-    agent yet, that is, without `agentevol.json`.
+    """True to train the base on them before the first round (behavioural cloning); None: where it is no agent
+    yet, that is, without `agentevol.json`.
     """
     epochs: int | None = Field(default=None, ge=1)
     """Epochs of cloning; None is `learn.epochs`."""

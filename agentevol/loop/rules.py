@@ -1,7 +1,8 @@
-"""Selection rules by name: explored episodes that are learnt from, before limits and duplicates.
+"""Selection rules by name: filters of explored episodes for training, before limits and removal of
+duplicates.
 
-A rule of one's own has the same signature. It is given as `select.rule = "module:attribute"`, or registered
-by an entry point of the group `agentevol.selections`.
+A user's rule has the same signature. It is given as `select.rule = "module:attribute"`, or registered by an
+entry point of the group `agentevol.selections`.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,13 +12,13 @@ from agentevol.loop.select import accepted, at_least, best, scored, top_ratio
 from agentgym_store.records import Trajectory
 
 Rule = Callable[[Sequence[Trajectory], SelectConfig, int], Sequence[Trajectory]]
-"""From episodes in the order of their ids, the settings and a seed to those that are kept. Pure: equal inputs
-give equal selections. Episodes without a return are never learnt from, whatever a rule says.
+"""Function from episodes in the order of their ids, the settings and a seed to the selected episodes. Pure:
+equal inputs give equal selections. Episodes without a return are never trained on, whatever a rule returns.
 """
 
 
 def succeeded(trajectories: Sequence[Trajectory], _: SelectConfig, __: int) -> list[Trajectory]:
-    """Episodes that earned all that can be earned."""
+    """Episodes with the maximum return."""
     return [t for t in scored(trajectories) if t.succeeded()]
 
 
