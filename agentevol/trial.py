@@ -15,6 +15,7 @@ from typing import Literal
 
 from rich.console import Console
 
+from agentevol.config.run import load
 from agentevol.config.sections import EnvironmentConfig
 from agentevol.engines.choice import start_engine
 from agentevol.engines.openai import MAX_NEW_TOKENS as ENDPOINT_TOKENS
@@ -35,7 +36,7 @@ from agentevol.splits import spread
 from agentevol.tasks import EnvTask, list_tasks
 from agentgym_client import EnvClient
 from agentgym_envs.formats import FORMATS
-from agentgym_envs.registry import make
+from agentgym_envs.registry import environment_class, make
 from agentgym_store.records import Trajectory
 
 SLOTS = 64
@@ -174,6 +175,8 @@ def _policy(
     if without_weights:
         sampling = Sampling(temperature=temperature, max_new_tokens=max_new_tokens or ENDPOINT_TOKENS)
         return openai_policy(model.removeprefix(PREFIX), sampling, SLOTS), lambda: None
+    if environment.url is None:
+        environment_class(environment.name)  # an unknown one is no environment without a starter
     checkpoint = resolve(f"{STARTER}:{environment.name}" if model == STARTER else model.removeprefix(VLLM))
     tokens = max_new_tokens or usual_action_tokens(environment, load_tokenizer(checkpoint.path))
     engine = _engine(checkpoint, ["engine=vllm", *overrides] if model.startswith(VLLM) else overrides)
@@ -182,8 +185,6 @@ def _policy(
 
 def _engine(checkpoint: Checkpoint, overrides: Sequence[str]) -> RolloutEngine:
     """Engine with a model's weights. Raises `ConfigError` for settings that do not apply to an evaluation."""
-    from agentevol.config.run import load  # brings torch, which scripts and endpoints do without
-
     given = [override.partition("=")[0].strip() for override in overrides]
     for key in given:
         if key.split(".")[0] != "engine" or key == "engine.workers":

@@ -8,15 +8,12 @@ first).
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from random import Random
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from agentevol.config.sections import SELECTIONS, SelectConfig
 from agentevol.errors import ConfigError
 from agentevol.learn.algorithms.dynamic_sampling import informative_groups
 from agentgym_store.records import Trajectory
-
-if TYPE_CHECKING:
-    from agentevol.loop.rules import Rule
 
 
 def scored(trajectories: Iterable[Trajectory]) -> list[Trajectory]:
@@ -103,7 +100,7 @@ def tokens(trajectory: Trajectory) -> int:
 def select(trajectories: Sequence[Trajectory], config: SelectConfig, seed: int) -> list[Trajectory]:
     """Episodes to train on, in the order of their ids."""
     candidates = sorted(trajectories, key=lambda t: t.id)
-    rule: Rule = SELECTIONS.load(config.rule)
+    rule = SELECTIONS.load(config.rule)
     chosen = _checked(config.rule, rule(candidates, config, seed), candidates)
     chosen = within_limits(chosen, max_turns=config.max_turns, max_tokens=config.max_tokens)
     if config.distinct:

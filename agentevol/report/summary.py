@@ -89,7 +89,7 @@ class IterationSummary(Record):
     """Metrics of the training data (`agentevol.loop.learnt`) by environment, for example `mean_weight`."""
     trained_tokens: int = 0
     learn: dict[str, float] = Field(default_factory=dict[str, float])
-    """Learner's metrics, for example `loss`."""
+    """Learner's metrics, for example `loss_last`."""
     evaluation: EvaluationSummary | None = None
     """Evaluation on the held-out split that is reported; None where the iteration was not evaluated."""
     validation: EvaluationSummary | None = None

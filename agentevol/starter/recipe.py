@@ -73,6 +73,7 @@ class StarterRecipe:
     held_out: tuple[str, ...] = ()
     """Parts of the split that are not demonstrated (`agentevol.splits.held_out`)."""
     held_out_share: float = 0.1
+    """Share of the split that each of these parts holds out."""
     first_task: int = 0
     """Number of the first task of each difficulty. Where the split is short its tasks recur, played
     differently.

@@ -10,6 +10,7 @@ from agentevol.config.sections import EnvironmentConfig
 from agentevol.engines.scripted import said
 from agentevol.errors import PolicyFault
 from agentevol.serving import EnvironmentServer
+from agentgym_envs import UnknownEnvironment
 from agentgym_store import Sample
 
 
@@ -72,3 +73,8 @@ def test_failed_episodes_are_counted_and_the_first_is_told(
 def test_settings_that_a_policy_does_not_read_are_refused(settings: Any, message: str) -> None:
     with pytest.raises(agentevol.ConfigError, match=message):
         agentevol.evaluate(Counting(1), "guess", **settings)
+
+
+def test_an_unknown_environment_is_not_said_to_lack_a_starter() -> None:
+    with pytest.raises(UnknownEnvironment, match="no environment named 'nope'; there are: "):
+        agentevol.evaluate(env="nope")

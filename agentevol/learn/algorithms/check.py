@@ -2,7 +2,7 @@
 
 > report = check_algorithm("sft")
 > report.passed, report.lines()[0]
-(True, 'ok    micro       8 checked')
+(True, 'ok    micro       2 checked')
 
 Each check is a function that yields violations; an exception of the algorithm is one, too. `agentevol check
 algorithm NAME` prints the report.
