@@ -29,7 +29,7 @@ import os
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Self
 
 from agentevol.checkpoint_store import CheckpointStore
 from agentevol.config.run import RunConfig, load
@@ -51,7 +51,7 @@ class RunFolder:
     def __init__(self, path: Path, config: RunConfig, lock: IO[str]) -> None:
         self.path = path.absolute()  # processes on other machines have other working directories
         self.config = config
-        self._lock = lock  # released by the kernel when the process ends in any way
+        self._lock = lock  # released by `close`, or by the kernel when the process ends in any way
         self.store = Store.open(config.table or path / "trajectories", create=True)
         self._summaries: dict[int, IterationSummary] = {}
 
@@ -83,6 +83,18 @@ class RunFolder:
     def resume(cls, path: Path) -> "RunFolder":
         """Continue a run. Raises `ConfigError` where there is none, or where another process holds it."""
         return cls(path, _config(path), _lock(path))
+
+    def close(self) -> None:
+        """Release the lock on the folder, so that the run can be resumed; safe to repeat."""
+        if not self._lock.closed:
+            fcntl.flock(self._lock, fcntl.LOCK_UN)  # a forked process may have inherited the stream
+            self._lock.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def base(self) -> Checkpoint:
         """The run's own copy of the base: checkpoint 0, or one before it where it is cloned."""

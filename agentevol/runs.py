@@ -70,4 +70,5 @@ def default_folder(config: RunConfig) -> Path:
 def _launched(folder: RunFolder, path: Path, console: Console | None) -> RunSummary:
     progress = progress_on(console)
     progress.say(f"run {folder.config.name} in {path}; resume it with: agentevol run --resume {path}")
-    return launch(folder, progress)
+    with folder:
+        return launch(folder, progress)

@@ -8,6 +8,7 @@ from rich.console import Console
 
 import agentevol
 from agentevol.cli import main
+from agentevol.errors import RunStopped
 from agentevol.progress import Progress
 from agentevol.report.summary import RunSummary
 from agentevol.run_folder import RunFolder
@@ -51,6 +52,27 @@ def test_a_run_is_resumed_by_its_own_configuration(launched: list[Path], tmp_pat
     first = agentevol.run(agentevol.load_config(overrides=GUESS), out=str(tmp_path / "run"))
     assert agentevol.resume(str(tmp_path / "run")) == first
     assert launched == [tmp_path / "run"] * 2
+
+
+def test_a_finished_run_lets_its_folder_go_while_something_still_refers_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders: list[RunFolder] = []  # as a thread or a cycle of references would keep it after the launch
+
+    def launch(folder: RunFolder, _: Progress) -> RunSummary:
+        folders.append(folder)
+        with pytest.raises(agentevol.ConfigError, match="another process is running"):
+            agentevol.resume(folder.path)
+        if len(folders) == 1:
+            raise RunStopped("the launch fails")
+        return folder.run_summary()
+
+    monkeypatch.setattr("agentevol.runs.launch", launch)
+    with pytest.raises(RunStopped):
+        agentevol.run(agentevol.load_config(overrides=GUESS), out=tmp_path / "run")
+    for _ in range(2):
+        agentevol.resume(tmp_path / "run")
+    assert len(folders) == 3
 
 
 def test_a_folder_that_holds_a_run_is_not_overwritten(launched: list[Path], tmp_path: Path) -> None:
