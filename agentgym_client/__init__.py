@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from agentgym_envs.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from agentgym_client.client import EnvClient
+    from agentgym_client.client import EnvClient, SyncEnvClient
     from agentgym_client.errors import EnvClientError, ServerProblem, TransportError
     from agentgym_client.records import EnvironmentInfo, TaskInfo, TaskPage
     from agentgym_client.session import Session
-    from agentgym_client.sync import SyncEnvClient, SyncSession
+    from agentgym_client.sync import SyncSession
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
@@ -28,7 +28,7 @@ else:
             "EnvironmentInfo": "agentgym_client.records:EnvironmentInfo",
             "ServerProblem": "agentgym_client.errors:ServerProblem",
             "Session": "agentgym_client.session:Session",
-            "SyncEnvClient": "agentgym_client.sync:SyncEnvClient",
+            "SyncEnvClient": "agentgym_client.client:SyncEnvClient",
             "SyncSession": "agentgym_client.sync:SyncSession",
             "TaskInfo": "agentgym_client.records:TaskInfo",
             "TaskPage": "agentgym_client.records:TaskPage",

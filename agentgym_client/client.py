@@ -1,20 +1,19 @@
-"""Asynchronous client of one environment server."""
+"""Clients of one environment server, asynchronous and synchronous."""
 
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
-from agentgym_client.caller import Caller, RetryRules
-from agentgym_client.exchange import exchange_for
 from agentgym_client.operations import Operation
 from agentgym_client.records import EnvironmentInfo, TaskInfo, TaskPage
 from agentgym_client.rest import RestLane
+from agentgym_client.retries import Caller, RetryRules
 from agentgym_client.session import Session, fresh_key, waiting_s
+from agentgym_client.sync import LoopThread, SyncSession
+from agentgym_client.transport import exchange_for
 from agentgym_client.websocket import WebSocketLane
 
 if TYPE_CHECKING:
     import httpx
-
-    from agentgym_client.sync import SyncEnvClient
 
 
 class EnvClient:
@@ -51,7 +50,6 @@ class EnvClient:
     @classmethod
     def sync(cls, base_url: str, **options: Any) -> "SyncEnvClient":
         """The same client without `await`; takes the same options."""
-        from agentgym_client.sync import SyncEnvClient
 
         return SyncEnvClient(base_url, **options)
 
@@ -120,3 +118,43 @@ class EnvClient:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+class SyncEnvClient:
+    """Synchronous form of `EnvClient` with the same options; may be used from many threads."""
+
+    def __init__(self, base_url: str, **options: Any) -> None:
+        self._client = EnvClient(base_url, **options)
+        self._thread = LoopThread()
+
+    def health(self) -> dict[str, Any]:
+        """See `EnvClient.health`."""
+        return self._thread.run(self._client.health())
+
+    def environments(self) -> list[EnvironmentInfo]:
+        """See `EnvClient.environments`."""
+        return self._thread.run(self._client.environments())
+
+    def tasks(self, env: str, split: str | None = None, **page: Any) -> TaskPage:
+        """See `EnvClient.tasks`."""
+        return self._thread.run(self._client.tasks(env, split, **page))
+
+    def open(self, env: str, task_id: str, **choices: Any) -> SyncSession:
+        """See `EnvClient.open`."""
+        return SyncSession(self._thread.run(self._client.open(env, task_id, **choices)), self._thread)
+
+    def close(self) -> None:
+        """Close the connections and stop the thread; may be called twice."""
+        try:
+            self._thread.run(self._client.close())
+        except RuntimeError:
+            return  # already closed
+        self._thread.stop()
+
+    def __enter__(self) -> "SyncEnvClient":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

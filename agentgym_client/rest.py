@@ -5,8 +5,8 @@ import json
 from typing import Any, cast
 
 from agentgym_client.errors import EnvClientError, ServerProblem, TransportError
-from agentgym_client.exchange import Exchange, Reply
 from agentgym_client.operations import Header, Operation, as_request
+from agentgym_client.transport import Exchange, Reply
 
 PREFIX = "urn:agentevol:problem:"
 JSON_HEADERS: tuple[Header, ...] = ((b"content-type", b"application/json"), (b"accept", b"application/json"))

@@ -4,9 +4,9 @@ import uuid
 from types import TracebackType
 from typing import Any
 
-from agentgym_client.caller import Caller
 from agentgym_client.errors import ServerProblem
 from agentgym_client.operations import Operation
+from agentgym_client.retries import Caller
 from agentgym_envs.core import Observation, StepResult
 
 GONE = ("session-not-found", "session-expired", "session-closed")

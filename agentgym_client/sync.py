@@ -1,4 +1,4 @@
-"""Synchronous client: the same client on an event loop in a background thread."""
+"""Synchronous sessions: an event loop in a background thread."""
 
 import asyncio
 import threading
@@ -6,8 +6,6 @@ from collections.abc import Coroutine
 from types import TracebackType
 from typing import Any, TypeVar
 
-from agentgym_client.client import EnvClient
-from agentgym_client.records import EnvironmentInfo, TaskPage
 from agentgym_client.session import Action, Session
 from agentgym_envs.core import Observation, StepResult
 
@@ -112,46 +110,6 @@ class SyncSession:
         self._thread.run(self._session.close())
 
     def __enter__(self) -> "SyncSession":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class SyncEnvClient:
-    """Synchronous form of `EnvClient` with the same options; may be used from many threads."""
-
-    def __init__(self, base_url: str, **options: Any) -> None:
-        self._client = EnvClient(base_url, **options)
-        self._thread = LoopThread()
-
-    def health(self) -> dict[str, Any]:
-        """See `EnvClient.health`."""
-        return self._thread.run(self._client.health())
-
-    def environments(self) -> list[EnvironmentInfo]:
-        """See `EnvClient.environments`."""
-        return self._thread.run(self._client.environments())
-
-    def tasks(self, env: str, split: str | None = None, **page: Any) -> TaskPage:
-        """See `EnvClient.tasks`."""
-        return self._thread.run(self._client.tasks(env, split, **page))
-
-    def open(self, env: str, task_id: str, **choices: Any) -> SyncSession:
-        """See `EnvClient.open`."""
-        return SyncSession(self._thread.run(self._client.open(env, task_id, **choices)), self._thread)
-
-    def close(self) -> None:
-        """Close the connections and stop the thread; may be called twice."""
-        try:
-            self._thread.run(self._client.close())
-        except RuntimeError:
-            return  # already closed
-        self._thread.stop()
-
-    def __enter__(self) -> "SyncEnvClient":
         return self
 
     def __exit__(

@@ -67,7 +67,7 @@ class WebSocketLane:
     def __init__(self, base_url: str, token: str | None) -> None:
         self._url = f"ws{base_url.removeprefix('http').rstrip('/')}/ws"
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        self._line: Line | None = None
+        self._line: Connection | None = None
         self._opening: asyncio.Lock | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -87,13 +87,13 @@ class WebSocketLane:
         if line is not None and self._loop is asyncio.get_running_loop():
             await line.close()
 
-    async def _opened(self, timeout_s: float) -> "Line":
+    async def _opened(self, timeout_s: float) -> "Connection":
         loop = asyncio.get_running_loop()
         if self._opening is None or self._loop is not loop:
             self._opening, self._loop, self._line = asyncio.Lock(), loop, None
         async with self._opening:
             if self._line is None or self._line.lost:
-                self._line = Line(await self._connect(timeout_s))
+                self._line = Connection(await self._connect(timeout_s))
             return self._line
 
     async def _connect(self, timeout_s: float) -> "ClientConnection":
@@ -132,7 +132,7 @@ def _refusal(status: int, body: bytes | bytearray | None) -> Exception:
     return problem_of(status, document)
 
 
-class Line:
+class Connection:
     """Open connection."""
 
     def __init__(self, connection: "ClientConnection") -> None:

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
-from agentevol.cli.failures import failure
+from agentevol.cli.console.errors import failure
 
 MODULES = (
     "run",
@@ -53,7 +53,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from agentevol.version import __version__
+        from agentevol.core.version import __version__
 
         print(f"agentevol {__version__}")
         raise typer.Exit

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from agentevol.cli.output import AsJson
+from agentevol.cli.console.output import AsJson
 
 Name = Literal[
     "env",
@@ -22,6 +22,8 @@ Name = Literal[
     "merge",
     "startup",
 ]
+EXPERIMENTS = {"learning", "credit", "modes", "baselines", "merge"}
+"""Benchmarks in `agentevol.bench.experiments`: comparisons of methods, not of speed."""
 LONG = {
     "learning": "success before and after, for every algorithm, three seeds: about three quarters of an hour",
     "credit": "GiGPO beside GRPO in ALFWorld with three seeds: about half an hour on two idle cores",
@@ -85,4 +87,9 @@ def bench(
         raise typer.BadParameter("--products is an option of bench env --env webshop")
     if name in LONG and not json:
         print(LONG[name])
-    import_module(f"agentevol.bench.{name}").main(json=json, **options)
+    import_module(module_of(name)).main(json=json, **options)
+
+
+def module_of(name: str) -> str:
+    """Module of the benchmark of this name."""
+    return f"agentevol.bench.experiments.{name}" if name in EXPERIMENTS else f"agentevol.bench.{name}"

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from agentevol.cli.output import AsJson, print_json
+from agentevol.cli.console.output import AsJson, print_json
 
 app = typer.Typer(no_args_is_help=True, help="Parts of your own, held against their contracts.")
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agentevol.cli.output import AsJson, print_json, print_table
+from agentevol.cli.console.output import AsJson, print_json, print_table
 
 if TYPE_CHECKING:
     from agentevol.report.comparison import Difference, Evolved, Outcomes
@@ -27,6 +27,7 @@ def compare(
 
     Example: agentevol compare runs/seed-0 runs/seed-1 runs/seed-2
     """
+    from agentevol.loop.state.run_folder import read_summary
     from agentevol.report.comparison import (
         differ_in_seed_alone,
         difference,
@@ -34,7 +35,6 @@ def compare(
         mean_gain,
         run_strengths,
     )
-    from agentevol.run_folder import read_summary
 
     runs = [evolved(folder, read_summary(folder)) for folder in folders]
     gains = {run.name: difference(run.start, run.best) for run in runs}

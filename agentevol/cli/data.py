@@ -8,15 +8,15 @@ from typing import Annotated, Literal
 
 import typer
 
-from agentevol.cli.output import AsJson, print_json, print_table
+from agentevol.cli.console.output import AsJson, print_json, print_table
 
 app = typer.Typer(no_args_is_help=True, help="Import real benchmark data, list and verify it.")
 
 IMPORTERS: dict[str, str] = {
-    "alfworld": "agentgym_envs.alfworld.catalogue",
+    "alfworld": "agentgym_envs.alfworld.importing",
     "webshop": "agentgym_envs.webshop.official.importing",
 }
-"""Environment to the module with the functions of `agentgym_envs.imports`; it is imported only if data
+"""Environment to the module with the functions of `agentgym_envs.import_report`; it is imported only if data
 exist.
 """
 

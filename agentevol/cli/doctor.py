@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import typer
 
-from agentevol.cli.output import AsJson, print_json, print_table
+from agentevol.cli.console.output import AsJson, print_json, print_table
 
 PACKAGES = ("agentevol", "torch", "transformers", "ray", "peft", "fastapi", "deltalake", "polars", "vllm")
 TASKS = 8

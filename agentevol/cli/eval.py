@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from agentevol.cli.output import AsJson, print_json
+from agentevol.cli.console.output import AsJson, print_json
 
 
 def register(parent: typer.Typer) -> None:
@@ -56,8 +56,8 @@ def evaluate(
     from rich.console import Console
 
     from agentevol.config.sections import EnvironmentConfig
-    from agentevol.progress import Progress, evaluation_table
-    from agentevol.trial import trial
+    from agentevol.loop.state.progress import Progress, evaluation_table
+    from agentevol.runs.evaluation import trial
 
     progress = Progress(Console(highlight=False, stderr=True))
     with progress.playing_once(f"{model} on {env}/{split}") as started:

@@ -38,7 +38,7 @@ def algorithm(name: Name, out: Out = None) -> None:
 
 def write(kind: str, name: str, out: Path | None) -> Path:
     """Write a scaffold and print its files; the folder."""
-    from agentevol.scaffolds import write_scaffold
+    from agentevol.cli.scaffolds import write_scaffold
 
     place = out or Path(name)
     for path in write_scaffold(kind, name, place):

@@ -8,7 +8,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from agentevol.report.summary import RunSummary
+    from agentevol.core.summaries import RunSummary
 
 
 def register(parent: typer.Typer) -> None:
@@ -51,16 +51,16 @@ def run(
     """
     from rich.console import Console
 
-    from agentevol.errors import ConfigError
+    from agentevol.core.errors import ConfigError
 
     console = Console(highlight=False)
     shortcuts = _shortcuts(iters=iters, seed=seed, data=data)
     if resume is not None:
         if arguments or shortcuts or out or preset:
             raise ConfigError("--resume takes the run's own configuration: leave out other settings")
-        from agentevol import runs
+        from agentevol.runs import lifecycle
 
-        _print(runs.resume(resume, console=console), resume, console)
+        _print(lifecycle.resume(resume, console=console), resume, console)
         return
     files = [argument for argument in arguments or [] if "=" not in argument]
     overrides = [argument for argument in arguments or [] if "=" in argument]
@@ -69,17 +69,17 @@ def run(
     from agentevol.config.run import load
 
     config = load(Path(files[0]) if files else None, [*overrides, *shortcuts], preset=preset)
-    from agentevol import runs
+    from agentevol.runs import lifecycle
 
     if dry_run:
-        from agentevol.launch import plan
+        from agentevol.runs.launch import plan
 
-        config = runs.prepared(config, here=False)
+        config = lifecycle.prepared(config, here=False)
         print(config.to_toml())
         print("\n".join(f"# {line}" for line in plan(config)))
         return
-    path = out or runs.default_folder(config)
-    _print(runs.run(config, out=path, console=console), path, console)
+    path = out or lifecycle.default_folder(config)
+    _print(lifecycle.run(config, out=path, console=console), path, console)
 
 
 def _shortcuts(*, iters: int | None, seed: int | None, data: str | None) -> list[str]:

@@ -41,10 +41,10 @@ def build(
     """
     from dataclasses import replace
 
-    from agentevol.models import built_starter, shipped_starters
-    from agentevol.progress import Progress
+    from agentevol.loop.state.progress import Progress
+    from agentevol.models.resolution import built_starter, shipped_starters
     from agentevol.starter.build import build
-    from agentevol.starter.general import recipe_for
+    from agentevol.starter.general_recipe import recipe_for
 
     found_by_runs = out is None and env not in shipped_starters()
     place = out or (built_starter(env) if found_by_runs else Path("starter"))

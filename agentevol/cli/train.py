@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from agentevol.cli.output import AsJson, print_json, print_table
+from agentevol.cli.console.output import AsJson, print_json, print_table
 
 
 def register(parent: typer.Typer) -> None:
@@ -40,7 +40,7 @@ def train(
     Example: agentevol train runs/first algorithm=dpo base=runs/first/checkpoints/0002 --out better
     """
     from agentevol.config.run import TrainConfig, load
-    from agentevol.errors import ConfigError
+    from agentevol.core.errors import ConfigError
 
     files = [argument for argument in arguments or [] if "=" not in argument]
     overrides = [argument for argument in arguments or [] if "=" in argument]
@@ -50,8 +50,8 @@ def train(
 
     from rich.console import Console
 
-    from agentevol import training
-    from agentevol.loop.remarks import remarks
+    from agentevol.loop.control.diagnostics import remarks
+    from agentevol.runs import training
     from agentgym_store.store import Where
 
     console = Console(highlight=False, stderr=json)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from agentevol.cli.output import AsJson, print_json, print_json_line, print_table, printable
+from agentevol.cli.console.output import AsJson, print_json, print_json_line, print_table, printable
 
 if TYPE_CHECKING:
     from agentgym_store.records import Trajectory
@@ -172,13 +172,13 @@ def score(
 
     Example: agentevol trajectories score runs/first judge combination=lcb kappa=2 --purpose evaluate
     """
+    from agentevol.config.learner import LearnConfig
     from agentevol.config.run import load
     from agentevol.config.sections import CautionConfig
-    from agentevol.learn.config import LearnConfig
+    from agentevol.core.protocols import Checkpoint
+    from agentevol.data.rewards.reward_model import figures, judge, rows_to_judge, write_judgements
+    from agentevol.learn.heads.reward_scale import load_scale
     from agentevol.learn.learner import GradientLearner
-    from agentevol.learn.reward_scale import load_scale
-    from agentevol.protocols import Checkpoint
-    from agentevol.rewards.reward_model import figures, judge, rows_to_judge, write_judgements
 
     if out is not None and out.exists():
         raise FileExistsError(17, "the file exists", str(out))
@@ -199,7 +199,7 @@ def score(
 
 def open_table(path: str) -> "Store":
     """The table at a path or URL, or the one of the run in this folder; raises `StoreError`."""
-    from agentevol.datasets import open_table
+    from agentevol.data.stored_episodes import open_table
     from agentgym_store.urls import named
 
     return open_table(named(path))
@@ -210,7 +210,7 @@ def find(store: "Store", wanted: str) -> "Trajectory":
 
     Raises `ConfigError` if there is none or several.
     """
-    from agentevol.errors import ConfigError
+    from agentevol.core.errors import ConfigError
     from agentgym_store.store import Where
 
     ids = store.scan().select("id", "task_id").collect()

@@ -6,7 +6,7 @@
         for trajectory in cluster.play(requests, sampling, played): ...
         report = cluster.learn(start, rows, out, ...)
 
-The workers and the handling of their losses are in `agentevol.workers`.
+The workers and the handling of their losses are in `agentevol.cluster.workers`.
 """
 
 import logging
@@ -20,28 +20,27 @@ from typing import Any
 import ray
 from ray.exceptions import RayError
 
-from agentevol.checkpoint_store import CheckpointStore
-from agentevol.cluster.processes import RayProcesses
-from agentevol.cluster.receivers import Receivers
+from agentevol.cluster.checkpoints.access import Published
+from agentevol.cluster.checkpoints.object_store import CheckpointStore
+from agentevol.cluster.pools.dispatch import Played
+from agentevol.cluster.pools.learner_group import Learners
+from agentevol.cluster.pools.rollout_pool import Fleet
+from agentevol.cluster.processes.gpu_allocation import gpus_of_learners, gpus_of_rollouts
+from agentevol.cluster.processes.membership import Members
+from agentevol.cluster.processes.nodes import COMPARED, folders_of
+from agentevol.cluster.ray_backend.processes import RayProcesses
+from agentevol.cluster.ray_backend.weight_receivers import Receivers
+from agentevol.cluster.workers.environment import PlacedServer
+from agentevol.cluster.workers.learner import report_of
+from agentevol.cluster.workers.rollout import RolloutWorker
+from agentevol.config.learner import LearnConfig
 from agentevol.config.run import RunConfig
-from agentevol.errors import ConfigError
-from agentevol.learn.algorithms.contract import Floats
-from agentevol.learn.config import LearnConfig
-from agentevol.loop.explore import EpisodeRequest
-from agentevol.protocols import Anchor, Checkpoint, LearnReport, Sampling, TrainingSequence
-from agentevol.serving import EnvironmentServer
-from agentevol.workers.claims import gpus_of_learners, gpus_of_rollouts
-from agentevol.workers.copies import Published
-from agentevol.workers.dispatch import Played
-from agentevol.workers.environment import PlacedServer
-from agentevol.workers.faults import FaultLog
-from agentevol.workers.fleet import Fleet
-from agentevol.workers.learner import report_of
-from agentevol.workers.learners import Learners
-from agentevol.workers.members import Members
-from agentevol.workers.nodes import COMPARED, folders_of
-from agentevol.workers.reasons import one_line
-from agentevol.workers.rollout import RolloutWorker
+from agentevol.core.algorithms.contract import Floats
+from agentevol.core.errors import ConfigError, one_line
+from agentevol.core.protocols import Anchor, Checkpoint, LearnReport, Sampling, TrainingSequence
+from agentevol.rollout.environment_server import EnvironmentServer
+from agentevol.rollout.episode import EpisodeRequest
+from agentevol.rollout.faults import FaultLog
 from agentgym_store.records import Trajectory
 
 
@@ -81,7 +80,7 @@ class Cluster:
                 runtime_env={"py_modules": folders_of()} if address else None,
             )
         except (ConnectionError, RuntimeError, ValueError, RayError) as cause:
-            reason = one_line(str(cause))
+            reason = one_line(cause)
             raise ConfigError(f"cannot reach Ray at {address or 'this machine'}: {reason}") from cause
         processes, config = RayProcesses(self._config, self._rollout_worker, self._store), self._config
         self._processes = processes

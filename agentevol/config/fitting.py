@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from agentevol.config.run import RunConfig
-from agentevol.errors import ConfigError
-from agentevol.splits import PARTS, held_out, parent
+from agentevol.core.errors import ConfigError
+from agentevol.core.splits import PARTS, held_out, parent
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from agentevol.config.sections import Section
 
 
 class EwcConfig(Section):
-    """Elastic weight consolidation (`agentevol.learn.ewc`)."""
+    """Elastic weight consolidation (`agentevol.learn.continual.ewc`)."""
 
     strength: float = Field(default=0.1, gt=0)
     """lambda; the Fisher information is scaled to mean 1, so that values are comparable between models.
@@ -73,7 +73,7 @@ class ReplayConfig(Section):
 
 
 class InterpolateConfig(Section):
-    """Share of an update that stays, chosen by validation (`agentevol.loop.shares`)."""
+    """Share of an update that stays, chosen by validation (`agentevol.loop.stages.interpolation_search`)."""
 
     shares: tuple[Annotated[float, Field(gt=0, lt=1)], ...] = ()
     """Shares of the update's weights, the rest being the anchor's, that are tried in every iteration besides

@@ -12,7 +12,8 @@ from typing import Any, Literal, TypeVar
 import tomli_w
 from pydantic import Field, JsonValue, ValidationError, field_validator, model_validator
 
-from agentevol.config import effects
+from agentevol.config import checks
+from agentevol.config.constraints import Constraint
 from agentevol.config.forgetting import (
     InterpolateConfig,
     ProbeConfig,
@@ -20,6 +21,7 @@ from agentevol.config.forgetting import (
     ReplayConfig,
     RetainedConfig,
 )
+from agentevol.config.learner import LearnConfig
 from agentevol.config.placements import preset_file
 from agentevol.config.presets import (
     BY_DATA,
@@ -33,7 +35,6 @@ from agentevol.config.presets import (
     TRAIN_BY_DATA,
 )
 from agentevol.config.sections import (
-    NEW_TOKENS,
     CautionConfig,
     DemonstrationConfig,
     EngineConfig,
@@ -50,13 +51,11 @@ from agentevol.config.sections import (
     Section,
     SelectConfig,
 )
-from agentevol.errors import ConfigError
-from agentevol.learn.algorithms import algorithm, objective
-from agentevol.learn.algorithms.contract import Option
-from agentevol.learn.config import LearnConfig
-from agentevol.learn.constraints import Constraint
-from agentevol.protocols import Sampling
-from agentevol.splits import parent
+from agentevol.core.algorithms.contract import Option
+from agentevol.core.algorithms.registry import algorithm, objective
+from agentevol.core.errors import ConfigError
+from agentevol.core.protocols import NEW_TOKENS, Sampling
+from agentevol.core.splits import parent
 from agentgym_store.errors import StoreError
 from agentgym_store.urls import checked
 
@@ -136,18 +135,18 @@ class RunConfig(Section):
 
     @model_validator(mode="after")
     def _options_have_an_effect(self) -> "RunConfig":
-        effects.check_demonstrations(self)
-        effects.check_engine(self)
-        effects.check_colocated(self)
-        effects.check_transfer(self)
-        effects.check_cluster(self)
-        effects.check_checkpoints(self)
-        effects.check_policy(self)
-        effects.check_algorithm(self, refreshed=self.reward.refresh)
+        checks.check_demonstrations(self)
+        checks.check_engine(self)
+        checks.check_colocated(self)
+        checks.check_transfer(self)
+        checks.check_cluster(self)
+        checks.check_checkpoints(self)
+        checks.check_policy(self)
+        checks.check_algorithm(self, refreshed=self.reward.refresh)
         remembers = self.retained.data is not None or self.demonstrations.tasks > 0
-        effects.check_memory(self, remembers)
-        effects.check_online(self)
-        effects.check_interpolate(self)
+        checks.check_memory(self, remembers)
+        checks.check_online(self)
+        checks.check_interpolate(self)
         if self.select.max_lag is not None and self.select.merge not in ("cumulative", "replay"):
             raise ValueError(
                 "select.max_lag has no effect: without select.merge 'cumulative' or 'replay' nothing is stale"
@@ -157,11 +156,11 @@ class RunConfig(Section):
                 "select.merge = 'replay' has no effect in one iteration without retained.data or"
                 " demonstrations.tasks"
             )
-        effects.check_process(self)
-        effects.check_reward(self)
-        effects.check_controllers(self)
-        effects.check_rollout(self)
-        effects.check_groups(self)
+        checks.check_process(self)
+        checks.check_reward(self)
+        checks.check_controllers(self)
+        checks.check_rollout(self)
+        checks.check_groups(self)
         return self
 
     @property
@@ -255,7 +254,7 @@ class TrainConfig(Section):
     replay: ReplayConfig = ReplayConfig()
     objectives: tuple[str, ...] = ()
     """For `bradley_terry` and `process_reward`: objectives of their heads, one for each, by names of
-    `agentevol.rewards.objectives`; empty uses the order of the pairs, or the outcome.
+    `agentevol.data.rewards.objectives`; empty uses the order of the pairs, or the outcome.
     """
     pooled: bool = False
     """For `process_reward`: see `process.pooled` of a run."""
@@ -267,12 +266,12 @@ class TrainConfig(Section):
             raise ValueError(f"select.merge = {self.select.merge!r} has no effect: there is one data set")
         if self.select.merge == "replay" and self.retained.data is None:
             raise ValueError("select.merge = 'replay' has no effect without retained.data")
-        effects.check_algorithm(self)
+        checks.check_algorithm(self)
         if self.select.max_lag is not None and self.learn.algorithm == "process_reward":
             raise ValueError("select.max_lag has no effect: values of states are the world's, whoever plays")
         if self.learn.reference != "start":
             raise ValueError("learn.reference has no effect here: the base is what learning starts with")
-        effects.check_memory(self, self.retained.data is not None)
+        checks.check_memory(self, self.retained.data is not None)
         if self.pooled and self.learn.algorithm != "process_reward":
             raise ValueError(f"pooled has no effect: {self.learn.algorithm!r} learns no values of states")
         if self.objectives and self.learn.algorithm not in ("bradley_terry", "process_reward"):

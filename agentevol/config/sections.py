@@ -5,12 +5,9 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
 
 from agentevol.config.urls import check_url
-from agentevol.extensions import Extensions
-from agentevol.learn.algorithms.contract import Option
-from agentevol.protocols import InFlightRule, Overflow, RowKind, Transfer
-
-NEW_TOKENS = 16
-"""Maximum tokens of an action, where the environment gives no other number."""
+from agentevol.core.algorithms.contract import Option
+from agentevol.core.extensions import Extensions
+from agentevol.core.protocols import InFlightRule, Overflow, RowKind, Transfer
 
 Rule = Literal["invalid_actions", "format", "repetitions"]
 """Rules that a turn may violate, checked without a model."""
@@ -190,12 +187,12 @@ SELECTIONS = Extensions(
     "selection",
     "agentevol.selections",
     {
-        "succeeded": "agentevol.loop.rules:succeeded",
-        "threshold": "agentevol.loop.rules:threshold",
-        "top_k_ratio": "agentevol.loop.rules:top_k_ratio",
-        "best_of": "agentevol.loop.rules:best_of",
-        "rejection": "agentevol.loop.rules:rejection",
-        "all": "agentevol.loop.rules:everything",
+        "succeeded": "agentevol.data.selection.rules:succeeded",
+        "threshold": "agentevol.data.selection.rules:threshold",
+        "top_k_ratio": "agentevol.data.selection.rules:top_k_ratio",
+        "best_of": "agentevol.data.selection.rules:best_of",
+        "rejection": "agentevol.data.selection.rules:rejection",
+        "all": "agentevol.data.selection.rules:everything",
     },
 )
 """Selection rules by name. They are imported only where episodes are selected."""
@@ -206,7 +203,7 @@ class SelectConfig(Section):
 
     rule: str = "succeeded"
     """`succeeded`, `threshold`, `top_k_ratio`, `best_of`, `rejection`, `all`; a rule of another distribution,
-    or `module:attribute` (`agentevol.loop.rules.Rule`).
+    or `module:attribute` (`agentevol.data.selection.rules.Rule`).
     """
     threshold: float = 0.999
     """For `threshold`: the minimum return."""
@@ -361,8 +358,8 @@ class ProcessConfig(Section):
     everything.
     """
     heads: dict[str, Annotated[float, Field(ge=0)]] = {"outcome": 1.0}
-    """Heads of the model with their weights: names of `agentevol.rewards.objectives` from 0 to 1. A weight of
-    0 leaves a head out.
+    """Heads of the model with their weights: names of `agentevol.data.rewards.objectives` from 0 to 1. A
+    weight of 0 leaves a head out.
     """
     rules: dict[Rule, Annotated[float, Field(gt=0)]] = {}
     """Cost of a turn whose action the environment could not carry out, whose text was in no mode's format, or

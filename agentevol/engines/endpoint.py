@@ -19,7 +19,7 @@ from typing import Any
 
 import httpx
 
-from agentevol.errors import ConfigError, PolicyFault
+from agentevol.core.errors import ConfigError, PolicyFault
 
 BUSY = frozenset({429, 502, 503, 504})
 """Statuses of an endpoint, or of a proxy before it, after which a retry may succeed."""

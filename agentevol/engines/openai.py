@@ -19,10 +19,10 @@ from typing import Any, Literal
 import httpx
 
 from agentevol.config.urls import check_url
+from agentevol.core.errors import ConfigError
+from agentevol.core.protocols import ContextFull, Conversation, Message, Sampling
 from agentevol.engines.endpoint import BUSY, Endpoint, EndpointFault, Garbled, Refused, key_from
 from agentevol.engines.scripted import said
-from agentevol.errors import ConfigError
-from agentevol.protocols import ContextFull, Conversation, Message, Sampling
 from agentgym_store.records import Sample
 
 PREFIX = "openai:"

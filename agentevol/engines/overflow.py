@@ -11,9 +11,9 @@ observations are encoded, as in the first place. Such a prompt does not extend t
 another training sequence (`select.rows`), and counts as one of `drift_events`.
 """
 
-from agentevol.engines.limits import check_room
-from agentevol.protocols import Conversation, Overflow, Sampling
-from agentevol.rendering import ChatRenderer
+from agentevol.core.protocols import Conversation, Overflow, Sampling
+from agentevol.models.limits import check_room
+from agentevol.models.rendering import ChatRenderer
 
 KEPT = 0.5
 """Maximum share of the context for a prompt after its oldest exchanges are dropped, where possible. The turns

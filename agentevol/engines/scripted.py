@@ -13,8 +13,8 @@ import random
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
-from agentevol.errors import ConfigError, PolicyFault
-from agentevol.protocols import Conversation, Policy
+from agentevol.core.errors import ConfigError, PolicyFault
+from agentevol.core.protocols import Conversation, Policy
 from agentgym_store.records import Sample
 
 Plan = Sequence[str] | None

@@ -6,7 +6,7 @@ check fails where nothing could be compared or a difference is not a number.
 
 from typing import NamedTuple
 
-from agentevol.errors import RunStopped
+from agentevol.core.errors import RunStopped
 
 
 class Gap(NamedTuple):

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-from agentevol.learn.algorithms.contract import Integers, Loss, Objective
-from agentevol.learn.assembly import Assembly, OptimiserBatch
-from agentevol.learn.batches import packed
-from agentevol.learn.distributed import ALONE, Ranks
-from agentevol.learn.network import Network, Outputs
-from agentevol.learn.passes import Passes, shared_out
-from agentevol.learn.plan import tokens_of
+from agentevol.core.algorithms.contract import Integers, Loss, Objective
+from agentevol.learn.batches.assembly import Assembly, OptimiserBatch
+from agentevol.learn.batches.batch_plan import tokens_of
+from agentevol.learn.batches.packing import packed
+from agentevol.learn.distributed.forward_passes import Passes, shared_out
+from agentevol.learn.distributed.ranks import ALONE, Ranks
+from agentevol.learn.network.network import Network, Outputs
 
 MAXIMUM = "_max"
 

@@ -13,28 +13,32 @@ from pathlib import Path
 import torch
 from transformers import PreTrainedModel
 
-from agentevol.causal_lm import load_model
-from agentevol.errors import ConfigError, RunStopped
-from agentevol.learn import critic, ewc, head_names, heads, moments, reward_scale
-from agentevol.learn.algorithms.contract import Algorithm, Floats
-from agentevol.learn.assembly import OptimiserBatch
-from agentevol.learn.attention import PACKED_ATTENTION
-from agentevol.learn.checkpoints import Lineage
-from agentevol.learn.config import LearnConfig
-from agentevol.learn.consolidation import in_one_piece
-from agentevol.learn.distributed import ALONE, Ranks
-from agentevol.learn.figures import Figures
-from agentevol.learn.final_scores import final_scores
-from agentevol.learn.first_heads import process_heads
+from agentevol.config.learner import LearnConfig
+from agentevol.core.algorithms.contract import Algorithm, Floats
+from agentevol.core.errors import ConfigError, RunStopped
+from agentevol.core.protocols import Anchor, Checkpoint, LearnReport, TrainingSequence
+from agentevol.learn.batches.assembly import OptimiserBatch
+from agentevol.learn.batches.batch_plan import learning_rate_factor, tokens_of
+from agentevol.learn.checkpoints import optimiser_state
+from agentevol.learn.checkpoints.writer import write
+from agentevol.learn.continual import ewc
+from agentevol.learn.continual.consolidation import in_one_piece
+from agentevol.learn.distributed.ranks import ALONE, Ranks
 from agentevol.learn.gradients import MAXIMUM, accumulate
-from agentevol.learn.models import positions
-from agentevol.learn.network import Network, Reader
+from agentevol.learn.heads import critic, reward_scale
+from agentevol.learn.heads import linear as heads
+from agentevol.learn.heads import names as head_names
+from agentevol.learn.heads.episode_scores import final_scores
+from agentevol.learn.heads.initialisation import process_heads
+from agentevol.learn.heads.turn_values import turn_values
+from agentevol.learn.metrics import Figures
+from agentevol.learn.network.attention import PACKED_ATTENTION
+from agentevol.learn.network.model_checks import positions
+from agentevol.learn.network.network import Network, Reader
 from agentevol.learn.optimisers import optimisers
-from agentevol.learn.outcome import write
 from agentevol.learn.perplexity import perplexity
-from agentevol.learn.plan import learning_rate_factor, tokens_of
 from agentevol.learn.resume import Saved, fingerprint
-from agentevol.learn.training import (
+from agentevol.learn.training_state import (
     Training,
     check_vocabulary,
     divide,
@@ -44,8 +48,8 @@ from agentevol.learn.training import (
     prepare,
     scale_of,
 )
-from agentevol.learn.valuation import turn_values
-from agentevol.protocols import Anchor, Checkpoint, LearnReport, TrainingSequence
+from agentevol.models.causal_lm import load_model
+from agentevol.models.checkpoints import Lineage
 
 Progress = Callable[[int, int, float], None]
 """Callback after every optimiser step, with its number from 1, the number of steps, and its loss."""
@@ -123,7 +127,7 @@ class GradientLearner:
             saved = Saved(out, identity, self._ranks)
             used = optimisers(training.network, self.config)
             if self.config.keep_moments:
-                moments.take_up(used, start.path)
+                optimiser_state.take_up(used, start.path)
             figures = _train(training, used, saved, self._progress)
             metrics = {
                 **figures.report(training.fitting, time.perf_counter() - began),
@@ -203,7 +207,7 @@ def _files_beside(
     this.
     """
     config, ranks = training.config, training.ranks
-    files = {moments.FILE: moments.to_bytes(used, ranks)} if config.keep_moments else {}
+    files = {optimiser_state.FILE: optimiser_state.to_bytes(used, ranks)} if config.keep_moments else {}
     if config.ewc is not None and config.ewc.online and training.penalty is not None:
         held = in_one_piece(training.penalty.held, training.network.language(), ranks)
         files[ewc.FILE] = ewc.to_bytes(held)

@@ -6,9 +6,9 @@ from typing import cast
 import torch
 from transformers import PreTrainedModel
 
-from agentevol.learn import critic
-from agentevol.learn.config import LearnConfig
-from agentevol.learn.network import Network
+from agentevol.config.learner import LearnConfig
+from agentevol.learn.heads import critic
+from agentevol.learn.network.network import Network
 
 
 def optimisers(network: Network, config: LearnConfig) -> list[torch.optim.Optimizer]:

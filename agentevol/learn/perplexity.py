@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 import torch
 
-from agentevol.errors import ConfigError
-from agentevol.learn.batches import packed
-from agentevol.learn.fitting import fit
-from agentevol.learn.network import Network
-from agentevol.learn.plan import micro_batches
-from agentevol.protocols import TrainingSequence
+from agentevol.core.errors import ConfigError
+from agentevol.core.protocols import TrainingSequence
+from agentevol.learn.batches.batch_plan import micro_batches
+from agentevol.learn.batches.packing import packed
+from agentevol.learn.batches.trainable_sequences import fit
+from agentevol.learn.network.network import Network
 
 
 @torch.no_grad()

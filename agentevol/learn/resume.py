@@ -15,14 +15,14 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
-from agentevol.learn.checkpoints import content_hash
-from agentevol.learn.config import LearnConfig
-from agentevol.learn.distributed import ALONE, Ranks
-from agentevol.learn.figures import Figures
-from agentevol.learn.moments import moments, set_moments
-from agentevol.learn.network import Network
-from agentevol.learn.sharding import own_part, part_like
-from agentevol.protocols import Checkpoint
+from agentevol.config.learner import LearnConfig
+from agentevol.core.protocols import Checkpoint
+from agentevol.learn.checkpoints.optimiser_state import moments, set_moments
+from agentevol.learn.distributed.ranks import ALONE, Ranks
+from agentevol.learn.distributed.sharding import own_part, part_like
+from agentevol.learn.metrics import Figures
+from agentevol.learn.network.network import Network
+from agentevol.models.checkpoints import content_hash
 
 if TYPE_CHECKING:
     from hashlib import _Hash as Hash

@@ -5,9 +5,9 @@ values of (selection, algorithm, start). Every step first checks for an existing
 continues from its last step.
 """
 
-from agentevol.loop.stages import Stages
-from agentevol.protocols import Checkpoint
-from agentevol.report.summary import RunSummary
+from agentevol.core.protocols import Checkpoint
+from agentevol.core.summaries import RunSummary
+from agentevol.loop.stages.iteration import Stages
 
 
 def evolve(stages: Stages) -> RunSummary:

@@ -12,11 +12,11 @@ from statistics import fmean
 
 import polars as pl
 
-from agentevol.datasets import open_table, table_of
-from agentevol.errors import ConfigError
+from agentevol.core.errors import ConfigError
+from agentevol.core.summaries import IterationSummary, RunSummary, best
+from agentevol.data.stored_episodes import open_table, table_of
 from agentevol.report.intervals import bootstrap_mean, mean_interval
 from agentevol.report.strengths import Strength, ranked
-from agentevol.report.summary import IterationSummary, RunSummary, best
 from agentgym_store.store import Store, Where
 
 Outcomes = Mapping[str, bool]

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import polars as pl
 
-from agentevol.datasets import table_of
-from agentevol.report.summary import RunSummary
+from agentevol.core.summaries import RunSummary
+from agentevol.data.stored_episodes import table_of
 from agentgym_store.records import Trajectory
 from agentgym_store.store import Store, Where
 

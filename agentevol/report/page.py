@@ -14,13 +14,13 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
+from agentevol.core.summaries import IterationSummary, RunSummary, best
 from agentevol.report.comparison import checkpoint_strengths
 from agentevol.report.examples import Example, run_examples
-from agentevol.report.matrix import matrix_table
 from agentevol.report.plots import success_plot
 from agentevol.report.rates import headline, interval_text, rate_text, success_rows
+from agentevol.report.stage_matrix import matrix_table
 from agentevol.report.strengths import Strength
-from agentevol.report.summary import IterationSummary, RunSummary, best
 from agentgym_store.files import whole_file
 from agentgym_store.records import Trajectory, Turn
 

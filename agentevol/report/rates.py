@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from agentevol.core.summaries import EvaluationSummary, IterationSummary, RunSummary, best
 from agentevol.report.intervals import newcombe, wilson
-from agentevol.report.summary import EvaluationSummary, IterationSummary, RunSummary, best
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from agentevol.errors import ConfigError
+from agentevol.core.errors import ConfigError
 
 Floats = NDArray[np.float64]
 

@@ -4,8 +4,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from agentevol.core.summaries import IterationSummary, RunSummary, best
 from agentevol.report.rates import headline, interval_text, rate_text
-from agentevol.report.summary import IterationSummary, RunSummary, best
 
 HEADER = (
     "iteration",

@@ -12,14 +12,14 @@ from typing import Any
 from starlette.types import Receive, Scope, Send
 
 from agentevol.service.endpoints import ENDPOINTS, Call, Endpoint
-from agentevol.service.refusals import Refusal, from_problem
+from agentevol.service.errors import Refusal, from_problem
 from agentevol.service.service import Service
-from agentgym_server import strict_json
 from agentgym_server.lanes.auth import RANKS, Guard, unauthorized
 from agentgym_server.lanes.gate import MAX_REQUEST_ID, is_json, read_body, respond
-from agentgym_server.problems import Problem, internal_problem
-from agentgym_server.reply import Reply
 from agentgym_server.settings import ServerSettings
+from agentgym_server.wire import strict_json
+from agentgym_server.wire.problems import Problem, internal_problem
+from agentgym_server.wire.reply import Reply
 
 SESSION = "sessions"
 

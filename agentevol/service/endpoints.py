@@ -4,15 +4,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agentevol.service.bodies import EndBody, RewardBody, SessionBody, UpdateBody
+from agentevol.service.requests import EndBody, RewardBody, SessionBody, UpdateBody
 from agentevol.service.service import Service
-from agentevol.service.session import Session
+from agentevol.service.sessions.session import Session
 from agentevol.service.settings import MODEL
-from agentgym_server import strict_json
 from agentgym_server.lanes.auth import Scope
-from agentgym_server.metrics import CONTENT_TYPE
-from agentgym_server.reply import Reply, json_reply
-from agentgym_server.requests import validated
+from agentgym_server.monitoring.metrics import CONTENT_TYPE
+from agentgym_server.wire import strict_json
+from agentgym_server.wire.reply import Reply, json_reply
+from agentgym_server.wire.requests import validated
 
 JSON_LINES = (b"content-type", b"application/x-ndjson")
 

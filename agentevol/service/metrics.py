@@ -5,8 +5,8 @@ from collections.abc import Callable
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import generate_latest
 
-from agentgym_server.durations import BOUNDS_S
-from agentgym_server.metrics import resident_bytes
+from agentgym_server.monitoring.histograms import BOUNDS_S
+from agentgym_server.monitoring.metrics import resident_bytes
 
 
 class Metrics:

@@ -11,16 +11,16 @@ from pathlib import Path
 from prometheus_client import disable_created_metrics
 
 from agentevol.config.sections import EngineConfig
-from agentevol.engines.choice import start_engine
-from agentevol.engines.tokens import TokenEngine
-from agentevol.models import resolve
-from agentevol.protocols import Checkpoint
+from agentevol.core.protocols import Checkpoint
+from agentevol.engines.interfaces import TokenEngine
+from agentevol.models.resolution import resolve
+from agentevol.rollout.engine_factory import start_engine
 from agentevol.service.app import App
 from agentevol.service.service import Service
+from agentevol.service.sessions.writer import Table
 from agentevol.service.settings import ServiceSettings
-from agentevol.service.table import Table
 from agentgym_server.draining import DrainingServer
-from agentgym_server.logs import configure
+from agentgym_server.monitoring.logs import configure
 from agentgym_server.serve import (
     CannotServe,
     check_exposure,

@@ -5,23 +5,23 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from agentevol.engines.tokens import TokenEngine
-from agentevol.protocols import Checkpoint, Sampling
-from agentevol.service.bodies import SessionBody
-from agentevol.service.calls import sampled
-from agentevol.service.chat_request import parse_chat
-from agentevol.service.episodes import Outcome
+from agentevol.core.protocols import Checkpoint, Sampling
+from agentevol.engines.interfaces import TokenEngine
+from agentevol.service.chat.request import parse_chat
+from agentevol.service.completions import sampled
+from agentevol.service.errors import Refusal
 from agentevol.service.metrics import Metrics
-from agentevol.service.records import LOST, Record
-from agentevol.service.refusals import Refusal
-from agentevol.service.replies import reply
-from agentevol.service.session import Origin, Session
-from agentevol.service.sessions import Sessions
+from agentevol.service.requests import SessionBody
+from agentevol.service.responses import reply
+from agentevol.service.sessions.records import LOST, Record
+from agentevol.service.sessions.registry import Sessions
+from agentevol.service.sessions.session import Origin, Session
+from agentevol.service.sessions.trajectory import Outcome
+from agentevol.service.sessions.writer import Table
 from agentevol.service.settings import MODEL, ServiceSettings
-from agentevol.service.table import Table
 from agentevol.service.weights import Weights
 from agentgym_server.clock import Clock
-from agentgym_server.reply import Headers, Reply
+from agentgym_server.wire.reply import Headers, Reply
 
 
 class Service:

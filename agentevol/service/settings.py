@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from agentevol.service.chat_request import Rules
+from agentevol.service.chat.request import Rules
 from agentgym_envs.core import Record
 from agentgym_server.settings import ServerSettings
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from agentevol.engines.limits import check_room, check_sampling
-from agentevol.engines.tokens import TokenEngine
-from agentevol.errors import PolicyFault
-from agentevol.protocols import Checkpoint, Conversation, Sampling
-from agentevol.rendering import ChatRenderer
+from agentevol.core.errors import PolicyFault
+from agentevol.core.protocols import Checkpoint, Conversation, Sampling
+from agentevol.engines.interfaces import TokenEngine
+from agentevol.models.limits import check_room, check_sampling
+from agentevol.models.rendering import ChatRenderer
 from agentevol.service.app import App
 from agentevol.service.service import Service
+from agentevol.service.sessions.writer import Table
 from agentevol.service.settings import ServiceSettings
-from agentevol.service.table import Table
 from agentgym_store.records import Sample
 
 if TYPE_CHECKING:

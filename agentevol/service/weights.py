@@ -9,13 +9,13 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from agentevol.engines.tokens import TokenEngine
-from agentevol.errors import ConfigError, one_line
-from agentevol.models import resolve
-from agentevol.protocols import Checkpoint, Sampling
-from agentevol.rendering import ChatRenderer, load_tokenizer
-from agentevol.service.refusals import Refusal, invalid
-from agentevol.service.template import ChatTemplate
+from agentevol.core.errors import ConfigError, one_line
+from agentevol.core.protocols import Checkpoint, Sampling
+from agentevol.engines.interfaces import TokenEngine
+from agentevol.models.rendering import ChatRenderer, load_tokenizer
+from agentevol.models.resolution import resolve
+from agentevol.service.chat.template import ChatTemplate
+from agentevol.service.errors import Refusal, invalid
 
 
 class Weights:

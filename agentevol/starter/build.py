@@ -9,15 +9,15 @@ from pathlib import Path
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from agentevol.errors import ConfigError
+from agentevol.core.errors import ConfigError
+from agentevol.core.protocols import Checkpoint, LearnReport
 from agentevol.learn.learner import GradientLearner, Progress
-from agentevol.protocols import Checkpoint, LearnReport
-from agentevol.rendering import ChatRenderer
+from agentevol.models.rendering import ChatRenderer
+from agentevol.models.word_tokenizer import END, PAD, word_tokenizer
 from agentevol.starter.card import write_card
-from agentevol.starter.copying import lay_out
 from agentevol.starter.demonstrations import Demonstrator, demonstrations
+from agentevol.starter.initial_weights import lay_out
 from agentevol.starter.recipe import StarterRecipe
-from agentevol.starter.tokenizer import END, PAD, word_tokenizer
 
 
 def build(recipe: StarterRecipe, out: Path, progress: Progress | None = None) -> LearnReport:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from agentevol.protocols import LearnReport
+from agentevol.core.protocols import LearnReport
 from agentevol.starter.recipe import StarterRecipe
 from agentgym_envs.core import Environment
 from agentgym_envs.registry import environment_class

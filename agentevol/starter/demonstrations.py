@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
-from agentevol.environments import demonstration
-from agentevol.protocols import TrainingSequence
-from agentevol.rendering import ChatRenderer
-from agentevol.splits import remaining
+from agentevol.core.protocols import TrainingSequence
+from agentevol.core.splits import remaining
+from agentevol.models.rendering import ChatRenderer
+from agentevol.rollout.environments import demonstration
 from agentevol.starter.recipe import StarterRecipe
-from agentevol.starter.rows import RowMaker, Turn
+from agentevol.starter.sequences import RowMaker, Turn
 from agentgym_envs.core import Environment, Task
 from agentgym_envs.episodes import Player, follow
 from agentgym_envs.formats import after_thinking

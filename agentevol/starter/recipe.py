@@ -3,7 +3,7 @@
 The player sees only texts and ignores most of what a task asks for (`Environment.demonstrate`), so that the
 starter knows how to act, and has still to learn which actions are rewarded. The content of its thoughts at
 full care, and the decision whether to take an item it has just read of, may be drilled in addition
-(`agentevol.starter.rows`): the content, not the fact that it thinks. Its tasks are of the `train` split
+(`agentevol.starter.sequences`): the content, not the fact that it thinks. Its tasks are of the `train` split
 alone. Equal recipes give equal weights on the same machine with the same number of threads.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentevol.learn.config import LearnConfig
+from agentevol.config.learner import LearnConfig
 
 LEARN = LearnConfig(
     optimiser="muon",
@@ -36,7 +36,7 @@ class Shape:
     rotary_base: float = 10_000.0
     """Base of the rotary embedding: a larger one lets attention find a token by content farther away."""
     copies: bool = False
-    """True to start from weights that can copy (`agentevol.starter.copying`)."""
+    """True to start from weights that can copy (`agentevol.starter.initial_weights`)."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class StarterRecipe:
     split: str = "train"
     """The split of the tasks that are demonstrated."""
     held_out: tuple[str, ...] = ()
-    """Parts of the split that are not demonstrated (`agentevol.splits.held_out`)."""
+    """Parts of the split that are not demonstrated (`agentevol.core.splits.held_out`)."""
     held_out_share: float = 0.1
     """Share of the split that each of these parts holds out."""
     first_task: int = 0

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
-from agentgym_client.gymnasium.engines import Engine, RemoteEngine
+from agentgym_client.gymnasium.backends import Engine, RemoteEngine
+from agentgym_client.gymnasium.episode_sequence import EpisodeSequence, Opening, Transition, checked_action
 from agentgym_client.gymnasium.local import LocalEngine
-from agentgym_client.gymnasium.seat import Opening, Seat, Transition, checked_action
 from agentgym_client.gymnasium.spaces import action_space, observation_space
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class AgentGymEnv(gymnasium.Env[str, str]):
         self.observation_space, self.action_space = observation_space(), action_space()
         self._engine = engine or engine_for(env_name, base_url, token, transport)
         self._settings = (env_name, base_url, token, split, max_turns, transport)
-        self._seat = Seat(self._engine, split, max_turns)
+        self._seat = EpisodeSequence(self._engine, split, max_turns)
         self._closed = False
 
     @property

@@ -12,7 +12,7 @@ from collections.abc import Awaitable
 from typing import Any, TypeVar, cast
 
 from agentgym_client.errors import EnvInfrastructureError
-from agentgym_client.gymnasium.engines import Engine, Episode
+from agentgym_client.gymnasium.backends import Engine, Episode
 from agentgym_envs.core import Environment, StepResult, Task
 from agentgym_envs.registry import environment_class
 

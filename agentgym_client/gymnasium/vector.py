@@ -12,7 +12,13 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from agentgym_client.gymnasium.environment import AgentGymEnv, engine_for
-from agentgym_client.gymnasium.seat import Info, Opening, Seat, Transition, checked_action
+from agentgym_client.gymnasium.episode_sequence import (
+    EpisodeSequence,
+    Info,
+    Opening,
+    Transition,
+    checked_action,
+)
 from agentgym_client.gymnasium.spaces import action_space, observation_space
 
 if TYPE_CHECKING:
@@ -49,7 +55,7 @@ class AgentGymVectorEnv(VectorEnv[Texts, Sequence[str], NDArray[Any]]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._engine = engine_for(env_name, base_url, token, transport)
-        self._seats = [Seat(self._engine, split, max_turns) for _ in range(num_envs)]
+        self._seats = [EpisodeSequence(self._engine, split, max_turns) for _ in range(num_envs)]
         self._generators = [seeding.np_random()[0] for _ in range(num_envs)]
         self._observations = [""] * num_envs
         self._over = np.zeros(num_envs, dtype=np.bool_)

@@ -24,10 +24,10 @@ from agentgym_server.dialects import DIALECTS
 from agentgym_server.lanes import openapi, websocket
 from agentgym_server.lanes.endpoints import ENDPOINTS
 from agentgym_server.lanes.gate import Gate, deny, other_method
-from agentgym_server.problems import Problem
-from agentgym_server.reply import Reply, problem_reply
 from agentgym_server.service import Service, release
 from agentgym_server.settings import ServerSettings
+from agentgym_server.wire.problems import Problem
+from agentgym_server.wire.reply import Reply, problem_reply
 
 TITLE = "agentevol environments"
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from agentgym_envs.core import Environment, Task, TaskNotFound
 from agentgym_envs.formats import FORMATS
-from agentgym_server.problems import Problem, clipped
-from agentgym_server.requests import invalid
 from agentgym_server.settings import ServerSettings
-from agentgym_server.workers.rooms import Factory
+from agentgym_server.wire.problems import Problem, clipped
+from agentgym_server.wire.requests import invalid
+from agentgym_server.workers.hosts import Factory
 
 SUMMARY_CHARS = 120
 DEFAULT_FORMAT = "plain"

@@ -13,9 +13,9 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
 
-from agentgym_server.problems import Problem, clipped
-from agentgym_server.reply import problem_reply
 from agentgym_server.settings import ServerSettings
+from agentgym_server.wire.problems import Problem, clipped
+from agentgym_server.wire.reply import problem_reply
 
 if TYPE_CHECKING:
     from uvicorn._types import ASGISendEvent

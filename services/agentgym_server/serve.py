@@ -21,9 +21,9 @@ from agentgym_envs.core import Environment
 from agentgym_server.app import create_app, service_of
 from agentgym_server.connections import FrameGuard, http_protocol
 from agentgym_server.draining import DrainingServer
-from agentgym_server.logs import configure
+from agentgym_server.monitoring.logs import configure
 from agentgym_server.settings import ServerSettings
-from agentgym_server.workers.cradle import WorkerStartFailed
+from agentgym_server.workers.fork_server import WorkerStartFailed
 
 GRACE_S = 5
 """Time for connections to close; their sessions have failed by then."""

@@ -8,13 +8,13 @@ from typing import Any
 
 from agentgym_server.catalogue import Catalogue
 from agentgym_server.clock import Clock
-from agentgym_server.metrics import Metrics
+from agentgym_server.monitoring.metrics import Metrics
 from agentgym_server.sessions.episodes import Episodes
 from agentgym_server.sessions.registry import Registry
 from agentgym_server.sessions.session import instance_tag
 from agentgym_server.settings import ServerSettings
+from agentgym_server.workers.hosts import Factory, LoopHost
 from agentgym_server.workers.pool import PoolTimes, WorkerLimits, WorkerPool
-from agentgym_server.workers.rooms import Factory, LoopHost
 
 API_VERSION = "1"
 MOST_AUTOMATIC_WORKERS = 4

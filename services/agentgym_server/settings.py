@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from agentgym_envs.core import Record
-from agentgym_server.logs import Level
+from agentgym_server.monitoring.logs import Level
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 

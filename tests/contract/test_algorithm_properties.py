@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import torch
 
-from agentevol.learn.algorithms import ALGORITHMS, algorithm, objective
-from agentevol.learn.algorithms.aggregation import aggregate
-from agentevol.learn.algorithms.contract import Batch, Option, Rollouts, Steps
-from agentevol.learn.algorithms.options import own
-from agentevol.learn.algorithms.policy_gradient import policy_gradient
+from agentevol.core.algorithms.contract import Batch, Option, Rollouts, Steps
+from agentevol.core.algorithms.options import own
+from agentevol.core.algorithms.registry import ALGORITHMS, algorithm, objective
+from agentevol.learn.algorithms.losses.aggregation import aggregate
+from agentevol.learn.algorithms.losses.comparisons import groups
+from agentevol.learn.algorithms.losses.policy_gradient import policy_gradient
 from agentevol.learn.algorithms.testing import batch_of, example_batch, example_rollouts, part_of
-from agentevol.learn.algorithms.units import groups
 
 NAMES = sorted(ALGORITHMS)
 WITH_ADVANTAGES = [name for name in NAMES if algorithm(name).advantage is not None]

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from agentevol.errors import ConfigError
-from agentevol.learn.algorithms import ALGORITHMS, algorithm, objective
+from agentevol.core.algorithms.contract import Algorithm, Batch, Loss, Option, Rollouts
+from agentevol.core.algorithms.registry import ALGORITHMS, algorithm, objective
+from agentevol.core.errors import ConfigError
 from agentevol.learn.algorithms.check import check_algorithm
-from agentevol.learn.algorithms.contract import Algorithm, Batch, Loss, Option, Rollouts
 from agentevol.learn.algorithms.testing import (
     PER_SEQUENCE,
     batch_of,

@@ -22,7 +22,7 @@ from agentgym_envs.guess import Guess
 from agentgym_server import ServerSettings, create_app
 from agentgym_server.lanes.openapi import REQUEST_HEADERS
 from agentgym_server.lanes.replies import ENV_PATTERN, SESSION_PATTERN
-from agentgym_server.testing import Echo
+from agentgym_server.testing.environments import Echo
 
 TASKS = {"echo": "train/0", "guess": "guess-1"}
 ENVS = itertools.cycle(TASKS)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agentgym_server.problems import KINDS, Problem
+from agentgym_server.wire.problems import KINDS, Problem
 
 ROOT = Path(__file__).parents[2]
 SOURCES = [*(ROOT / "services").rglob("*.py"), *(ROOT / "agentevol" / "service").rglob("*.py")]

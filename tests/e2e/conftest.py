@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 import torch
+from support.tiny_models import GUESS
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from agentevol.engines.testing import GUESS
-from agentevol.starter.tokenizer import END, PAD, word_tokenizer
+from agentevol.models.word_tokenizer import END, PAD, word_tokenizer
 
 RAY = {
     "RAY_USAGE_STATS_ENABLED": "0",

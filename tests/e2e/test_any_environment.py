@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentevol.run_folder import RunFolder
+from agentevol.loop.state.run_folder import RunFolder
 from agentgym_envs.registry import REGISTRY
 from agentgym_store.store import Store, Where
 

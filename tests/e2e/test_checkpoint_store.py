@@ -10,12 +10,12 @@ from unittest.mock import Mock
 
 import pytest
 
-from agentevol import checkpoint_store
-from agentevol.checkpoint_store import CheckpointStore
-from agentevol.errors import ConfigError, RunStopped
-from agentevol.protocols import Checkpoint
-from agentevol.workers.copies import Copied, Published
-from agentevol.workers.tokens import token_in
+from agentevol.cluster.checkpoints import object_store
+from agentevol.cluster.checkpoints.access import Copied, Published
+from agentevol.cluster.checkpoints.object_store import CheckpointStore
+from agentevol.cluster.processes.shared_storage import token_in
+from agentevol.core.errors import ConfigError, RunStopped
+from agentevol.core.protocols import Checkpoint
 
 pytestmark = pytest.mark.usefixtures("clean_environment")
 
@@ -79,7 +79,7 @@ def test_a_folder_that_was_cut_short_is_no_model(store: CheckpointStore, tmp_pat
     store.put(path, written(tmp_path / "first"))
 
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint_store.fs, "copy_files", Mock(side_effect=OSError("it broke")))
+        patch.setattr(object_store.fs, "copy_files", Mock(side_effect=OSError("it broke")))
         with pytest.raises(RunStopped, match=r"^cannot write s3://.*/0001: it broke; resume the run"):
             store.put(path, written(tmp_path / "second"))
     with pytest.raises(RunStopped, match=r"cannot copy s3://.*/0001 to .*: there is no config\.json"):
@@ -140,7 +140,7 @@ def test_a_process_that_died_uses_nothing(store: CheckpointStore):
     first, second = published(store, "0001", "0002")
     lines = (
         "import os, pickle, sys",
-        "from agentevol.workers.copies import Copied",
+        "from agentevol.cluster.checkpoints.access import Copied",
         "store, checkpoint = pickle.load(sys.stdin.buffer)",
         "copies = Copied(store)",
         "copies.use(checkpoint)",

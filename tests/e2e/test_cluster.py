@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from agentevol.checkpoint_store import CheckpointStore
+from agentevol.cluster.checkpoints.object_store import CheckpointStore
 from agentgym_store.store import Store
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("clean_environment")]

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from agentevol.cluster.cluster import Cluster
+from agentevol.cluster.workers.environment import PlacedServer
 from agentevol.config.run import load
-from agentevol.errors import ConfigError, RunStopped
-from agentevol.workers.environment import PlacedServer
-from agentevol.workers.faults import FaultLog
+from agentevol.core.errors import ConfigError, RunStopped
+from agentevol.rollout.faults import FaultLog
 from agentgym_client import EnvClient
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("clean_environment")]

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from agentevol.cluster.cluster import Cluster
+from agentevol.cluster.pools.dispatch import Played
+from agentevol.cluster.workers.rollout import RolloutWorker
 from agentevol.config.run import load
-from agentevol.errors import ConfigError, RunStopped
-from agentevol.loop.explore import EpisodeRequest, failed
-from agentevol.protocols import Checkpoint, Sampling
-from agentevol.workers.dispatch import Played
-from agentevol.workers.rollout import RolloutWorker
+from agentevol.core.errors import ConfigError, RunStopped
+from agentevol.core.protocols import Checkpoint, Sampling
+from agentevol.rollout.episode import EpisodeRequest, failed
 from agentgym_store.records import Trajectory
 
 pytestmark = pytest.mark.slow

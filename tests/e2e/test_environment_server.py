@@ -10,10 +10,10 @@ from typing import Literal
 
 import pytest
 
-from agentevol import serving
 from agentevol.config.sections import EnvironmentConfig
-from agentevol.serving import EnvironmentServer
-from agentevol.workers.faults import FaultLog
+from agentevol.rollout import environment_server
+from agentevol.rollout.environment_server import EnvironmentServer
+from agentevol.rollout.faults import FaultLog
 from agentgym_client import EnvClient
 from agentgym_client.errors import EnvClientError, ServerProblem
 from agentgym_server.settings import is_loopback
@@ -79,13 +79,13 @@ def test_what_a_client_says_of_an_address_that_does_not_answer_has_no_token_in_i
 def test_a_server_that_cannot_be_started_again_ends_the_run_and_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(serving, "RESTARTS", 2)
-    monkeypatch.setattr(serving, "RETRY_S", 0.0)
+    monkeypatch.setattr(environment_server, "RESTARTS", 2)
+    monkeypatch.setattr(environment_server, "RETRY_S", 0.0)
     told: list[str] = []
     faults = FaultLog(told.append)
     with EnvironmentServer(GUESS, tmp_path / "log", faults=faults) as server:
         assert server.url
-        monkeypatch.setattr(serving, "command", lambda *_: ["/bin/false"])
+        monkeypatch.setattr(environment_server, "command", lambda *_: ["/bin/false"])
         os.kill(server.pid, signal.SIGKILL)
         deadline = time.monotonic() + 60
         while faults.reason is None and time.monotonic() < deadline:

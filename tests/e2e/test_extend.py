@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agentevol.run_folder import RunFolder
+from agentevol.loop.state.run_folder import RunFolder
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "extend.md"
 

@@ -13,8 +13,8 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import agentgym_client.gymnasium  # noqa: F401 - registers the ids
-from agentgym_client.caller import RetryRules
 from agentgym_client.gymnasium import EnvInfrastructureError
+from agentgym_client.retries import RetryRules
 from agentgym_envs.registry import make
 
 COMMAND = [sys.executable, "-m", "agentevol", "envs", "up", "alfworld", "guess", "--port", "0"]

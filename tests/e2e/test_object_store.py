@@ -11,8 +11,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from agentevol.loop.state.run_folder import read_summary
 from agentevol.report.examples import run_examples
-from agentevol.run_folder import read_summary
 from agentgym_store.errors import StoreError
 from agentgym_store.records import Terminated, Trajectory
 from agentgym_store.store import Store, Where

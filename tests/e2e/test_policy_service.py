@@ -18,8 +18,8 @@ from typing import Any
 import httpx
 import pytest
 
-from agentevol.engines.vllm_capability import check_installed
-from agentevol.errors import ConfigError
+from agentevol.core.errors import ConfigError
+from agentevol.engines.vllm.capabilities import check_installed
 from agentgym_store.records import Trajectory
 from agentgym_store.store import Store
 

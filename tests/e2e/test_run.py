@@ -19,7 +19,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from agentevol.run_folder import RunFolder
+from agentevol.loop.state.run_folder import RunFolder
 from agentgym_store.store import Store, Where
 
 pytestmark = pytest.mark.usefixtures("clean_environment")

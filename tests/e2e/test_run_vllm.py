@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.tiny_models import GUESS_RUN, write_guess_model
 
-from agentevol.engines.testing import GUESS_RUN, write_guess_model
-from agentevol.engines.vllm_capability import check_installed
-from agentevol.errors import ConfigError
+from agentevol.core.errors import ConfigError
+from agentevol.engines.vllm.capabilities import check_installed
 from agentgym_store.store import Store, Where
 
 try:

@@ -15,14 +15,14 @@ from pathlib import Path
 import httpx
 import pytest
 import torch
+from support.tiny_models import GUESS_RUN, write_guess_model
 
-from agentevol.causal_lm import load_model
-from agentevol.engines.embedded import EmbeddedEngine
-from agentevol.engines.testing import GUESS_RUN, write_guess_model
-from agentevol.engines.vllm_capability import check_installed
-from agentevol.engines.vllm_server import VllmServerEngine
-from agentevol.errors import ConfigError, RunStopped
-from agentevol.protocols import Checkpoint, Conversation, Message, Sampling
+from agentevol.core.errors import ConfigError, RunStopped
+from agentevol.core.protocols import Checkpoint, Conversation, Message, Sampling
+from agentevol.engines.embedded.engine import EmbeddedEngine
+from agentevol.engines.vllm.capabilities import check_installed
+from agentevol.engines.vllm.servers.engine import VllmServerEngine
+from agentevol.models.causal_lm import load_model
 from agentgym_envs.core import Observation
 from agentgym_store.records import Sample
 from agentgym_store.store import Store, Where

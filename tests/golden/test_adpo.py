@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from agentevol.learn.algorithms.adpo import adpo, advantage, weigh
-from agentevol.learn.algorithms.contract import Batch, Loss
+from agentevol.core.algorithms.contract import Batch, Loss
+from agentevol.learn.algorithms.preference.adpo import adpo, advantage, weigh
 from agentevol.learn.algorithms.testing import batch_of, rollouts_of
 from agentevol.learn.rewards.good_accuracy import good_accuracy
 

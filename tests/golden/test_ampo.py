@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agentevol.learn.algorithms.ampo import ampo_advantage, mode_part
-from agentevol.learn.algorithms.contract import Advantages
+from agentevol.core.algorithms.contract import Advantages
+from agentevol.learn.algorithms.advantages.turn_level import members_of, numbered
+from agentevol.learn.algorithms.policy_gradient.ampo import ampo_advantage, mode_part
 from agentevol.learn.algorithms.testing import rollouts_of, single_steps
-from agentevol.learn.algorithms.turns import members_of, numbered
 from agentevol.learn.rewards.ampo import ampo_reward, answer_reward, length_reward
 from agentgym_envs.thinking import check
 

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agentevol.learn.algorithms.contract import Rollouts, Steps
-from agentevol.learn.algorithms.gigpo import episode_part, gigpo_advantage, step_part
-from agentevol.learn.algorithms.turns import numbered, states, turn_returns
+from agentevol.core.algorithms.contract import Rollouts, Steps
+from agentevol.learn.algorithms.advantages.turn_level import numbered, states, turn_returns
+from agentevol.learn.algorithms.policy_gradient.gigpo import episode_part, gigpo_advantage, step_part
 
 pytestmark = pytest.mark.golden
 

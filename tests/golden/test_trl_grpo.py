@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agentevol.learn.algorithms.policy_gradient import policy_gradient
+from agentevol.learn.algorithms.losses.policy_gradient import policy_gradient
 from agentevol.learn.algorithms.testing import batch_of
 
 pytestmark = pytest.mark.golden

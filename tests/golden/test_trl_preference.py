@@ -7,12 +7,12 @@ import pytest
 import torch
 from torch.nn.functional import logsigmoid
 
-from agentevol.learn.algorithms.contract import Batch
-from agentevol.learn.algorithms.dpo import dpo
-from agentevol.learn.algorithms.ipo import ipo
-from agentevol.learn.algorithms.kto import kto, kto_losses, reference_point
-from agentevol.learn.algorithms.orpo import log_odds_ratio, orpo
-from agentevol.learn.algorithms.sft import sft
+from agentevol.core.algorithms.contract import Batch
+from agentevol.learn.algorithms.imitation.sft import sft
+from agentevol.learn.algorithms.preference.dpo import dpo
+from agentevol.learn.algorithms.preference.ipo import ipo
+from agentevol.learn.algorithms.preference.kto import kto, kto_losses, reference_point
+from agentevol.learn.algorithms.preference.orpo import log_odds_ratio, orpo
 from agentevol.learn.algorithms.testing import batch_of
 
 pytestmark = pytest.mark.golden

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 import torch
 
-from agentevol.learn.algorithms.bradley_terry import bradley_terry
-from agentevol.learn.algorithms.contract import Batch
+from agentevol.core.algorithms.contract import Batch
+from agentevol.learn.algorithms.reward_model.bradley_terry import bradley_terry
 from agentevol.learn.algorithms.testing import batch_of
 
 pytestmark = pytest.mark.golden

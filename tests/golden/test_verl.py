@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 import torch
 
-from agentevol.learn.algorithms import objective
-from agentevol.learn.algorithms.advantages import grpo, reinforce_pp, reinforce_pp_baseline, rloo
-from agentevol.learn.algorithms.aggregation import Aggregation
-from agentevol.learn.algorithms.contract import Loss, Rollouts
-from agentevol.learn.algorithms.gae import gae, returns_to_go
-from agentevol.learn.algorithms.importance import Correction
-from agentevol.learn.algorithms.kl import AdaptiveKL, k1, k2, k3
-from agentevol.learn.algorithms.policy_gradient import policy_gradient
-from agentevol.learn.algorithms.ppo import ppo_advantages
+from agentevol.core.algorithms.contract import Loss, Rollouts
+from agentevol.core.algorithms.registry import objective
+from agentevol.learn.algorithms.advantages.baselines import grpo, reinforce_pp, reinforce_pp_baseline, rloo
+from agentevol.learn.algorithms.advantages.gae import gae, returns_to_go
+from agentevol.learn.algorithms.losses.aggregation import Aggregation
+from agentevol.learn.algorithms.losses.importance import Correction
+from agentevol.learn.algorithms.losses.kl import AdaptiveKL, k1, k2, k3
+from agentevol.learn.algorithms.losses.policy_gradient import policy_gradient
+from agentevol.learn.algorithms.losses.value_loss import value_loss
+from agentevol.learn.algorithms.policy_gradient.ppo import ppo_advantages
 from agentevol.learn.algorithms.testing import batch_of, single_steps
-from agentevol.learn.algorithms.value_loss import value_loss
 
 pytestmark = pytest.mark.golden
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentevol.chat_templates import variables
-from agentevol.errors import ConfigError
-from agentevol.learn.batches import sequences
-from agentevol.protocols import Conversation, Message
-from agentevol.rendering import ChatRenderer
+from agentevol.core.errors import ConfigError
+from agentevol.core.protocols import Conversation, Message
+from agentevol.learn.batches.packing import sequences
+from agentevol.models.chat_templates import variables
+from agentevol.models.rendering import ChatRenderer
 from agentgym_envs.core import Observation
 from agentgym_store.records import Sample, Terminated, Trajectory, Turn
 

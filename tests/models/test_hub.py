@@ -21,9 +21,9 @@ from huggingface_hub import constants
 
 from agentevol.cli import main
 from agentevol.config.run import load
-from agentevol.errors import ConfigError
-from agentevol.hub import HubName, hub_name
-from agentevol.models import pinned, resolve
+from agentevol.core.errors import ConfigError
+from agentevol.models.hub import HubName, hub_name
+from agentevol.models.resolution import pinned, resolve
 
 TREE = re.compile(r"/api/models/(\w+/[\w.-]+)/tree/(\w+)")
 INFO = re.compile(r"/api/models/(\w+/[\w.-]+)/revision/([\w.]+)")

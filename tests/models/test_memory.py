@@ -9,16 +9,19 @@ import pytest
 import torch
 from transformers import GPT2Config, Qwen2Config
 
-from agentevol.causal_lm import load_model
-from agentevol.engines.embedded import EmbeddedEngine
-from agentevol.errors import ConfigError
-from agentevol.learn.attention import PACKED_ATTENTION
-from agentevol.learn.batches import packed
-from agentevol.learn.config import LearnConfig, LoraConfig
-from agentevol.learn.models import adapted, precision
-from agentevol.learn.network import Network, Reader
+from agentevol.config.learner import LearnConfig
+from agentevol.core.errors import ConfigError
+from agentevol.core.protocols import Checkpoint, Conversation, Message, Sampling, TrainingSequence
+from agentevol.engines.embedded.engine import EmbeddedEngine
+from agentevol.learn.batches.packing import packed
+from agentevol.learn.network.attention import PACKED_ATTENTION
+from agentevol.learn.network.model_checks import precision
+from agentevol.learn.network.network import Network, Reader
 from agentevol.learn.optimisers import optimisers
-from agentevol.memory import (
+from agentevol.models.causal_lm import load_model
+from agentevol.models.lora import adapted
+from agentevol.models.lora_config import LoraConfig
+from agentevol.runs.memory_estimates import (
     ModelShape,
     cache_bytes,
     layer_bytes,
@@ -26,7 +29,6 @@ from agentevol.memory import (
     training_state,
     working_memory,
 )
-from agentevol.protocols import Checkpoint, Conversation, Message, Sampling, TrainingSequence
 
 LORA = LoraConfig(rank=4)
 
@@ -44,7 +46,7 @@ def row(length: int) -> TrainingSequence:
 
 
 def network_of(folder: Path, config: LearnConfig) -> Network:
-    """As `agentevol.learn.training.prepare` makes it."""
+    """As `agentevol.learn.training_state.prepare` makes it."""
     frozen = config.lora is not None and config.dtype == "bf16"
     model = load_model(folder, PACKED_ATTENTION, precision("bf16" if frozen else "float32")).train()
     adapters = None if config.lora is None else adapted(model, config.lora)

@@ -14,14 +14,14 @@ from transformers import AutoModelForCausalLM
 
 from agentevol.config.run import load
 from agentevol.config.sections import EngineConfig
-from agentevol.engines.choice import start_engine
+from agentevol.core.errors import ConfigError
+from agentevol.core.protocols import Checkpoint, ContextFull, Conversation, Message, Sampling
 from agentevol.engines.overflow import prompt_of, shortened
-from agentevol.engines.vllm_capability import check_installed
-from agentevol.errors import ConfigError
-from agentevol.learn.batches import sequences
-from agentevol.loop.explore import EpisodeRequest, play
-from agentevol.protocols import Checkpoint, ContextFull, Conversation, Message, Sampling
-from agentevol.rendering import ChatRenderer
+from agentevol.engines.vllm.capabilities import check_installed
+from agentevol.learn.batches.packing import sequences
+from agentevol.models.rendering import ChatRenderer
+from agentevol.rollout.engine_factory import start_engine
+from agentevol.rollout.episode import EpisodeRequest, play
 from agentgym_client import EnvClient
 from agentgym_envs.core import Observation, StepResult
 from agentgym_envs.formats import FORMATS

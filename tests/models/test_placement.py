@@ -10,10 +10,10 @@ from transformers import Qwen2Config
 from agentevol.cli import main
 from agentevol.config.placements import names
 from agentevol.config.run import load
-from agentevol.errors import ConfigError
-from agentevol.launch import plan
-from agentevol.memory import shape_of
-from agentevol.placement import GIB, lines, processes
+from agentevol.core.errors import ConfigError
+from agentevol.runs.launch import plan
+from agentevol.runs.memory_estimates import shape_of
+from agentevol.runs.placement import GIB, lines, processes
 
 
 @pytest.fixture(scope="module")

@@ -12,16 +12,16 @@ from transformers import AutoModelForCausalLM
 from agentevol.cli import main
 from agentevol.config.run import TrainConfig, load
 from agentevol.config.sections import EngineConfig
-from agentevol.engines.choice import start_engine
-from agentevol.engines.embedded import EmbeddedEngine
-from agentevol.errors import ConfigError
-from agentevol.launch import check
-from agentevol.learn.batches import sequences
-from agentevol.loop.demonstrations import demonstration_rows
-from agentevol.protocols import Checkpoint, Conversation, Message, Sampling
-from agentevol.rendering import ChatRenderer, load_tokenizer
-from agentevol.rows.closing import with_closing
-from agentevol.training import learn
+from agentevol.core.errors import ConfigError
+from agentevol.core.protocols import Checkpoint, Conversation, Message, Sampling
+from agentevol.data.final_observation import with_closing
+from agentevol.engines.embedded.engine import EmbeddedEngine
+from agentevol.learn.batches.packing import sequences
+from agentevol.models.rendering import ChatRenderer, load_tokenizer
+from agentevol.rollout.engine_factory import start_engine
+from agentevol.rollout.expert_demonstrations import demonstration_rows
+from agentevol.runs.launch import check
+from agentevol.runs.training import learn
 from agentgym_envs.core import Observation
 from agentgym_store.records import Sample, Terminated, Trajectory, Truncated, Turn
 from agentgym_store.store import Where

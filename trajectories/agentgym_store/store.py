@@ -38,7 +38,7 @@ from agentgym_store.arrow import (
     parquet,
 )
 from agentgym_store.errors import StoreError, one_line
-from agentgym_store.places import Place
+from agentgym_store.location import Place
 from agentgym_store.records import Trajectory
 from agentgym_store.rows import from_batch, to_batch
 

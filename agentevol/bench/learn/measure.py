@@ -14,7 +14,7 @@ import torch
 
 from agentevol.bench.learn.flops import peak_flops, training_flops
 from agentevol.bench.learn.lanes import Lane, Shape
-from agentevol.bench.learn.rows import Unit, make_units
+from agentevol.bench.learn.sequences import Unit, make_units
 from agentevol.bench.learn.sides import SIDES, Learnt
 
 QUIET = {

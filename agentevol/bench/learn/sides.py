@@ -12,11 +12,11 @@ import torch
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from agentevol.bench.learn.lanes import Lane, Shape
-from agentevol.bench.learn.rows import END, SEED, Unit, for_the_learner, tokens_per_step
-from agentevol.causal_lm import without_bars
-from agentevol.learn.config import LearnConfig
+from agentevol.bench.learn.sequences import END, SEED, Unit, for_the_learner, tokens_per_step
+from agentevol.config.learner import LearnConfig
+from agentevol.core.protocols import Checkpoint, TrainingSequence
 from agentevol.learn.learner import GradientLearner
-from agentevol.protocols import Checkpoint, TrainingSequence
+from agentevol.models.causal_lm import without_bars
 
 
 @dataclass

@@ -27,8 +27,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
 from agentevol.bench.figures import Figure, ratio
-from agentevol.engines.embedded import EmbeddedEngine
-from agentevol.protocols import Checkpoint, Conversation, Message, Sampling
+from agentevol.core.protocols import Checkpoint, Conversation, Message, Sampling
+from agentevol.engines.embedded.engine import EmbeddedEngine
 from agentgym_envs.core import Observation
 
 VOCABULARY = 1024

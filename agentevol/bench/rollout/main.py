@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from agentevol.errors import ConfigError
+from agentevol.core.errors import ConfigError
 
 
 def main(
@@ -14,9 +14,9 @@ def main(
     engine's.
     """
     if engine == "vllm":
-        from agentevol.bench.rollout import beside_vllm
+        from agentevol.bench.rollout import vllm_comparison
 
-        beside_vllm.main(json, size or "large")
+        vllm_comparison.main(json, size or "large")
         return
     if size is not None:
         raise ConfigError("--size is an option of bench rollout --engine vllm")

@@ -13,8 +13,8 @@ from importlib import import_module
 from typing import Any
 
 from agentevol.bench.rollout.work import Ask
-from agentevol.engines.vllm import SETTINGS
-from agentevol.engines.watchdog import Watchdog, watching_children
+from agentevol.engines.vllm.engine import SETTINGS
+from agentevol.engines.vllm.watchdog import Watchdog, watching_children
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from agentevol.protocols import Conversation, Policy
+from agentevol.core.protocols import Conversation, Policy
 from agentgym_store.records import Sample, Trajectory
 
 

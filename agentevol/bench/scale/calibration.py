@@ -15,12 +15,12 @@ from agentevol.bench.env.alfworld import scripts
 from agentevol.bench.progress import say
 from agentevol.bench.rollout.embedded import ACTION_TOKENS, make_checkpoint, play
 from agentevol.bench.scale.costs import Costs
-from agentevol.bench.scale.stand_in import driver_costs
+from agentevol.bench.scale.driver_costs import driver_costs
 from agentevol.bench.serve.main import LOAD_CORE, SERVER_CORES, server_of
 from agentevol.bench.serve.measure import loaded, our_load, served
 from agentevol.bench.store import episode
-from agentevol.engines.embedded import EmbeddedEngine
-from agentevol.protocols import Checkpoint
+from agentevol.core.protocols import Checkpoint
+from agentevol.engines.embedded.engine import EmbeddedEngine
 from agentgym_store.store import Store
 
 BATCHES = (1, 8, 32, 64)

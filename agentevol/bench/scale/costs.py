@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from agentevol.errors import ConfigError
+from agentevol.core.errors import ConfigError
 
 
 @dataclass(frozen=True)

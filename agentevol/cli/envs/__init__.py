@@ -4,13 +4,13 @@ from typing import Annotated
 
 import typer
 
+from agentevol.cli.console.output import AsJson, print_json, print_table
 from agentevol.cli.envs.compose import compose
 from agentevol.cli.envs.gateway import gateway
 from agentevol.cli.envs.openenv import openenv
 from agentevol.cli.envs.options import Names, chosen
 from agentevol.cli.envs.serve import serve, up
 from agentevol.cli.new import Name, Out, write
-from agentevol.cli.output import AsJson, print_json, print_table
 
 app = typer.Typer(no_args_is_help=True, help="List, serve and check environments.")
 

@@ -38,8 +38,8 @@ def gateway(
 
     Example: agentevol envs gateway --backend guess=http://127.0.0.1:8001
     """
+    from agentgym_server.gateway.backends.discovery import parsed
     from agentgym_server.gateway.serve import serve_gateway
-    from agentgym_server.gateway.sources import parsed
 
     try:
         sources = [parsed(text) for text in backend]

@@ -18,9 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from agentevol.errors import ConfigError, one_line
-from agentevol.learn.algorithms import objective, option_defaults, option_types
-from agentevol.learn.algorithms.contract import (
+from agentevol.core.algorithms.contract import (
     Algorithm,
     Batch,
     Objective,
@@ -29,6 +27,8 @@ from agentevol.learn.algorithms.contract import (
     conditions,
     is_on,
 )
+from agentevol.core.algorithms.registry import objective, option_defaults, option_types
+from agentevol.core.errors import ConfigError, one_line
 from agentevol.learn.algorithms.testing import example_batch, example_rollouts, part_of
 from agentgym_envs.testing import CheckResult, Report
 
@@ -45,7 +45,7 @@ _BESIDE: tuple[dict[str, Option], ...] = ({"kto_reference": "mismatched"}, {"nll
 
 
 def check_algorithm(name: str, values: Values | None = None) -> Report:
-    """Hold the algorithm of this name against the contract of `agentevol.learn.algorithms.contract`.
+    """Hold the algorithm of this name against the contract of `agentevol.core.algorithms.contract`.
 
     `values` are tried for options where half, a tenth and ten times the default say nothing. Raises
     `ConfigError` where there is no such algorithm.

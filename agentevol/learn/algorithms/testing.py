@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from agentevol.learn.algorithms.contract import Algorithm, Batch, Floats, Rollouts, Steps, Totals
+from agentevol.core.algorithms.contract import Algorithm, Batch, Floats, Rollouts, Steps, Totals
 
 PER_SEQUENCE = frozenset({"weight", "reward", "group", "group_tokens", "unit", "side", "margin"})
 """Columns of `Batch` with an entry for each sequence; the others have one for each token."""

@@ -10,7 +10,7 @@ after the utterance:
 from dataclasses import dataclass
 from typing import Literal
 
-from agentevol.errors import ConfigError
+from agentevol.core.errors import ConfigError
 from agentgym_envs.thinking import length_factor
 
 HIGHEST = 10.0

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from agentevol.errors import ConfigError
+from agentevol.core.errors import ConfigError
 
 Floats = NDArray[np.float64]
 Combination = Literal["mean", "min", "lcb", "uwo"]

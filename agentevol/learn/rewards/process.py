@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from agentevol.errors import ConfigError
-from agentevol.learn.algorithms.contract import Rollouts, Steps
+from agentevol.core.algorithms.contract import Rollouts, Steps
+from agentevol.core.errors import ConfigError
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -7,7 +7,7 @@ gold   0.2  0.3  0.4  0.3  0.2     stop at evaluation 4, the second fall in a ro
 from collections.abc import Sequence
 from itertools import pairwise
 
-from agentevol.errors import ConfigError
+from agentevol.core.errors import ConfigError
 
 
 def overoptimised(proxy: Sequence[float], gold: Sequence[float], *, patience: int = 2) -> int | None:

@@ -28,7 +28,7 @@ from agentgym_envs.alfworld.search import play
 from agentgym_envs.alfworld.world import NOTHING_HAPPENS, World
 from agentgym_envs.core import Environment, Observation, StepResult, Task, TaskNotFound
 from agentgym_envs.home import data_home
-from agentgym_envs.lazy import LazySequence
+from agentgym_envs.lazy_sequence import LazySequence
 
 OFFICIAL = "official"
 """Difficulty of imported tasks."""

@@ -17,8 +17,8 @@ from pydantic import TypeAdapter, ValidationError
 from agentgym_envs.alfworld.game import MAX_CHARACTERS, Game, GameError, read_compact_line
 from agentgym_envs.alfworld.sources import LOOSE, SPLITS
 from agentgym_envs.core import Record
-from agentgym_envs.imports import FileName
-from agentgym_envs.lazy import LazySequence
+from agentgym_envs.import_report import FileName
+from agentgym_envs.lazy_sequence import LazySequence
 
 MANIFEST = "manifest.json"
 

@@ -8,7 +8,7 @@ from typing import get_args
 from agentgym_envs.core import Environment, Observation, StepResult, Task, TaskNotFound
 from agentgym_envs.deliberate.puzzles import COUNTS, DEPTHS, VERSION, Puzzle, after, puzzle
 from agentgym_envs.deliberate.replies import Surface, read, write
-from agentgym_envs.lazy import LazySequence
+from agentgym_envs.lazy_sequence import LazySequence
 from agentgym_envs.thinking import HEADERS, length_factor, render
 
 INSTRUCTION = "Say which digit the counter shows in the end."

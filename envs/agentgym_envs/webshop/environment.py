@@ -21,7 +21,7 @@ from typing import Any, Literal, get_args
 
 from agentgym_envs.core import Environment, Observation, StepResult, Task, TaskNotFound
 from agentgym_envs.home import data_home
-from agentgym_envs.lazy import LazySequence
+from agentgym_envs.lazy_sequence import LazySequence
 from agentgym_envs.webshop import pages, synth
 from agentgym_envs.webshop.catalogues.stored import StoredCatalogue
 from agentgym_envs.webshop.goal_sets import GoalSet, Splits, open_all

@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 from starlette.routing import BaseRoute
 
-from agentgym_server.dialects import agentgym, mcp, openenv
+from agentgym_server.dialects import agentgym, openenv
+from agentgym_server.dialects.mcp import endpoint as mcp
 from agentgym_server.service import Service
 
 DIALECTS: tuple[Callable[[Service], list[BaseRoute]], ...] = (agentgym.routes, mcp.routes, openenv.routes)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from agentgym_server.clock import Clock
-from agentgym_server.gateway.fleet import LOST_TEXT
+from agentgym_server.gateway.backends.fleet import LOST_TEXT
 from agentgym_server.gateway.routing import Act
 
 KEPT = 16384

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 from urllib.parse import parse_qsl
 
-from agentgym_server import strict_json
 from agentgym_server.lanes.gate import is_json
 from agentgym_server.lanes.operations import OPERATIONS, Item, is_wait
-from agentgym_server.problems import Problem
-from agentgym_server.requests import CreateRequest, validated
 from agentgym_server.sessions.session import instance_tag
+from agentgym_server.wire import strict_json
+from agentgym_server.wire.problems import Problem
+from agentgym_server.wire.requests import CreateRequest, validated
 
 SESSION_ID = re.compile(r"s_([A-Za-z0-9_-]{4})[A-Za-z0-9_-]{12,60}")
 INTEGER = re.compile(r"\d{1,20}")

@@ -16,10 +16,11 @@ from typing import Any
 import uvicorn
 
 from agentgym_server.draining import address_of
-from agentgym_server.gateway.gateway import Gateway, application
-from agentgym_server.gateway.sources import Source
+from agentgym_server.gateway.app import application
+from agentgym_server.gateway.backends.discovery import Source
+from agentgym_server.gateway.gateway import Gateway
 from agentgym_server.gateway.supervisor import Role, Supervisor
-from agentgym_server.logs import configure
+from agentgym_server.monitoring.logs import configure
 from agentgym_server.serve import (
     CannotServe,
     check_exposure,

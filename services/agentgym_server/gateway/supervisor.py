@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from agentgym_server.gateway.fleet import Backend
+from agentgym_server.gateway.backends.fleet import Backend
 from agentgym_server.serve import GRACE_S, CannotServe
 from agentgym_server.settings import ServerSettings
 
@@ -39,7 +39,7 @@ class Role(NamedTuple):
 
     name: str
     command: tuple[str, ...]
-    """Command line without `--instance`."""
+    """Command channel without `--instance`."""
 
 
 class Child:
@@ -111,12 +111,12 @@ class Child:
         assert process.stdout is not None
         assert process.stderr is not None
         relays = [asyncio.create_task(self._relay(process.stderr))]
-        line = b""
+        channel = b""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(START_TIMEOUT_S):
-                line = await process.stdout.readline()
-        if line.startswith(b"ready "):
-            self._ready(line.decode().split()[1])
+                channel = await process.stdout.readline()
+        if channel.startswith(b"ready "):
+            self._ready(channel.decode().split()[1])
             relays.append(asyncio.create_task(self._relay(process.stdout)))
         else:
             self.send(signal.SIGKILL)
@@ -133,16 +133,16 @@ class Child:
                 self._say(words)
 
     async def _relay(self, stream: asyncio.StreamReader) -> None:
-        """Relay its output; of a first process once it is ready, since its last lines are an error."""
-        while line := await _line(stream):
-            words = line.decode(errors="replace").rstrip()
+        """Relay its output; of a first process once it is ready, since its last channels are an error."""
+        while channel := await _line(stream):
+            words = channel.decode(errors="replace").rstrip()
             if self.started.done():
                 self._say(words)
             else:
                 self._words.append(words)
 
     def _say(self, words: str) -> None:
-        """Print a line of JSON unchanged, and any other line with the name of the child."""
+        """Print a channel of JSON unchanged, and any other channel with the name of the child."""
         sys.stderr.write(f"{words}\n" if words.startswith("{") else f"{self.name}: {words}\n")
 
     def _instance(self) -> int:
@@ -185,10 +185,10 @@ class Supervisor:
             child.kill()
 
 
-def last_words(lines: Sequence[str], code: int) -> str:
-    """The reason why a process ended: its error, else its last line, else its exit code."""
-    errors = [line for line in lines if line.startswith("error: ")]
-    return (errors or lines or [f"it ended with {code}"])[-1].removeprefix("error: ")
+def last_words(channels: Sequence[str], code: int) -> str:
+    """The reason why a process ended: its error, else its last channel, else its exit code."""
+    errors = [channel for channel in channels if channel.startswith("error: ")]
+    return (errors or channels or [f"it ended with {code}"])[-1].removeprefix("error: ")
 
 
 def child_environment(settings: ServerSettings) -> dict[str, str]:
@@ -199,7 +199,7 @@ def child_environment(settings: ServerSettings) -> dict[str, str]:
 
 
 async def _line(stream: asyncio.StreamReader) -> bytes:
-    """The next line; a part of a line that is far too long."""
+    """The next channel; a part of a channel that is far too long."""
     try:
         return await stream.readuntil(b"\n")
     except asyncio.IncompleteReadError as end:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Literal
 from urllib.parse import urlsplit
 
-from agentgym_server.problems import Problem
 from agentgym_server.settings import ServerSettings, is_loopback
+from agentgym_server.wire.problems import Problem
 
 Scope = Literal["agent", "trainer", "admin"]
 RANKS: dict[Scope, int] = {"agent": 0, "trainer": 1, "admin": 2}

@@ -9,10 +9,13 @@ from urllib.parse import parse_qsl
 from agentgym_server.clock import Clock
 from agentgym_server.lanes import replies
 from agentgym_server.lanes.auth import Scope
+from agentgym_server.lanes.exposition import exposition
 from agentgym_server.lanes.operations import batch, page
-from agentgym_server.metrics import CONTENT_TYPE, Metrics, exposition
-from agentgym_server.reply import Reply, json_reply
-from agentgym_server.requests import (
+from agentgym_server.monitoring.metrics import CONTENT_TYPE, Metrics
+from agentgym_server.service import Service
+from agentgym_server.settings import ServerSettings
+from agentgym_server.wire.reply import Reply, json_reply
+from agentgym_server.wire.requests import (
     BatchRequest,
     Body,
     CreateRequest,
@@ -21,8 +24,6 @@ from agentgym_server.requests import (
     StepRequest,
     invalid,
 )
-from agentgym_server.service import Service
-from agentgym_server.settings import ServerSettings
 
 MOST_WAIT_S = 60
 WAIT = re.compile(r"(?:^|[,;])\s*wait\s*=\s*([0-9]{1,9})\s*(?:$|[,;])", re.IGNORECASE)

@@ -14,14 +14,14 @@ from typing import Any, Generic
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agentgym_server import strict_json
 from agentgym_server.lanes.auth import RANKS, Guard, unauthorized
 from agentgym_server.lanes.auth import Scope as Rank
 from agentgym_server.lanes.endpoints import Call, Endpoint, ServedT
 from agentgym_server.lanes.limits import Bucket, Limits
-from agentgym_server.problems import Problem, clipped, internal_problem
-from agentgym_server.reply import Headers, Reply, problem_reply
 from agentgym_server.settings import ServerSettings
+from agentgym_server.wire import strict_json
+from agentgym_server.wire.problems import Problem, clipped, internal_problem
+from agentgym_server.wire.reply import Headers, Reply, problem_reply
 
 NO_STORE = (b"cache-control", b"no-store")
 MAX_REQUEST_ID = 128

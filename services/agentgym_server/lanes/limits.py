@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from agentgym_server.lanes.auth import Scope
-from agentgym_server.problems import Problem
 from agentgym_server.settings import ServerSettings
+from agentgym_server.wire.problems import Problem
 
 
 class Bucket:

@@ -9,7 +9,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from agentgym_server.lanes.endpoints import Endpoint
 from agentgym_server.lanes.replies import ENV_PATTERN, SESSION_PATTERN, Problem
-from agentgym_server.problems import KINDS
+from agentgym_server.wire.problems import KINDS
 
 Json = dict[str, Any]
 

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple, cast
 
 from agentgym_server.catalogue import Page
 from agentgym_server.lanes.auth import RANKS, Scope
-from agentgym_server.problems import Problem, internal_problem
-from agentgym_server.reply import REPLAY, Reply, json_reply, problem_reply
-from agentgym_server.requests import BatchRequest, invalid, validated
 from agentgym_server.service import Service
+from agentgym_server.wire.problems import Problem, internal_problem
+from agentgym_server.wire.reply import REPLAY, Reply, json_reply, problem_reply
+from agentgym_server.wire.requests import BatchRequest, invalid, validated
 
 Item = dict[str, Any]
 Answer = Reply | Awaitable[Reply]

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agentgym_server.problems import KINDS, PREFIX
 from agentgym_server.sessions.session import Ending, State
+from agentgym_server.wire.problems import KINDS, PREFIX
 
 ENV_PATTERN = "^[a-z][a-z0-9_-]{0,63}$"
 SESSION_PATTERN = "^s_[A-Za-z0-9_-]{16,64}$"

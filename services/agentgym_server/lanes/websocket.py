@@ -16,13 +16,13 @@ from typing import Any, cast
 from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
 
-from agentgym_server import strict_json
 from agentgym_server.lanes.auth import Scope
 from agentgym_server.lanes.endpoints import Served
 from agentgym_server.lanes.limits import Bucket
 from agentgym_server.lanes.operations import Item, batch, refused, result
-from agentgym_server.problems import Problem
 from agentgym_server.service import Service
+from agentgym_server.wire import strict_json
+from agentgym_server.wire.problems import Problem
 
 SUBPROTOCOL = "agentevol.v1"
 MAX_ID_CHARS = 64

@@ -11,18 +11,7 @@ from typing import Any
 from agentgym_envs.core import TaskNotFound
 from agentgym_server.catalogue import DEFAULT_FORMAT, Catalogue, World
 from agentgym_server.clock import Clock
-from agentgym_server.metrics import Metrics
-from agentgym_server.problems import Problem, clipped
-from agentgym_server.reply import REPLAY, Headers, Reply, json_reply
-from agentgym_server.requests import (
-    CreateRequest,
-    ForkRequest,
-    LeaseRequest,
-    Step,
-    invalid,
-    step_request,
-    validated,
-)
+from agentgym_server.monitoring.metrics import Metrics
 from agentgym_server.sessions.capacity import Slot
 from agentgym_server.sessions.idempotency import Idempotency
 from agentgym_server.sessions.registry import Registry
@@ -48,8 +37,19 @@ from agentgym_server.sessions.turns import (
     visible_info,
 )
 from agentgym_server.settings import ServerSettings
-from agentgym_server.workers.cradle import WorkerStartFailed
-from agentgym_server.workers.rooms import Host, HostFault, Origin, Outcome, Overloaded, internal_fault
+from agentgym_server.wire.problems import Problem, clipped
+from agentgym_server.wire.reply import REPLAY, Headers, Reply, json_reply
+from agentgym_server.wire.requests import (
+    CreateRequest,
+    ForkRequest,
+    LeaseRequest,
+    Step,
+    invalid,
+    step_request,
+    validated,
+)
+from agentgym_server.workers.fork_server import WorkerStartFailed
+from agentgym_server.workers.hosts import Host, HostFault, Origin, Outcome, Overloaded, internal_fault
 
 MAX_TASK_ID_CHARS = 256
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, cast
 
-from agentgym_server import strict_json
 from agentgym_server.clock import Clock
-from agentgym_server.problems import Problem
-from agentgym_server.reply import REPLAY, Reply
-from agentgym_server.requests import invalid
+from agentgym_server.wire import strict_json
+from agentgym_server.wire.problems import Problem
+from agentgym_server.wire.reply import REPLAY, Reply
+from agentgym_server.wire.requests import invalid
 
 MAX_KEY_CHARS = 128
 Work = Coroutine[Any, Any, Reply]

@@ -11,12 +11,12 @@ from collections import Counter, OrderedDict, deque
 from typing import Any
 
 from agentgym_server.clock import Clock
-from agentgym_server.logs import about
-from agentgym_server.problems import Problem, clipped
+from agentgym_server.monitoring.logs import about
 from agentgym_server.sessions.capacity import Capacity
 from agentgym_server.sessions.session import ENDINGS, Ending, FailedStep, Session, State
 from agentgym_server.settings import ServerSettings
-from agentgym_server.workers.rooms import HostFault
+from agentgym_server.wire.problems import Problem, clipped
+from agentgym_server.workers.hosts import HostFault
 
 log = logging.getLogger(__name__)
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from agentgym_server.clock import Clock
-from agentgym_server.problems import Problem
 from agentgym_server.sessions.capacity import Slot
-from agentgym_server.workers.rooms import Host, Origin
+from agentgym_server.wire.problems import Problem
+from agentgym_server.workers.hosts import Host, Origin
 
 State = Literal["open", "ended", "failed", "expired", "closed"]
 Ending = Literal["terminated", "truncated", "failed", "cancelled"]

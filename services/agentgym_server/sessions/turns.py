@@ -3,11 +3,11 @@
 from typing import Any, cast
 
 from agentgym_envs.formats import FORMATS
-from agentgym_server import strict_json
 from agentgym_server.clock import Clock
-from agentgym_server.problems import Problem
 from agentgym_server.sessions.session import JsonAction, Running, Session, lease_view
-from agentgym_server.workers.rooms import Outcome
+from agentgym_server.wire import strict_json
+from agentgym_server.wire.problems import Problem
+from agentgym_server.workers.hosts import Outcome
 
 
 def same_action(one: JsonAction, other: JsonAction) -> bool:

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from agentgym_server import strict_json
+from agentgym_server.wire import strict_json
 
 HEAD = 4
 

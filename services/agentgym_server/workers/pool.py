@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from agentgym_envs.core import TaskNotFound
-from agentgym_server.durations import Histogram
-from agentgym_server.logs import about
-from agentgym_server.workers.cradle import Child, Cradle, WorkerStartFailed
+from agentgym_server.monitoring.histograms import Histogram
+from agentgym_server.monitoring.logs import about
+from agentgym_server.workers.fork_server import Child, ForkServer, WorkerStartFailed
 from agentgym_server.workers.frames import FrameProtocol, packed
-from agentgym_server.workers.rooms import Factory, HostFault, Origin, Outcome, Overloaded, internal_fault
+from agentgym_server.workers.hosts import Factory, HostFault, Origin, Outcome, Overloaded, internal_fault
 
 log = logging.getLogger(__name__)
 
@@ -63,8 +63,10 @@ class Operation:
 class Worker:
     """Handle of one worker process in the server."""
 
-    def __init__(self, cradle: Cradle, limits: WorkerLimits, times: PoolTimes, on_lost: OnLost) -> None:
-        self._cradle = cradle
+    def __init__(
+        self, fork_server: ForkServer, limits: WorkerLimits, times: PoolTimes, on_lost: OnLost
+    ) -> None:
+        self._cradle = fork_server
         self._limits = limits
         self._times = times
         self._on_lost = on_lost
@@ -244,7 +246,7 @@ class WorkerPool:
         times: PoolTimes,
         on_lost: OnLost,
     ) -> None:
-        self._cradle = Cradle({name: factory}, limits.memory_bytes)
+        self._cradle = ForkServer({name: factory}, limits.memory_bytes)
         self._limits = limits
         self._times = times
         self._on_lost = on_lost

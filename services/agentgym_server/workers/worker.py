@@ -19,12 +19,12 @@ from typing import Any
 
 from agentgym_envs.core import TaskNotFound
 from agentgym_server.workers import frames
-from agentgym_server.workers.rooms import Origin, Outcome, Room
+from agentgym_server.workers.hosts import Instances, Origin, Outcome
 
 ORPHAN_CHECK_S = 1.0
 
 
-def work(sock: socket.socket, room: Room, memory_bytes: int) -> None:
+def work(sock: socket.socket, room: Instances, memory_bytes: int) -> None:
     """Main function of a worker process: serve `sock` until the server closes it.
 
     `memory_bytes` may be allocated beyond the current memory of the room: then allocations fail, and the step
@@ -58,7 +58,7 @@ def _die_with(parent: int) -> None:
     os._exit(1)
 
 
-def _reply(room: Room, runner: asyncio.Runner, request: dict[str, Any]) -> bytes | None:
+def _reply(room: Instances, runner: asyncio.Runner, request: dict[str, Any]) -> bytes | None:
     try:
         if request["op"] == "drop":
             room.drop(request["key"])
@@ -70,7 +70,7 @@ def _reply(room: Room, runner: asyncio.Runner, request: dict[str, Any]) -> bytes
         return None if request["op"] == "drop" else frames.packed(fault("internal", cause))
 
 
-def _play(room: Room, runner: asyncio.Runner, request: dict[str, Any]) -> Outcome | None:
+def _play(room: Instances, runner: asyncio.Runner, request: dict[str, Any]) -> Outcome | None:
     key = request["key"]
     if request["op"] == "step":
         step = room.step(key, request["action"])

@@ -27,10 +27,10 @@ SERVE = """
 import sys
 from agentgym_envs.guess import Guess
 from agentgym_server.gateway.serve import serve_gateway
-from agentgym_server.gateway.sources import parsed
+from agentgym_server.gateway.backends.discovery import parsed
 from agentgym_server.serve import serve_environments
 from agentgym_server.settings import ServerSettings
-from agentgym_server.testing import Echo, Mischief
+from agentgym_server.testing.environments import Echo, Mischief
 if __name__ == "__main__":
     settings = ServerSettings.model_validate_json(sys.argv[1])
     if len(sys.argv) > 2:

@@ -7,9 +7,9 @@ import pytest
 from fastapi import FastAPI
 
 from agentgym_server.app import service_of
-from agentgym_server.dialects.openenv.testing import client
-from agentgym_server.local_socket import LocalSocket
 from agentgym_server.service import Service
+from agentgym_server.testing.local_socket import LocalSocket
+from agentgym_server.testing.openenv import client
 
 
 @pytest.fixture

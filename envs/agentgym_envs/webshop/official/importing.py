@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
 
-from agentgym_envs.imports import ImportReport
+from agentgym_envs.import_report import ImportReport
 from agentgym_envs.webshop.catalogues.stored import About, CatalogueError, StoredCatalogue, write
 from agentgym_envs.webshop.official import goals, rows, sources
 from agentgym_envs.webshop.official.library import Entry, counts, folder_of, verify

@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from agentgym_envs.core import Record
-from agentgym_envs.imports import FileName
+from agentgym_envs.import_report import FileName
 from agentgym_envs.webshop.catalogues.stored import CatalogueError, StoredCatalogue, damage
 
 MANIFEST = "manifest.json"

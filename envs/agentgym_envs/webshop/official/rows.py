@@ -11,7 +11,7 @@ from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from agentgym_envs.imports import Refused
+from agentgym_envs.import_report import Refused
 from agentgym_envs.webshop.catalogues.stored import CatalogueError
 from agentgym_envs.webshop.official.jsonstream import items, members
 from agentgym_envs.webshop.products import LONGEST_ASIN, NO_ATTRIBUTES, Product, product

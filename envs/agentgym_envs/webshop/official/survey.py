@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from agentgym_envs.imports import Refused
+from agentgym_envs.import_report import Refused
 from agentgym_envs.webshop.catalogues.stored import CatalogueError
 from agentgym_envs.webshop.official import rows
 from agentgym_envs.webshop.official.rows import Annotations, Instructions

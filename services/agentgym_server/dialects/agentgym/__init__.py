@@ -4,16 +4,16 @@ POST /agentgym/alfworld/create                               {"id": 0}
 POST /agentgym/alfworld/reset   {"id": 0, "game": 17, ...}   {"id": 0, "observation": "You are ...", ...}
 POST /agentgym/alfworld/step    {"id": 0, "action": "look"}  {"observation": "...", "done": false, ...}
 
-door (paths) > mount (one environment) > counterparts (message shapes, as data) > moments (reply members)
-                                       > seats (ids)  fields (bodies)  refusals (errors)
+router (paths) > mount (one environment) > counterparts (message shapes, as data) > moments (reply members)
+                                       > ids (ids)  fields (bodies)  refusals (errors)
 """
 
 from starlette.routing import BaseRoute
 
-from agentgym_server.dialects.agentgym.door import Door
+from agentgym_server.dialects.agentgym.router import Router
 from agentgym_server.service import Service
 
 
 def routes(service: Service) -> list[BaseRoute]:
     """The route for all paths below `/agentgym`."""
-    return [Door(service)]
+    return [Router(service)]

@@ -10,15 +10,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from agentgym_server.catalogue import Page
-from agentgym_server.dialects.agentgym.counterparts import DEVIATIONS, Counterpart
-from agentgym_server.dialects.agentgym.fields import Fields, Unfit, body_fields
-from agentgym_server.dialects.agentgym.moments import Moment, shown
-from agentgym_server.dialects.agentgym.refusals import Refusal, refused
-from agentgym_server.dialects.agentgym.seats import Seat, Seats, deleted
-from agentgym_server.problems import Problem
-from agentgym_server.reply import Reply
+from agentgym_server.dialects.agentgym.environment_ids import EnvironmentId, EnvironmentIds, deleted
+from agentgym_server.dialects.agentgym.environments import DEVIATIONS, AgentGymEnvironment
+from agentgym_server.dialects.agentgym.errors import Refusal, refused
+from agentgym_server.dialects.agentgym.reply_fields import EpisodeState, shown
+from agentgym_server.dialects.agentgym.request_fields import Fields, Unfit, body_fields
 from agentgym_server.service import Service
 from agentgym_server.sessions.session import Session
+from agentgym_server.wire.problems import Problem
+from agentgym_server.wire.reply import Reply
 
 LEASE_S = 3600
 """Lease of sessions: AgentGym's clients send no heartbeats, and some never close."""
@@ -31,11 +31,13 @@ PAUSES_S = (0.1, 0.2, 0.4, 0.8, 1.6)
 class Mount:
     """Handlers of one environment below `/agentgym/{env}`."""
 
-    def __init__(self, service: Service, env: str, counterpart: Counterpart, seats: Seats) -> None:
+    def __init__(
+        self, service: Service, env: str, counterpart: AgentGymEnvironment, ids: EnvironmentIds
+    ) -> None:
         self._service = service
         self._env = env
         self._counterpart = counterpart
-        self._seats = seats
+        self._ids = ids
         self._posts = {
             "create": self._create,
             "reset": self._reset,
@@ -69,7 +71,7 @@ class Mount:
             _refuse_own_texts(body_fields(body), counterpart.own_texts)
         task = await self._task(index)
         seen = await self._begin(task, seed=0, wait_s=0.0)
-        seat = self._seats.add(self._env, seen["session_id"], task, {}, seen["observation"])
+        seat = self._ids.add(self._env, seen["session_id"], task, {}, seen["observation"])
         return shown(counterpart.created, _moment(seat, seen))
 
     async def _reset(self, body: bytes) -> object:
@@ -85,7 +87,7 @@ class Mount:
         fields.check()
         if counterpart.worlds and asked["world_type"] not in counterpart.worlds:
             raise Refusal(f"world_type must be one of: {', '.join(counterpart.worlds)}")
-        seat, _ = self._seats.find(self._env, number)
+        seat, _ = self._ids.find(self._env, number)
         if is_drawn:
             index = await self._service.catalogue.drawn(self._env, self._splits(), secrets.randbelow(2**53))
             asked[counterpart.argument[0]] = index
@@ -97,9 +99,9 @@ class Mount:
         fields = body_fields(body)
         number, action = fields.integer(*self._counterpart.id_names), fields.text("action")
         fields.check()
-        seat, _ = self._seats.find(self._env, number)
+        seat, _ = self._ids.find(self._env, number)
         async with seat.lock:
-            _, session = self._seats.find(self._env, number)
+            _, session = self._ids.find(self._env, number)
             if session.state == "closed":  # by another dialect, or by a reset that found no free slot
                 raise deleted(number)
             if session.state == "ended":
@@ -112,7 +114,7 @@ class Mount:
         number = fields.integer(*self._counterpart.id_names)
         fields.check()
         try:
-            seat, _ = self._seats.find(self._env, number)
+            seat, _ = self._ids.find(self._env, number)
         except Refusal:
             closed = False
         else:
@@ -124,7 +126,7 @@ class Mount:
         fields = body_fields(body)
         number = fields.integer(*self._counterpart.id_names)
         fields.check()
-        self._seats.find(self._env, number)
+        self._ids.find(self._env, number)
         raise Refusal("this environment draws no pictures")
 
     def _can_tell(self, operation: str) -> bool:
@@ -138,7 +140,7 @@ class Mount:
         if not operation:
             return self._greet()
         if operation == "list_envs":
-            return JSONResponse(self._seats.of(self._env))
+            return JSONResponse(self._ids.of(self._env))
         if operation in counterpart.constants:
             return JSONResponse(counterpart.constants[operation])
         number = query.integer(*counterpart.id_names)
@@ -152,20 +154,20 @@ class Mount:
         named = f"This is environment {self._counterpart.title}."
         return JSONResponse(named if self._counterpart.dialect == "A" else "ok", headers=headers)
 
-    def _now(self, number: int) -> Moment:
+    def _now(self, number: int) -> EpisodeState:
         """The current state of an id's episode."""
-        seat, session = self._seats.find(self._env, number)
+        seat, session = self._ids.find(self._env, number)
         _check_playable(seat, session)
         return _moment(seat, self._view(seat))
 
-    def _after_the_end(self, seat: Seat) -> Moment:
+    def _after_the_end(self, seat: EnvironmentId) -> EpisodeState:
         """The last observation again, with reward 0 and no admissible actions."""
         if self._counterpart.ends:
             raise Refusal(f"The task with environment {seat.number} has finished.")
         # also where a limit cut the episode: a client that waits for `terminated` would never stop
         return _moment(seat, {**self._view(seat), "reward": 0.0, "terminated": True})
 
-    def _view(self, seat: Seat) -> dict[str, Any]:
+    def _view(self, seat: EnvironmentId) -> dict[str, Any]:
         return json.loads(self._service.episodes.get(seat.session_id).body)
 
     async def _begin(self, task: Mapping[str, Any], seed: int, wait_s: float) -> dict[str, Any]:
@@ -174,10 +176,10 @@ class Mount:
         return await _patiently(lambda: self._service.episodes.create(self._env, start, wait_s=wait_s))
 
     async def _begin_again(
-        self, seat: Seat, task: Mapping[str, Any], asked: Mapping[str, object], seed: int
-    ) -> Moment:
+        self, seat: EnvironmentId, task: Mapping[str, Any], asked: Mapping[str, object], seed: int
+    ) -> EpisodeState:
         """Start another episode under the same id; its lock is held."""
-        self._seats.find(self._env, seat.number)
+        self._ids.find(self._env, seat.number)
         self._service.episodes.delete(seat.session_id)  # first: a full server has no second slot
         seen = await self._begin(task, seed, RESET_WAIT_S)
         seat.session_id, seat.task, seat.asked = seen["session_id"], task, asked
@@ -217,11 +219,11 @@ async def _patiently(work: Callable[[], Awaitable[Reply]]) -> dict[str, Any]:
     return json.loads((await work()).body)
 
 
-def _moment(seat: Seat, seen: Mapping[str, Any]) -> Moment:
-    return Moment(seat.number, seat.task, seat.asked, seat.opening, seen)
+def _moment(seat: EnvironmentId, seen: Mapping[str, Any]) -> EpisodeState:
+    return EpisodeState(seat.number, seat.task, seat.asked, seat.opening, seen)
 
 
-def _check_playable(seat: Seat, session: Session) -> None:
+def _check_playable(seat: EnvironmentId, session: Session) -> None:
     if session.state == "failed":
         message = (session.failure or {}).get("message", "unknown")
         raise Refusal(f"the episode failed: {message}")

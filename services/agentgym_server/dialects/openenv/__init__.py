@@ -1,7 +1,7 @@
 """OpenEnv 0.10 dialect: every environment at `/openenv/{env}`, for OpenEnv's own clients.
 
-`talk` is the WebSocket of episodes, `http` the routes beside it, `rpc` the JSON-RPC; `seats` connects them to
-the server's sessions. Specified after OpenEnv 0.10.0 (BSD-3-Clause,
+`episode_socket` is the WebSocket of episodes, `http` the routes beside it, `rpc` the JSON-RPC; `sessions`
+connects them to the server's sessions. Specified after OpenEnv 0.10.0 (BSD-3-Clause,
 https://github.com/huggingface/OpenEnv).
 """
 
@@ -9,11 +9,11 @@ from starlette.applications import Starlette
 from starlette.routing import BaseRoute, Mount, Router, WebSocketRoute
 from starlette.types import Receive, Scope, Send
 
+from agentgym_server.dialects.openenv.episode_socket import EpisodeSocket
 from agentgym_server.dialects.openenv.http import REFUSALS, Http
 from agentgym_server.dialects.openenv.rpc_socket import RpcSocket
-from agentgym_server.dialects.openenv.seats import Seats
+from agentgym_server.dialects.openenv.sessions import OpenEnvSessions
 from agentgym_server.dialects.openenv.socket import Socket
-from agentgym_server.dialects.openenv.talk import Talk
 from agentgym_server.service import Service
 
 PREFIX = "/openenv"
@@ -21,7 +21,7 @@ PREFIX = "/openenv"
 
 def routes(service: Service) -> list[BaseRoute]:
     """The routes of every environment of the catalogue."""
-    seats = Seats(service)
+    seats = OpenEnvSessions(service)
     mounts = [
         Mount(f"/{env}", Router(_environment(service, seats, env), redirect_slashes=False))
         for env in service.catalogue.worlds
@@ -31,9 +31,9 @@ def routes(service: Service) -> list[BaseRoute]:
     return [Mount(PREFIX, app)]
 
 
-def _environment(service: Service, seats: Seats, env: str) -> list[BaseRoute]:
+def _environment(service: Service, seats: OpenEnvSessions, env: str) -> list[BaseRoute]:
     return [
-        WebSocketRoute("/ws", Connections(Talk, service, seats, env)),
+        WebSocketRoute("/ws", Connections(EpisodeSocket, service, seats, env)),
         WebSocketRoute("/mcp", Connections(RpcSocket, service, seats, env)),
         *Http(service, seats, env).routes(),
     ]
@@ -42,7 +42,7 @@ def _environment(service: Service, seats: Seats, env: str) -> list[BaseRoute]:
 class Connections:
     """ASGI application that serves each connection by one kind of socket."""
 
-    def __init__(self, kind: type[Socket], service: Service, seats: Seats, env: str) -> None:
+    def __init__(self, kind: type[Socket], service: Service, seats: OpenEnvSessions, env: str) -> None:
         self._kind = kind
         self._service = service
         self._seats = seats

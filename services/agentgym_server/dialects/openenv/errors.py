@@ -5,9 +5,9 @@
 
 from typing import Any, Literal
 
-from agentgym_server import strict_json
 from agentgym_server.dialects.openenv.models import Invalid, wrong
-from agentgym_server.problems import Problem
+from agentgym_server.wire import strict_json
+from agentgym_server.wire.problems import Problem
 
 Code = Literal[
     "INVALID_JSON",

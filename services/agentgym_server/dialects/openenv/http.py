@@ -14,16 +14,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from agentgym_server import strict_json
 from agentgym_server.dialects.openenv import manifest, models, tasks, tools, views
 from agentgym_server.dialects.openenv.errors import invalid, told
 from agentgym_server.dialects.openenv.models import Invalid, ModelT, parsed, wrong
 from agentgym_server.dialects.openenv.rpc import Rpc
-from agentgym_server.dialects.openenv.seats import FIXED, Seat, Seats, fresh_state
+from agentgym_server.dialects.openenv.sessions import FIXED, OpenEnvSession, OpenEnvSessions, fresh_state
 from agentgym_server.dialects.openenv.tasks import BadIndex
-from agentgym_server.problems import Problem, clipped
-from agentgym_server.reply import Reply
 from agentgym_server.service import Service
+from agentgym_server.wire import strict_json
+from agentgym_server.wire.problems import Problem, clipped
+from agentgym_server.wire.reply import Reply
 
 API_VERSION = "1.0.0"
 """Version of the protocol: OpenEnv's tools read it from `openapi.json`."""
@@ -34,7 +34,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 class Http:
     """Handlers of one environment."""
 
-    def __init__(self, service: Service, seats: Seats, env: str) -> None:
+    def __init__(self, service: Service, seats: OpenEnvSessions, env: str) -> None:
         self._service = service
         self._catalogue = service.catalogue
         self._seats = seats
@@ -174,7 +174,7 @@ class Http:
         return Response(text, media_type="application/yaml")
 
     @asynccontextmanager
-    async def _seated(self, session_id: str | None) -> AsyncGenerator[Seat]:
+    async def _seated(self, session_id: str | None) -> AsyncGenerator[OpenEnvSession]:
         """The seat of a session, or a temporary one that closes with the request."""
         if session_id is not None:
             yield self._seats.find(self._env, session_id)

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from agentgym_server import strict_json
-from agentgym_server.problems import ECHO_LIMIT, clipped
+from agentgym_server.wire import strict_json
+from agentgym_server.wire.problems import ECHO_LIMIT, clipped
 
 MAX_ERRORS = 16
 NO_OBJECT = (

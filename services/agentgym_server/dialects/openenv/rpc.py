@@ -10,19 +10,19 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
-from agentgym_server import strict_json
-from agentgym_server.dialects.openenv import tools, views
-from agentgym_server.dialects.openenv.errors import Refusal, told
-from agentgym_server.dialects.openenv.models import Invalid, ResetOptions, RpcRequest, parsed
-from agentgym_server.dialects.openenv.seats import FIXED, Seat, Seats
-from agentgym_server.json_rpc import (
+from agentgym_server.dialects.json_rpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     PARSE_ERROR,
 )
-from agentgym_server.problems import Problem, clipped, internal_problem
+from agentgym_server.dialects.openenv import tools, views
+from agentgym_server.dialects.openenv.errors import Refusal, told
+from agentgym_server.dialects.openenv.models import Invalid, ResetOptions, RpcRequest, parsed
+from agentgym_server.dialects.openenv.sessions import FIXED, OpenEnvSession, OpenEnvSessions
+from agentgym_server.wire import strict_json
+from agentgym_server.wire.problems import Problem, clipped, internal_problem
 
 SERVER_ERROR = -32000
 
@@ -36,13 +36,13 @@ class RpcFault(Exception):
 
 
 Params = dict[str, Any]
-Method = Callable[[Params, Seat | None], Awaitable[dict[str, Any]]]
+Method = Callable[[Params, OpenEnvSession | None], Awaitable[dict[str, Any]]]
 
 
 class Rpc:
     """JSON-RPC methods of one environment."""
 
-    def __init__(self, seats: Seats, env: str) -> None:
+    def __init__(self, seats: OpenEnvSessions, env: str) -> None:
         self._seats = seats
         self._env = env
         self._methods: dict[str, Method] = {
@@ -52,7 +52,7 @@ class Rpc:
             "openenv/session/close": self._close,
         }
 
-    async def answer_text(self, text: str | bytes, seat: Seat | None = None) -> dict[str, Any]:
+    async def answer_text(self, text: str | bytes, seat: OpenEnvSession | None = None) -> dict[str, Any]:
         """The response to a request in JSON text."""
         try:
             request = strict_json.parse_text(text) if isinstance(text, str) else strict_json.parse(text)
@@ -60,7 +60,7 @@ class Rpc:
             return error_reply(None, RpcFault(PARSE_ERROR, f"Parse error: {cause}"))
         return await self.answer(request, seat)
 
-    async def answer(self, request: object, seat: Seat | None = None) -> dict[str, Any]:
+    async def answer(self, request: object, seat: OpenEnvSession | None = None) -> dict[str, Any]:
         """The response to a request; `seat` is the socket's, if it came over one."""
         try:
             call = parsed(RpcRequest, request)
@@ -81,14 +81,14 @@ class Rpc:
         except Exception as cause:  # noqa: BLE001 - a bug in the server; the log has its details
             return error_reply(call.id, fault_of(internal_problem(cause)))
 
-    async def _create(self, params: Params, seat: Seat | None) -> dict[str, Any]:
+    async def _create(self, params: Params, seat: OpenEnvSession | None) -> dict[str, Any]:
         if seat is None:
             seat, _ = await self._seats.begin(self._env, _options(params))
         else:
             await self._play(seat)
         return {"session_id": seat.playing().id}
 
-    async def _close(self, params: Params, seat: Seat | None) -> dict[str, Any]:
+    async def _close(self, params: Params, seat: OpenEnvSession | None) -> dict[str, Any]:
         session_id = _text(params, "session_id", "Invalid params - 'session_id' is required")
         named = self._find(session_id)
         if named is seat:
@@ -100,14 +100,14 @@ class Rpc:
         named.close()
         return {"session_id": session_id, "closed": True}
 
-    async def _list(self, params: Params, seat: Seat | None) -> dict[str, Any]:
+    async def _list(self, params: Params, seat: OpenEnvSession | None) -> dict[str, Any]:
         async with self._seated(params, seat) as seated:
             cards = _offered(seated)
         return {
             "tools": [{"name": name, "description": text, "inputSchema": form} for name, text, form in cards]
         }
 
-    async def _call(self, params: Params, seat: Seat | None) -> dict[str, Any]:
+    async def _call(self, params: Params, seat: OpenEnvSession | None) -> dict[str, Any]:
         name = _text(params, "name", "Missing 'name' in params")
         arguments: Any = params.get("arguments", {})
         if not isinstance(arguments, dict):
@@ -131,7 +131,7 @@ class Rpc:
             raise RpcFault(INVALID_PARAMS, f"Invalid params - {wrong}")
 
     @asynccontextmanager
-    async def _seated(self, params: Params, seat: Seat | None) -> AsyncGenerator[Seat]:
+    async def _seated(self, params: Params, seat: OpenEnvSession | None) -> AsyncGenerator[OpenEnvSession]:
         """A seat with an episode: the socket's, that of `session_id`, or a temporary one that closes with the
         request.
         """
@@ -148,11 +148,11 @@ class Rpc:
         finally:
             seat.close()
 
-    async def _play(self, seat: Seat) -> None:
+    async def _play(self, seat: OpenEnvSession) -> None:
         if seat.session is None:
             await self._seats.reset(seat, ResetOptions())
 
-    def _find(self, session_id: str) -> Seat:
+    def _find(self, session_id: str) -> OpenEnvSession:
         try:
             return self._seats.find(self._env, session_id)
         except Problem as problem:
@@ -170,7 +170,7 @@ def fault_of(problem: Problem) -> RpcFault:
     return RpcFault(code, problem.detail, told(problem) or None)
 
 
-def _offered(seat: Seat) -> list[tools.ToolCard]:
+def _offered(seat: OpenEnvSession) -> list[tools.ToolCard]:
     cards = tools.tools_of(seat)
     if cards is None:
         raise RpcFault(INTERNAL_ERROR, "Environment does not support MCP")

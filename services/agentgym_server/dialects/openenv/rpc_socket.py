@@ -1,17 +1,17 @@
 """WebSocket `/mcp`: JSON-RPC frames over one session, which the first call starts."""
 
-from agentgym_server import strict_json
+from agentgym_server.dialects.json_rpc import INVALID_REQUEST
 from agentgym_server.dialects.openenv.rpc import Rpc, RpcFault, error_reply, fault_of
-from agentgym_server.dialects.openenv.seats import Seat
+from agentgym_server.dialects.openenv.sessions import OpenEnvSession
 from agentgym_server.dialects.openenv.socket import Socket
-from agentgym_server.json_rpc import INVALID_REQUEST
-from agentgym_server.problems import Problem
+from agentgym_server.wire import strict_json
+from agentgym_server.wire.problems import Problem
 
 
 class RpcSocket(Socket):
     """Connection to `/mcp`."""
 
-    async def answer(self, seat: Seat, text: str) -> bytes:
+    async def answer(self, seat: OpenEnvSession, text: str) -> bytes:
         """See `Socket.answer`."""
         try:
             self.bucket.take()

@@ -6,10 +6,10 @@ from contextlib import suppress
 from starlette.types import Receive, Scope, Send
 
 from agentgym_server.dialects.openenv.inbox import Gone, Inbox
-from agentgym_server.dialects.openenv.seats import Seat, Seats
+from agentgym_server.dialects.openenv.sessions import OpenEnvSession, OpenEnvSessions
 from agentgym_server.lanes.limits import Bucket
-from agentgym_server.problems import Problem
 from agentgym_server.service import Service
+from agentgym_server.wire.problems import Problem
 
 NORMAL_CLOSURE = 1000
 UNSUPPORTED_DATA = 1003
@@ -28,7 +28,7 @@ class Socket(ABC):
     """Base of connections; subclasses define the messages."""
 
     def __init__(
-        self, service: Service, seats: Seats, env: str, scope: Scope, receive: Receive, send: Send
+        self, service: Service, seats: OpenEnvSessions, env: str, scope: Scope, receive: Receive, send: Send
     ) -> None:
         self.service = service
         self.seats = seats
@@ -40,7 +40,7 @@ class Socket(ABC):
         self._send = send
 
     @abstractmethod
-    async def answer(self, seat: Seat, text: str) -> bytes:
+    async def answer(self, seat: OpenEnvSession, text: str) -> bytes:
         """The reply to a frame; raises `Farewell`."""
 
     @abstractmethod
@@ -52,7 +52,7 @@ class Socket(ABC):
     def binary(self) -> bytes:
         """The frame in reply to a binary frame."""
 
-    async def seated(self) -> Seat:
+    async def seated(self) -> OpenEnvSession:
         """The connection's seat; raises `Farewell`, or the problem that prevents one."""
         return await self.inbox.awaiting(self.seats.reserve(self.env))
 
@@ -83,7 +83,7 @@ class Socket(ABC):
                 await self._say(farewell.frame)
             await self._send({"type": "websocket.close", "code": farewell.code})
 
-    async def _converse(self, seat: Seat) -> None:
+    async def _converse(self, seat: OpenEnvSession) -> None:
         while True:
             text = await self.inbox.next()
             if text is None:

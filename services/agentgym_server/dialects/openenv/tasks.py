@@ -9,7 +9,7 @@ from typing import Any
 
 from agentgym_server.catalogue import Catalogue, Page
 from agentgym_server.dialects.openenv.models import ResetOptions
-from agentgym_server.problems import Problem, clipped
+from agentgym_server.wire.problems import Problem, clipped
 
 DEFAULT_SPLIT = "train"
 SPLIT_TYPES = ("train", "validation", "test")

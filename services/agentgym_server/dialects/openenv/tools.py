@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from agentgym_server import strict_json
 from agentgym_server.dialects.openenv import views
 from agentgym_server.dialects.openenv.models import CallTool, ListTools
-from agentgym_server.dialects.openenv.seats import Seat
-from agentgym_server.problems import clipped
-from agentgym_server.reply import Reply
-from agentgym_server.tool_arguments import misfits
+from agentgym_server.dialects.openenv.sessions import OpenEnvSession
+from agentgym_server.dialects.tool_arguments import misfits
+from agentgym_server.wire import strict_json
+from agentgym_server.wire.problems import clipped
+from agentgym_server.wire.reply import Reply
 
 RESERVED = frozenset({"reset", "step", "state", "close"})
 """Names that a tool cannot have in this dialect."""
@@ -23,13 +23,13 @@ class ToolCard(NamedTuple):
     schema: dict[str, Any]
 
 
-def offered(seat: Seat) -> bool:
+def offered(seat: OpenEnvSession) -> bool:
     """True if tool actions are supported."""
     declared = seat.service.catalogue.schema(seat.env)["tools"]
     return (declared if seat.session is None else seat.session.tools) is not None
 
 
-def tools_of(seat: Seat) -> list[ToolCard] | None:
+def tools_of(seat: OpenEnvSession) -> list[ToolCard] | None:
     """The tools that can be called now, None where the environment has none.
 
     Tools of the environment itself need no episode. Raises `Refusal` before a reset, and the problem of a
@@ -55,7 +55,9 @@ def _card(tool: Mapping[str, Any]) -> ToolCard:
     return ToolCard(function["name"], function.get("description", ""), function.get("parameters", {}))
 
 
-async def act(seat: Seat, action: CallTool | ListTools, deadline_s: float | None = None) -> dict[str, Any]:
+async def act(
+    seat: OpenEnvSession, action: CallTool | ListTools, deadline_s: float | None = None
+) -> dict[str, Any]:
     """The reply to a tool action; neither a list nor a call that cannot be made takes a turn."""
     cards = {card.name: card for card in tools_of(seat) or ()}
     if isinstance(action, ListTools):
@@ -76,7 +78,7 @@ async def act(seat: Seat, action: CallTool | ListTools, deadline_s: float | None
 
 
 async def call(
-    seat: Seat, name: str, arguments: dict[str, Any], deadline_s: float | None = None
+    seat: OpenEnvSession, name: str, arguments: dict[str, Any], deadline_s: float | None = None
 ) -> dict[str, Any]:
     """Call a tool as the next turn; returns the server's own reply."""
     answer = seat.step({"type": "tool_call", "name": name, "arguments": arguments}, deadline_s)
@@ -108,6 +110,6 @@ def _no_result(name: str, kind: str, message: str) -> dict[str, Any]:
     return {"tool_name": name, "result": None, "error": {"error_type": kind, "message": message}}
 
 
-def _unplayed(seat: Seat, observation: dict[str, Any]) -> dict[str, Any]:
+def _unplayed(seat: OpenEnvSession, observation: dict[str, Any]) -> dict[str, Any]:
     state = seat.state() | {"session_id": "" if seat.session is None else seat.session.id}
     return views.seen(state, observation | {"metadata": views.metadata_of(state)}, 0.0)

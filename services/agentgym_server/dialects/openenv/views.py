@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from agentgym_server.reply import Reply
+from agentgym_server.wire.reply import Reply
 
 
 def read(reply: Reply) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Experiments: comparisons of learning methods, with several seeds."""

@@ -1,0 +1,55 @@
+"""Training round of a comparison: the same steps as `agentevol run` on explored episodes."""
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from agentevol.config.run import RunConfig
+from agentevol.core.algorithms.registry import objective
+from agentevol.core.protocols import Checkpoint, TrainingSequence
+from agentevol.data.rewards.run_reward_model import compared, judged, rewarded
+from agentevol.data.selection.filters import select
+from agentevol.data.training_sequences import rows_of
+from agentevol.learn.batches.trainable_sequences import NothingToLearn
+from agentevol.learn.learner import GradientLearner
+from agentgym_store.records import Trajectory
+
+
+def learnt(
+    policy: Checkpoint,
+    explored: Sequence[Trajectory],
+    config: RunConfig,
+    number: int,
+    out: Path,
+    base: Checkpoint,
+) -> Checkpoint:
+    """Policy after round `number`; the same one where there is nothing to train on.
+
+    Writes `out`. `base` is the policy that the first round began with.
+    """
+    chosen, seed = objective(config.learn.algorithm, config.learn.options), config.seed * 1000 + number
+    with contextlib.suppress(NothingToLearn):
+        episodes = select(explored, config.select, seed)
+        rows = rows_of(episodes, chosen, config, config.seed)
+        if config.reward.refresh:
+            rows = _judged(rows, compared(episodes, config, config.seed), config, number, out, base)
+        reference = base if config.learn.reference == "base" else None
+        return GradientLearner(config.learn).learn(policy, rows, out, seed, reference=reference).checkpoint
+    return policy
+
+
+def _judged(
+    rows: Sequence[TrainingSequence],
+    pairs: Sequence[TrainingSequence],
+    config: RunConfig,
+    number: int,
+    out: Path,
+    base: Checkpoint,
+) -> list[TrainingSequence]:
+    """Training sequences with scores of this round's reward model, which is trained on `pairs` before."""
+    before, place = out.with_name(f"reward-{number - 1}"), out.with_name(f"reward-{number}")
+    start = Checkpoint(before, number) if before.is_dir() else base
+    learner = GradientLearner(config.reward_learn)
+    model = learner.learn(start, pairs, place, config.seed * 1000 + number).checkpoint
+    found = judged(model.path, learner.scores(model, rows), config.reward)
+    return rewarded(rows, found, alpha=config.reward.alpha, beta=config.reward.beta)

@@ -1,0 +1,1 @@
+"""Console: output of tables and JSON, and error messages with exit codes."""

@@ -1,0 +1,1 @@
+"""Checkpoints of a run on several machines: object store and access."""

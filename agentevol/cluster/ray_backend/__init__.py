@@ -1,0 +1,1 @@
+"""Ray implementation of processes, placement groups and weight receivers."""

@@ -1,0 +1,104 @@
+"""Rollout worker process."""
+
+import asyncio
+import os
+from typing import TYPE_CHECKING, Any, cast
+
+from agentevol.cluster.checkpoints.access import copies
+from agentevol.cluster.checkpoints.object_store import CheckpointStore
+from agentevol.cluster.workers.in_flight import InFlight, LatestPolicy
+from agentevol.cluster.workers.process_settings import settle
+from agentevol.config.sections import EngineConfig, EnvironmentConfig
+from agentevol.core.protocols import Checkpoint, InFlightRule, Sampling
+from agentevol.models.lora_config import LoraConfig
+from agentevol.rollout.episode import ABORTED, EpisodeRequest, failed, play
+from agentgym_store.records import Trajectory
+
+if TYPE_CHECKING:
+    from agentevol.engines.vllm.engine import VllmEngine
+    from agentevol.engines.vllm.weights.transfer_modes import Step
+
+
+class RolloutWorker:
+    """Process with an engine: plays one episode for every call under way."""
+
+    def __init__(
+        self,
+        engine: EngineConfig,
+        environment: EnvironmentConfig,
+        url: str,
+        checkpoint: Checkpoint,
+        in_flight: InFlightRule = "continue",
+        lora: LoraConfig | None = None,
+        store: CheckpointStore | None = None,
+    ) -> None:
+        settle(engine.threads)
+        from agentevol.rollout.engine_factory import start_engine
+        from agentevol.rollout.session_forks import Forks
+        from agentgym_client import EnvClient
+        from agentgym_envs.formats import FORMATS
+
+        self._copies = copies(store)
+        self._first = self._latest = checkpoint
+        self._copies.use(checkpoint)
+        self._engine = start_engine(engine, self._copies.here(checkpoint), lora=lora)
+        self._client = EnvClient(url)
+        self._forks = Forks(self._client, environment.name, engine.workers * engine.capacity)
+        self._format = FORMATS[environment.format]
+        self._in_flight = InFlight(in_flight)
+
+    async def play(self, request: EpisodeRequest, sampling: Sampling) -> Trajectory:
+        """Play one episode. Where it was aborted for new weights, it has failed as `ABORTED`."""
+        policy = LatestPolicy(self._engine, sampling)
+        episode = await self._in_flight.play(play(self._client, policy, request, self._format, self._forks))
+        self._leave_if_lost()
+        return episode or failed(request, policy.name, ABORTED, "given up for new weights")
+
+    async def update(self, checkpoint: Checkpoint) -> None:
+        """Swap the weights, after the episodes under way have been handled."""
+        await self._bring(checkpoint)
+        async with self._in_flight.new_weights():
+            try:
+                await asyncio.to_thread(self._engine.update, self._copies.here(checkpoint))
+            finally:
+                self._leave_if_lost()
+
+    async def receive(self, checkpoint: Checkpoint) -> None:
+        """Swap the weights as `update`, with a transfer from the learner's process. Raises
+        `TransferFailed`.
+        """
+        await self._bring(checkpoint)
+        async with self._in_flight.new_weights():
+            try:
+                await asyncio.to_thread(self._vllm.receive, self._copies.here(checkpoint))
+            finally:
+                self._leave_if_lost()
+
+    async def deliver(self, step: "Step", given: Any = None) -> Any:
+        """Run one step of a weight transfer."""
+        return await asyncio.to_thread(self._vllm.deliver, step, given)
+
+    async def sleep(self) -> None:
+        """Free the GPU's memory until there are new weights."""
+        try:
+            await asyncio.to_thread(self._vllm.sleep)
+        finally:
+            self._leave_if_lost()
+
+    async def _bring(self, checkpoint: Checkpoint) -> None:
+        """Copy a checkpoint to this machine, beside those that the engine may read meanwhile."""
+        await asyncio.to_thread(self._copies.use, self._first, self._latest, checkpoint)
+        self._latest = checkpoint
+
+    @property
+    def _vllm(self) -> "VllmEngine":
+        return cast("VllmEngine", self._engine)
+
+    def _leave_if_lost(self) -> None:
+        """End the process when the engine has stopped: its replacement plays the episodes under way again."""
+        if self._engine.lost:
+            os._exit(1)
+
+    async def ready(self) -> tuple[str, ...]:
+        """Return, once the worker has started, the ids of the GPUs that it sees."""
+        return tuple(filter(None, os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")))

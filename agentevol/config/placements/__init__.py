@@ -1,0 +1,23 @@
+"""Presets of placement: packaged files with the number of a run's processes and their places.
+
+agentevol run --preset eight-gpus mine.toml learn.shards=2    an override precedes the file, the file the
+preset
+"""
+
+from pathlib import Path
+
+from agentevol.core.errors import ConfigError
+
+FOLDER = Path(__file__).parent
+
+
+def names() -> list[str]:
+    """Names of all presets."""
+    return sorted(file.stem for file in FOLDER.glob("*.toml"))
+
+
+def preset_file(name: str) -> Path:
+    """The preset's configuration file. Raises `ConfigError` for an unknown name."""
+    if name not in names():
+        raise ConfigError(f"no preset named {name!r}; there are: {', '.join(names())}")
+    return FOLDER / f"{name}.toml"

@@ -1,0 +1,1 @@
+"""Types that every layer shares: errors, protocols, records, splits and the extension registry."""

@@ -1,0 +1,1 @@
+"""Contract, options and registry of learning algorithms, below configuration and learner."""

@@ -1,0 +1,142 @@
+"""Summary of a run for its report: one `IterationSummary` for each iteration, all in a `RunSummary`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field
+
+from agentgym_envs.core import Record
+
+AHEAD = "explore ahead"
+"""Phase of exploration during the training on earlier rounds."""
+
+
+class EvaluationSummary(Record):
+    """Evaluation of a policy on a split."""
+
+    split: str
+    n: int
+    """Episodes that have a return: terminated or truncated."""
+    successes: int
+    mean_reward: float
+    mean_turns: float
+    mean_tokens: float = 0.0
+    """Mean sampled tokens of an episode."""
+    endings: dict[str, int] = Field(default_factory=dict[str, int])
+    """Episodes by ending, failed and cancelled ones too: `{"terminated": 98, "failed(policy)": 2}`."""
+    by: dict[str, dict[str, tuple[int, int]]] = Field(default_factory=dict[str, dict[str, tuple[int, int]]])
+    """Breakdown (`kind`, `difficulty`) -> value -> (successes, n)."""
+    gained: int | None = None
+    """Tasks won that the previous iteration lost; None where it played none of them."""
+    lost: int | None = None
+    """Tasks lost that the previous iteration won."""
+
+
+class Faults(Record):
+    """Faults in an iteration, in any phase, and their cost."""
+
+    lost_workers: int = 0
+    """Rollout workers that died, and were replaced."""
+    stalled: int = 0
+    """Rollout workers that were killed and replaced since they did not respond (`engine.stall_s`)."""
+    lost_learners: int = 0
+    """Number of restarts of training after the death of a learner; learners that shard the weights restart
+    together.
+    """
+    lost_servers: int = 0
+    """Environment servers that died, and were restarted."""
+    lost_nodes: int = 0
+    """Nodes that left the cluster."""
+    replayed: int = 0
+    """Episodes that infrastructure broke and that were played again, for any purpose."""
+    workers_s: float = 0.0
+    """Total seconds from the loss of a rollout worker until its replacement could play."""
+    learners_s: float = 0.0
+    """Total seconds from the loss of a learner until training reached the same step again."""
+    servers_s: float = 0.0
+    """Seconds without an environment server."""
+
+    def figures(self) -> dict[str, float]:
+        """Counts and times that are not 0."""
+        return {name: value for name, value in self.model_dump().items() if value}
+
+
+class IterationSummary(Record):
+    """One iteration; number 0 is the evaluation of the start, without exploration."""
+
+    iteration: int
+    checkpoint: str
+    """Name of the evaluated weights, for example `0003`."""
+    table_version: int
+    """Version of the table of trajectories that these weights were trained on."""
+    explored: dict[str, int] = Field(default_factory=dict[str, int])
+    """Explored episodes by ending; they add up to the requested episodes."""
+    requested: int | None = None
+    """Number of requested episodes of exploration; None where it was not recorded."""
+    replayed: int = 0
+    """Episodes that infrastructure broke and that were played again."""
+    aborted: int = 0
+    """Episodes that were aborted for new weights (`rollout.in_flight`) and played again."""
+    selected: int = 0
+    """Number of explored episodes that were trained on."""
+    stale: int = 0
+    """Episodes of earlier iterations that `select.max_lag` left out."""
+    rows: int = 0
+    """Number of training sequences, demonstrations and earlier iterations included."""
+    selection: dict[str, float] = Field(default_factory=dict[str, float])
+    """Metrics of solved tasks and selection (`agentevol.data.selection.statistics`), for example
+    `keep_rate`.
+    """
+    data: dict[str, dict[str, float]] = Field(default_factory=dict[str, dict[str, float]])
+    """Metrics of the training data (`agentevol.data.composition`) by environment, for example
+    `mean_weight`.
+    """
+    trained_tokens: int = 0
+    learn: dict[str, float] = Field(default_factory=dict[str, float])
+    """Learner's metrics, for example `loss_last`."""
+    evaluation: EvaluationSummary | None = None
+    """Evaluation on the held-out split that is reported; None where the iteration was not evaluated."""
+    validation: EvaluationSummary | None = None
+    """Evaluation on the split by which the best checkpoint is chosen, separate from the reported one."""
+    protected: dict[str, EvaluationSummary] = Field(default_factory=dict[str, EvaluationSummary])
+    """Evaluations on the tasks of `protect.*` by name; of the rejected update, where there was one."""
+    rejected: str | None = None
+    """Reason for which the update of this iteration was rejected; its checkpoint is then the previous one."""
+    proxy: float | None = None
+    """Mean score of `reward.model` on the validation episodes; None without one."""
+    seconds: dict[str, float] = Field(default_factory=dict[str, float])
+    """Phase -> duration, for example `{"explore": 31.2, "learn": 40.0}`; `AHEAD` runs concurrently with
+    others.
+    """
+    faults: Faults = Faults()
+    """Faults since the previous iteration finished."""
+
+    @property
+    def took_s(self) -> float:
+        """Duration of the iteration, the sum of its sequential phases."""
+        return sum(seconds for phase, seconds in self.seconds.items() if phase != AHEAD)
+
+
+class RunSummary(Record):
+    """Summary of a run so far."""
+
+    run: str
+    environment: str
+    config: Mapping[str, Any] = Field(default_factory=dict[str, Any])
+    """The resolved configuration, nested."""
+    iterations: tuple[IterationSummary, ...] = ()
+    """Iterations in ascending order."""
+
+
+def best(summary: RunSummary) -> IterationSummary | None:
+    """The iteration with the highest success rate on the validation tasks, or else on the held-out ones.
+
+    The earliest among equals; None where nothing was evaluated.
+    """
+    evaluated = [one for one in summary.iterations if one.validation or one.evaluation]
+    return max(evaluated, key=_success_rate, default=None)
+
+
+def _success_rate(iteration: IterationSummary) -> float:
+    evaluation = iteration.validation or iteration.evaluation
+    return evaluation.successes / evaluation.n if evaluation is not None and evaluation.n else 0.0

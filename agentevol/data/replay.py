@@ -1,0 +1,146 @@
+"""Replay of earlier training data: retained episodes of another run, and the old share of each update.
+
+new     20 training sequences of 10 tokens of this iteration
+old     all training sequences of earlier iterations, of demonstrations, of retained episodes
+learnt  the new ones and, with a fraction of 0.2, 5 of the old ones, marked as replayed
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from agentevol.config.forgetting import ReplayConfig, RetainedConfig
+from agentevol.config.run import RunConfig, TrainConfig
+from agentevol.core.algorithms.contract import Objective
+from agentevol.core.errors import ConfigError
+from agentevol.core.protocols import Checkpoint, TrainingSequence
+from agentevol.data.selection.filters import select
+from agentevol.data.stored_episodes import episodes_in
+from agentevol.data.training_sequences import imitated
+from agentevol.learn.batches.packing import demonstration, sequences
+from agentevol.learn.continual.replay_sampling import Row, mixture, reservoir, stratified
+from agentevol.models.rendering import ChatRenderer, load_tokenizer
+from agentgym_store.records import Trajectory
+from agentgym_store.store import Where
+from agentgym_store.urls import named
+
+KEPT = ("explore", "demonstrate", "retain")
+"""Purposes of episodes that may be learnt from; evaluation is excluded."""
+
+
+class Old(NamedTuple):
+    """Training sequence of an earlier stage, with its environment and length."""
+
+    environment: str
+    row: TrainingSequence
+
+
+def retained_episodes(config: RunConfig | TrainConfig) -> list[Trajectory]:
+    """The episodes in `retained.data` that `select.*` chooses, at most the configured number, by their ids.
+
+    Raises `ConfigError` where there is none.
+    """
+    retained = config.retained
+    if retained.data is None:
+        return []
+    found = episodes_in(named(retained.data), Where()) or []
+    chosen = select([t for t in found if t.purpose in KEPT], config.select, config.seed)
+    if not chosen:
+        raise ConfigError(
+            f"retained.data: of {len(found)} episodes in {retained.data}, select.* keeps none to learn from"
+        )
+    return [chosen[index] for index in sorted(_drawn(chosen, retained, config.seed))]
+
+
+def _drawn(episodes: Sequence[Trajectory], config: RetainedConfig, seed: int) -> list[int]:
+    if config.sampling == "reservoir":
+        return reservoir(range(len(episodes)), config.episodes, seed)
+    return stratified([(t.env, t.succeeded()) for t in episodes], config.episodes, seed)
+
+
+def copied(episodes: Sequence[Trajectory], run: str) -> list[Trajectory]:
+    """Episodes as stored in a run's own table, with its prefix before their ids."""
+    own = {"run": run, "purpose": "retain", "iteration": 0}
+    return [t.model_copy(update=own | {"id": f"{run}/retain/{t.id}"}) for t in episodes]
+
+
+def retained_rows(
+    episodes: Sequence[Trajectory],
+    objective: Objective,
+    config: RunConfig | TrainConfig,
+    base: Checkpoint,
+) -> list[Old]:
+    """Training sequences of another run's episodes, without a version of this run's policy.
+
+    Imitation algorithms weigh them by their rule. A scripted episode is encoded by the base's tokenizer.
+    """
+    scripted = [t for t in episodes if all(turn.sample is None for turn in t.turns)]
+    played = [t for t in episodes if any(turn.sample is not None for turn in t.turns)]
+    if objective.algorithm.data == "episodes":
+        rows = imitated(played, objective, config.select)
+    else:
+        rows = [row for t in played for row in sequences(t, 1.0, kind=config.select.rows)]
+    if scripted:
+        renderer = ChatRenderer(load_tokenizer(base.path), config.chat_template_kwargs)
+        rows += [demonstration(t, renderer, 1.0) for t in scripted]
+    env = {t.id: t.env for t in episodes}
+    return [Old(env[row.trajectory_id], replace(row, policy_version=None)) for row in rows]
+
+
+def said_in(rows: Sequence[TrainingSequence]) -> list[TrainingSequence]:
+    """Training sequences of a stage in the form for replay: each its own unit, without the rejected sides of
+    pairs.
+    """
+    return [
+        replace(row, unit="", side=0, weight=1.0, episode=None)
+        for row in rows
+        if row.side >= 0 and row.weight > 0
+    ]
+
+
+def replayed(
+    new: Sequence[TrainingSequence], old: Sequence[Old], environment: str, config: ReplayConfig, seed: int
+) -> list[TrainingSequence]:
+    """Old training sequences to learn beside `new` ones of `environment`
+    (`agentevol.learn.continual.replay_sampling`).
+
+    A function of its arguments. A repeated one is a sequence of its own.
+    """
+    counted = [Row(one.environment, _tokens(one.row)) for one in old]
+    places = replayed_places(new, counted, environment, config, seed)
+    return [again(old[place].row, before) for place, before in places]
+
+
+def replayed_places(
+    new: Sequence[TrainingSequence], old: Sequence[Row], environment: str, config: ReplayConfig, seed: int
+) -> list[tuple[int, int]]:
+    """Indices of the old training sequences to learn beside `new` ones, and the number of earlier draws of
+    each.
+
+    Old ones without a learnt token are never drawn.
+    """
+    pool = [place for place, row in enumerate(old) if row.tokens]
+    chosen = mixture(
+        [Row(environment, _tokens(row)) for row in new if row.weight > 0],
+        [old[place] for place in pool],
+        fraction=config.fraction,
+        floor=config.floor,
+        seed=seed,
+    )
+    seen = Counter[int]()
+    places: list[tuple[int, int]] = []
+    for index in chosen:
+        places.append((pool[index], seen[index]))
+        seen[index] += 1
+    return places
+
+
+def again(row: TrainingSequence, before: int) -> TrainingSequence:
+    """Replayed copy of a training sequence that was drawn `before` times already."""
+    return replace(row, replayed=True, unit=f"again {before}" if before else "")
+
+
+def _tokens(row: TrainingSequence) -> int:
+    """Number of learnt tokens; 0 for a training sequence of weight 0."""
+    return int(row.mask.sum()) if row.weight > 0 else 0

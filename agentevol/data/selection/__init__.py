@@ -1,0 +1,1 @@
+"""Selection of explored episodes for training: filters, rules by name, and statistics."""

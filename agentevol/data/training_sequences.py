@@ -1,0 +1,238 @@
+"""Training sequences from episodes, for each kind of algorithm: imitation, groups, pairs, labels, state
+values.
+
+Every sequence keeps the id of its episode, so that the training data of a checkpoint can be traced.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import inf, nan
+
+import numpy as np
+
+from agentevol.config.run import RunConfig, TrainConfig
+from agentevol.config.sections import PairsConfig, SelectConfig
+from agentevol.core.algorithms.contract import Floats, Objective
+from agentevol.core.protocols import EpisodeFacts, RowKind, TrainingSequence
+from agentevol.data.answer_lengths import with_answers
+from agentevol.data.auxiliary_sequences import with_rows_beside
+from agentevol.data.final_observation import with_closing
+from agentevol.data.groups import group_of
+from agentevol.data.preference_pairs import Bands, Label, Pair, labels, pair_up
+from agentevol.data.selection.filters import learnt_turns
+from agentevol.learn.algorithms.episode_weights import members
+from agentevol.learn.batches.packing import last_tokens, sequences
+from agentevol.learn.batches.trainable_sequences import NothingToLearn
+from agentevol.learn.rewards.good_accuracy import repeated_share
+from agentevol.learn.rewards.monte_carlo_values import StateValue, StateValues
+from agentevol.models.resolution import resolve
+from agentgym_store.records import STATE, Trajectory
+
+
+def rows_of(
+    trajectories: Sequence[Trajectory], objective: Objective, config: RunConfig | TrainConfig, seed: int
+) -> list[TrainingSequence]:
+    """Build training sequences of the algorithm's kind from selected episodes.
+
+    Raises `NothingToLearn` where the episodes form no pair, and for algorithms on values of turns, which are
+    not counted here.
+    """
+    kind = config.select.rows
+    match objective.algorithm.data:
+        case "groups":
+            rows = grouped(trajectories, objective, kind)
+            if "length_target" in objective.options:  # its metrics separate answers from thoughts, on or off
+                rows = with_answers(rows, trajectories, resolve(config.base, weights=False).path)
+            if objective.algorithm.model == "critic":
+                base = resolve(config.base, weights=False).path
+                rows = with_closing(rows, trajectories, base, config.chat_template_kwargs)
+            return rows
+        case "pairs":
+            return with_rows_beside(paired(_pairs(trajectories, config.pairs, seed), kind), objective)
+        case "labels":
+            given = labels(trajectories, truncated_is_loss=config.pairs.truncated_is_loss)
+            return with_rows_beside(labelled(given, kind), objective)
+        case "episodes":
+            return imitated(trajectories, objective, config.select)
+        case "steps":
+            raise NothingToLearn("labels of single turns come from continuations: `process.*` of a run")
+
+
+def facts(trajectory: Trajectory) -> EpisodeFacts:
+    """Facts of an episode that algorithms read besides its tokens."""
+    infos = [turn.info for turn in trajectory.turns]
+    return EpisodeFacts(
+        group=group_of(trajectory),
+        rewards=tuple(turn.reward for turn in trajectory.turns),
+        anchors=_states(trajectory),
+        modes=tuple(_number(info.get("mode")) for info in infos),
+        invalid=tuple(bool(info.get("invalid_action", False)) for info in infos),
+        truncated=trajectory.ending.kind == "truncated",
+        costs=costs(trajectory),
+        environment=trajectory.env,
+        repeated=repeated_share(" ".join(turn.sample.text for turn in trajectory.turns if turn.sample), 4),
+    )
+
+
+def _states(trajectory: Trajectory) -> tuple[str, ...]:
+    """State in which each turn was taken: the recorded one, or else the last observation."""
+    read = (trajectory.initial_observation, *(turn.observation for turn in trajectory.turns))
+    return tuple(str(turn.info.get(STATE, seen)) for turn, seen in zip(trajectory.turns, read, strict=False))
+
+
+def grouped(
+    trajectories: Sequence[Trajectory], objective: Objective, kind: RowKind = "fork"
+) -> list[TrainingSequence]:
+    """Whole episodes with their rewards, for algorithms that compare the samples of a task, which form a
+    unit.
+
+    Groups that the algorithm leaves out have weight 0. The reward of a turn without a learnt token cannot be
+    placed: no token of such an episode is learnt, and the learner counts its sequences as empty.
+    """
+    rows: list[TrainingSequence] = []
+    for trajectory, weight in zip(trajectories, _weights(trajectories, objective), strict=True):
+        episode = facts(trajectory)
+        own = sequences(trajectory, weight, kind=kind)
+        if len({turn for row in own for turn, _ in last_tokens(row)}) < len(trajectory.turns):
+            own = [replace(row, mask=np.zeros_like(row.mask)) for row in own]
+        rows += [replace(row, unit=episode.group, episode=episode) for row in own]
+    return rows
+
+
+def imitated(
+    trajectories: Sequence[Trajectory], objective: Objective, config: SelectConfig
+) -> list[TrainingSequence]:
+    """Selected episodes with the weights of the algorithm; `config.turns` selects the learnt turns."""
+    weights = _weights(trajectories, objective, config.thresholds)
+    return [
+        row
+        for trajectory, weight in zip(trajectories, weights, strict=True)
+        for row in sequences(trajectory, weight, learnt_turns(trajectory, config.turns), config.rows)
+    ]
+
+
+def _weights(
+    trajectories: Sequence[Trajectory], objective: Objective, thresholds: Mapping[str, float] | None = None
+) -> list[float]:
+    """Weights by the algorithm's rule, with the threshold of each environment where there is one."""
+    if objective.weigh is None:
+        return [1.0] * len(trajectories)
+    weigh: Callable[..., Floats] = objective.weigh
+    weights = np.ones(len(trajectories))
+    for own in members([trajectory.env for trajectory in trajectories]):
+        found = [trajectories[index] for index in own]
+        threshold = (thresholds or {}).get(found[0].env)
+        has_one = threshold is not None and "threshold" in objective.options
+        returns = [t.total_reward or 0.0 for t in found]
+        special = {"threshold": threshold} if has_one else {}
+        weights[own] = weigh(returns, [group_of(t) for t in found], **special)
+    return weights.tolist()
+
+
+def _pairs(trajectories: Sequence[Trajectory], config: PairsConfig, seed: int) -> tuple[Pair, ...]:
+    pairing = pair_up(
+        trajectories,
+        strategy=config.strategy,
+        bands=_bands(config),
+        per_task=config.per_task,
+        truncated_is_loss=config.truncated_is_loss,
+        seed=seed,
+    )
+    if not pairing.pairs:
+        raise NothingToLearn(
+            f"no pair in {pairing.tasks} tasks: {pairing.one_sided} of them one-sided,"
+            f" {pairing.only_cut_off} combinations lost to a limit only (pairs.truncated_is_loss),"
+            f" {pairing.identical} alike; more samples of a task or a smaller pairs.outcome_gap may make some"
+        )
+    return pairing.pairs
+
+
+def _bands(config: PairsConfig) -> Bands:
+    if config.tie_breaks:
+        return Bands(outcome=config.outcome_gap)
+    return Bands(outcome=config.outcome_gap, invalid=inf, turns=inf, tokens=inf)
+
+
+def paired(pairs: Sequence[Pair], kind: RowKind = "fork") -> list[TrainingSequence]:
+    """Both sides of every pair; turns that they share are not learnt."""
+    rows: list[TrainingSequence] = []
+    for number, pair in enumerate(pairs):
+        for side, trajectory in ((1, pair.chosen), (-1, pair.rejected)):
+            learnt = [turn >= pair.shared_turns for turn in range(len(trajectory.turns))]
+            rows += [
+                replace(row, unit=f"pair {number}", side=side, margin=pair.margin, episode=facts(trajectory))
+                for row in sequences(trajectory, 1.0, learnt, kind)
+            ]
+    return rows
+
+
+def labelled(labels: Sequence[Label], kind: RowKind = "fork") -> list[TrainingSequence]:
+    """Training sequences of desirable and undesirable episodes."""
+    return [
+        replace(row, side=1 if label.desirable else -1, episode=facts(label.trajectory))
+        for label in labels
+        for row in sequences(label.trajectory, label.weight, kind=kind)
+    ]
+
+
+def valued(
+    trajectories: Sequence[Trajectory], *values: StateValues, kind: RowKind = "fork"
+) -> list[TrainingSequence]:
+    """Training sequences of episodes with counted states: the last token of every turn that led to one is
+    learnt.
+
+    `values` are those of each head; a head without a value of a state has no label there.
+    """
+    rows = [
+        _with_labels(row, [by_episode.get(trajectory.id, {}) for by_episode in values])
+        for trajectory in trajectories
+        if any(trajectory.id in by_episode for by_episode in values)
+        for row in sequences(trajectory, 1.0, kind=kind)
+    ]
+    return [row for row in rows if row.mask.any()]
+
+
+def _with_labels(row: TrainingSequence, heads: Sequence[Mapping[int, StateValue]]) -> TrainingSequence:
+    """Add the labels of its turns to the training sequence, and remove its policy version, so that it is not
+    compared with the engine.
+    """
+    length = len(row.token_ids)
+    mask = np.zeros(length, dtype=np.bool_)
+    labels, samples = np.full((length, len(heads)), np.nan, np.float32), np.zeros(length, np.float32)
+    for turn, position in last_tokens(row):
+        for number, values in enumerate(heads):
+            if turn in values:
+                mask[position] = True
+                labels[position, number] = values[turn].value
+                samples[position] = max(samples[position], values[turn].samples)
+    unknown = np.full(length, np.nan, np.float32)
+    return replace(
+        row, mask=mask, labels=labels, label_samples=samples, rollout_logp=unknown, policy_version=None
+    )
+
+
+def _number(mode: object) -> int:
+    return mode if isinstance(mode, int) else 0
+
+
+COUNTED = ("turns", "tokens", "invalid_actions")
+"""Costs of every episode, besides those that the environment reports."""
+
+
+def costs(trajectory: Trajectory) -> dict[str, float]:
+    """Costs of an episode by name: its `turns`, sampled `tokens` and `invalid_actions`, and those that the
+    environment reported in `info["costs"]` of a turn: NaN where it reported None once, a cost that was not
+    judged.
+    """
+    turns = trajectory.turns
+    found = {
+        "turns": float(len(turns)),
+        "tokens": float(sum(len(turn.sample.token_ids) for turn in turns if turn.sample)),
+        "invalid_actions": float(sum(bool(turn.info.get("invalid_action", False)) for turn in turns)),
+    }
+    for turn in turns:
+        told = turn.info.get("costs")
+        for name, cost in told.items() if isinstance(told, dict) else ():
+            if cost is None or isinstance(cost, int | float):
+                found[str(name)] = found.get(str(name), 0.0) + (nan if cost is None else float(cost))
+    return found

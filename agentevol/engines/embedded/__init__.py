@@ -1,0 +1,1 @@
+"""Embedded engine: a transformers model in this process with continuous batching."""

@@ -1,0 +1,44 @@
+"""Protocols of engines that continue given token ids: both engines that hold weights implement them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from agentevol.core.protocols import Policy, RolloutEngine, Sampling
+from agentevol.models.rendering import ChatRenderer
+from agentgym_store.records import Sample
+
+
+class TokenPolicy(Policy, Protocol):
+    """A policy that is a language model."""
+
+    @property
+    def renderer(self) -> ChatRenderer:
+        """Chat renderer of the weights' tokenizer."""
+        ...
+
+    async def complete(self, conversation_id: str, prompt_ids: Sequence[int], seed: int) -> Sample:
+        """Sample a continuation of these ids. A conversation has one request at a time; its cached prefix is
+        kept until its `release`. Raises `ContextFull`, `PolicyFault`.
+        """
+        ...
+
+
+class TokenEngine(RolloutEngine, Protocol):
+    """Engine whose policies are language models."""
+
+    context: int
+    """Maximum tokens of a prompt and its completion."""
+
+    def serve(self, sampling: Sampling) -> TokenPolicy:
+        """Return a policy over the current weights."""
+        ...
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Result of a request."""
+
+    token_ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    finish_reason: Literal["stop", "length"]

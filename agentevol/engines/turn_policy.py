@@ -1,0 +1,77 @@
+"""Turn-taking of a language model with any sampler: prompt, context check and record of the turn."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Protocol
+
+from agentevol.core.protocols import Conversation, Overflow, Sampling
+from agentevol.engines.interfaces import Sampled
+from agentevol.engines.overflow import prompt_of
+from agentevol.models.limits import check_room
+from agentevol.models.rendering import ChatRenderer
+from agentgym_store.records import Sample
+
+
+class Speaker(Protocol):
+    """One frozen set of weights."""
+
+    @property
+    def renderer(self) -> ChatRenderer:
+        """Chat renderer of its tokenizer."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """Version of the weights in the run."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Name of the checkpoint folder."""
+        ...
+
+
+class Bounds(Protocol):
+    """Maximum conversation length of an engine, and its overflow policy."""
+
+    context: int
+    overflow: Overflow
+
+
+class TurnPolicy(ABC):
+    """Policy of one frozen set of weights with its sampling parameters: a `TokenPolicy` except for sampling
+    and `release`. It ends with the next `update` of its engine.
+    """
+
+    def __init__(self, speaker: Speaker, bounds: Bounds, sampling: Sampling) -> None:
+        self._speaker, self._bounds, self._sampling = speaker, bounds, sampling
+        self.name = speaker.name
+        self.version = speaker.version
+
+    @property
+    def renderer(self) -> ChatRenderer:
+        """Chat renderer of the weights' tokenizer."""
+        return self._speaker.renderer
+
+    async def act(self, conversation: Conversation, seed: int) -> Sample:
+        """Sample the next turn. Raises `ContextFull` and `PolicyFault`; waits while the engine is full."""
+        bounds = self._bounds
+        prompt_ids = prompt_of(self.renderer, conversation, self._sampling, bounds.context, bounds.overflow)
+        return await self.complete(conversation.id, prompt_ids, seed)
+
+    async def complete(self, conversation_id: str, prompt_ids: Sequence[int], seed: int) -> Sample:
+        """Sample a continuation of these ids; raises the same errors as `act`."""
+        check_room(len(prompt_ids), self._sampling, self._bounds.context)
+        sampled = await self._sampled(conversation_id, prompt_ids, seed)
+        return Sample(
+            text=self.renderer.text(sampled.token_ids),
+            prompt_ids=tuple(prompt_ids),
+            token_ids=sampled.token_ids,
+            logprobs=sampled.logprobs,
+            policy_version=self.version,
+            finish_reason=sampled.finish_reason,
+        )
+
+    @abstractmethod
+    async def _sampled(self, conversation_id: str, prompt_ids: Sequence[int], seed: int) -> Sampled:
+        """Sample a continuation of ids that leave room for it. Cancelling it aborts the request."""

@@ -1,0 +1,1 @@
+"""vLLM engines: in this process's children, with adapters, or on servers."""

@@ -1,0 +1,1 @@
+"""Engine over vLLM servers of third parties, over HTTP."""

@@ -1,0 +1,1 @@
+"""Weight synchronisation with vLLM: formats, transfer and verification."""

@@ -1,0 +1,1 @@
+"""Imitation: supervised fine-tuning and weighted behaviour cloning."""

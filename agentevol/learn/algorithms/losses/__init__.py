@@ -1,0 +1,1 @@
+"""Components of losses: surrogates, KL, importance weights, aggregation."""

@@ -1,0 +1,1 @@
+"""Policy-gradient algorithms: PPO, GRPO and their variants."""

@@ -1,0 +1,1 @@
+"""Preference optimisation: losses over pairs, labels and ranked groups."""

@@ -1,0 +1,1 @@
+"""Losses that train reward models and process reward models."""

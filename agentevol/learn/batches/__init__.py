@@ -1,0 +1,1 @@
+"""Batches: training sequences packed without padding, divided into steps, and assembled for losses."""

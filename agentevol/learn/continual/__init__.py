@@ -1,0 +1,1 @@
+"""Continual learning: EWC, distillation, replay sampling, interpolation, and measures of forgetting."""

@@ -1,0 +1,1 @@
+"""Distributed training: ranks, sharded weights, and forward passes shared among ranks."""

@@ -1,0 +1,1 @@
+"""Linear heads of value functions and reward models: weights, names, scales and outputs."""

@@ -1,0 +1,1 @@
+"""Trained network: forward pass over packed batches, attention, and log-probabilities."""

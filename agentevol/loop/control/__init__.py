@@ -1,0 +1,1 @@
+"""Controllers of settings that adapt during a run, and diagnostics of updates."""

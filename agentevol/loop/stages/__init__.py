@@ -1,0 +1,1 @@
+"""Stages of the training loop, one module each."""

@@ -1,0 +1,135 @@
+"""Acceptance test of an update against forgetting on protected tasks (`protect.*`).
+
+The policy that the run begins with plays the protected tasks, and so does every update before it becomes a
+checkpoint. An update that falls by more than chance explains is rejected.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from agentevol.config.forgetting import ProtectedTasks
+from agentevol.config.run import RunConfig
+from agentevol.core.protocols import Checkpoint
+from agentevol.core.splits import spread
+from agentevol.core.summaries import EvaluationSummary, IterationSummary
+from agentevol.learn.continual.forgetting_metrics import Fall, backward_transfer, changes, forgetting
+from agentevol.loop.state.episodes import Episodes
+from agentevol.rollout.episode import EpisodeRequest
+from agentevol.rollout.metrics import summarise
+
+Protected = Mapping[str, EvaluationSummary]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Verdict on one update."""
+
+    falls: tuple[Fall, ...]
+    figures: Mapping[str, float]
+    """`forgetting_NAME`, `fall_NAME` beside `fall_allowed_NAME`, `backward_transfer`; `rejected`, 0 or 1."""
+
+    @property
+    def reason(self) -> str | None:
+        """Reason for which the update is rejected; None where it is accepted."""
+        told = [
+            f"{fall.environment} fell by {fall.fall:.3f}, more than {fall.allowed:.3f}" for fall in self.falls
+        ]
+        return "; ".join(told) or None
+
+
+def protected_environments(config: RunConfig) -> list[str]:
+    """Environments of protected tasks besides the run's own."""
+    named = {tasks.environment for tasks in config.protect.values() if tasks.environment is not None}
+    return sorted(named - {config.environment.name})
+
+
+def protected_split(config: RunConfig, protected: ProtectedTasks) -> str:
+    """Split of protected tasks; without a name the run's validation split, or `valid` of another
+    environment.
+    """
+    return protected.split or (config.validate_split if protected.environment is None else "valid")
+
+
+def verdict_on(
+    protect: Mapping[str, ProtectedTasks],
+    before: Protected,
+    after: Protected,
+    earlier: Sequence[IterationSummary] = (),
+) -> Verdict:
+    """Verdict on the update with the results `after`, against the policy that the run began with.
+
+    `earlier` are the iterations so far, number 0 included: forgetting is against the best that was accepted.
+    Raises `ConfigError` for fewer than 2 scored episodes.
+    """
+    found = [
+        fall
+        for name, tasks in protect.items()
+        for fall in changes(
+            {name: _outcomes(before[name])},
+            {name: _outcomes(after[name])},
+            points=tasks.points,
+            standard_errors=tasks.standard_errors,
+        )
+    ]
+    stages = [one.protected for one in earlier if one.rejected is None and one.protected]
+    beyond = tuple(fall for fall in found if fall.beyond)
+    gate = {f"fall_{one.environment}": one.fall for one in found}
+    gate |= {f"fall_allowed_{one.environment}": one.allowed for one in found}
+    figures = _figures(list(protect), [*(stages or [before]), after])
+    return Verdict(beyond, {**figures, **gate, "rejected": float(bool(beyond))})
+
+
+def play_protected(
+    episodes: Episodes, config: RunConfig, iteration: int, policy: Checkpoint
+) -> dict[str, EvaluationSummary]:
+    """Evaluate a policy on the protected tasks, by name; episodes in the table are not played again."""
+    found: dict[str, EvaluationSummary] = {}
+    for name, protected in config.protect.items():
+        env, split = protected.environment, protected_split(config, protected)
+        tasks = episodes.tasks(split, protected.difficulty, spread(protected.episodes), env)
+        requests = [episodes.request("protect", iteration, task, 0, env=env) for task in tasks]
+        found[name] = judged_by(episodes, config, iteration, policy, requests)
+    return found
+
+
+def judged_by(
+    episodes: Episodes,
+    config: RunConfig,
+    iteration: int,
+    policy: Checkpoint,
+    requests: Sequence[EpisodeRequest],
+) -> EvaluationSummary:
+    """Evaluate a policy for acceptance on the requested episodes; played as in evaluation.
+
+    Raises `RunStopped` where too many episodes failed.
+    """
+    episodes.play("protect", iteration, policy, requests, config.evaluate_sampling)
+    wanted = {request.id for request in requests}
+    played = [t for t in episodes.of("protect", iteration) if t.id in wanted]
+    episodes.stop_if_too_many_failed(played)
+    return summarise(played, requests[0].split if requests else config.validate_split)
+
+
+def last_stage(earlier: Iterable[IterationSummary]) -> int:
+    """Latest of these iterations with an accepted update; 0 where there is none."""
+    stages = [one.iteration for one in earlier if one.trained_tokens and one.rejected is None]
+    return max(stages, default=0)
+
+
+def _figures(names: Sequence[str], stages: Sequence[Protected]) -> dict[str, float]:
+    """Figures of success by stage and name; the last stage is the update."""
+    success_SE = np.asarray([[_success(stage[name]) for name in names] for stage in stages])
+    lost = forgetting(success_SE).tolist()
+    figures = {f"forgetting_{name}": value for name, value in zip(names, lost, strict=True)}
+    return figures | {"backward_transfer": backward_transfer(success_SE, [0] * len(names))}
+
+
+def _success(summary: EvaluationSummary) -> float:
+    return summary.successes / summary.n if summary.n else float("nan")
+
+
+def _outcomes(summary: EvaluationSummary) -> list[float]:
+    """1 for every episode that was won, 0 for every other scored one."""
+    return [1.0] * summary.successes + [0.0] * (summary.n - summary.successes)

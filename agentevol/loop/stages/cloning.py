@@ -1,0 +1,87 @@
+"""Behavioural cloning: before the first round, the base model is trained on the expert's episodes D_s.
+
+The first stage of AgentEvol (arXiv:2406.04151, algorithm 1), which maximises the sum of log pi_theta(tau)
+over D_s. A base that is an agent already does not need it.
+"""
+
+from pathlib import Path
+
+from agentevol.cluster.cluster import Cluster
+from agentevol.config.run import RunConfig
+from agentevol.core.errors import RunStopped
+from agentevol.core.protocols import Checkpoint, TrainingSequence
+from agentevol.data.hashes import of_rows
+from agentevol.learn.batches.trainable_sequences import NothingToLearn
+from agentevol.loop.control.diagnostics import remarks
+from agentevol.loop.stages.data_mixture import DataMixture
+from agentevol.loop.state.manifest_writer import ManifestWriter
+from agentevol.loop.state.progress import Progress
+from agentevol.loop.state.run_folder import RunFolder
+from agentevol.loop.state.summary_builder import SummaryBuilder
+from agentevol.models.checkpoints import read_lineage
+
+
+def settled(config: RunConfig, base: Path) -> RunConfig:
+    """The configuration with `demonstrations.clone` as true or false, depending on the base in this folder.
+
+    A base with a lineage was already trained in an environment; others, such as a hub's, were not.
+    """
+    shown = config.demonstrations
+    if shown.clone is not None:
+        return config
+    clone = shown.tasks > 0 and read_lineage(base) is None
+    return config.model_copy(update={"demonstrations": shown.model_copy(update={"clone": clone})})
+
+
+class Cloning:
+    """Behavioural cloning of one run. Safe to repeat: results on disk are reused."""
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        cluster: Cluster,
+        sources: DataMixture,
+        drafts: SummaryBuilder,
+        ledger: ManifestWriter,
+        progress: Progress,
+    ) -> None:
+        self._config, self._folder, self._cluster = folder.config, folder, cluster
+        self._sources, self._drafts = sources, drafts
+        self._ledger, self._progress = ledger, progress
+
+    def policy(self, base: Checkpoint) -> Checkpoint:
+        """Checkpoint 0: the base itself, or the result of cloning.
+
+        Raises `RunStopped` where the demonstrations contain nothing to train on.
+        """
+        first = self._folder.checkpoint(0)
+        if base == first or self._folder.summary(0) is not None:
+            return first
+        rows = list(self._sources.demonstrations())
+        self._ledger.merged(0, of_rows([]), [of_rows(rows)])
+        if not first.path.is_dir():
+            self._learn(base, rows, first)
+        self._ledger.trained(0, base, first)
+        self._drafts.note(0, rows=len(rows))
+        self._drafts.learnt(0, self._folder.metrics_of(first))
+        return first
+
+    def _learn(self, base: Checkpoint, rows: list[TrainingSequence], first: Checkpoint) -> None:
+        self._progress.say(f"cloning: {self._config.base} learns {len(rows)} demonstrations")
+        with self._drafts.timed(0, "clone"), self._progress.learning(0) as step:
+            try:
+                report = self._cluster.learn(
+                    base,
+                    rows,
+                    first.path,
+                    seed=self._config.seed * 1000,
+                    version=first.version,
+                    reference=None,
+                    learn=self._config.clone_learn,
+                    table_version=self._folder.store.version(),
+                    progress=step,
+                )
+            except NothingToLearn as reason:
+                raise RunStopped(f"the base cannot be cloned from its demonstrations: {reason}") from reason
+        for remark in remarks(report.metrics):
+            self._progress.say(f"cloning: {remark}")

@@ -1,0 +1,247 @@
+"""Mixture of training sequences: selections of this and earlier rounds, demonstrations, retained episodes."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from agentevol.config.run import RunConfig
+from agentevol.core.algorithms.registry import objective
+from agentevol.core.protocols import Anchor, Checkpoint, TrainingSequence
+from agentevol.core.splits import drawn
+from agentevol.data.columnar_file import EncodedRows
+from agentevol.data.composition import Part, Share, Source, shares, turns_by_version, versions
+from agentevol.data.hashes import of_rows
+from agentevol.data.replay import again, copied, replayed_places, retained_episodes, retained_rows, said_in
+from agentevol.data.selection.filters import ages, fresh, informative, select
+from agentevol.data.training_sequences import rows_of
+from agentevol.learn.batches.trainable_sequences import NothingToLearn
+from agentevol.learn.continual.replay_sampling import Row
+from agentevol.loop.stages.acceptance import last_stage
+from agentevol.loop.stages.perplexity_probe import FILE as PROBE
+from agentevol.loop.stages.perplexity_probe import from_lines, probe_rows, to_lines
+from agentevol.loop.state.cache import CacheKeys, RowCache
+from agentevol.loop.state.episodes import Episodes
+from agentevol.loop.state.progress import Progress
+from agentevol.loop.state.run_folder import RunFolder, write_atomically
+from agentevol.loop.state.summary_builder import SummaryBuilder
+from agentevol.rollout.expert_demonstrations import demonstrate, demonstration_rows
+from agentgym_store.records import Trajectory
+
+
+class DataMixture:
+    """Training data and anchor of one run. Each source is played or copied once."""
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        url: str,
+        base: Checkpoint,
+        episodes: Episodes,
+        drafts: SummaryBuilder,
+        progress: Progress,
+        keys: CacheKeys,
+    ) -> None:
+        self.config: RunConfig = folder.config
+        self._folder, self._url, self._base = folder, url, base
+        self._episodes, self._drafts, self._progress = episodes, drafts, progress
+        self._objective = objective(self.config.learn.algorithm, self.config.learn.options)
+        self._cache = RowCache(folder.path / "rows", keys)
+
+    def rows(self, iteration: int, explored: Sequence[Trajectory]) -> list[TrainingSequence]:
+        """Training sequences of the selection of explored episodes; logs a message where there are none."""
+        seed = self.config.seed * 1000 + iteration
+        chosen = select(explored, self.config.select, seed)
+        if self.config.explore.resample:
+            chosen = informative(chosen)
+        try:
+            # a run is self-contained: its original base may be gone, or be another model by now
+            own = self.config.model_copy(update={"base": str(self._base.path)})
+            return rows_of(chosen, self._objective, own, seed)
+        except NothingToLearn as reason:
+            self._progress.say(f"iteration {iteration}: {reason}")
+            return []
+
+    def own(self, iteration: int, explored: Sequence[Trajectory]) -> Part:
+        """Training sequences of the selection of explored episodes.
+
+        Where later iterations train on them again, they are encoded once here, for all of them.
+        """
+        if self._is_merged and self._episodes.ids("explore", iteration) == {t.id for t in explored}:
+            (fingerprint,) = self._episodes.fingerprints("explore", [iteration])
+            return self._part(self._round(iteration, fingerprint, explored), "new")
+        return self._counted(self.rows(iteration, explored), explored)
+
+    def beside(self, iteration: int, rows: Sequence[TrainingSequence]) -> list[Part]:
+        """Additional training data beside `rows`, as `select.merge` says."""
+        match self.config.select.merge:
+            case "replay":
+                return [self._replayed(iteration, rows)]
+            case "cumulative":
+                earlier = [self._part(one, "earlier") for one in self._earlier(iteration)]
+                return [*earlier, self._expert()]
+            case "expert":
+                return [self._expert()]
+            case "none":
+                return []
+
+    @property
+    def _is_merged(self) -> bool:
+        """Return whether later iterations train on an iteration's sequences again."""
+        return self.config.select.merge in ("cumulative", "replay")
+
+    def _earlier(self, iteration: int) -> list[EncodedRows]:
+        """Training sequences of earlier iterations, by iteration, without episodes that are stale by now."""
+        max_lag, newest = self.config.select.max_lag, iteration - 1
+        found, stale = list[EncodedRows](), 0
+        fingerprints = self._episodes.fingerprints("explore", range(1, iteration))
+        for earlier, fingerprint in enumerate(fingerprints, start=1):
+            whole = self._round(earlier, fingerprint)
+            left_out = 0 if max_lag is None else whole.staler(newest - max_lag)
+            stale += left_out
+            if left_out and left_out < whole.episodes:
+                found.append(self._fresh(earlier, fingerprint, left_out, newest))
+            elif not left_out:
+                found.append(whole)
+        self._drafts.note(iteration, stale=stale)
+        return found
+
+    def _round(
+        self, iteration: int, fingerprint: str, explored: Sequence[Trajectory] | None = None
+    ) -> EncodedRows:
+        """Training sequences of a whole round; its episodes are read only where they are needed and not
+        given.
+        """
+
+        def derive() -> EncodedRows:
+            found = self._episodes.of("explore", iteration) if explored is None else explored
+            return EncodedRows.of(self.rows(iteration, found), versions(found), ages(found))
+
+        return self._cache.rows(f"{iteration:04d}", fingerprint, derive)
+
+    def _fresh(self, iteration: int, fingerprint: str, left_out: int, newest: int) -> EncodedRows:
+        """Training sequences of a round without its `left_out` stale episodes, whose selection may differ."""
+
+        def derive() -> EncodedRows:
+            explored = self._episodes.of("explore", iteration)
+            found = fresh(explored, self.config.select.max_lag, newest)
+            return EncodedRows.of(self.rows(iteration, found), versions(found), ages(found))
+
+        return self._cache.rows(f"{iteration:04d}-without-{left_out}", fingerprint, derive)
+
+    def _replayed(self, iteration: int, rows: Sequence[TrainingSequence]) -> Part:
+        """A sample of all earlier training data: only the drawn sequences are read."""
+        own = self.config.environment.name
+        retained, shown = self.retained(), EncodedRows.of(self.demonstrations())
+        parts = [*self._earlier(iteration), shown, retained]
+        old = [Row(own, tokens) for part in parts[:-1] for tokens in part.tokens]
+        old += map(Row, retained.environments, retained.tokens)
+        places = [(part, index) for part in parts for index in range(len(part))]
+        chosen = replayed_places(rows, old, own, self.config.replay, self.config.seed * 1000 + iteration)
+        found = list[TrainingSequence]()
+        turns, environments = Counter[int](), dict[str, str]()
+        for place, before in chosen:
+            part, index = places[place]
+            found.append(again(part[index], before))
+            turns.update(part.sampled_by(index))
+            environments[found[-1].trajectory_id] = old[place].environment
+        return replace(self._counted(found, environments=environments), turns=turns)
+
+    def _part(self, rows: EncodedRows, source: Source) -> Part:
+        share = Share(self.config.environment.name, source, sum(rows.tokens), rows.weights)
+        return Part(rows, rows.digest, rows.turns, [share])
+
+    def _expert(self) -> Part:
+        return self._part(EncodedRows.of(self.demonstrations()), "expert")
+
+    def _counted(
+        self,
+        rows: Sequence[TrainingSequence],
+        explored: Sequence[Trajectory] = (),
+        environments: Mapping[str, str] | None = None,
+    ) -> Part:
+        """Part with metrics of sequences that are not encoded; `environments` are those of episodes outside
+        the run's own.
+        """
+        counted = shares(
+            rows,
+            new={t.id for t in explored},
+            expert=self._episodes.ids("demonstrate", 0),
+            environment=self.config.environment.name,
+            environments=environments or {},
+        )
+        return Part(rows, of_rows(rows), turns_by_version(rows, versions(explored)), counted)
+
+    def retained(self) -> EncodedRows:
+        """Training sequences of `retained.data`, whose episodes are copied into the run's own table once."""
+        config = self.config
+        if config.retained.data is None:
+            return EncodedRows.of([])
+        if not self._episodes.ids("retain", 0):
+            self._episodes.append(copied(retained_episodes(config), config.name), 0, "retain")
+
+        def derive() -> EncodedRows:
+            there = self._episodes.of("retain", 0)
+            return EncodedRows.of(
+                [one.row for one in retained_rows(there, self._objective, config, self._base)]
+            )
+
+        (fingerprint,) = self._episodes.fingerprints("retain", [0])
+        return self._cache.rows("retained", fingerprint, derive)
+
+    def demonstrations(self) -> Sequence[TrainingSequence]:
+        """Training sequences of the environment's expert, which plays `demonstrations.tasks` once."""
+        config = self.config
+        if not config.demonstrations.tasks:
+            return []
+        self._demonstrate()
+
+        def derive() -> EncodedRows:
+            shown = self._episodes.of("demonstrate", 0)
+            return EncodedRows.of(demonstration_rows(shown, self._base, config))
+
+        (fingerprint,) = self._episodes.fingerprints("demonstrate", [0])
+        return self._cache.rows("demonstrations", fingerprint, derive)
+
+    def _demonstrate(self) -> None:
+        """Have the expert play the demonstrations that are not in the table."""
+        config = self.config
+        there = self._episodes.ids("demonstrate", 0)
+        if len(there) >= config.demonstrations.tasks:
+            return
+        choice = drawn(config.seed, 0, config.demonstrations.tasks)
+        tasks = self._episodes.tasks(config.explore_split, config.explore.difficulty, choice)
+        requests = [self._episodes.request("demonstrate", 0, task, 0) for task in tasks]
+        played = demonstrate(config.environment, self._url, [r for r in requests if r.id not in there])
+        if played:
+            self._episodes.append(played, 0, "demonstrate")
+
+    def anchor_checkpoint(self, iteration: int) -> Checkpoint:
+        """Checkpoint that regularisation anchors to: the first policy, or with online EWC the latest."""
+        ewc = self.config.learn.ewc
+        return self._folder.checkpoint(iteration - 1 if ewc is not None and ewc.online else 0)
+
+    def anchor(self, iteration: int) -> Anchor:
+        """Anchor of the regularisation, with training sequences for the Fisher information where it is
+        requested.
+        """
+        config, checkpoint = self.config.learn.ewc, self.anchor_checkpoint(iteration)
+        if config is None:
+            return Anchor(checkpoint)
+        stage = last_stage(self._folder.earlier(iteration)) if config.online else 0
+        rows = said_in(self._stage_rows(stage)) if stage else [*self.demonstrations(), *self.retained()]
+        return Anchor(checkpoint, rows, None if config.online else self._folder.path / "ewc.safetensors")
+
+    def _stage_rows(self, stage: int) -> Sequence[TrainingSequence]:
+        if self._is_merged:
+            (fingerprint,) = self._episodes.fingerprints("explore", [stage])
+            return self._round(stage, fingerprint)
+        return self.rows(stage, self._episodes.of("explore", stage))
+
+    def probe(self) -> list[TrainingSequence]:
+        """Training sequences of `probe.data`, which are copied into the run once."""
+        if self.config.probe.data is None:
+            return []
+        file = self._folder.path / PROBE
+        if not file.is_file():
+            write_atomically(file, to_lines(probe_rows(self.config, self._base)))
+        return from_lines(file.read_text())

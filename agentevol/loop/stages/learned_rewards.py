@@ -1,0 +1,257 @@
+"""Learned rewards: of a reward model, or of single turns by a process reward model.
+
+Both are models of the run, which may be trained in every iteration, before the policy.
+"""
+
+import math
+from collections.abc import Sequence
+from statistics import fmean
+
+from agentevol.cluster.cluster import Cluster
+from agentevol.config.learner import LearnConfig
+from agentevol.config.run import RunConfig
+from agentevol.core.errors import RunStopped
+from agentevol.core.protocols import Checkpoint, TrainingSequence
+from agentevol.core.summaries import IterationSummary
+from agentevol.data.rewards.process_rewards import (
+    agreements,
+    counted_by_head,
+    pooled_by_head,
+    process_rewards,
+    watched,
+)
+from agentevol.data.rewards.reward_model import Judgement, rows_to_judge
+from agentevol.data.rewards.run_reward_model import (
+    agreement_figures,
+    compared,
+    is_exploited,
+    is_reward_model,
+    judged,
+    judged_figures,
+    rewarded,
+)
+from agentevol.data.rewards.shaping import episodes_of, length_correlation, shaped
+from agentevol.data.rewards.state_values import Counted, chosen_states, is_mismatch
+from agentevol.data.selection.filters import select
+from agentevol.data.training_sequences import valued
+from agentevol.learn.batches.trainable_sequences import NothingToLearn
+from agentevol.learn.heads.reward_scale import load_scale
+from agentevol.loop.state.episodes import Episodes
+from agentevol.loop.state.progress import Progress
+from agentevol.loop.state.run_folder import RunFolder
+from agentevol.loop.state.summary_builder import SummaryBuilder
+from agentevol.rollout.continuations import continuations
+from agentgym_store.records import Trajectory
+
+
+class Rewarding:
+    """Learned rewards of one run by `process.*` and `reward.*`. Safe to repeat: results on disk are
+    reused.
+    """
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        cluster: Cluster,
+        episodes: Episodes,
+        drafts: SummaryBuilder,
+        progress: Progress,
+    ) -> None:
+        self.config: RunConfig = folder.config
+        self._folder, self._cluster, self._episodes = folder, cluster, episodes
+        self._drafts, self._progress = drafts, progress
+        self._sampling = self.config.explore_sampling
+
+    def shape(
+        self,
+        iteration: int,
+        policy: Checkpoint,
+        explored: Sequence[Trajectory],
+        rows: list[TrainingSequence],
+    ) -> list[TrainingSequence]:
+        """The training sequences with rewards of single turns (`agentevol.data.rewards.shaping`) or of a
+        reward model (`agentevol.data.rewards.run_reward_model`); unchanged without `process.*` and
+        `reward.*`.
+        """
+        if self.config.reward.on:
+            return self._judged(iteration, explored, rows)
+        if self.config.process.on:
+            return self._shaped(iteration, policy, explored, rows)
+        return rows
+
+    def proxy(self, iteration: int) -> float | None:
+        """Mean score of the reward model on the validation episodes; None for a model that changes."""
+        if not self.config.reward.on or self.config.reward.refresh:
+            return None
+        read = rows_to_judge(self._validated(iteration))
+        found = self._judgements(self._folder.reward_model(iteration), read)
+        return fmean(one.score for one in found.values()) if found else None
+
+    def is_exploited(self, iteration: int, evaluated: Sequence[IterationSummary]) -> bool:
+        """Return whether the reward model's scores rose while the returns fell, up to this iteration."""
+        patience = self.config.reward.patience
+        if not self.config.reward.on or patience is None or not is_exploited(evaluated, patience):
+            return False
+        kl = evaluated[-1].learn.get("kl")
+        self._progress.say(
+            f"iteration {iteration}: the reward model's score rose and the return fell {patience} times in a"
+            f" row, so the run stops; KL {'not known' if kl is None else format(kl, '.3g')}"
+        )
+        return True
+
+    def _judged(
+        self, iteration: int, explored: Sequence[Trajectory], rows: Sequence[TrainingSequence]
+    ) -> list[TrainingSequence]:
+        """The training sequences with the reward model's scores in place of the environment's rewards, or
+        beside them.
+        """
+        config, model = self.config.reward, self._folder.reward_model(iteration)
+        figures: dict[str, float] = {}
+        if config.refresh:
+            figures = self._refresh(iteration, explored)
+            if not is_reward_model(model.path):
+                self._progress.say(f"iteration {iteration}: no reward model yet, so nothing is rewarded")
+                return []
+        with self._drafts.timed(iteration, "judge"):
+            found = self._judgements(model, rows)
+        figures["reward_spread_learnt"] = load_scale(model.path).spread
+        self._folder.note_process(iteration, {**judged_figures(rows, found), **figures})
+        return rewarded(rows, found, alpha=config.alpha, beta=config.beta)
+
+    def _refresh(self, iteration: int, explored: Sequence[Trajectory]) -> dict[str, float]:
+        """Train the reward model of this iteration; metrics of the previous one, which has not seen these
+        pairs, and of the new one.
+        """
+        start, model = self._folder.reward_model(iteration - 1), self._folder.reward_model(iteration)
+        rows = self._preferences(iteration, explored)
+        self._learn(iteration, "learn rewards", self.config.reward_learn, start, model, rows)
+        read = rows_to_judge(explored)
+        named = (("_before", start), ("", model))
+        return {
+            f"{name}{suffix}": value
+            for suffix, one in named
+            if is_reward_model(one.path)
+            for name, value in agreement_figures(explored, self._judgements(one, read)).items()
+        }
+
+    def _preferences(self, iteration: int, explored: Sequence[Trajectory]) -> list[TrainingSequence]:
+        seed = self.config.seed * 1000 + iteration
+        try:
+            return compared(select(explored, self.config.select, seed), self.config, seed)
+        except NothingToLearn as reason:
+            self._progress.say(f"iteration {iteration}: {reason}")
+            return []
+
+    def _judgements(self, model: Checkpoint, rows: Sequence[TrainingSequence]) -> dict[str, Judgement]:
+        return judged(model.path, self._cluster.scores(model, rows), self.config.reward)
+
+    def _shaped(
+        self,
+        iteration: int,
+        policy: Checkpoint,
+        explored: Sequence[Trajectory],
+        rows: Sequence[TrainingSequence],
+    ) -> list[TrainingSequence]:
+        process = self.config.process
+        figures = self._refresh_values(iteration, policy, explored) if process.learns else {}
+        values = self._cluster.values(self._process_model(iteration), rows)
+        steps = process_rewards(
+            explored, episodes_of(rows), values, process.model_heads, process.rules, discount=process.discount
+        )
+        figures["process_length_correlation"] = length_correlation(steps)
+        self._folder.note_process(iteration, {k: v for k, v in figures.items() if math.isfinite(v)})
+        return shaped(rows, steps, alpha=process.alpha, beta=process.beta)
+
+    def watched(self, iteration: int) -> dict[str, float]:
+        """Scores of the process reward model on the validation episodes, compared with their outcomes."""
+        model = self._process_model(iteration)
+        if not self.config.process.on or model == self._folder.checkpoint(0):  # it says 0.5 for everything
+            return {}
+        values = self._cluster.values(model, rows_to_judge(self._validated(iteration)))
+        return watched(self._validated(iteration), values, self.config.process.model_heads)
+
+    def _validated(self, iteration: int) -> list[Trajectory]:
+        split = self.config.validate_split
+        return [t for t in self._episodes.of("evaluate", iteration) if t.split == split]
+
+    def _process_model(self, iteration: int) -> Checkpoint:
+        """Process reward model of an iteration: one that is not trained is the same in all."""
+        return self._folder.process(iteration if self.config.process.learns else 0)
+
+    def _refresh_values(
+        self, iteration: int, policy: Checkpoint, explored: Sequence[Trajectory]
+    ) -> dict[str, float]:
+        """Train the process reward model on the current policy; returns its fit to the estimated values."""
+        counted = self._count_values(iteration, policy, explored)
+        values_of = (one.values for one in counted.values())
+        labelled = valued(explored, *values_of, kind=self.config.select.rows)
+        start, model = self._folder.process(iteration - 1), self._folder.process(iteration)
+        names = list(self.config.process.model_heads)
+        self._learn(iteration, "learn values", self.config.process_learn, start, model, labelled, names)
+        # the model of the iteration before has not seen these labels
+        held_out = agreements(self._cluster.values(start, labelled), counted)
+        return {
+            **next(iter(counted.values())).figures,
+            **agreements(self._cluster.values(model, labelled), counted),
+            **{f"{name}_before": value for name, value in held_out.items()},
+        }
+
+    def _count_values(
+        self, iteration: int, policy: Checkpoint, explored: Sequence[Trajectory]
+    ) -> dict[str, Counted]:
+        """Estimated values by head: of some states of the explored episodes, by rollouts from them, or of
+        states that several of the episodes passed through.
+        """
+        config = self.config.process
+        if config.pooled:
+            return pooled_by_head(explored, list(config.model_heads))
+        states = chosen_states(explored, share=config.share, per_episode=config.states, seed=self.config.seed)
+        requests = [
+            request
+            for state in states
+            for request in continuations(
+                state, config.continuations, self.config.seed, self.config.environment.max_turns
+            )
+        ]
+        with self._drafts.timed(iteration, "value"):
+            self._episodes.play("value", iteration, policy, requests, self._sampling)
+        played = self._episodes.of("value", iteration)
+        self._episodes.stop_if_too_many_failed([t for t in played if not is_mismatch(t)])
+        counted = counted_by_head(states, explored, played, config.continuations, list(config.model_heads))
+        if states and all(one.mismatched == len(states) for one in counted.values()):
+            raise RunStopped(
+                f"no state of {self.config.environment.name} was reached again by the same seed and actions:"
+                " process.continuations needs a world that can be replayed; process.pooled does not"
+            )
+        return counted
+
+    def _learn(
+        self,
+        iteration: int,
+        what: str,
+        how: LearnConfig,
+        start: Checkpoint,
+        model: Checkpoint,
+        rows: Sequence[TrainingSequence],
+        heads: Sequence[str] = (),
+    ) -> None:
+        """Train the reward model of this iteration; without training data it is the previous one."""
+        if model.path.is_dir():
+            return
+        with self._drafts.timed(iteration, what), self._progress.learning(iteration, what) as step:
+            try:
+                self._cluster.learn(
+                    start,
+                    rows,
+                    model.path,
+                    seed=self.config.seed * 1000 + iteration,
+                    version=iteration,
+                    reference=None,
+                    table_version=self._folder.store.version(),
+                    progress=step,
+                    learn=how,
+                    objectives=heads,
+                )
+            except NothingToLearn as reason:
+                self._progress.say(f"iteration {iteration}: cannot {what}, {reason}")
+                self._folder.repeat(start, model)

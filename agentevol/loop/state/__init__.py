@@ -1,0 +1,1 @@
+"""State of a run: its folder, episodes, caches, draft summaries and progress display."""

@@ -1,0 +1,241 @@
+"""Episodes of a run: requests, their play, and the table that stores them."""
+
+import hashlib
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from threading import Event, Lock
+from typing import Literal
+
+import polars as pl
+
+from agentevol.cluster.cluster import Cluster
+from agentevol.cluster.pools.dispatch import Played
+from agentevol.core.errors import REPLAY_MISMATCH, RunStopped, TransportFault
+from agentevol.core.protocols import Checkpoint, Sampling
+from agentevol.core.splits import Choice, held_out, parent, remaining, within
+from agentevol.loop.state.progress import Progress
+from agentevol.loop.state.run_folder import RunFolder
+from agentevol.rollout.episode import EpisodeRequest
+from agentevol.rollout.metrics import endings
+from agentevol.rollout.tasks import EnvTask, list_tasks
+from agentgym_store.records import Trajectory
+from agentgym_store.store import Where
+
+COMMIT_EVERY_S = 5.0
+AWAY_S = 30.0
+"""Seconds that the run's own environment server may be unreachable while it restarts."""
+
+Purpose = Literal["explore", "evaluate", "demonstrate", "value", "retain", "protect"]
+
+
+class Episodes:
+    """Stored and requested episodes of `folder`'s run, played against the environment server at `url`.
+
+    `loaded` is the checkpoint that the cluster's rollout workers hold. Once `given_up` is set, episodes under
+    way are abandoned. Several threads may play, but only one of them with weights that have to be loaded.
+    """
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        cluster: Cluster,
+        url: str,
+        loaded: Checkpoint,
+        progress: Progress,
+        given_up: Event | None = None,
+    ) -> None:
+        self._config = folder.config
+        self._folder, self._cluster, self._url = folder, cluster, url
+        self._loaded, self._progress = loaded, progress
+        self._given_up, self._writing = given_up or Event(), Lock()
+        self._first_won: dict[str, int] = {}
+        self._rounds_read = set[int]()
+
+    def of(self, purpose: Purpose, iteration: int) -> list[Trajectory]:
+        """Episodes in the table, in the order of their ids."""
+        found = self._folder.store.trajectories(Where(purpose=purpose, iteration=iteration))
+        return sorted(found, key=lambda t: t.id)
+
+    def ids(self, purpose: Purpose, iteration: int) -> set[str]:
+        """Ids of the episodes in the table; no other column is read."""
+        frame = self._folder.store.scan(Where(iteration=iteration, purpose=purpose)).select("id").collect()
+        return set(frame["id"].to_list())
+
+    def fingerprints(self, purpose: Purpose, iterations: Iterable[int]) -> list[str]:
+        """For each iteration, a hash of the names of the table's files that hold its episodes.
+
+        Equal hashes mean equal episodes; no episode is read.
+        """
+        found = self._folder.store.files(*(Where(purpose=purpose, iteration=number) for number in iterations))
+        return [hashlib.sha256("\n".join(names).encode()).hexdigest() for names in found]
+
+    def solved_before(self, iteration: int) -> set[str]:
+        """Tasks that an explored episode of an earlier iteration won; each iteration is read once."""
+        missing = set(range(1, iteration)) - self._rounds_read
+        if missing:
+            self._read_won(missing)
+        return {task for task, first in self._first_won.items() if first < iteration}
+
+    def _read_won(self, rounds: set[int]) -> None:
+        only = next(iter(rounds)) if len(rounds) == 1 else None
+        frame = self._folder.store.scan(Where(purpose="explore", iteration=only))
+        won = frame.filter(pl.col("succeeded") & pl.col("iteration").is_in(list(rounds)))
+        found = won.group_by("task_id").agg(pl.col("iteration").min()).collect()
+        for task, first in zip(found["task_id"].to_list(), found["iteration"].to_list(), strict=True):
+            self._first_won[task] = min(first, self._first_won.get(task, first))
+        self._rounds_read |= rounds
+
+    def outcomes(self, purpose: Purpose, iteration: int, split: str | None = None) -> dict[str, bool]:
+        """Task -> whether a scored episode of this iteration won it; reads only the necessary columns."""
+        frame = self._folder.store.scan(Where(purpose=purpose, iteration=iteration, split=split))
+        found = (
+            frame.filter(pl.col("total_reward").is_not_null() & (pl.col("turn_count") > 0))
+            .group_by("task_id")
+            .agg(pl.col("succeeded").any())
+            .collect()
+        )
+        return dict(zip(found["task_id"].to_list(), found["succeeded"].to_list(), strict=True))
+
+    def tasks(
+        self, split: str, difficulty: str | None, choose: Choice, env: str | None = None
+    ) -> list[EnvTask]:
+        """The chosen tasks of a split, of the run's own environment or of `env`.
+
+        Without `env`, tasks that evaluation holds out of this split are excluded.
+
+        Raises `RunStopped` where the node of the environment server is lost, `TransportFault` where the
+        server does not come back.
+        """
+        whole = split
+        if env is None:
+            share, parts = self._config.evaluate.held_out, self._config.held_out_parts
+            if split in parts:
+                whole, choose = parent(split), within(choose, held_out(split, share))
+            elif taken := [part for part in parts if parent(part) == split]:
+                choose = within(choose, remaining(taken, share))
+        own = self._config.environment.url is None
+        away_until = time.monotonic() + (AWAY_S if own else 0.0)
+        while True:
+            try:
+                found = list_tasks(self._url, env or self._config.environment.name, whole, difficulty, choose)
+                return [task._replace(split=split) for task in found]
+            except TransportFault:
+                self._cluster.look()
+                if time.monotonic() >= away_until or self._given_up.wait(1.0):
+                    raise
+
+    def request(
+        self,
+        purpose: Purpose,
+        iteration: int,
+        task: EnvTask,
+        attempt: int,
+        max_turns: int | None = None,
+        env: str | None = None,
+    ) -> EpisodeRequest:
+        """Request of an episode; `max_turns` None is the run's own limit, `env` None its own environment.
+
+        Another environment has its own limit.
+        """
+        own = self._config.environment
+        place = task.task_id if env in (None, own.name) else f"{env}/{task.task_id}"
+        identity = f"{self._config.name}/{purpose}/{iteration:04d}/{place}/{attempt}"
+        digest = hashlib.sha256(f"{self._config.seed}/{identity}".encode()).digest()
+        return EpisodeRequest(
+            id=identity,
+            run=self._config.name,
+            iteration=iteration,
+            purpose=purpose,
+            env=env or own.name,
+            task_id=task.task_id,
+            split=task.split,
+            kind=task.kind,
+            difficulty=task.difficulty,
+            instruction=task.instruction,
+            seed=int.from_bytes(digest[:4], "big") >> 1,
+            attempt=attempt,
+            max_turns=max_turns or (own.max_turns if env in (None, own.name) else None),
+        )
+
+    def play(
+        self,
+        purpose: Purpose,
+        iteration: int,
+        policy: Checkpoint | None,
+        requests: Sequence[EpisodeRequest],
+        sampling: Sampling,
+    ) -> Played:
+        """Play the requests that are not in the table yet and append the episodes, batch by batch. Raises
+        `RunStopped` once more of them failed than the run allows.
+
+        `policy` is for weights that the loop does not load into the engines: those of a candidate, or of a
+        round that a resumed run has to complete. None plays with the weights in the engines.
+        """
+        there = self.ids(purpose, iteration)
+        missing = [request for request in requests if request.id not in there]
+        played = Played()
+        if not missing:
+            return played
+        if policy is not None:
+            self.load(policy)
+        split = requests[0].split
+        with self._progress.playing(
+            purpose, split, iteration, len(requests), len(requests) - len(missing)
+        ) as bar:
+            first = iteration if purpose == "explore" else 0  # evaluations before rounds, these in order
+            playing = self._cluster.play(missing, sampling, played, self._given_up, first)
+            broken: list[Trajectory] = []
+            for batch in self._batches(playing):
+                self.append(batch, iteration, purpose)
+                bar(batch)
+                broken += filter(_is_broken, batch)
+                self._stop_above_limit(broken, len(there.union(request.id for request in requests)))
+        return played
+
+    def append(self, batch: Sequence[Trajectory], iteration: int, purpose: Purpose) -> None:
+        """Append episodes to the table. Thread-safe."""
+        commit = {"iteration": str(iteration), "purpose": purpose, "first": batch[0].id}
+        with self._writing:
+            self._folder.store.append(batch, commit={"run": self._config.name, **commit})
+
+    def stop_if_too_many_failed(self, played: Sequence[Trajectory]) -> None:
+        """Raise `RunStopped` with the counted reasons where the failures exceed `explore.max_failed`."""
+        broken = [t for t in played if t.ending.kind == "failed"]
+        self._stop_above_limit(broken, len(played))
+
+    def _stop_above_limit(self, broken: Sequence[Trajectory], of: int) -> None:
+        if len(broken) <= self._config.explore.max_failed * of:
+            return
+        reasons = ", ".join(f"{count} {name}" for name, count in endings(broken).items())
+        details = (t.ending.detail for t in broken if t.ending.kind == "failed")
+        raise RunStopped(
+            f"{len(broken)} of {of} episodes failed for no fault of the agent: {reasons};"
+            f" for example {next(details, '')}"
+        )
+
+    @property
+    def loaded(self) -> Checkpoint:
+        """Checkpoint that the rollout workers hold."""
+        return self._loaded
+
+    def load(self, policy: Checkpoint) -> None:
+        """Load these weights into the rollout workers."""
+        if policy != self._loaded:
+            self._cluster.update(policy)
+            self._loaded = policy
+
+    def _batches(self, trajectories: Iterator[Trajectory]) -> Iterator[list[Trajectory]]:
+        batch: list[Trajectory] = []
+        since = time.monotonic()
+        for trajectory in trajectories:
+            batch.append(trajectory)
+            if len(batch) >= self._config.explore.commit_every or time.monotonic() - since > COMMIT_EVERY_S:
+                yield batch
+                batch, since = [], time.monotonic()
+        if batch:
+            yield batch
+
+
+def _is_broken(episode: Trajectory) -> bool:
+    """Return whether infrastructure ended the episode; a replay with another result is counted elsewhere."""
+    return episode.ending.kind == "failed" and episode.ending.failure != REPLAY_MISMATCH

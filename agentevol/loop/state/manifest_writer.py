@@ -1,0 +1,87 @@
+"""Writer of a run's manifests as its iterations proceed (`agentevol.data.manifests`)."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from agentevol.core.protocols import Checkpoint, TrainingSequence
+from agentevol.data.composition import versions
+from agentevol.data.hashes import of_rows
+from agentevol.data.manifests import Manifest, Stage, of_episodes, of_parts, of_scores, of_weights
+from agentevol.loop.state.run_folder import RunFolder
+from agentgym_store.records import Trajectory
+
+
+class ManifestWriter:
+    """Manifests of one run. Every entry is a function of the run's table and files, so that a stage repeated
+    after a kill writes the same entry; a later stage reads the results of an earlier one from the file.
+    """
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder, self._seed = folder, folder.config.seed
+        self._weights: dict[tuple[tuple[int, int, int], ...], str] = {}
+
+    def explored(self, iteration: int, policy: Checkpoint, episodes: Sequence[Trajectory]) -> None:
+        """Note the samples of an iteration and their returns. Where other policies than `policy` sampled some
+        of them, all are noted, with the version of the newest.
+        """
+        found = {version for turns in versions(episodes).values() for version in turns if version is not None}
+        inputs, newest = {"policy": self._hash(policy)}, policy.version
+        if found - {policy.version}:
+            known = {version: self._hash(self._folder.checkpoint(version)) for version in sorted(found)}
+            inputs = {f"policy {version}": weights for version, weights in known.items()}
+            newest = max(found)
+        played = of_episodes(episodes)
+        self._note(iteration, "explore", inputs, played, self._seed, newest)
+        self._note(iteration, "score", {"explore": played}, of_scores(episodes), self._seed, newest)
+
+    def filtered(self, iteration: int, digest: str) -> None:
+        """Note the selected training sequences with weights, by their hash."""
+        inputs = self._made(iteration, "explore", "score")
+        self._note(iteration, "filter", inputs, digest, self._drawn(iteration), iteration - 1)
+
+    def merged(self, iteration: int, own: str, added: Sequence[str]) -> None:
+        """Note the additional training data, by the hash of each part: no part is hashed again."""
+        inputs = {**self._made(iteration, "filter"), "added": of_parts(added)}
+        made = of_parts([own, *added])
+        self._note(iteration, "merge", inputs, made, self._drawn(iteration), iteration - 1)
+
+    def rewarded(self, iteration: int, rows: Sequence[TrainingSequence], model: Checkpoint) -> None:
+        """Note the rewards of a reward model or a process reward model."""
+        inputs = {**self._made(iteration, "merge"), "model": self._hash(model)}
+        self._note(iteration, "reward", inputs, of_rows(rows), self._drawn(iteration), iteration - 1)
+
+    def trained(self, iteration: int, start: Checkpoint, update: Checkpoint) -> None:
+        """Note the update, accepted or not."""
+        rows = self._made(iteration, "reward") or self._made(iteration, "merge")
+        inputs = {**rows, "start": self._hash(start)}
+        self._note(iteration, "train", inputs, self._hash(update), self._drawn(iteration), start.version)
+
+    def evaluated(self, iteration: int, policy: Checkpoint, episodes: Sequence[Trajectory]) -> None:
+        """Note the evaluations of this iteration's policy."""
+        inputs = {"policy": self._hash(policy)}
+        self._note(iteration, "evaluate", inputs, of_episodes(episodes), self._seed, policy.version)
+
+    def _made(self, iteration: int, *stages: Stage) -> dict[str, str]:
+        found = self._folder.manifests(iteration)
+        return {stage: found[stage].output for stage in stages if stage in found}
+
+    def _drawn(self, iteration: int) -> int:
+        return self._seed * 1000 + iteration
+
+    def _hash(self, checkpoint: Checkpoint) -> str:
+        """Hash of a checkpoint's weights; an unchanged file is read once, even if it is moved."""
+        found = [file.stat() for file in _weight_files(checkpoint.path)]
+        key = tuple((one.st_ino, one.st_size, one.st_mtime_ns) for one in found)
+        if key not in self._weights:
+            self._weights[key] = of_weights(checkpoint.path)
+        return self._weights[key]
+
+    def _note(
+        self, iteration: int, stage: Stage, inputs: dict[str, str], output: str, seed: int, version: int
+    ) -> None:
+        manifest = Manifest(inputs=inputs, output=output, seed=seed, policy_version=version)
+        self._folder.note_manifest(iteration, stage, manifest)
+
+
+def _weight_files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.safetensors"))

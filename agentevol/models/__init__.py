@@ -1,0 +1,1 @@
+"""Models by name: hub, resolution, checkpoints, LoRA adapters, tokenizers and chat rendering."""

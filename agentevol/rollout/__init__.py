@@ -1,0 +1,1 @@
+"""Rollout: environment servers, tasks, and the episodes that policies play."""

@@ -1,0 +1,113 @@
+"""In-process access to an environment without a server: its tasks, and the messages of its players."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from agentevol.config.fitting import TaskCounts
+from agentevol.config.presets import BY_ENVIRONMENT
+from agentevol.config.sections import EnvironmentConfig
+from agentevol.core.errors import ConfigError, one_line
+from agentevol.core.protocols import NEW_TOKENS
+from agentevol.core.splits import spread
+from agentevol.models.tokenizer_checks import action_tokens
+from agentgym_client import EnvClient
+from agentgym_client.errors import EnvClientError
+from agentgym_envs.core import Environment, Task
+from agentgym_envs.registry import make, names
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+SHOWN_TASKS = 16
+"""Number of tasks whose demonstrations are read to find the format of actions."""
+
+
+@contextmanager
+def opened(config: EnvironmentConfig) -> Iterator[Environment[Any]]:
+    """An instance of the environment. Raises `ConfigError` for options that it refuses."""
+    try:
+        world = make(config.name, **config.options)
+    except (TypeError, ValueError) as cause:
+        raise ConfigError(f"environment.options: {config.name}: {one_line(cause)}") from cause
+    try:
+        yield world
+    finally:
+        world.close()
+
+
+def task_counts(world: Environment[Any]) -> TaskCounts:
+    """Task counts of an environment. `size` raises `ConfigError` where the data of a split are missing."""
+
+    def size(split: str, difficulty: str | None) -> int:
+        try:
+            return len(world.tasks(split, difficulty))
+        except (LookupError, ValueError, OSError) as cause:
+            raise ConfigError(f"{world.name}, split {split!r}: {one_line(cause)}") from cause
+
+    return TaskCounts(world.name, world.splits, world.difficulties, size)
+
+
+def served_counts(url: str, name: str) -> TaskCounts:
+    """Task counts of an environment on a running server."""
+
+    def size(split: str, difficulty: str | None) -> int:
+        if difficulty is None:
+            return info.splits[split]
+        with EnvClient.sync(url) as client:
+            return client.tasks(name, split, difficulty=difficulty, limit=1).total
+
+    try:
+        with EnvClient.sync(url) as client:
+            found = {one.env: one for one in client.environments()}
+    except EnvClientError as cause:
+        raise ConfigError(f"environment.url: {one_line(cause)}") from cause
+    if name not in found:
+        raise ConfigError(f"environment.name: no {name!r} at {url}; there are: {', '.join(sorted(found))}")
+    info = found[name]
+    return TaskCounts(name, tuple(info.splits), info.difficulties, size)
+
+
+def demonstration(world: Environment[Any], task: Task, seed: int, care: float = 1.0) -> list[str]:
+    """Messages of the environment's demonstrating player, or of its expert where it has no such player.
+
+    Raises `ConfigError` where it has neither, or where the expert does not know this task.
+    """
+    try:
+        return world.demonstrate(task, seed, care)
+    except NotImplementedError:
+        actions = world.expert(task)
+    if actions is None:
+        raise ConfigError(
+            f"{world.name} has neither a demonstrating player nor an expert for {task.id!r}: give base=MODEL"
+        )
+    return actions
+
+
+def player_messages(world: Environment[Any], split: str, difficulty: str | None) -> list[str]:
+    """Messages of careful demonstrations of some tasks of a split; none of an environment without players.
+
+    Raises `ConfigError` where a player fails.
+    """
+    tasks: Sequence[Task] = world.tasks(split, difficulty)
+    try:
+        return [
+            message
+            for position in spread(SHOWN_TASKS)(len(tasks))
+            for message in demonstration(world, tasks[position], position)
+        ]
+    except ConfigError:
+        return []
+    except Exception as cause:  # whatever the environment's own code raises
+        raise ConfigError(f"{world.name}: its player failed: {one_line(cause)}") from cause
+
+
+def usual_action_tokens(config: EnvironmentConfig, tokenizer: "PreTrainedTokenizerBase") -> int:
+    """Default maximum tokens of an action for runs in this environment."""
+    preset = BY_ENVIRONMENT.get(config.name, {}).get("explore", {}).get("max_new_tokens")
+    if preset is not None:
+        return preset
+    if config.url is not None and config.name not in names():
+        return NEW_TOKENS
+    with opened(config) as world:
+        return action_tokens(tokenizer, player_messages(world, world.splits[0], None))

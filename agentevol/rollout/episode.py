@@ -1,0 +1,320 @@
+"""Concurrent episode rollout: policy x EnvClient -> Trajectory.
+
+Every requested episode ends in exactly one `Ending`. Any failure on the way (server, worker, transport,
+engine, policy, template, or a bug of our own) becomes `Failed` with its kind: never a reward, never an
+exception for the other episodes. A run stops above a share of such endings (`explore.max_failed`).
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Generator, Hashable, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Literal
+
+from agentevol.core.errors import (
+    REPLAY_MISMATCH,
+    EnvironmentFault,
+    PolicyFault,
+    RolloutFault,
+    TransportFault,
+    described,
+)
+from agentevol.core.protocols import ContextFull, Conversation, Message, Policy
+from agentevol.engines.scripted import said
+from agentevol.rollout.session_forks import Forks, Reached, closed
+from agentgym_client import EnvClient, Session
+from agentgym_client.errors import EnvClientError, ServerProblem
+from agentgym_envs.core import Observation, StepResult
+from agentgym_envs.formats import ActionFormat
+from agentgym_store.records import STATE, Ending, Failed, Sample, Terminated, Trajectory, Truncated, Turn
+
+_LOG = logging.getLogger(__name__)
+
+
+ABORTED = "weights-updated"
+"""Failure kind of an episode that was aborted when the weights changed: it is played again."""
+ACT_TIMEOUT_S = 300.0
+"""Seconds after which a policy without an answer has failed."""
+
+
+@dataclass(frozen=True)
+class EpisodeRequest:
+    """Request of one episode; equal requests to equal weights give equal episodes."""
+
+    id: str
+    run: str
+    iteration: int
+    purpose: Literal["explore", "evaluate", "demonstrate", "value", "retain", "protect"]
+    env: str
+    task_id: str
+    split: str
+    kind: str
+    difficulty: str
+    instruction: str
+    seed: int
+    attempt: int
+    max_turns: int | None = None
+    prefix: tuple[Turn, ...] = ()
+    """Turns of another episode of this task and seed that are replayed before the policy acts."""
+    policy_seed: int | None = None
+    """Seed of the policy's draws; None is `seed`. Continuations share an environment seed and differ in their
+    draws.
+    """
+
+
+@dataclass
+class _Progress:
+    """Progress of an episode while it is played."""
+
+    request: EpisodeRequest
+    policy: str
+    began: float = field(default_factory=time.perf_counter)
+    started_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
+    env_version: str = ""
+    data_version: str = ""
+    initial_observation: str = ""
+    state: str = ""
+    """State in which the agent acts next."""
+    turns: list[Turn] = field(default_factory=list[Turn])
+
+    def finished(self, ending: Ending) -> Trajectory:
+        """The record of the episode."""
+        request = self.request
+        return Trajectory(
+            id=request.id,
+            run=request.run,
+            iteration=request.iteration,
+            purpose=request.purpose,
+            env=request.env,
+            env_version=self.env_version,
+            data_version=self.data_version,
+            task_id=request.task_id,
+            split=request.split,
+            kind=request.kind,
+            difficulty=request.difficulty,
+            instruction=request.instruction,
+            seed=request.seed,
+            attempt=request.attempt,
+            policy=self.policy,
+            initial_observation=self.initial_observation,
+            turns=tuple(self.turns),
+            ending=ending,
+            started_at=self.started_at,
+            wall_s=time.perf_counter() - self.began,
+        )
+
+
+async def play(
+    client: EnvClient,
+    policy: Policy,
+    request: EpisodeRequest,
+    action_format: ActionFormat,
+    forks: Forks | None = None,
+) -> Trajectory:
+    """Play one episode to its ending. Raises nothing but `CancelledError`, after closing the session.
+
+    With `forks`, episodes that continue from the same state begin with forks of one session, where the
+    environment supports it.
+    """
+    progress = _Progress(request, policy.name)
+    conversation = Conversation(request.id, [], task_id=request.task_id)
+    try:
+        async with _begun(client, request, forks) as begun:
+            session, opening = begun.session, begun.shown[0]
+            progress.env_version, progress.data_version = session.env_version, session.data_version
+            progress.initial_observation = opening.text
+            progress.state = state_of(opening)
+            _open(conversation, session.env, opening, action_format)
+            await _replay(begun, conversation, progress)
+            return progress.finished(await _turns(session, policy, conversation, action_format, progress))
+    except RolloutFault as fault:
+        return progress.finished(Failed(failure=fault.kind, detail=str(fault)[:500]))
+    except Exception as cause:  # noqa: BLE001 - other episodes go on; the kind is counted
+        return progress.finished(Failed(failure=RolloutFault.kind, detail=described(cause)))
+    finally:
+        _released(policy, conversation.id)
+
+
+async def play_all(
+    client: EnvClient,
+    policy: Policy,
+    requests: Sequence[EpisodeRequest],
+    action_format: ActionFormat,
+    *,
+    concurrency: int,
+) -> AsyncIterator[Trajectory]:
+    """Play all requests, at most `concurrency` at a time, and yield each episode as it ends."""
+    waiting = iter(requests)
+    running: set[asyncio.Task[Trajectory]] = set()
+
+    def start(request: EpisodeRequest) -> None:
+        running.add(asyncio.create_task(play(client, policy, request, action_format)))
+
+    for request in islice(waiting, concurrency):
+        start(request)
+    try:
+        while running:
+            done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            running -= done
+            for request in islice(waiting, len(done)):
+                start(request)
+            for trajectory in [task.result() for task in done]:
+                yield trajectory
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+def failed(request: EpisodeRequest, policy: str, kind: str, detail: str) -> Trajectory:
+    """Record of an episode that was lost with the process that played it."""
+    return _Progress(request, policy).finished(Failed(failure=kind, detail=detail[:500]))
+
+
+async def _turns(
+    session: Session,
+    policy: Policy,
+    conversation: Conversation,
+    action_format: ActionFormat,
+    progress: _Progress,
+) -> Ending:
+    request = progress.request
+    seed = request.seed if request.policy_seed is None else request.policy_seed
+    while True:
+        try:
+            sample = await _act(policy, conversation, seed)
+        except ContextFull:
+            return Truncated(limit="context")
+        conversation.say(sample)
+        action = action_format.parse(sample.text)
+        with _owned("step"):
+            result = await session.step(action)
+        turn = _turn(action, result, sample if sample.token_ids else None, progress.state)
+        progress.turns.append(turn)
+        progress.state = state_of(result.observation)
+        if result.terminated:
+            return Terminated()
+        if result.truncated:
+            return Truncated(limit=str(turn.info.get("truncation_reason", "max_turns")))
+        conversation.hear(result.observation)
+
+
+def state_of(observation: Observation) -> str:
+    """Text of a state as an agent can distinguish it: the observation and the admissible actions."""
+    return "\n".join((observation.text, *(observation.actions or ())))
+
+
+def _turn(action: str, result: StepResult, sample: Sample | None, state: str) -> Turn:
+    """Record of a turn that was taken in `state`."""
+    info: dict[str, object] = {k: value for k, value in result.info.items() if k != "available_actions"}
+    info[STATE] = state
+    return Turn(
+        action=action, observation=result.observation.text, reward=result.reward, sample=sample, info=info
+    )
+
+
+async def _replay(begun: Reached, conversation: Conversation, progress: _Progress) -> None:
+    """Replay the missing part of the prefix. Raises `EnvironmentFault` where the environment answers
+    otherwise than before.
+    """
+    known = begun.shown[1:]
+    for number, turn in enumerate(progress.request.prefix):
+        shown = known[number] if number < len(known) else await _again(begun.session, turn, number)
+        progress.turns.append(turn)
+        conversation.say(turn.sample or said(turn.action))
+        conversation.hear(shown)
+        progress.state = state_of(shown)
+
+
+async def _again(session: Session, turn: Turn, number: int) -> Observation:
+    """Replay a turn and return the environment's observation."""
+    with _owned("replay"):
+        result = await session.step(turn.action)
+    if result.observation.text != turn.observation or result.terminated or result.truncated:
+        raise EnvironmentFault(REPLAY_MISMATCH, f"turn {number} did not lead where it led before")
+    return result.observation
+
+
+async def _act(policy: Policy, conversation: Conversation, seed: int) -> Sample:
+    """Sample the policy's next action; every turn has its own seed."""
+    try:
+        turn_seed = seed * 10_007 + len(conversation.samples)
+        async with asyncio.timeout(ACT_TIMEOUT_S):
+            return await policy.act(conversation, turn_seed)
+    except TimeoutError as cause:
+        raise PolicyFault(f"no answer within {ACT_TIMEOUT_S:.0f} s") from cause
+    except (ContextFull, RolloutFault):
+        raise
+    except Exception as cause:  # a bug of the policy, its template or its expert
+        raise PolicyFault(described(cause)) from cause
+
+
+def _released(policy: Policy, conversation_id: str) -> None:
+    """Release the policy's state of a conversation; a failure does not affect an episode that is over."""
+    try:
+        policy.release(conversation_id)
+    except Exception:  # noqa: BLE001 - whatever it is, the record is complete
+        _LOG.exception("%s did not release %s", policy.name, conversation_id)
+
+
+def _open(conversation: Conversation, env: str, opening: Observation, action_format: ActionFormat) -> None:
+    instruction = action_format.instruction(env)
+    if instruction:
+        conversation.messages.append(Message("system", instruction))
+    conversation.hear(opening)
+
+
+@asynccontextmanager
+async def _begun(client: EnvClient, request: EpisodeRequest, forks: Forks | None) -> AsyncIterator[Reached]:
+    """A session of the episode, fresh or a fork that stands after the prefix; closed in any case."""
+    if forks is None or not request.prefix or not await forks.offered():
+        session = await _opened(client, request)
+        try:
+            yield Reached(session, (session.observation,))
+        finally:
+            await closed(session)
+        return
+    with _owned("fork"):
+        async with forks.session(_state(request), lambda: _reached(client, request)) as reached:
+            if reached.session.observation.text != request.prefix[-1].observation:
+                raise EnvironmentFault(REPLAY_MISMATCH, "the fork stands elsewhere than its parent")
+            yield reached
+
+
+async def _opened(client: EnvClient, request: EpisodeRequest) -> Session:
+    with _owned("open"):
+        return await client.open(request.env, request.task_id, seed=request.seed, max_turns=request.max_turns)
+
+
+async def _reached(client: EnvClient, request: EpisodeRequest) -> Reached:
+    """A session in which the prefix was replayed; closed where the replay fails."""
+    session = await _opened(client, request)
+    try:
+        shown = [session.observation]
+        for number, turn in enumerate(request.prefix):
+            shown.append(await _again(session, turn, number))
+    except BaseException:
+        await closed(session)
+        raise
+    return Reached(session, tuple(shown))
+
+
+def _state(request: EpisodeRequest) -> Hashable:
+    """Key that is equal for continuations of one state."""
+    played = tuple((turn.action, turn.observation) for turn in request.prefix)
+    return request.env, request.task_id, request.seed, request.max_turns, played
+
+
+@contextmanager
+def _owned(doing: str) -> Generator[None, None, None]:
+    """Turn the client's errors into faults, whose kinds are counted."""
+    try:
+        yield
+    except ServerProblem as problem:
+        raise EnvironmentFault(problem.failure, f"{doing}: {problem.detail}") from problem
+    except EnvClientError as cause:
+        raise TransportFault(f"{doing}: {cause}") from cause

@@ -1,0 +1,73 @@
+"""Evaluation metrics of a policy: success, reward, turns and tokens, by task type and difficulty.
+
+Failed and cancelled episodes are counted but say nothing about the policy: rates are over the episodes with a
+return.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from agentevol.core.summaries import EvaluationSummary
+from agentevol.data.selection.filters import sampled_tokens
+from agentgym_store.records import Trajectory
+
+
+def summarise(trajectories: Sequence[Trajectory], split: str) -> EvaluationSummary:
+    """Metrics of one evaluation; `n` counts the episodes that have a return."""
+    scored = [t for t in trajectories if t.total_reward is not None]
+    return EvaluationSummary(
+        split=split,
+        n=len(scored),
+        successes=sum(t.succeeded() for t in scored),
+        mean_reward=_mean(t.total_reward or 0.0 for t in scored),
+        mean_turns=_mean(len(t.turns) for t in scored),
+        mean_tokens=_mean(sampled_tokens(t) for t in scored),
+        endings=endings(trajectories),
+        by={
+            "kind": _breakdown(scored, lambda t: t.kind),
+            "difficulty": _breakdown(scored, lambda t: t.difficulty),
+        },
+    )
+
+
+def compared(summary: EvaluationSummary, since: Mapping[str, float]) -> EvaluationSummary:
+    """The summary with the changes since the previous iteration
+    (`agentevol.data.selection.statistics.since_previous`).
+    """
+    if not since:
+        return summary
+    gained, lost = since["tasks_gained_since_previous"], since["tasks_lost_since_previous"]
+    return summary.model_copy(update={"gained": int(gained), "lost": int(lost)})
+
+
+def endings(trajectories: Iterable[Trajectory]) -> dict[str, int]:
+    """Number of episodes by ending: `terminated`, `truncated(max_turns)`, `failed(worker-lost)`, ...; the
+    counts sum to the number of episodes.
+    """
+    return dict(sorted(Counter(_label(t) for t in trajectories).items()))
+
+
+def _label(trajectory: Trajectory) -> str:
+    ending = trajectory.ending
+    match ending.kind:
+        case "truncated":
+            return f"truncated({ending.limit})"
+        case "failed":
+            return f"failed({ending.failure})"
+        case _:
+            return ending.kind
+
+
+def _breakdown(
+    trajectories: Iterable[Trajectory], key: Callable[[Trajectory], str]
+) -> dict[str, tuple[int, int]]:
+    groups: dict[str, list[bool]] = defaultdict(list)
+    for t in trajectories:
+        if key(t):
+            groups[key(t)].append(t.succeeded())
+    return {name: (sum(successes), len(successes)) for name, successes in sorted(groups.items())}
+
+
+def _mean(values: Iterable[float]) -> float:
+    numbers = list(values)
+    return sum(numbers) / len(numbers) if numbers else 0.0

@@ -1,0 +1,1 @@
+"""Runs: launch, resumption, placement, training on a data set, and single evaluations."""

@@ -1,0 +1,258 @@
+"""Single evaluation of one model on a split, outside of a run: the implementation of `agentevol eval`.
+
+A model is a script, an endpoint's (`openai:NAME`), weights (`starter` or a folder, with an engine), or any
+`Policy`.
+"""
+
+import asyncio
+import tempfile
+import zlib
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from rich.console import Console
+
+from agentevol.config.run import load
+from agentevol.config.sections import EnvironmentConfig
+from agentevol.core.errors import ConfigError
+from agentevol.core.protocols import Checkpoint, Policy, RolloutEngine, Sampling
+from agentevol.core.splits import spread
+from agentevol.core.summaries import EvaluationSummary
+from agentevol.engines.openai import MAX_NEW_TOKENS as ENDPOINT_TOKENS
+from agentevol.engines.openai import PREFIX, OpenAIPolicy, Usage, openai_policy
+from agentevol.engines.scripted import SCRIPTED, scripted_policy
+from agentevol.engines.vllm.capabilities import check_installed
+from agentevol.loop.state.progress import progress_on
+from agentevol.models.rendering import load_tokenizer
+from agentevol.models.resolution import resolve
+from agentevol.rollout.engine_factory import start_engine
+from agentevol.rollout.environment_server import EnvironmentServer
+from agentevol.rollout.environments import usual_action_tokens
+from agentevol.rollout.episode import EpisodeRequest, play_all
+from agentevol.rollout.metrics import summarise
+from agentevol.rollout.tasks import EnvTask, list_tasks
+from agentgym_client import EnvClient
+from agentgym_envs.formats import FORMATS
+from agentgym_envs.registry import environment_class, make
+from agentgym_store.records import Trajectory
+
+SLOTS = 64
+STARTER = "starter"
+"""Name of the environment's own starter, where it has one."""
+VLLM = "vllm:"
+"""Prefix of a folder: short for `engine=vllm`."""
+
+Report = Callable[[Sequence[Trajectory]], None]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Episodes of an evaluation."""
+
+    episodes: list[Trajectory]
+    usage: Usage | None = None
+    """Token usage reported by an endpoint."""
+
+    @property
+    def failures(self) -> list[str]:
+        """Reasons of the failed episodes."""
+        return [t.ending.detail for t in self.episodes if t.ending.kind == "failed"]
+
+    def summary(self, split: str) -> EvaluationSummary:
+        """Metrics of the episodes; for an endpoint's model the tokens are those that it reported."""
+        summary = summarise(self.episodes, split)
+        if self.usage is None or not summary.n:
+            return summary
+        scored = [t.id for t in self.episodes if t.total_reward is not None]
+        tokens = sum(self.usage.completion_tokens_of[identity] for identity in scored)
+        return summary.model_copy(update={"mean_tokens": tokens / summary.n})
+
+
+def evaluate(
+    model: str | Policy = STARTER,
+    env: str = "alfworld",
+    *,
+    split: str = "test",
+    difficulty: str | None = None,
+    episodes: int | None = None,
+    max_turns: int | None = None,
+    temperature: float = 0.0,
+    max_new_tokens: int | None = None,
+    seed: int = 0,
+    action_format: Literal["plain", "react"] = "plain",
+    url: str | None = None,
+    engine: Sequence[str] = (),
+    console: Console | None = None,
+) -> EvaluationSummary:
+    """Play a split of `env` with one model and return its figures: success, reward, turns, tokens, endings.
+
+    `model` is a name as `agentevol eval --model` takes it, or a policy; `temperature`, `max_new_tokens` and
+    `engine` (`engine.KEY=VALUE`) are for names. `episodes` tasks are played, evenly spread over the split, or
+    all of them, on the server at `url` or one that is started. Progress is written to `console`, standard
+    error by default. Raises `ConfigError` as `trial` does.
+    """
+    progress = progress_on(console)
+    shown = model if isinstance(model, str) else model.name
+    with progress.playing_once(f"{shown} on {env}/{split}") as started:
+        played = trial(
+            model,
+            EnvironmentConfig(name=env, max_turns=max_turns, format=action_format, url=url),
+            split,
+            difficulty=difficulty,
+            episodes=episodes,
+            temperature=temperature,
+            seed=seed,
+            started=started,
+            engine=engine,
+            max_new_tokens=max_new_tokens,
+        )
+    for failure in played.failures[:1]:
+        progress.say(f"{len(played.failures)} episodes failed; the first: {failure}")
+    return played.summary(split)
+
+
+def trial(
+    model: str | Policy,
+    environment: EnvironmentConfig,
+    split: str,
+    *,
+    difficulty: str | None,
+    episodes: int | None,
+    temperature: float,
+    seed: int,
+    started: Callable[[int], Report],
+    engine: Sequence[str] = (),
+    max_new_tokens: int | None = None,
+) -> Trial:
+    """Play `episodes` tasks, evenly over a split (None: all), with `model`; the trajectories in the order of
+    tasks.
+
+    `started` is called with the number of episodes and returns a function that is called with each batch.
+    `engine` are overrides as a run has them, `engine.KEY=VALUE`. Raises `ConfigError` for an unknown model,
+    split or difficulty, and for settings without an effect.
+    """
+    if isinstance(model, str):
+        policy, close = _policy(model, environment, temperature, engine, max_new_tokens)
+    else:
+        policy, close = _given(model, engine, max_new_tokens), lambda: None
+    with ExitStack() as stack:
+        stack.callback(close)
+        url = environment.url
+        if url is None:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="agentevol-"))
+            url = stack.enter_context(EnvironmentServer(environment, Path(folder) / "server.log")).url
+        played = _play(policy, environment, url, split, difficulty, episodes, seed, started)
+    return Trial(played, policy.usage if isinstance(policy, OpenAIPolicy) else None)
+
+
+def _given(policy: Policy, overrides: Sequence[str], max_new_tokens: int | None) -> Policy:
+    """The policy of a caller. Raises `ConfigError` for settings that it does not read."""
+    if overrides or max_new_tokens is not None:
+        setting = overrides[0] if overrides else "max_new_tokens"
+        raise ConfigError(f"{setting} has no effect: {policy.name} is a policy, not the name of a model")
+    return policy
+
+
+def _policy(
+    model: str,
+    environment: EnvironmentConfig,
+    temperature: float,
+    overrides: Sequence[str],
+    max_new_tokens: int | None,
+) -> tuple[Policy, Callable[[], None]]:
+    """The policy, and a function that ends it."""
+    without_weights = model in SCRIPTED or model.startswith(PREFIX)
+    if without_weights and overrides:
+        raise ConfigError(f"{overrides[0]} has no effect: {model} needs no engine")
+    if model in SCRIPTED:
+        if max_new_tokens is not None:
+            raise ConfigError(f"--max-new-tokens has no effect: {model} samples no tokens")
+        world = make(environment.name, **environment.options)
+        return scripted_policy(model, lambda task_id: world.expert(world.task(task_id))), world.close
+    if without_weights:
+        sampling = Sampling(temperature=temperature, max_new_tokens=max_new_tokens or ENDPOINT_TOKENS)
+        return openai_policy(model.removeprefix(PREFIX), sampling, SLOTS), lambda: None
+    if environment.url is None:
+        environment_class(environment.name)  # an unknown one is no environment without a starter
+    checkpoint = resolve(f"{STARTER}:{environment.name}" if model == STARTER else model.removeprefix(VLLM))
+    tokens = max_new_tokens or usual_action_tokens(environment, load_tokenizer(checkpoint.path))
+    engine = _engine(checkpoint, ["engine=vllm", *overrides] if model.startswith(VLLM) else overrides)
+    return engine.serve(Sampling(temperature=temperature, max_new_tokens=tokens)), engine.close
+
+
+def _engine(checkpoint: Checkpoint, overrides: Sequence[str]) -> RolloutEngine:
+    """Engine with a model's weights. Raises `ConfigError` for settings that do not apply to an evaluation."""
+    given = [override.partition("=")[0].strip() for override in overrides]
+    for key in given:
+        if key.split(".")[0] != "engine" or key == "engine.workers":
+            raise ConfigError(f"{key} has no effect in an evaluation, which has one worker: see engine.*")
+        if key == "engine.lora":
+            raise ConfigError("engine.lora has no effect in an evaluation: nothing is learnt in it")
+    settings = load(None, [f"engine.slots={SLOTS}", *overrides]).engine
+    threaded = "engine.threads" in given
+    if settings.name == "vllm" and threaded:
+        raise ConfigError("engine.threads has no effect in an evaluation with vLLM: set OMP_NUM_THREADS")
+    if settings.name == "vllm" and not settings.urls:
+        check_installed()
+    # there is one worker: it may have all threads
+    return start_engine(settings, checkpoint, updates=False, all_threads=not threaded)
+
+
+def _play(
+    policy: Policy,
+    environment: EnvironmentConfig,
+    url: str,
+    split: str,
+    difficulty: str | None,
+    episodes: int | None,
+    seed: int,
+    started: Callable[[int], Report],
+) -> list[Trajectory]:
+    tasks = list_tasks(url, environment.name, split, difficulty, spread(episodes))
+    requests = [_request(environment, task, seed, number) for number, task in enumerate(tasks)]
+    report = started(len(requests))
+    found = asyncio.run(_all(policy, environment, url, requests, report))
+    order = {request.id: number for number, request in enumerate(requests)}
+    return sorted(found, key=lambda t: order[t.id])
+
+
+async def _all(
+    policy: Policy,
+    environment: EnvironmentConfig,
+    url: str,
+    requests: Sequence[EpisodeRequest],
+    report: Report,
+) -> list[Trajectory]:
+    found: list[Trajectory] = []
+    form = FORMATS[environment.format]
+    try:
+        async with EnvClient(url) as client:
+            async for trajectory in play_all(client, policy, requests, form, concurrency=SLOTS):
+                found.append(trajectory)
+                report([trajectory])
+    finally:
+        if isinstance(policy, OpenAIPolicy):
+            await policy.close()
+    return found
+
+
+def _request(environment: EnvironmentConfig, task: EnvTask, seed: int, number: int) -> EpisodeRequest:
+    identity = f"eval/{number}/{task.task_id}"
+    return EpisodeRequest(
+        id=identity,
+        run="eval",
+        iteration=0,
+        purpose="evaluate",
+        env=environment.name,
+        task_id=task.task_id,
+        split=task.split,
+        kind=task.kind,
+        difficulty=task.difficulty,
+        instruction=task.instruction,
+        seed=zlib.crc32(f"{seed}/{identity}".encode()) >> 1,
+        attempt=0,
+        max_turns=environment.max_turns,
+    )

@@ -1,0 +1,229 @@
+"""Launch of a run: start the processes, run the loop, end the processes."""
+
+import math
+from contextlib import ExitStack
+from pathlib import Path
+
+from agentevol.cluster.checkpoints.object_store import CheckpointStore
+from agentevol.cluster.cluster import Cluster
+from agentevol.config.run import RunConfig
+from agentevol.config.sections import EnvironmentConfig, RolloutConfig
+from agentevol.core.errors import ConfigError
+from agentevol.core.summaries import RunSummary
+from agentevol.data.rewards.run_reward_model import check_process_model, check_reward_model, take_in
+from agentevol.engines.vllm.capabilities import check_installed
+from agentevol.loop.evolve import evolve
+from agentevol.loop.stages.acceptance import protected_environments
+from agentevol.loop.stages.iteration import Stages
+from agentevol.loop.state.progress import Progress
+from agentevol.loop.state.run_folder import RunFolder
+from agentevol.models.hub import hub_name
+from agentevol.models.rendering import ChatRenderer, load_tokenizer
+from agentevol.models.resolution import check_folder, resolve
+from agentevol.models.tokenizer_checks import check_vocabulary
+from agentevol.rollout.faults import FaultLog
+from agentgym_envs.registry import environment_class, names
+
+
+def check_name(environment: EnvironmentConfig) -> None:
+    """Raise `ConfigError` for an environment that no distribution registers here."""
+    if environment.url is None and environment.name not in names():
+        raise ConfigError(
+            f"environment.name: no environment named {environment.name!r}; there are: {', '.join(names())}"
+        )
+
+
+def check(config: RunConfig, *, here: bool = True) -> None:
+    """Raise `ConfigError` for an environment, a base or a reward model that no run can begin with, before a
+    folder is created. Where the run is not to begin `here`, as for a plan, weights are not downloaded for it,
+    and vLLM and its servers may be elsewhere.
+    """
+    check_name(config.environment)
+    base = resolve(config.base, weights=here).path
+    if here or hub_name(config.base) is None:
+        check_folder(base)
+    check_vocabulary(base, ChatRenderer(load_tokenizer(base), config.chat_template_kwargs).tokenizer)
+    check_reward_model(config)
+    if here and config.engine.urls:
+        from agentevol.engines.vllm.servers.protocol import check_servers  # brings torch
+
+        check_servers(config.engine)
+    elif here and config.engine.name == "vllm":
+        check_installed()
+    check_process_model(config)
+    if config.engine.tensor_parallel > 1:
+        from agentevol.engines.vllm.arguments import check_heads  # brings torch
+
+        check_heads(base, config.engine.tensor_parallel)
+    if config.learn.ewc is not None and config.learn.lora is not None:
+        from agentevol.learn.continual.consolidation import check_kept  # brings peft
+
+        check_kept(config.learn, base)
+
+
+def launch(folder: RunFolder, progress: Progress) -> RunSummary:
+    """Run, or finish, the run in `folder`."""
+    config = folder.config
+    folder.clear_partial()
+    base = folder.base()
+    if not base.path.is_dir():  # killed before it was copied
+        folder.repeat(resolve(config.base), base)
+    if config.reward.model is not None:
+        take_in(Path(config.reward.model), folder.reward_model(0).path)
+    if config.process.model is not None:
+        take_in(Path(config.process.model), folder.process(0).path)
+    with ExitStack() as stack:
+        faults = FaultLog(progress.say)
+        store = CheckpointStore(config.checkpoints, folder.path) if config.checkpoints else None
+        cluster = Cluster(config, faults, store=store)
+        if config.ray.address is not None:  # Ray knows the address at which others reach this machine
+            stack.enter_context(cluster)
+        server = None
+        if config.environment.url is None:
+            log, others = folder.path / "environment-server.log", protected_environments(config)
+            server = stack.enter_context(cluster.environment(log, others))
+        if config.ray.address is None:
+            stack.enter_context(cluster)  # while the server starts
+        url = str(config.environment.url) if server is None else server.url
+        cluster.check_nodes(folder.path, url)
+        cluster.start_rollouts(base, url)
+        return evolve(stack.enter_context(Stages(folder, cluster, url, base, progress, faults)))
+
+
+def plan(config: RunConfig) -> list[str]:
+    """Plan of a run, line by line, with the memory that its processes need."""
+    from agentevol.runs import placement  # brings peft
+
+    explore, evaluate, engine = config.explore, config.evaluate, config.engine
+    episodes = explore.tasks * explore.samples
+    tasks = "all" if evaluate.episodes is None else str(evaluate.episodes)
+    held_out = config.held_out_parts
+    return [
+        f"base: {config.base}",
+        *_cloning(config),
+        f"{config.iterations} iterations, each learning from the {config.start} checkpoint",
+        f"explore: {explore.tasks} tasks of {config.environment.name}/{config.explore_split}"
+        f" ({explore.difficulty or 'all levels'}), {explore.samples} samples each: {episodes} episodes",
+        *(
+            [f"held out: {evaluate.held_out:.0%} of {config.explore_split} for each of {', '.join(held_out)}"]
+            if held_out
+            else []
+        ),
+        *_beside(config.rollout),
+        f"select: {config.select.rule}, merge {config.select.merge}",
+        f"learn: {_algorithm(config)}, {config.learn.epochs} epochs,"
+        f" learning rate {config.learn.learning_rate:g}",
+        *_rewards(config),
+        *_controllers(config),
+        f"evaluate: {tasks} tasks of {config.evaluate_split}, {evaluate.validation_episodes or 'all'} of"
+        f" {config.validate_split} to choose the best checkpoint",
+        f"actions: at most {config.explore_sampling.max_new_tokens} tokens, {_turns(config.environment)}",
+        f"engine: {engine.name}, {engine.dtype}" + (f", at {', '.join(engine.urls)}" if engine.urls else ""),
+        f"processes: {engine.workers} rollout workers with {engine.capacity} episodes each,"
+        f" {_learners(config.learn.shards)}, 1 environment server"
+        + (f" on a node with {_labels(config)}" if config.ray.environment_labels else "")
+        + (f", on the Ray cluster at {config.ray.address}" if config.ray.address else ""),
+        *([] if config.table is None else [f"table: {config.table}"]),
+        *([] if config.checkpoints is None else [f"checkpoints: {config.checkpoints}"]),
+        *placement.lines(config, resolve(config.base, weights=False).path),
+    ]
+
+
+def _turns(environment: EnvironmentConfig) -> str:
+    """Turn limit of an episode; a running server may have its own."""
+    if environment.max_turns is None and environment.url is not None:
+        return "as many turns as the server allows"
+    return f"at most {environment.max_turns or environment_class(environment.name).max_turns} turns"
+
+
+def _cloning(config: RunConfig) -> list[str]:
+    """Plan of behavioural cloning before the first round."""
+    shown, how = config.demonstrations, config.clone_learn
+    if not shown.tasks:
+        return []
+    if not shown.clone:
+        return ["clone: no, the base is an agent already"]
+    return [
+        f"clone: the base learns {shown.tasks} episodes of the expert, {how.epochs} epochs, learning rate"
+        f" {how.learning_rate:g}"
+    ]
+
+
+def _labels(config: RunConfig) -> str:
+    return ", ".join(f"{name}={value}" for name, value in config.ray.environment_labels.items())
+
+
+def _beside(rollout: RolloutConfig) -> list[str]:
+    """Plan of exploration during training."""
+    if rollout.mode == "synchronous":
+        return []
+    rounds = "1 round" if rollout.rounds_ahead == 1 else f"up to {rollout.rounds_ahead} rounds"
+    rule = f", episodes under way {rollout.in_flight}" if rollout.mode == "asynchronous" else ""
+    return [f"rollout: {rollout.mode}, {rounds} explored while another is learnt from{rule}"]
+
+
+def _rewards(config: RunConfig) -> list[str]:
+    """Plan of rewards besides the environment's."""
+    process, reward = config.process, config.reward
+    if reward.on:
+        stop = (
+            "no stop" if reward.patience is None else f"stop when exploited {reward.patience} times in a row"
+        )
+        model = reward.model or "a reward model"
+        refreshed = ", which learns from pairs in every iteration" if reward.refresh else ""
+        score = f"{reward.caution.combination} of {model}{refreshed}"
+        return [f"reward: {reward.alpha:g} * return + {reward.beta:g} * {score}, {stop}"]
+    if not process.on:
+        return []
+    heads = ", ".join(f"{name} {weight:g}" for name, weight in process.model_heads.items())
+    rules = "".join(f", {name} -{weight:g}" for name, weight in process.rules.items())
+    source = f"by {process.model} alone"
+    if process.pooled:
+        source = "pooled over explored episodes"
+    elif process.continuations:
+        source = (
+            f"{process.continuations} continuations of up to {process.states} states in"
+            f" {process.share:.0%} of the episodes: at most {_continuations(config):,} episodes"
+        )
+    begin = f", beginning with {process.model}" if process.learns and process.model is not None else ""
+    return [
+        f"process rewards: values {source}{begin}",
+        f"turns earn {process.alpha:g} * return + {process.beta:g} * value differences ({heads}{rules})",
+    ]
+
+
+def _continuations(config: RunConfig) -> int:
+    """Maximum number of continuations that estimate values of states in an iteration."""
+    process, explore = config.process, config.explore
+    episodes = explore.tasks * explore.samples * (1 + explore.resample)
+    return math.ceil(process.share * episodes) * process.states * process.continuations
+
+
+def _controllers(config: RunConfig) -> list[str]:
+    """Plan of the adaptive settings."""
+    found: list[str] = []
+    if config.explore.resample:
+        found.append(
+            f"resample: up to {config.explore.resample} rounds of tasks for those that teach nothing"
+        )
+    for name, limit in config.constraints.items():
+        found.append(f"constraint: mean {name} at most {limit.limit:g}, its price follows")
+    if config.kl is not None:
+        found.append(f"kl: the coefficient follows a target of {config.kl.target:g} nats")
+    if config.horizon.rounds:
+        rounds = ", ".join(str(turns) for turns in config.horizon.rounds)
+        pace = f"{config.horizon.every} iterations each"
+        if config.horizon.success is not None:
+            pace = f"the next at {config.horizon.success:.0%} success in validation"
+        found.append(f"horizon: {rounds} turns of an explored episode, {pace}")
+    return found
+
+
+def _learners(shards: int) -> str:
+    return "1 learner" if shards == 1 else f"{shards} learners that share the weights"
+
+
+def _algorithm(config: RunConfig) -> str:
+    """The algorithm with the options that are not its defaults."""
+    options = ", ".join(f"{name} {value}" for name, value in config.learn.options.items())
+    return config.learn.algorithm + (f" ({options})" if options else "")

@@ -1,0 +1,74 @@
+"""Start of runs from a configuration, and resumption from their folder."""
+
+from datetime import datetime
+from pathlib import Path
+
+from rich.console import Console
+
+from agentevol.config.fitting import fitted
+from agentevol.config.run import RunConfig
+from agentevol.core.summaries import RunSummary
+from agentevol.loop.stages.cloning import settled
+from agentevol.loop.state.progress import progress_on
+from agentevol.loop.state.run_folder import RunFolder
+from agentevol.models.rendering import load_tokenizer
+from agentevol.models.resolution import pinned, resolve
+from agentevol.models.tokenizer_checks import action_tokens, check_words
+from agentevol.rollout.environments import opened, player_messages, served_counts, task_counts
+from agentevol.runs.launch import check, check_name, launch
+
+
+def run(config: RunConfig, *, out: Path | str | None = None, console: Console | None = None) -> RunSummary:
+    """Run `config` in the new folder `out` and return the figures of its iterations.
+
+    `out` is `runs/NAME-DATE` by default. Progress is written to `console`, standard error by default. Raises
+    `ConfigError` where no run can begin, `RunStopped` where it ends itself; `resume` continues such a run.
+    """
+    config = prepared(config)
+    path = Path(out) if out is not None else default_folder(config)
+    return _launched(RunFolder.create(path, config, resolve(config.base)), path, console)
+
+
+def resume(folder: Path | str, *, console: Console | None = None) -> RunSummary:
+    """Finish the run in `folder`, by its own configuration, and return the figures of all its iterations.
+
+    Raises `ConfigError` where there is no run, or where another process runs it.
+    """
+    path = Path(folder)
+    return _launched(RunFolder.resume(path), path, console)
+
+
+def prepared(config: RunConfig, *, here: bool = True) -> RunConfig:
+    """The configuration with all settings resolved that depend on the environment and the base.
+
+    Raises `ConfigError` as `check` does, for splits and difficulties that the environment does not have, and
+    for a base whose vocabulary lacks the environment's words.
+    """
+    check_name(config.environment)
+    told: list[str] = []
+    if config.environment.url is None:
+        with opened(config.environment) as world:
+            config = fitted(config, task_counts(world), strict=here)
+            if config.explore_split in world.splits:
+                told = player_messages(world, config.explore_split, config.explore.difficulty)
+    elif here:
+        config = fitted(config, served_counts(config.environment.url, config.environment.name))
+    check(config, here=here)
+    base = resolve(config.base, weights=here)
+    tokenizer = load_tokenizer(base.path)
+    check_words(config.base, tokenizer, told)
+    new_tokens = config.explore.max_new_tokens or action_tokens(tokenizer, told)
+    explore = config.explore.model_copy(update={"max_new_tokens": new_tokens})
+    return settled(config.model_copy(update={"base": pinned(config.base), "explore": explore}), base.path)
+
+
+def default_folder(config: RunConfig) -> Path:
+    """Default folder with the run's name and the time."""
+    return Path("runs") / f"{config.name}-{datetime.now():%Y%m%d-%H%M%S}"
+
+
+def _launched(folder: RunFolder, path: Path, console: Console | None) -> RunSummary:
+    progress = progress_on(console)
+    progress.say(f"run {folder.config.name} in {path}; resume it with: agentevol run --resume {path}")
+    with folder:
+        return launch(folder, progress)

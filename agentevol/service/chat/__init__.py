@@ -1,0 +1,1 @@
+"""Chat completion format: messages, requests, tools and the chat template."""

@@ -1,0 +1,1 @@
+"""Recorded sessions: registry, records, and their conversion and storage as trajectories."""

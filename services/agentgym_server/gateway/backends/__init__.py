@@ -1,0 +1,1 @@
+"""Backends of a gateway: discovery, health, transport, queues and delivery of requests."""

@@ -1,0 +1,1 @@
+"""Forwarding: requests, WebSockets and operations passed to the backend of their session."""

@@ -1,0 +1,1 @@
+"""Monitoring: structured logs, metrics and histograms."""

@@ -1,0 +1,1 @@
+"""Test doubles: environments, sockets, gateways and clients of dialects, for tests only."""

@@ -1,0 +1,1 @@
+"""Wire format: strict JSON, request models, replies and problems."""

@@ -1,0 +1,259 @@
+"""Environment instances of one process (`Instances`), and the interface to play episodes in them (`Host`).
+
+`LoopHost` has its room on the event loop, `agentgym_server.workers.pool.WorkerPool` one in each process.
+"""
+
+import asyncio
+import inspect
+import logging
+import math
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from agentgym_envs.core import Environment, Observation, StepResult
+from agentgym_server.monitoring.histograms import Histograms
+
+log = logging.getLogger(__name__)
+
+Factory = Callable[[], Environment[Any]]
+
+
+class Outcome(NamedTuple):
+    """Result of a reset or step, as JSON values."""
+
+    text: str
+    actions: Sequence[str] | None
+    tools: Sequence[dict[str, Any]] | None
+    reward: float
+    terminated: bool
+    truncated: bool
+    info: dict[str, Any]
+
+
+class Origin(NamedTuple):
+    """Start of an episode: equal origins give equal episodes if the environment is deterministic."""
+
+    env: str
+    task_id: str
+    seed: int
+
+
+class HostFault(Exception):
+    """Failure of the environment itself; `kind` is a problem's slug: `worker-lost`, `step-timeout` or
+    `internal`.
+
+    The message of an `internal` one is the incident under which the log has the details.
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+
+
+def internal_fault(what: str, trace: str) -> HostFault:
+    """Log a failure under a new incident; callers see only the incident."""
+    incident = secrets.token_hex(8)
+    log.error("incident %s: %s\n%s", incident, what, trace)
+    return HostFault("internal", incident)
+
+
+class Overloaded(Exception):
+    """The operation was not started: the queue is full, or no worker is up."""
+
+
+class Host(Protocol):
+    """Interface to play episodes; `key` names one.
+
+    Every method that waits raises `HostFault`, and `Overloaded` if it did nothing. `open` and `fork` raise
+    `TaskNotFound` too.
+    """
+
+    async def start(self) -> None:
+        """Load the data that the first episode needs; may be called twice."""
+        ...
+
+    async def open(self, key: str, origin: Origin, deadline_s: float) -> Outcome:
+        """Start an episode."""
+        ...
+
+    async def fork(
+        self, key: str, parent: str, origin: Origin, actions: Sequence[str] | None, deadline_s: float
+    ) -> Outcome | None:
+        """Start from the current state of `parent` (`actions` None), or after these actions from its origin.
+
+        The latter returns the outcome of the last action (of the reset if there is none), the former None.
+        """
+        ...
+
+    def step(self, key: str, action: str, deadline_s: float) -> Outcome | Awaitable[Outcome]:
+        """Play one action; the outcome is immediate where that is cheap."""
+        ...
+
+    def drop(self, key: str) -> None:
+        """Free the resources of the episode; unknown keys are ignored."""
+        ...
+
+    async def close(self) -> None:
+        """Stop and free all resources."""
+        ...
+
+
+class Instances:
+    """Environment instances of one process: one per episode, and an idle one of each environment for
+    look-ups.
+    """
+
+    def __init__(self, factories: Mapping[str, Factory]) -> None:
+        self._factories = factories
+        self._episodes: dict[str, Environment[Any]] = {}
+        self._names: dict[str, str] = {}
+        self._worlds: dict[str, Environment[Any]] = {}
+
+    def load(self) -> None:
+        """Build the idle instance of every environment, and with it the data that instances share."""
+        for env in self._factories:
+            self._world(env)
+
+    async def open(self, key: str, origin: Origin) -> Outcome:
+        """Start an episode; raises `TaskNotFound` and any exception of the environment."""
+        task = self._world(origin.env).task(origin.task_id)
+        environment = self._of_episode(key, origin.env)
+        try:
+            observation = environment.reset(task, origin.seed)
+            return opening(await observation if inspect.isawaitable(observation) else observation)
+        except BaseException:
+            self.drop(key)
+            raise
+
+    async def fork(
+        self, key: str, parent: str, origin: Origin, actions: Sequence[str] | None
+    ) -> Outcome | None:
+        """See `Host.fork`."""
+        if actions is None:
+            snapshot = self._episodes[parent].snapshot()
+            self._of_episode(key, origin.env).restore(snapshot)
+            return None
+        reached = await self.open(key, origin)
+        try:
+            for action in actions:
+                step = self.step(key, action)
+                reached = step if isinstance(step, Outcome) else await step
+        except BaseException:
+            self.drop(key)
+            raise
+        return reached
+
+    def step(self, key: str, action: str) -> Outcome | Awaitable[Outcome]:
+        """Play one action; raises any exception of the environment."""
+        result = self._episodes[key].step(action)
+        return outcome(result) if isinstance(result, StepResult) else _awaited(result)
+
+    def env(self, key: str) -> str:
+        """The environment of an episode."""
+        return self._names[key]
+
+    def drop(self, key: str) -> None:
+        """Free the instance of an episode."""
+        self._names.pop(key, None)
+        environment = self._episodes.pop(key, None)
+        if environment is not None:
+            environment.close()
+
+    def close(self) -> None:
+        """Free all resources."""
+        for key in list(self._episodes):
+            self.drop(key)
+        for environment in self._worlds.values():
+            environment.close()
+        self._worlds.clear()
+
+    def _of_episode(self, key: str, env: str) -> Environment[Any]:
+        self.drop(key)
+        environment = self._factories[env]()
+        self._episodes[key], self._names[key] = environment, env
+        return environment
+
+    def _world(self, env: str) -> Environment[Any]:
+        world = self._worlds.get(env)
+        if world is None:
+            world = self._worlds[env] = self._factories[env]()
+        return world
+
+
+async def _awaited(result: Awaitable[StepResult]) -> Outcome:
+    return outcome(await result)
+
+
+def opening(observation: Observation) -> Outcome:
+    """The outcome of a reset."""
+    return Outcome(observation.text, observation.actions, observation.tools, 0.0, False, False, {})
+
+
+def outcome(result: StepResult) -> Outcome:
+    """A step's result as JSON values; raises `ValueError` for a reward that is not finite."""
+    if not math.isfinite(result.reward):
+        raise ValueError(f"the environment's reward is {result.reward}")
+    seen = result.observation
+    return Outcome(
+        seen.text, seen.actions, seen.tools, result.reward, result.terminated, result.truncated, result.info
+    )
+
+
+class LoopHost:
+    """Host of non-blocking environments on the event loop."""
+
+    def __init__(self, factories: Mapping[str, Factory], times: Histograms) -> None:
+        self._room = Instances(factories)
+        self._times = times
+
+    async def start(self) -> None:
+        """Build every environment once."""
+        self._room.load()
+
+    async def open(self, key: str, origin: Origin, deadline_s: float) -> Outcome:
+        """See `Host.open`."""
+        return await _within(deadline_s, self._room.open(key, origin))
+
+    async def fork(
+        self, key: str, parent: str, origin: Origin, actions: Sequence[str] | None, deadline_s: float
+    ) -> Outcome | None:
+        """See `Host.fork`."""
+        return await _within(deadline_s, self._room.fork(key, parent, origin, actions))
+
+    def step(self, key: str, action: str, deadline_s: float) -> Outcome | Awaitable[Outcome]:
+        """See `Host.step`; only a coroutine can be cancelled at its deadline."""
+        began = time.perf_counter()
+        step = self._room.step(key, action)
+        if not isinstance(step, Outcome):
+            return self._waited(key, _within(deadline_s, step), began)
+        self._times[self._room.env(key)].observe(time.perf_counter() - began)
+        return step
+
+    def drop(self, key: str) -> None:
+        """See `Host.drop`."""
+        self._room.drop(key)
+
+    async def close(self) -> None:
+        """Free all resources."""
+        self._room.close()
+
+    async def _waited(self, key: str, step: Awaitable[Outcome], began: float) -> Outcome:
+        env = self._room.env(key)
+        try:
+            return await step
+        finally:
+            self._times[env].observe(time.perf_counter() - began)
+
+
+async def _within(deadline_s: float, work: Awaitable[Any]) -> Any:
+    limit = asyncio.timeout(deadline_s)
+    try:
+        async with limit:
+            return await work
+    except TimeoutError:
+        if not limit.expired():
+            raise  # raised by the environment
+        raise HostFault("step-timeout", f"no answer within {deadline_s:g} s") from None

@@ -1,0 +1,121 @@
+"""The benchmarks compare like with like, and say when they do not."""
+
+import dataclasses
+import json
+from importlib.util import find_spec
+from typing import get_args
+
+import pytest
+from typer.testing import CliRunner
+
+from agentevol.bench import startup, store
+from agentevol.bench.env import alfworld
+from agentevol.bench.experiments import merge
+from agentevol.bench.figures import Figure, ratio
+from agentevol.cli import app
+from agentevol.cli.bench import Name, module_of
+
+
+def test_a_figure_is_a_median_with_its_range() -> None:
+    figure = Figure("native", "steps/s", (30_000.0, 10_000.0, 20_000.0))
+    assert str(figure) == "native: 20,000 steps/s (10,000 to 30,000 in 3 runs)"
+    assert figure.as_json()["low"] == 10_000.0
+
+
+def test_a_ratio_is_taken_run_by_run() -> None:
+    assert ratio("a / b", [8.0, 30.0], [2.0, 10.0]).runs == (4.0, 3.0)
+
+
+def test_a_script_is_played_the_same_twice() -> None:
+    script = alfworld.scripts()[0]
+    (_, first), (_, second) = alfworld.native(script), alfworld.native(script)
+    assert first == second
+    assert alfworld.differences(first, second) == 0
+    assert len(first.observations) == len(script.commands) + 1
+
+
+def test_one_word_or_one_command_that_differs_is_counted() -> None:
+    _, heard = alfworld.native(alfworld.scripts()[0])
+    other = dataclasses.replace(heard, observations=("You are lost.", *heard.observations[1:]))
+    assert alfworld.differences(heard, other) == 1
+    fewer = dataclasses.replace(heard, admissible=(heard.admissible[0][:-1], *heard.admissible[1:]))
+    assert alfworld.differences(heard, fewer) == 1
+
+
+def test_a_problem_declares_each_name_by_its_place() -> None:
+    game = alfworld.scripts()[0].game
+    small = dataclasses.replace(
+        game,
+        facts=("receptacleType r1 DeskType", "inReceptacle o1 r1", "atLocation agent1 l1"),
+        goal="(:goal))",
+    )
+    assert alfworld.problem(small) == (
+        "(define (problem p) (:domain alfred) (:objects ButterKnifeType - otype DeskType - rtype "
+        "FridgeType - rtype KnifeType - otype MicrowaveType - rtype SinkBasinType - rtype agent1 - agent "
+        "l1 - location o1 - object r1 - receptacle) "
+        "(:init (receptacleType r1 DeskType) (inReceptacle o1 r1) (atLocation agent1 l1)) (:goal))"
+    )
+
+
+def test_start_up_is_measured_beside_an_empty_interpreter(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks = iter(range(1000))
+    monkeypatch.setattr(startup, "seconds", lambda _: float(next(ticks)))
+    startup.main(json=True)
+    figures = json.loads(capsys.readouterr().out)["figures"]
+    assert [figure["what"] for figure in figures] == list(startup.PROGRAMS)
+    assert figures[0]["runs"] == [3.0, 6.0, 9.0, 12.0, 15.0, 18.0, 21.0]  # the first round warms up
+    assert [figure["budget_s"] for figure in figures] == [None, 0.4, 0.6]
+
+
+def test_every_name_of_the_command_is_a_module() -> None:
+    assert [name for name in get_args(Name) if find_spec(module_of(name)) is None] == []
+    assert find_spec(module_of("nothing")) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["store", "--engine", "vllm"], "--engine is an option of bench rollout"),
+        (["learn", "--size", "large"], "--size is an option of bench rollout"),
+        (["rollout", "--costs", __file__], "--costs is an option of bench scale"),
+        (["scale", "--openenv", __file__], "--openenv is an option of bench serve"),
+    ],
+)
+def test_an_option_of_another_benchmark_is_refused(words: list[str], reason: str) -> None:
+    result = CliRunner().invoke(app, ["bench", *words])
+    assert result.exit_code == 2
+    assert reason in result.output
+
+
+def test_the_store_is_measured_beside_plain_parquet(capsys: pytest.CaptureFixture[str]) -> None:
+    store.main(json=True, count=3)
+    found = json.loads(capsys.readouterr().out)
+    assert found["episodes"] == 3
+    figures = {figure["what"]: figure for figure in found["figures"]}
+    append = figures["append"]
+    assert append["plain_over_store"] == pytest.approx(append["plain_s"] / append["store_s"])
+    assert figures["export as JSON Lines"]["plain_over_store"] is None
+
+
+def test_both_sides_of_merging_are_measured_on_the_same_rows_and_prices(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    size = merge.Size(iterations=3, episodes=120, turns=12)
+    merge.main(json=True, size=size, shown=(1, 3))
+    found = json.loads(capsys.readouterr().out)
+    assert found["size"] == {"iterations": 3, "episodes": 120, "turns": 12}
+    for took in found["figures"].values():
+        assert [one["iteration"] for one in took] == [1, 3]
+        assert took[1]["rows"] == 3 * took[0]["rows"] > 0
+
+
+def test_sides_of_merging_that_find_something_else_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    took = [merge.Took(1, 9, (0.1, 0.1), (0.1, 0.1), 1.0)]
+    found = [("sha256:1", {"turns": 0.1})]
+    for other in ([("sha256:2", {"turns": 0.1})], [("sha256:1", {"turns": 0.2})]):
+        sides = iter([took, found, (took, other)])
+        monkeypatch.setattr(merge, "in_a_process", lambda *_, sides=sides: next(sides))
+        with pytest.raises(RuntimeError, match="iteration 1: the sides found different rows or prices"):
+            merge.main(shown=(1,))

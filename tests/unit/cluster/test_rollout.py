@@ -1,0 +1,57 @@
+"""A rollout worker whose engine failed ends, so that another takes its place."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from support.tiny_models import write_checkpoint
+
+from agentevol.cluster.workers import rollout
+from agentevol.cluster.workers.rollout import RolloutWorker
+from agentevol.config.sections import EngineConfig, EnvironmentConfig
+from agentevol.core.protocols import Checkpoint, Sampling
+from agentevol.rollout.episode import EpisodeRequest
+from agentgym_client import EnvClient
+from agentgym_envs.guess import Guess
+from agentgym_server.app import create_app
+
+REQUEST = EpisodeRequest(
+    id="e", run="r", iteration=1, purpose="explore", env="guess", task_id="guess-1", split="train", kind="",
+    difficulty="", instruction="", seed=1, attempt=0,
+)  # fmt: skip
+
+
+class Left(BaseException):
+    """Stands in for the end of the process."""
+
+
+@pytest.fixture
+def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def leave(code: int) -> None:
+        raise Left(code)
+
+    monkeypatch.setattr(rollout.os, "_exit", leave)
+    folder = write_checkpoint(tmp_path / "model")
+    world = EnvironmentConfig(name="guess")
+    made: Any = RolloutWorker(EngineConfig(), world, "http://127.0.0.1:1", Checkpoint(folder, 0))
+    app = httpx.ASGITransport(create_app({"guess": Guess}))
+    made._client = EnvClient("http://127.0.0.1:1", transport=app)
+    yield made
+    made._engine.close()
+
+
+async def test_an_episode_that_meets_a_failed_engine_ends_its_process(
+    worker: Any, monkeypatch: pytest.MonkeyPatch
+):
+    def fail(_: object) -> None:
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(worker._engine._model, "logits", fail)
+    with pytest.raises(Left):
+        await asyncio.wait_for(worker.play(REQUEST, Sampling()), 30)
+
+
+async def test_an_episode_with_a_sound_engine_is_played(worker: Any):
+    assert (await asyncio.wait_for(worker.play(REQUEST, Sampling()), 30)).ending.kind != "failed"

@@ -1,0 +1,260 @@
+"""The step of the loop that makes rewards of single turns: what it asks of the cluster, and never twice."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from agentevol.config.run import load
+from agentevol.core.algorithms.registry import objective
+from agentevol.core.errors import RunStopped
+from agentevol.core.protocols import Checkpoint, LearnReport, Sampling, TrainingSequence
+from agentevol.core.summaries import EvaluationSummary, IterationSummary
+from agentevol.data.training_sequences import grouped
+from agentevol.learn.batches.trainable_sequences import NothingToLearn
+from agentevol.learn.heads.reward_scale import FILE, RewardScale
+from agentevol.learn.rewards.ensemble import Standard
+from agentevol.loop.stages.iteration import Stages
+from agentevol.loop.state.progress import Progress
+from agentevol.loop.state.run_folder import RunFolder
+from agentevol.rollout.episode import EpisodeRequest
+from agentgym_store.records import Failed, Sample, Terminated, Trajectory, Turn
+
+
+def turns(*rewards: float) -> tuple[Turn, ...]:
+    """Every turn reads one token and says one."""
+    taken: list[Turn] = []
+    for number, reward in enumerate(rewards):
+        prompt = tuple(range(1, 2 * number + 2))
+        sample = Sample(
+            text="", prompt_ids=prompt, token_ids=(2 * number + 2,), logprobs=(-1.0,), policy_version=0
+        )
+        taken.append(Turn(action="go", observation="seen", reward=reward, sample=sample))
+    return tuple(taken)
+
+
+def episode(name: str, played: tuple[Turn, ...], **changes: Any) -> Trajectory:
+    plain = Trajectory(
+        id=name, run="same", iteration=1, purpose="explore", env="guess", env_version="1", data_version="1",
+        task_id="t", split="train", instruction="", seed=3, attempt=int(name[-1]), policy="p",
+        initial_observation="start", turns=played, ending=Terminated(),
+        started_at="2026-01-01T00:00:00Z", wall_s=0.0,
+    )  # fmt: skip
+    return plain.model_copy(update=changes)
+
+
+EXPLORED = [episode("same/0", turns(0.0, 1.0)), episode("same/1", turns(0.0, 0.0))]
+
+
+SCALE = RewardScale(("preference",), 2, Standard(1, np.zeros(2), np.ones(2)))
+
+
+class Playing:
+    """Stands in for the processes: every continuation wins, the model says 0.75 of every turn."""
+
+    def __init__(self, *, mismatch: bool = False, nothing: bool = False) -> None:
+        self.mismatch, self.nothing, self.heads = mismatch, nothing, 1
+        self.played: list[str] = []
+        self.asked: list[Path] = []
+        self.learnt: list[tuple[Path, Path, str, int]] = []
+
+    def update(self, checkpoint: Checkpoint) -> None:
+        pass
+
+    def play(
+        self, requests: Sequence[EpisodeRequest], sampling: Sampling, *_: object
+    ) -> Iterator[Trajectory]:
+        for request in requests:
+            self.played.append(request.id)
+            ending = Failed(failure="replay-mismatch") if self.mismatch else Terminated()
+            yield episode(
+                request.id, (*request.prefix, *turns(1.0)), purpose="value", seed=request.seed, ending=ending
+            )
+
+    def learn(
+        self, start: Checkpoint, rows: Sequence[TrainingSequence], out: Path, **given: Any
+    ) -> LearnReport:
+        if self.nothing:
+            raise NothingToLearn("no row")
+        self.learnt.append((start.path, out, given["learn"].algorithm, len(rows)))
+        out.mkdir(parents=True)
+        if given["learn"].algorithm == "bradley_terry":
+            (out / FILE).write_bytes(SCALE.to_bytes())
+        return LearnReport(Checkpoint(out, given["version"]), {})
+
+    def scores(self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> dict[str, np.ndarray]:
+        return {row.trajectory_id: np.array([3.0, 5.0]) for row in rows if row.trajectory_id != "same/1"}
+
+    def values(
+        self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]
+    ) -> list[dict[str, dict[int, float]]]:
+        """Of two heads, as the test that has two of them expects; the others look at the first."""
+        self.asked.append(checkpoint.path)
+        outcome, safety = ({row.trajectory_id: {0: said, 1: said} for row in rows} for said in (0.75, 0.5))
+        return [outcome, safety][: self.heads]
+
+
+def stages(tmp_path: Path, cluster: Any, *overrides: str) -> tuple[Stages, RunFolder]:
+    base = tmp_path / "base"
+    base.mkdir(parents=True, exist_ok=True)
+    (base / "weights").write_text("base")
+    settings = ["name=same", "algorithm=reinforce_pp", "environment.name=guess", *overrides]
+    folder = RunFolder.create(tmp_path / "run", load(None, settings), Checkpoint(base, 0))
+    return Stages(folder, cluster, "", folder.checkpoint(0), Progress(Console(quiet=True))), folder
+
+
+ON = ("process.continuations=3", "process.share=1.0", "process.alpha=2.0", "process.beta=1.0")
+ROWS = grouped(EXPLORED, objective("reinforce_pp"))
+
+
+def rewards(rows: Sequence[TrainingSequence]) -> list[tuple[float, ...]]:
+    return [row.episode.rewards for row in rows if row.episode is not None]
+
+
+def test_states_are_valued_a_model_learns_them_and_turns_are_rewarded_once(tmp_path: Path):
+    cluster = Playing()
+    run, folder = stages(tmp_path, cluster, *ON)
+    # V(start) = 0.5: 0.75 - 0.5 and 1 - 0.75, then 2 for the outcome; 0.75 - 0.5 and 0 - 0.75
+    expected = [(0.25, 2.25), (0.25, -0.75)]
+    assert rewards(run.shape(1, folder.checkpoint(0), EXPLORED, ROWS)) == expected
+    assert len(cluster.played) == 6  # the state after the first turn of both episodes, three times
+    assert cluster.learnt == [(folder.checkpoint(0).path, folder.process(1).path, "process_reward", 2)]
+    figures = folder.process_figures(1)
+    assert (figures["process_states"], figures["process_mismatch_rate"]) == (2.0, 0.0)
+    assert figures["process_brier"] == pytest.approx(0.0625)  # (0.75 - 1)^2
+
+    # a run that was killed here and goes on plays and learns nothing of it again
+    assert rewards(run.shape(1, folder.checkpoint(0), EXPLORED, ROWS)) == expected
+    assert (len(cluster.played), len(cluster.learnt)) == (6, 1)
+    # and where the policy has learnt already, nothing is needed at all
+    folder.repeat(folder.checkpoint(0), folder.checkpoint(1))
+    assert run.shape(1, folder.checkpoint(0), EXPLORED, ROWS) is ROWS
+
+
+def test_the_model_of_an_iteration_begins_with_the_one_before(tmp_path: Path):
+    cluster = Playing()
+    run, folder = stages(tmp_path, cluster, *ON)
+    run.shape(1, folder.checkpoint(0), EXPLORED, ROWS)
+    later = [t.model_copy(update={"iteration": 2}) for t in EXPLORED]
+    run.shape(2, folder.checkpoint(0), later, grouped(later, objective("reinforce_pp")))
+    assert [start for start, *_ in cluster.learnt] == [folder.checkpoint(0).path, folder.process(1).path]
+
+
+def test_a_run_begins_with_an_earlier_model_and_goes_on_from_it(tmp_path: Path):
+    cluster = Playing()
+    run, folder = stages(tmp_path, cluster, *ON, "process.model=earlier")
+    folder.process(0).path.mkdir(parents=True)
+    run.shape(1, folder.checkpoint(0), EXPLORED, ROWS)
+    assert folder.process(0).path == folder.path / "process" / "0000"
+    assert [start for start, *_ in cluster.learnt] == [folder.process(0).path]
+
+
+def test_without_continuations_an_earlier_model_stays_as_it_is(tmp_path: Path):
+    cluster = Playing()
+    run, folder = stages(tmp_path, cluster, "process.model=earlier", "process.alpha=2", "process.beta=1")
+    assert rewards(run.shape(1, folder.checkpoint(0), EXPLORED, ROWS)) == [(0.25, 2.25), (0.25, -0.75)]
+    assert (cluster.played, cluster.learnt) == ([], [])
+    assert cluster.asked == [folder.process(0).path]
+    assert sorted(folder.process_figures(1)) == []  # nothing was counted
+
+
+def test_what_the_model_says_of_held_out_episodes_is_told_beside_how_they_ended(tmp_path: Path):
+    cluster = Playing()
+    run, folder = stages(tmp_path, cluster, "process.model=earlier")
+    place = {"purpose": "evaluate", "iteration": 2, "split": "valid"}
+    played = [episode("same/0", turns(0.0, 1.0), **place), episode("same/1", turns(0.0, 0.0, 0.0), **place)]
+    folder.store.append(played, commit={"purpose": "evaluate"})
+    assert run._rewarding.watched(2) == {"process_validation_value": 0.75, "process_validation_auc": 0.5}
+    assert cluster.asked == [folder.process(0).path]
+    fresh, _ = stages(tmp_path / "fresh", cluster, *ON)
+    assert fresh._rewarding.watched(0) == {}  # nothing has been learnt yet
+
+
+def test_without_process_rewards_rows_are_what_they_were(tmp_path: Path):
+    cluster = Playing()
+    run, folder = stages(tmp_path, cluster)
+    assert run.shape(1, folder.checkpoint(0), EXPLORED, ROWS) is ROWS
+    assert not cluster.played
+    assert not (folder.path / "process").exists()
+
+
+def test_a_world_that_cannot_be_replayed_stops_the_run(tmp_path: Path):
+    run, folder = stages(tmp_path, Playing(mismatch=True), *ON)
+    with pytest.raises(RunStopped, match="no state of guess was reached again"):
+        run.shape(1, folder.checkpoint(0), EXPLORED, ROWS)
+
+
+def test_without_a_label_the_model_is_the_one_before(tmp_path: Path):
+    run, folder = stages(tmp_path, Playing(nothing=True), *ON)
+    run.shape(1, folder.checkpoint(0), EXPLORED, ROWS)
+    assert (folder.process(1).path / "weights").read_text() == "base"
+
+
+def test_a_reward_model_replaces_the_worlds_rewards_and_whom_it_cannot_read_is_left_out(tmp_path: Path):
+    run, folder = stages(
+        tmp_path,
+        Playing(),
+        "reward.model=judge",
+        "reward.alpha=1",
+        "reward.beta=0.5",
+        "reward.caution.kappa=2",
+    )
+    folder.reward_model(0).path.mkdir()
+    (folder.reward_model(0).path / FILE).write_bytes(SCALE.to_bytes())
+    # members 3 and 5: 4 - 2 * sqrt(2), half of it, and 1 for the outcome; same/1 has no score
+    expected = (0.0, 1 + (4 - 2 * 2**0.5) / 2)
+    (found,) = rewards(run.shape(1, folder.checkpoint(0), EXPLORED, ROWS))
+    assert found == pytest.approx(expected)
+    assert folder.process_figures(1) == {
+        "reward_score": pytest.approx(4 - 2 * 2**0.5), "reward_spread": pytest.approx(2**0.5),
+        "reward_unjudged": 1.0, "reward_spread_learnt": 0.0,
+    }  # fmt: skip
+    # where the policy has learnt already, nothing is asked again
+    folder.repeat(folder.checkpoint(0), folder.checkpoint(1))
+    assert run.shape(1, folder.checkpoint(0), EXPLORED, ROWS) is ROWS
+
+
+REFRESHED = ("reward.refresh=true", "reward.patience=null", "pairs.truncated_is_loss=true")
+
+
+def test_a_refreshed_reward_model_learns_from_pairs_before_it_judges_and_begins_with_the_one_before(
+    tmp_path: Path,
+):
+    cluster = Playing()
+    run, folder = stages(tmp_path, cluster, *REFRESHED)
+    explored = [EXPLORED[0], episode("same/1", turns(0.0, 0.0, 0.0))]
+    rows = grouped(explored, objective("reinforce_pp"))
+    (found,) = rewards(run.shape(1, folder.checkpoint(0), explored, rows))
+    assert found == (0.0, pytest.approx(4 - 2**0.5))  # members 3 and 5, kappa 1, and nothing of the outcome
+    assert cluster.learnt == [(folder.checkpoint(0).path, folder.reward_model(1).path, "bradley_terry", 2)]
+    run.shape(1, folder.checkpoint(0), explored, rows)
+    assert len(cluster.learnt) == 1  # a run that was killed here and goes on learns nothing again
+    later = [t.model_copy(update={"iteration": 2}) for t in explored]
+    run.shape(2, folder.checkpoint(0), later, grouped(later, objective("reinforce_pp")))
+    assert [start for start, *_ in cluster.learnt] == [folder.checkpoint(0).path, folder.reward_model(1).path]
+    assert folder.reward_model(1).path != folder.reward_model(2).path
+
+
+def test_without_a_pair_there_is_no_reward_model_yet_and_nothing_to_learn_from(tmp_path: Path):
+    run, folder = stages(tmp_path, Playing(nothing=True), *REFRESHED)
+    assert run.shape(1, folder.checkpoint(0), EXPLORED, ROWS) == []
+
+
+def test_a_run_stops_when_its_reward_model_is_exploited(tmp_path: Path):
+    run, folder = stages(tmp_path, Playing(), "reward.model=judge")
+    for number, (proxy, gold) in enumerate([(0.1, 0.4), (0.2, 0.3), (0.3, 0.2), (0.4, 0.3)]):
+        validation = EvaluationSummary(split="valid", n=2, successes=0, mean_reward=gold, mean_turns=1.0)
+        folder.finish(
+            IterationSummary(
+                iteration=number, checkpoint="", table_version=0, validation=validation, proxy=proxy
+            )
+        )
+    assert [run.has_stalled(number) for number in range(4)] == [False, False, True, True]
+    (tmp_path / "other").mkdir()
+    patient, again = stages(tmp_path / "other", Playing(), "reward.model=judge", "reward.patience=null")
+    for number in range(4):
+        again.finish(folder.summary(number))
+    assert not patient.has_stalled(3)

@@ -1,0 +1,357 @@
+"""What the stages of a run read and made: equal for equal seeds, different for different data."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from agentevol.config.run import load
+from agentevol.core.errors import RunStopped
+from agentevol.core.protocols import Checkpoint, EpisodeFacts, LearnReport, Sampling, TrainingSequence
+from agentevol.core.summaries import EvaluationSummary, IterationSummary, RunSummary
+from agentevol.data.hashes import of_rows
+from agentevol.data.manifests import Manifest, of_episodes, of_scores, of_weights
+from agentevol.loop.evolve import evolve
+from agentevol.loop.stages.iteration import Stages
+from agentevol.loop.state.progress import Progress
+from agentevol.loop.state.run_folder import RunFolder
+from agentevol.rollout.episode import EpisodeRequest
+from agentevol.rollout.tasks import EnvTask
+from agentgym_store.records import Failed, Sample, Terminated, Trajectory, Turn
+from agentgym_store.store import Where
+
+
+def played(request: EpisodeRequest, version: int, **changes: Any) -> Trajectory:
+    """One turn of one token, a function of the request's seed; an even one wins."""
+    token = 2 + request.seed % 5
+    sample = Sample(text="", prompt_ids=(1,), token_ids=(token,), logprobs=(-1.0,), policy_version=version)
+    won = float(request.seed % 2 == 0)
+    turn = Turn(action=str(token), observation="o", reward=won, sample=sample)
+    plain = Trajectory(
+        id=request.id, run=request.run, iteration=request.iteration, purpose=request.purpose, env=request.env,
+        env_version="1", data_version="1", task_id=request.task_id, split=request.split, instruction="",
+        seed=request.seed, attempt=request.attempt, policy="p", initial_observation="start", turns=(turn,),
+        ending=Terminated(), started_at="2026-01-01T00:00:00Z", wall_s=0.0,
+    )  # fmt: skip
+    return plain.model_copy(update=changes)
+
+
+class Killed(Exception):
+    """What ends a run in a test."""
+
+
+class Processes:
+    """Stands in for the processes of a run; killed after `episodes` have been played or in learning."""
+
+    def __init__(self, *, episodes: int = 10_000, learns: bool = True) -> None:
+        self.left, self.learns, self.version = episodes, learns, 0
+        self.limits: set[tuple[str, int, int | None]] = set()
+
+    def update(self, checkpoint: Checkpoint) -> None:
+        self.version = checkpoint.version
+
+    def play(
+        self, requests: Sequence[EpisodeRequest], sampling: Sampling, *_: object
+    ) -> Iterator[Trajectory]:
+        for request in requests:
+            if not self.left:
+                raise Killed
+            self.left -= 1
+            self.limits.add((request.purpose, request.iteration, request.max_turns))
+            yield played(request, self.version)
+
+    def learn(
+        self, start: Checkpoint, rows: Sequence[TrainingSequence], out: Path, **given: Any
+    ) -> LearnReport:
+        if not self.learns:
+            raise Killed
+        out.mkdir(parents=True)
+        weights = sum(int(row.token_ids.sum()) for row in rows) + given["seed"]
+        (out / "model.safetensors").write_text(f"{weights}")
+        (out / "agentevol.json").write_text('{"version": 1, "metrics": {}}')
+        return LearnReport(Checkpoint(out, given["version"]), {})
+
+
+@pytest.fixture(autouse=True)
+def tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A split of sixteen tasks."""
+
+    def listed(_url: str, _env: str, split: str, _difficulty: Any, choose: Any) -> list[EnvTask]:
+        return [
+            EnvTask(task_id=f"{split}-{n}", split=split, kind="", difficulty="", instruction="")
+            for n in choose(16)
+        ]
+
+    monkeypatch.setattr("agentevol.loop.state.episodes.list_tasks", listed)
+
+
+def begun(place: Path, *overrides: str) -> RunFolder:
+    (place / "base").mkdir(parents=True)
+    (place / "base" / "model.safetensors").write_text("base")
+    settings = [
+        "name=now",
+        "environment.name=guess",
+        "explore.tasks=6",
+        "explore.commit_every=1",
+        "iterations=2",
+    ]
+    config = load(None, [*settings, "evaluate.episodes=2", "evaluate.validation_episodes=2", *overrides])
+    return RunFolder.create(place / "run", config, Checkpoint(place / "base", 0))
+
+
+class Unreported(Stages):
+    """The stages, without a report at the end."""
+
+    def finish(self) -> RunSummary:
+        return self._folder.run_summary()
+
+
+def go_on(folder: RunFolder, processes: Any) -> None:
+    with Unreported(folder, processes, "", folder.base(), Progress(Console(quiet=True))) as run:
+        evolve(run)
+
+
+def manifests(folder: RunFolder) -> list[bytes]:
+    return [file.read_bytes() for file in sorted((folder.path / "manifests").glob("*.json"))]
+
+
+def figures(folder: RunFolder) -> list[object]:
+    """What the summaries say, apart from times and from when the table was written."""
+    found = folder.run_summary().iterations
+    return [one.model_copy(update={"seconds": {}, "table_version": 0, "replayed": 0}) for one in found]
+
+
+def test_each_stage_says_what_it_read_and_made(tmp_path: Path):
+    folder = begun(tmp_path)
+    go_on(folder, Processes())
+    assert list(folder.manifests(0)) == ["evaluate"]
+    found = folder.manifests(2)
+    assert list(found) == ["explore", "score", "filter", "merge", "train", "evaluate"]
+    before = folder.manifests(1)["train"].output
+    assert before == of_weights(folder.checkpoint(1).path)
+    assert found["explore"].inputs == {"policy": before}
+    assert found["score"].inputs == {"explore": found["explore"].output}
+    assert found["filter"].inputs == {"explore": found["explore"].output, "score": found["score"].output}
+    # beside its own rows it learns those of the first iteration
+    first = folder.manifests(1)["merge"].output
+    assert found["merge"].inputs == {"filter": found["filter"].output, "added": first}
+    assert found["train"].inputs == {"merge": found["merge"].output, "start": before}
+    assert found["evaluate"].inputs == {"policy": found["train"].output}
+    assert {stage: (one.seed, one.policy_version) for stage, one in found.items()} == {
+        **dict.fromkeys(("explore", "score"), (0, 1)),
+        **dict.fromkeys(("filter", "merge", "train"), (2, 1)),
+        "evaluate": (0, 2),
+    }
+
+
+def test_equal_seeds_make_equal_manifests_and_others_do_not(tmp_path: Path):
+    one, again, other = begun(tmp_path / "1"), begun(tmp_path / "2"), begun(tmp_path / "3", "seed=1")
+    for folder in (one, again, other):
+        go_on(folder, Processes())
+    assert manifests(one) == manifests(again)
+    assert figures(one) == figures(again)
+    assert one.manifests(1)["explore"].output != other.manifests(1)["explore"].output
+
+
+ONE_STEP_OFF = ["rollout.mode=one_step_off", "iterations=3"]
+RESAMPLED = ["algorithm=grpo", "explore.tasks=3", "explore.samples=2", "explore.resample=3"]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "lives"),
+    [([], 11), (["select.merge=replay"], 11), (RESAMPLED, 4), (ONE_STEP_OFF, 11)],
+    ids=["cumulative", "replay", "resample", "one_step_off"],
+)
+def test_a_run_killed_at_any_episode_has_the_manifests_and_figures_of_an_undisturbed_one(
+    tmp_path: Path, overrides: list[str], lives: int
+):
+    """`lives`: after how many episodes it is killed each time."""
+    calm = begun(tmp_path / "calm", *overrides)
+    go_on(calm, Processes())
+    rough = begun(tmp_path / "rough", *overrides)
+    kills = 0
+    while True:
+        try:
+            go_on(rough, Processes(episodes=lives))
+            break
+        except Killed:
+            kills += 1
+            with pytest.raises(Killed):  # and whenever it comes to learning, once before it has
+                go_on(rough, Processes(episodes=0, learns=False))
+    assert kills > 3
+    assert manifests(rough) == manifests(calm)
+    assert figures(rough) == figures(calm)
+    if overrides is RESAMPLED:
+        assert calm.run_summary().iterations[1].selection["gen_batches_used"] > 1
+
+
+def test_one_step_off_explores_with_the_weights_before_the_last(tmp_path: Path):
+    folder = begun(tmp_path, *ONE_STEP_OFF, "explore.commit_every=64")
+    go_on(folder, Processes())
+    sampled_by = {
+        number: {
+            turn.sample.policy_version
+            for t in folder.store.trajectories(Where(purpose="explore", iteration=number))
+            for turn in t.turns
+            if turn.sample
+        }
+        for number in (1, 2, 3)
+    }
+    assert sampled_by == {1: {0}, 2: {0}, 3: {1}}
+    lags = [one.selection["policy_version_lag_max"] for one in folder.run_summary().iterations[1:]]
+    assert lags[0] == 0.0
+    assert folder.manifests(3)["explore"].policy_version == 1
+    evaluated = {
+        (t.iteration, t.turns[0].sample.policy_version)
+        for t in folder.store.trajectories(Where(purpose="evaluate"))
+        if t.turns[0].sample
+    }
+    assert evaluated == {(number, number) for number in range(4)}
+
+
+@pytest.mark.parametrize("bound", [1, 3])
+def test_an_asynchronous_run_never_learns_what_is_staler_than_its_bound(tmp_path: Path, bound: int):
+    folder = begun(
+        tmp_path, "rollout.mode=asynchronous", f"rollout.max_staleness={bound}", "iterations=5",
+        "algorithm=grpo", "explore.samples=2", "explore.commit_every=64",
+    )  # fmt: skip
+    go_on(folder, Processes())
+    for one in folder.run_summary().iterations[1:]:
+        assert one.selection["policy_version_lag_max"] <= bound
+        assert sum(one.explored.values()) == one.requested == 12
+    assert max(one.selection["policy_version_lag_max"] for one in folder.run_summary().iterations[1:]) > 0
+
+
+def test_the_horizon_is_noted_and_evaluations_have_none(tmp_path: Path):
+    folder, processes = begun(tmp_path, "horizon.rounds=[3,5]"), Processes()
+    go_on(folder, processes)
+    start, first, second = folder.run_summary().iterations
+    assert [one.selection.get("horizon") for one in (start, first, second)] == [None, 3.0, 5.0]
+    assert processes.limits == {
+        *(("explore", 1, 3), ("explore", 2, 5)),
+        *(("evaluate", number, None) for number in range(3)),
+    }
+
+
+def test_an_evaluation_says_what_changed_since_the_one_before(tmp_path: Path):
+    folder = begun(tmp_path, "evaluate.episodes=8", "explore.commit_every=64")
+    go_on(folder, Processes())
+    won = [
+        {t.task_id: t.succeeded() for t in folder.store.trajectories(Where(purpose="evaluate", iteration=m))}
+        for m in range(3)
+    ]
+    start, *later = folder.run_summary().iterations
+    assert [(one.gained, one.lost) for one in _evaluations(start)] == [(None, None)] * 2
+    found = [(one.gained, one.lost) for summary in later for one in _evaluations(summary)]
+    expected: list[tuple[int, int]] = []
+    for before, now in pairwise(won):
+        for split in ("test", "valid"):
+            changes = [now[task] - before[task] for task in now if task.startswith(split)]
+            expected.append((changes.count(1), changes.count(-1)))
+    assert found == expected
+    assert any(gained for gained, _ in expected)
+
+
+def _evaluations(one: IterationSummary) -> list[EvaluationSummary]:
+    return [both for both in (one.evaluation, one.validation) if both is not None]
+
+
+def test_a_split_without_further_tasks_ends_the_resampling(tmp_path: Path):
+    # of sixteen tasks fourteen are asked for, then the two that are left
+    folder = begun(tmp_path, *RESAMPLED, "explore.tasks=14", "explore.commit_every=64")
+    go_on(folder, Processes())
+    one = folder.run_summary().iterations[1]
+    assert one.selection["gen_batches_used"] == 2.0
+    assert one.requested == sum(one.explored.values()) == 2 * 16
+
+
+REQUEST = EpisodeRequest(
+    id="a", run="r", iteration=1, purpose="explore", env="guess", task_id="t", split="train", kind="",
+    difficulty="", instruction="", seed=4, attempt=0, max_turns=None,
+)  # fmt: skip
+
+
+def test_times_names_and_last_bits_are_not_in_a_hash_and_what_was_done_is():
+    one = played(REQUEST, 0)
+    (turn,) = one.turns
+    assert turn.sample is not None
+    nearly = turn.model_copy(update={"sample": turn.sample.model_copy(update={"logprobs": (-1.0000001,)})})
+    later = {"started_at": "2027-01-01T00:00:00Z", "wall_s": 9.0, "policy": "q", "turns": (nearly,)}
+    assert of_episodes([one]) == of_episodes([one.model_copy(update=later)])
+    changes: list[dict[str, Any]] = [
+        {"seed": 6},
+        {"turns": (turn.model_copy(update={"action": "5"}),)},
+        {"turns": (turn.model_copy(update={"reward": 0.5}),)},
+        {
+            "turns": (
+                turn.model_copy(update={"sample": turn.sample.model_copy(update={"policy_version": 1})}),
+            )
+        },
+        {"ending": Failed(failure="policy")},
+    ]
+    hashes = {of_episodes([one.model_copy(update=change)]) for change in changes}
+    assert len(hashes | {of_episodes([one])}) == 1 + len(changes)
+    other = one.model_copy(update={"id": "b"})
+    assert of_episodes([one, other]) == of_episodes([other, one])
+    # a failed episode has no score, which is not a score of 0
+    lost = one.model_copy(update={"turns": (turn.model_copy(update={"reward": 0.0}),)})
+    assert of_scores([lost]) != of_scores([lost.model_copy(update={"ending": Failed(failure="policy")})])
+
+
+def test_rows_differ_by_tokens_mask_weight_reward_and_order():
+    facts = EpisodeFacts(
+        group="g", rewards=(1.0,), anchors=("",), modes=(0,), invalid=(False,), truncated=False
+    )
+    row = TrainingSequence(
+        token_ids=np.array([1, 2], dtype=np.int32),
+        mask=np.array([False, True]),
+        rollout_logp=np.array([np.nan, -1.0], dtype=np.float32),
+        weight=1.0,
+        trajectory_id="a",
+        episode=facts,
+    )
+    others = [
+        replace(row, token_ids=np.array([1, 3], dtype=np.int32)),
+        replace(row, mask=np.array([False, False])),
+        replace(row, weight=0.5),
+        replace(row, episode=replace(facts, rewards=(0.5,))),
+        replace(row, trajectory_id="b"),
+    ]
+    assert len({of_rows([row]), *(of_rows([other]) for other in others)}) == 1 + len(others)
+    assert of_rows([row, others[0]]) != of_rows([others[0], row])
+
+
+def test_a_manifest_of_a_stage_takes_the_place_of_an_earlier_one(tmp_path: Path):
+    folder = begun(tmp_path)
+    first = Manifest(inputs={}, output="sha256:1", seed=0, policy_version=0)
+    folder.note_manifest(1, "explore", first)
+    folder.note_manifest(1, "score", first)
+    folder.note_manifest(1, "explore", first.model_copy(update={"output": "sha256:2"}))
+    assert {stage: one.output for stage, one in folder.manifests(1).items()} == {
+        "explore": "sha256:2",
+        "score": "sha256:1",
+    }
+    assert [file.name for file in (folder.path / "manifests").iterdir()] == ["0001.json"]
+
+
+class Failing(Processes):
+    """Every episode fails."""
+
+    def play(
+        self, requests: Sequence[EpisodeRequest], sampling: Sampling, *_: object
+    ) -> Iterator[Trajectory]:
+        broken = Failed(failure="internal", detail="KeyError: 'place'")
+        for one in super().play(requests, sampling):
+            yield one.model_copy(update={"ending": broken})
+
+
+def test_a_run_whose_episodes_all_fail_stops_with_the_first_above_its_limit_and_keeps_them(tmp_path: Path):
+    folder = begun(tmp_path, "evaluate.episodes=16")  # 5 % of 16 are none
+    with pytest.raises(RunStopped, match=r"1 of 16 episodes failed .*internal.*; for example KeyError"):
+        go_on(folder, Failing())
+    assert len(list(folder.store.trajectories())) == 1

@@ -1,0 +1,151 @@
+"""What is shipped: five packages and their data, each importable with the wheel's own dependencies alone."""
+
+import ast
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+PACKAGES = {
+    "agentevol": ROOT / "agentevol",
+    "agentgym_client": ROOT / "agentgym_client",
+    "agentgym_envs": ROOT / "envs" / "agentgym_envs",
+    "agentgym_server": ROOT / "services" / "agentgym_server",
+    "agentgym_store": ROOT / "trajectories" / "agentgym_store",
+}
+LIGHT = (
+    "agentevol",
+    "agentevol.cli",
+    "agentgym_client",
+    "agentgym_envs",
+    "agentgym_envs.registry",
+    "agentgym_store",
+)
+OPTIONAL = (
+    *("deltalake", "fastapi", "gymnasium", "matplotlib", "numpy", "peft", "polars", "pyarrow", "ray"),
+    *("starlette", "tensorboard", "torch", "transformers", "uvicorn", "vllm"),
+)
+"""Packages that only an extra brings."""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """Names of the files in a freshly built wheel."""
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    with zipfile.ZipFile(next(folder.glob("*.whl"))) as archive:
+        return set(archive.namelist())
+
+
+def test_the_wheel_holds_five_packages_and_its_metadata(wheel: set[str]) -> None:
+    tops = {name.partition("/")[0] for name in wheel}
+    assert {top for top in tops if not top.endswith(".dist-info")} == set(PACKAGES)
+    assert len(tops) == len(PACKAGES) + 1
+
+
+def test_the_wheel_holds_every_file_of_the_packages(wheel: set[str]) -> None:
+    expected = {
+        f"{name}/{file.relative_to(folder).as_posix()}"
+        for name, folder in PACKAGES.items()
+        for file in folder.rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts
+    }
+    missing = sorted(expected - wheel)
+    assert missing == []  # a pattern of .gitignore leaves files out in silence
+    assert {f"{name}/py.typed" for name in PACKAGES} <= wheel
+
+
+def test_the_folder_of_docker_files_holds_no_module() -> None:
+    assert list((ROOT / "docker").rglob("*.py")) == []
+
+
+def test_role_folders_are_no_packages() -> None:
+    assert [
+        folder for folder in ("envs", "services", "trajectories") if (ROOT / folder / "__init__.py").exists()
+    ] == []
+
+
+def modules_after(statement: str) -> set[str]:
+    """Top-level modules that a fresh interpreter holds after `statement`."""
+    program = f"{statement}\nimport sys\nprint(sorted({{name.partition('.')[0] for name in sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(ast.literal_eval(done.stdout))
+
+
+@pytest.mark.parametrize("module", LIGHT)
+def test_a_light_import_loads_nothing_that_an_extra_brings(module: str) -> None:
+    loaded = modules_after(f"import {module}")
+    assert module.partition(".")[0] in loaded
+    assert sorted(loaded & set(OPTIONAL)) == []
+
+
+def test_what_leads_a_run_does_not_wait_for_torch() -> None:
+    loaded = modules_after(
+        "from agentevol.runs.launch import check\n"
+        "from agentevol.config.run import load\n"
+        "check(load(None, []))"
+    )
+    assert "ray" in loaded
+    assert sorted(loaded & {"torch", "peft", "matplotlib"}) == []
+
+
+def test_the_check_of_light_imports_notices_a_heavy_one() -> None:
+    assert "fastapi" in modules_after("import agentevol.cli, fastapi") & set(OPTIONAL)
+
+
+BLOCKER = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {absent!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Absent())
+"""
+
+
+def bare(statement: str) -> subprocess.CompletedProcess[str]:
+    """Run `statement` where no extra is installed."""
+    program = BLOCKER.format(absent=set(OPTIONAL)) + statement
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+
+def test_every_command_shows_its_help_without_any_extra() -> None:
+    done = bare("from agentevol.cli import main; main(['--help'])")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Commands:" in done.stdout
+
+
+def test_a_command_without_its_extra_names_it() -> None:
+    done = bare("from agentevol.cli import main; main(['envs', 'up', 'guess'])")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: missing package: ")
+    assert done.stderr.endswith("pip install 'agentevol[server]'\n")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("from agentevol import run", "agentevol.run needs numpy: pip install 'agentevol[train]'"),
+        (
+            "from agentgym_store import Store",
+            "agentgym_store.Store needs polars: pip install 'agentevol[store]'",
+        ),
+        ("from agentgym_server import create_app", "needs fastapi: pip install 'agentevol[server]'"),
+    ],
+)
+def test_a_public_name_without_its_extra_says_which(statement: str, message: str) -> None:
+    done = bare(statement)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("ImportError: ")
+    assert done.stderr.rstrip().endswith(message)
+
+
+def test_environments_are_checked_without_any_extra() -> None:
+    done = bare("from agentevol.cli import main; main(['envs', 'check', 'guess'])")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("guess: keeps the contract\n")

@@ -1,0 +1,73 @@
+"""What `agentevol run --dry-run` says beside the configuration."""
+
+import pytest
+
+from agentevol.config.run import load
+from agentevol.runs.launch import plan
+
+
+def lines(*settings: str) -> list[str]:
+    return plan(load(None, list(settings)))
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        (
+            ["algorithm=ppo", "process.continuations=4", "process.share=0.25", "process.states=2"],
+            # a quarter of 50 * 8 episodes, two states each, four continuations each
+            "process rewards: values 4 continuations of up to 2 states in 25% of the episodes: at most"
+            " 800 episodes",
+        ),
+        (
+            ["algorithm=ppo", "process.pooled=true", "process.heads.safety=0.5", "process.rules.format=0.1"],
+            "turns earn 1 * return + 0.5 * value differences (outcome 1, safety 0.5, format -0.1)",
+        ),
+        (
+            ["algorithm=grpo", "kl.target=0.05", "learn.options.kl_coef=0.01"],
+            "kl: the coefficient follows a target of 0.05 nats",
+        ),
+        (
+            ["algorithm=grpo", "horizon.rounds=[3,6]"],
+            "horizon: 3, 6 turns of an explored episode, 1 iterations each",
+        ),
+        (
+            ["algorithm=grpo", "horizon.rounds=[3,6]", "horizon.success=0.5"],
+            "horizon: 3, 6 turns of an explored episode, the next at 50% success in validation",
+        ),
+        (
+            ["rollout.mode=one_step_off"],
+            "rollout: one_step_off, 1 round explored while another is learnt from",
+        ),
+        (
+            ["rollout.mode=asynchronous", "rollout.in_flight=abort"],
+            "rollout: asynchronous, up to 2 rounds explored while another is learnt from, episodes under way"
+            " abort",
+        ),
+        (
+            ["ray.address=auto", "engine.slots=8"],
+            "processes: 2 rollout workers with 8 episodes each, 1 learner, 1 environment server, on the Ray"
+            " cluster at auto",
+        ),
+        (
+            ["ray.address=auto", "ray.environment_labels.role=worlds"],
+            "processes: 2 rollout workers with 48 episodes each, 1 learner, 1 environment server on a node"
+            " with role=worlds, on the Ray cluster at auto",
+        ),
+        (
+            ["algorithm=grpo", "explore.resample=2"],
+            "resample: up to 2 rounds of tasks for those that teach nothing",
+        ),
+        (
+            ["algorithm=lagrangian", "constraints.turns.limit=4"],
+            "constraint: mean turns at most 4, its price follows",
+        ),
+    ],
+)
+def test_the_plan_names_what_steers_the_run(settings: list[str], line: str):
+    assert line in lines(*settings)
+
+
+def test_a_plain_run_has_none_of_these_lines():
+    begins = ("process rewards", "turns earn", "reward", "kl", "horizon", "resample", "constraint")
+    assert not [line for line in lines("algorithm=grpo") if line.startswith(begins)]

@@ -1,0 +1,119 @@
+"""Of which worlds and tasks a starter's demonstrations come."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from agentevol.models.rendering import ChatRenderer
+from agentevol.models.word_tokenizer import word_tokenizer
+from agentevol.starter import demonstrations as module
+from agentevol.starter.demonstrations import CAREFUL, Demonstrator, demonstrations
+from agentevol.starter.recipe import StarterRecipe
+from agentgym_envs.guess import Guess, GuessTask
+
+
+class Hint(Guess):
+    """Its player says its own `name`, then the number."""
+
+    def __init__(self, name: str = "plain") -> None:
+        self.said = name
+
+    def tasks(self, split: str, difficulty: str | None = None) -> Sequence[GuessTask]:
+        return super().tasks(split)
+
+    def demonstrate(self, task: GuessTask, seed: int, care: float = 1.0) -> list[str]:
+        thought = f"<think> care {100 * care:.0f}</think>"
+        return [self.said, f"{thought}{min(9, task.secret + 1)}", f"{thought}{task.secret}"]
+
+
+@pytest.fixture(autouse=True)
+def worlds(monkeypatch: pytest.MonkeyPatch) -> list[Hint]:
+    """Those that were made."""
+    made: list[Hint] = []
+
+    def make(_: str, **options: Any) -> Hint:
+        made.append(Hint(**options))
+        return made[-1]
+
+    monkeypatch.setattr(module, "make", make)
+    return made
+
+
+def shown(count: int, **settings: Any) -> list[tuple[str, str]]:
+    """Task and first message of each demonstration."""
+    play = Demonstrator(StarterRecipe("guess", {"small": count}, care=0.5, **settings))
+    found = [play("small", number) for number in range(count)]
+    play.close()
+    return [(one.id, one.turns[0].said) for one in found]
+
+
+def test_one_world_shows_its_tasks_in_order_and_again():
+    said = [("guess-1", "plain"), ("guess-2", "plain"), ("guess-5", "plain"), ("guess-7", "plain")]
+    assert shown(6) == [*said, ("guess-1/1", "plain"), ("guess-2/1", "plain")]
+    assert shown(6, by_task=True) == [*said, *said[:2]]
+
+
+def test_several_worlds_take_turns_and_each_shows_all_of_its_tasks():
+    found = shown(12, worlds=({"name": "a"}, {"name": "b"}, {"name": "c"}))
+    assert [said for _, said in found] == ["a", "b", "c"] * 4
+    assert [task for task, said in found if said == "b"] == ["guess-1", "guess-2", "guess-5", "guess-7"]
+
+
+def test_every_world_gets_the_recipes_turns(worlds: list[Hint]):
+    shown(1, worlds=({"name": "a"}, {"name": "b"}), max_turns=7)
+    assert [(world.said, world.max_turns) for world in worlds] == [("a", 7), ("b", 7)]
+
+
+def test_a_thought_is_no_action_of_the_world_and_stays_in_the_message():
+    play = Demonstrator(StarterRecipe("guess", {"small": 1}, care=0.5))
+    demonstration = play("small", 0)
+    said = [turn.said for turn in demonstration.turns]
+    assert said == ["plain", "<think> care 50</think>2", "<think> care 50</think>1"]
+    assert demonstration.turns[2].heard == "Go lower than 2."
+    assert demonstration.last == "Right."
+
+
+def test_a_share_of_the_demonstrations_is_careful():
+    play = Demonstrator(StarterRecipe("guess", {"small": 1}, care=0.5, careful=0.25))
+    thoughts = [play("small", number).turns[1].said.partition("</think>")[0] for number in range(400)]
+    assert set(thoughts) == {"<think> care 50", f"<think> care {100 * CAREFUL:.0f}"}
+    assert 60 < thoughts.count(f"<think> care {100 * CAREFUL:.0f}") < 140
+
+
+def test_studies_excerpts_and_drills_are_of_further_careful_episodes():
+    further: dict[str, Any] = {name: {"small": 1} for name in ("studies", "excerpts", "drills")}
+    made = StarterRecipe("guess", {"small": 1}, care=0.5, **further)
+    play = Demonstrator(made)
+    tokenizer = word_tokenizer(["<think> care 50 100 Go lower than 2."], folded=True)
+    rows = list(demonstrations(play, made, ChatRenderer(tokenizer)))
+    texts = [tokenizer.decode(list(row.token_ids)) for row in rows]
+    assert [row.trajectory_id for row in rows] == ["guess-1", "guess-2", *["guess-5"] * 2, *["guess-7"] * 2]
+    assert ["care 100" in text for text in texts] == [False] + [True] * 5
+    assert [text.count("<|agent|>") for text in texts] == [3, 3, 1, 1, 1, 1]
+    play.close()
+
+
+def test_of_what_was_lost_only_thoughts_are_shown(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Hint, "demonstrate", lambda *_: ["plain", "<think> care</think>0", "0", "0"])
+    made = StarterRecipe("guess", {}, care=0.5, studies={"small": 1}, drills={"small": 1})
+    play = Demonstrator(made)
+    rows = list(demonstrations(play, made, ChatRenderer(word_tokenizer(["<think> care"], folded=True))))
+    assert [(row.trajectory_id, int(row.mask[:-1].sum()) > 0) for row in rows] == [("guess-2", True)]
+    play.close()
+
+
+def test_finds_are_of_further_episodes_of_the_careless_player(monkeypatch: pytest.MonkeyPatch):
+    def demonstrate(_: Hint, __: GuessTask, seed: int, care: float) -> list[str]:
+        return [f"go {100 * care:.0f}", f"take {seed}"]
+
+    monkeypatch.setattr(Hint, "demonstrate", demonstrate)
+    made = StarterRecipe("guess", {"small": 1}, care=0.5, drills={"small": 1}, finds={"small": 2})
+    play = Demonstrator(made)
+    tokenizer = word_tokenizer(["go take 0 1 2 3 50 100"], folded=True)
+    rows = list(demonstrations(play, made, ChatRenderer(tokenizer)))
+    said = [tokenizer.decode(list(row.token_ids)).split("<|agent|>")[1:] for row in rows]
+    assert [row.trajectory_id for row in rows] == ["guess-1", "guess-5", "guess-7"]
+    assert [one[0].partition("<")[0] for one in said] == ["go 50"] * 3
+    assert [one[1].partition("<")[0] for one in said] == ["take 0", "take 2", "take 3"]
+    play.close()

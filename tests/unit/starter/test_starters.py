@@ -1,0 +1,50 @@
+"""Each starter policy of the package is what its recipe says, loads, and reads and writes any text."""
+
+import json
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+from transformers import AutoConfig, AutoTokenizer
+
+from agentevol.config.learner import LearnConfig
+from agentevol.core.errors import ConfigError
+from agentevol.models.resolution import resolve, starter_folder
+from agentevol.starter.shipped_recipes import RECIPES
+
+
+@pytest.mark.parametrize("environment", RECIPES)
+def test_the_recipe_beside_the_weights_is_that_of_the_code(environment: str):
+    written = json.loads((starter_folder(environment) / "recipe.json").read_text(encoding="utf-8"))
+    recipe = asdict(replace(RECIPES[environment], learn=LearnConfig()))  # whose fields have changed since
+    now: dict[str, Any] = json.loads(json.dumps(recipe, default=str))
+    assert written.pop("shape").items() <= now.pop("shape").items()
+    del written["learn"]
+    assert {name: now[name] for name in written} == written
+
+
+@pytest.mark.parametrize("environment", RECIPES)
+def test_a_starter_is_found_by_name_and_has_the_shape_of_its_recipe(environment: str):
+    folder, shape = resolve(f"starter:{environment}").path, RECIPES[environment].shape
+    config = AutoConfig.from_pretrained(folder)
+    assert (config.hidden_size, config.num_hidden_layers, config.num_attention_heads) == (
+        shape.hidden,
+        shape.layers,
+        shape.heads,
+    )
+    assert config.rope_parameters["rope_theta"] == shape.rotary_base
+    assert (folder / "README.md").is_file()
+    assert (folder / "model.safetensors").stat().st_size < 6e6  # it travels in the wheel
+
+
+@pytest.mark.parametrize("environment", RECIPES)
+def test_any_text_is_read_and_written(environment: str):
+    tokenizer = AutoTokenizer.from_pretrained(starter_folder(environment))
+    text = "click[b087480765] naïve 漢字 🙂 3.5 oz [sep] go to cabinet 12"
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_a_starter_that_is_not_there_is_said():
+    ways = ".*agentevol starter build --env sotopia.*base=FOLDER.*base=OWNER/NAME of the Hugging Face hub"
+    with pytest.raises(ConfigError, match=f"no starter policy for 'sotopia': {ways}"):
+        resolve("starter:sotopia")
