@@ -1,10 +1,15 @@
 """Settings of all tests."""
 
+import os
 from importlib.metadata import EntryPoint, entry_points
 
 from hypothesis import settings
 
 from agentgym_envs import registry
+
+# Matrices of tests are small. Where the machine has other work, another test worker for instance, two threads
+# for each of them wait for one another: ten times as long, for eight times the processor time.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # How long an example takes says how busy the machine is, and nothing of what is tested.
 settings.register_profile("without deadline", deadline=None)
