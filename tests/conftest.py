@@ -2,6 +2,7 @@
 
 import os
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 
 from hypothesis import settings
 
@@ -14,6 +15,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # How long an example takes says how busy the machine is, and nothing of what is tested.
 settings.register_profile("without deadline", deadline=None)
 settings.load_profile("without deadline")
+
+# Programs that tests start import `support` too.
+PATH = (str(Path(__file__).parent), os.environ.get("PYTHONPATH"))
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, PATH))
 
 
 def identity(entry: EntryPoint) -> tuple[str, str, str]:

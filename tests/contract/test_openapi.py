@@ -17,12 +17,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from schemathesis import Case
 from schemathesis.core.failures import FailureGroup
+from support.server.environments import Echo
 
 from agentgym_envs.guess import Guess
 from agentgym_server import ServerSettings, create_app
 from agentgym_server.lanes.openapi import REQUEST_HEADERS
 from agentgym_server.lanes.replies import ENV_PATTERN, SESSION_PATTERN
-from agentgym_server.testing.environments import Echo
 
 TASKS = {"echo": "train/0", "guess": "guess-1"}
 ENVS = itertools.cycle(TASKS)

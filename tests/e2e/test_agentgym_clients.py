@@ -87,7 +87,7 @@ STAND_INS = """
 import sys
 from agentgym_server.serve import serve_environments
 from agentgym_server.settings import ServerSettings
-from agentgym_server.testing.environments import CheapMischief, Echo, Mischief
+from support.server.environments import CheapMischief, Echo, Mischief
 ECHOES = "webshop sciworld textcraft maze wordle searchqa weather movie todo academia sheet webarena".split()
 if __name__ == "__main__":
     worlds = {**dict.fromkeys(ECHOES, Echo), "sqlgym": Mischief, "babyai": CheapMischief}

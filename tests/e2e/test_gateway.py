@@ -275,7 +275,7 @@ SLOW = """
 import sys
 from agentgym_server.serve import serve_environments
 from agentgym_server.settings import ServerSettings
-from agentgym_server.testing.environments import Slow
+from support.server.environments import Slow
 sys.exit(serve_environments({"slow": Slow}, 0, ServerSettings(instance=int(sys.argv[1]))))
 """
 

@@ -24,7 +24,7 @@ import sys
 from agentgym_envs.alfworld import ALFWorld
 from agentgym_server.serve import serve_environments
 from agentgym_server.settings import ServerSettings
-from agentgym_server.testing.environments import Echo, Mischief
+from support.server.environments import Echo, Mischief
 if __name__ == "__main__":
     worlds = {"alfworld": ALFWorld, "echo": Echo, "mischief": Mischief}
     settings = ServerSettings.model_validate_json(sys.argv[2])

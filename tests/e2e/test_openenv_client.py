@@ -29,7 +29,7 @@ import json, sys
 from agentgym_envs.core import Observation, StepResult
 from agentgym_server.serve import serve_environments
 from agentgym_server.settings import ServerSettings
-from agentgym_server.testing.environments import Echo, Mischief, Slow
+from support.server.environments import Echo, Mischief, Slow
 
 class Calculator(Echo):
     name = "calculator"

@@ -20,7 +20,7 @@ SERVE = """
 import sys
 from agentgym_server.serve import serve_environments
 from agentgym_server.settings import ServerSettings
-from agentgym_server.testing.environments import Echo, Mischief
+from support.server.environments import Echo, Mischief
 if __name__ == "__main__":
     port, settings = int(sys.argv[1]), ServerSettings.model_validate_json(sys.argv[2])
     sys.exit(serve_environments({"echo": Echo, "mischief": Mischief}, port, settings))

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from support.rollouts import rollouts_of
 
 from agentevol.core.algorithms.contract import Batch, Loss
 from agentevol.learn.algorithms.preference.adpo import adpo, advantage, weigh
-from agentevol.learn.algorithms.testing import batch_of, rollouts_of
+from agentevol.learn.algorithms.testing import batch_of
 from agentevol.learn.rewards.good_accuracy import good_accuracy
 
 pytestmark = pytest.mark.golden

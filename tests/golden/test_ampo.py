@@ -1,16 +1,15 @@
-"""AMPO's advantage, reward and format beside the released code's."""
+"""AMPO's advantage, length factor and format beside the released code's."""
 
 from typing import Any
 
 import numpy as np
 import pytest
+from support.rollouts import rollouts_of, single_steps
 
 from agentevol.core.algorithms.contract import Advantages
 from agentevol.learn.algorithms.advantages.turn_level import members_of, numbered
 from agentevol.learn.algorithms.policy_gradient.ampo import ampo_advantage, mode_part
-from agentevol.learn.algorithms.testing import rollouts_of, single_steps
-from agentevol.learn.rewards.ampo import ampo_reward, answer_reward, length_reward
-from agentgym_envs.thinking import check
+from agentgym_envs.thinking import check, length_factor
 
 pytestmark = pytest.mark.golden
 
@@ -69,35 +68,21 @@ def test_the_first_batch_of_advantages_agrees(golden_algorithm: Any, agree: Any)
         assert (used or ["sample"])[0] in case["branch"], case["tag"]
 
 
-def test_rewards_agree(golden_algorithm: Any, agree: Any):
+def test_length_factors_agree(golden_algorithm: Any, agree: Any):
     file = golden_algorithm("ampo_reward")
-    hyper = file["hyper"]
-    for case in file["cases"]:
-        inputs, expected = case["inputs"], case["expected"]
-        got = ampo_reward(
-            1 if inputs["format_ok"] else -1,
-            inputs["answer_tokens"],
-            inputs["before"],
-            inputs["after"] if inputs["judge_ok"] else None,
-            target=hyper["target"],
-            span=hyper["alpha_den"] / hyper["alpha_num"],
-            judge_fail="zero",
-        )
-        for part in ("answer", "length", "total"):
-            ours, theirs = getattr(got, part), expected[part]
-            assert (ours is None) == (theirs is None), f"{case['id']} {part}"
-            if theirs is not None:
-                agree(ours, theirs, file["tolerance"], f"{case['id']} {part}")
-        assert got.mode == expected.get("mode", 1), case["id"]
+    target, span = file["hyper"]["target"], file["hyper"]["alpha_den"] / file["hyper"]["alpha_num"]
+    judged = [case for case in file["cases"] if case["expected"]["length"] is not None]
+    assert judged
+    for case in judged:
+        got = length_factor(case["inputs"]["answer_tokens"], target=target, span=span)
+        agree(got, case["expected"]["length"], file["tolerance"], case["id"])
 
 
-def test_the_first_batch_of_rewards_agrees(golden_algorithm: Any, agree: Any):
+def test_the_first_batch_of_length_factors_agrees(golden_algorithm: Any, agree: Any):
     file = golden_algorithm("batch1_ampo_adpo_gigpo")
-    data = file["data"]["ampo_reward"]
-    for row in data["answer"]:
-        agree(answer_reward(row["before"], row["after"]), row["r"], file["tolerance"], str(row))
-    for row in data["length"]:
-        agree(length_reward(row["answer_tokens"]), row["r"], file["tolerance"], str(row))
+    for row in file["data"]["ampo_reward"]["length"]:
+        got = length_factor(row["answer_tokens"], target=250.0, span=75.0)
+        agree(got, row["r"], file["tolerance"], str(row))
 
 
 def test_formats_agree(golden_algorithm: Any):

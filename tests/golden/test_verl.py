@@ -6,6 +6,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 import torch
+from support.rollouts import single_steps
 
 from agentevol.core.algorithms.contract import Loss, Rollouts
 from agentevol.core.algorithms.registry import objective
@@ -17,7 +18,7 @@ from agentevol.learn.algorithms.losses.kl import AdaptiveKL, k1, k2, k3
 from agentevol.learn.algorithms.losses.policy_gradient import policy_gradient
 from agentevol.learn.algorithms.losses.value_loss import value_loss
 from agentevol.learn.algorithms.policy_gradient.ppo import ppo_advantages
-from agentevol.learn.algorithms.testing import batch_of, single_steps
+from agentevol.learn.algorithms.testing import batch_of
 
 pytestmark = pytest.mark.golden
 

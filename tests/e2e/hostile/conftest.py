@@ -30,7 +30,7 @@ from agentgym_server.gateway.serve import serve_gateway
 from agentgym_server.gateway.backends.discovery import parsed
 from agentgym_server.serve import serve_environments
 from agentgym_server.settings import ServerSettings
-from agentgym_server.testing.environments import Echo, Mischief
+from support.server.environments import Echo, Mischief
 if __name__ == "__main__":
     settings = ServerSettings.model_validate_json(sys.argv[1])
     if len(sys.argv) > 2:

@@ -4,12 +4,12 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
+from support.server.agentgym import Client, serving
+from support.server.environments import Echo
 
 from agentgym_envs.alfworld import ALFWorld
 from agentgym_envs.core import Observation, StepResult, Task
 from agentgym_server.dialects.agentgym.reply_fields import EpisodeState, trial
-from agentgym_server.testing.agentgym import Client, serving
-from agentgym_server.testing.environments import Echo
 
 
 @pytest.fixture

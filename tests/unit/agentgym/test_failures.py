@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
+from support.server.agentgym import DIALECTS, RESETS, caught, serving
+from support.server.environments import CheapMischief, Echo, Mischief
 
 from agentgym_envs.core import Observation, Task
-from agentgym_server.testing.agentgym import DIALECTS, RESETS, caught, serving
-from agentgym_server.testing.environments import CheapMischief, Echo, Mischief
 
 
 @pytest.mark.parametrize("env", ["maze", "webshop", "webarena"])

@@ -5,12 +5,12 @@ from typing import Any
 
 import httpx
 import pytest
+from support.server.agentgym import DIALECTS, FIRST, RESETS, caught, serving
+from support.server.environments import Echo, Slow
 
 from agentgym_server import ServerSettings, create_app
 from agentgym_server.app import service_of
 from agentgym_server.dialects.agentgym.environment_ids import EnvironmentIds
-from agentgym_server.testing.agentgym import DIALECTS, FIRST, RESETS, caught, serving
-from agentgym_server.testing.environments import Echo, Slow
 
 
 @pytest.mark.parametrize(("env", "id_name"), DIALECTS)

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from support.server.agentgym import FIRST, serving
+from support.server.environments import Echo
 
 from agentgym_envs.core import Observation, StepResult, Task
 from agentgym_server.dialects.agentgym.environments import COUNTERPARTS
-from agentgym_server.testing.agentgym import FIRST, serving
-from agentgym_server.testing.environments import Echo
 
 
 class Told(Echo):

@@ -7,13 +7,14 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 import torch
+from support.rollouts import rollouts_of
 
 from agentevol.core.algorithms.contract import Batch
 from agentevol.core.algorithms.registry import objective
 from agentevol.core.errors import ConfigError
 from agentevol.learn.algorithms.preference.adpo import adpo, advantage, weigh
 from agentevol.learn.algorithms.preference.adpo_loss import k3, relative_entropy, target
-from agentevol.learn.algorithms.testing import batch_of, part_of, rollouts_of
+from agentevol.learn.algorithms.testing import batch_of, part_of
 from agentevol.learn.rewards.good_accuracy import good_accuracy
 
 Scale = Literal["group", "batch", "none"]

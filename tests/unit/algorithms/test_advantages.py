@@ -6,6 +6,7 @@ from math import inf, nan, sqrt
 
 import numpy as np
 import pytest
+from support.rollouts import rollouts_of
 
 from agentevol.core.algorithms.contract import Advantages, Rollouts
 from agentevol.core.algorithms.registry import objective
@@ -18,7 +19,6 @@ from agentevol.learn.algorithms.advantages.baselines import (
     rloo,
     whitened,
 )
-from agentevol.learn.algorithms.testing import rollouts_of
 
 # Returns [1, 0, 0.5] of group a and [3, 1] of group b; two tokens, then one, two, one, two.
 RETURNS = [1.0, 0.0, 0.5, 3.0, 1.0]

@@ -10,12 +10,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from support.rollouts import rollouts_of, single_steps
 
 from agentevol.core.algorithms.contract import Advantages
 from agentevol.core.algorithms.registry import objective
 from agentevol.learn.algorithms.advantages.turn_level import relative
 from agentevol.learn.algorithms.policy_gradient.ampo import ampo_advantage
-from agentevol.learn.algorithms.testing import batch_of, rollouts_of, single_steps
+from agentevol.learn.algorithms.testing import batch_of
 
 MODES = [1, 1, 2, 2, 3, 3, 4, 4]
 LENGTHS = [2, 4, 10, 12, 20, 20, 30, 22]

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.rollouts import rollouts_of, single_steps
 
 from agentevol.config.run import load
 from agentevol.core.algorithms.contract import Rollouts
@@ -14,7 +15,6 @@ from agentevol.data.answer_lengths import with_answers
 from agentevol.data.training_sequences import grouped, rows_of
 from agentevol.learn.algorithms.advantages.answer_length import answer_length
 from agentevol.learn.algorithms.policy_gradient.ampo import ampo_advantage
-from agentevol.learn.algorithms.testing import rollouts_of, single_steps
 from agentevol.learn.batches.assembly import Assembly
 from agentevol.models.word_tokenizer import word_tokenizer
 from agentgym_envs.thinking import render

@@ -5,12 +5,13 @@ from math import nan
 
 import numpy as np
 import pytest
+from support.rollouts import rollouts_of, single_steps
 
 from agentevol.core.algorithms.registry import objective
 from agentevol.core.errors import ConfigError
 from agentevol.data.selection.filters import informative_groups
 from agentevol.learn.algorithms.advantages.reward_shaping import overlong, overlong_penalty
-from agentevol.learn.algorithms.testing import example_rollouts, rollouts_of, single_steps
+from agentevol.learn.algorithms.testing import example_rollouts
 
 CAP, BUFFER = 20480, 0.2  # the paper's: a buffer of 4096
 

@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.rollouts import rollouts_of
 
 from agentevol.core.algorithms.contract import Rollouts
 from agentevol.learn.algorithms.advantages.gae import explained_variance, gae, returns_to_go
 from agentevol.learn.algorithms.policy_gradient.ppo import ppo_advantages
-from agentevol.learn.algorithms.testing import example_rollouts, rollouts_of
+from agentevol.learn.algorithms.testing import example_rollouts
 
 # Three tokens, of the turns 0, 0, 1; reward 2 after the first turn and 1 after the second.
 REWARD = [[0.0, 2.0, 1.0]]

@@ -6,6 +6,7 @@ from math import exp, log, nan
 import numpy as np
 import pytest
 import torch
+from support.rollouts import rollouts_of
 
 from agentevol.core.algorithms.contract import Advantages
 from agentevol.learn.algorithms.losses.importance import (
@@ -16,7 +17,7 @@ from agentevol.learn.algorithms.losses.importance import (
     mismatch,
 )
 from agentevol.learn.algorithms.losses.policy_gradient import policy_gradient
-from agentevol.learn.algorithms.testing import batch_of, rollouts_of
+from agentevol.learn.algorithms.testing import batch_of
 
 # Two sequences: ratios 3 and 1/2, then 1/4 and a token that no engine sampled. Cap 2, floor 0.3.
 GAPS = [log(3), log(0.5), log(0.25), nan]

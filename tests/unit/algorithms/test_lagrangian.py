@@ -5,11 +5,12 @@ from math import nan
 
 import numpy as np
 import pytest
+from support.rollouts import rollouts_of
 
 from agentevol.core.algorithms.contract import Rollouts
 from agentevol.core.algorithms.registry import objective
 from agentevol.learn.algorithms.policy_gradient.lagrangian import less_costs
-from agentevol.learn.algorithms.testing import example_rollouts, rollouts_of
+from agentevol.learn.algorithms.testing import example_rollouts
 
 PLAIN = {"scale_rewards": "none"}
 

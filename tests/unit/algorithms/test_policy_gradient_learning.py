@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 import torch
+from support.rollouts import rollouts_of
 
 from agentevol.core.algorithms.contract import Objective, Rollouts, Steps
 from agentevol.core.algorithms.registry import objective
-from agentevol.learn.algorithms.testing import batch_of, rollouts_of
+from agentevol.learn.algorithms.testing import batch_of
 
 NAMES = (
     "ampo",

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from support.rollouts import rollouts_of
 
 from agentevol.core.algorithms.contract import Batch, Objective, Option
 from agentevol.core.algorithms.registry import objective
-from agentevol.learn.algorithms.testing import batch_of, rollouts_of
+from agentevol.learn.algorithms.testing import batch_of
 
 UPDATES = 60
 SAMPLES = 16

@@ -11,6 +11,7 @@ import httpx
 import pytest
 from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.utils.env_checker import check_env
+from support.server.environments import CheapMischief, Echo
 
 import agentgym_client.gymnasium
 from agentgym_client.gymnasium import EnvInfrastructureError, environment_ids, register_environments
@@ -23,7 +24,6 @@ from agentgym_envs.guess import Guess
 from agentgym_envs.lazy_sequence import LazySequence
 from agentgym_server import ServerSettings, create_app
 from agentgym_server.app import service_of
-from agentgym_server.testing.environments import CheapMischief, Echo
 
 Make = Callable[..., AgentGymEnv]
 

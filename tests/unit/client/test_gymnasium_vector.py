@@ -11,6 +11,7 @@ import pytest
 from fastapi import FastAPI
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from support.server.environments import CheapMischief, Echo
 
 import agentgym_client.gymnasium  # noqa: F401 - registers the ids
 from agentgym_client.gymnasium import EnvInfrastructureError
@@ -21,7 +22,6 @@ from agentgym_envs.core import Observation, StepResult
 from agentgym_envs.guess import Guess
 from agentgym_server import create_app
 from agentgym_server.app import service_of
-from agentgym_server.testing.environments import CheapMischief, Echo
 
 
 class Meeting(Echo):

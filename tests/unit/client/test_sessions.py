@@ -8,12 +8,12 @@ from typing import Any
 
 import httpx
 import pytest
+from support.server.environments import CheapMischief, Echo
 
 from agentgym_client import EnvClient, ServerProblem, Session, TransportError
 from agentgym_client.retries import RetryRules
 from agentgym_envs.core import Observation, StepResult, Task
 from agentgym_server import ServerSettings, create_app
-from agentgym_server.testing.environments import CheapMischief, Echo
 
 WORLDS = {"echo": Echo, "mischief": CheapMischief}
 PROBLEM = {"content-type": "application/problem+json"}

@@ -7,13 +7,13 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
+from support.server.environments import Echo
 from websockets.asyncio.client import ClientConnection
 
 from agentgym_client import EnvClient, ServerProblem, TransportError
 from agentgym_client import websocket as lane
 from agentgym_client.websocket import Connection
 from agentgym_server import ServerSettings, create_app
-from agentgym_server.testing.environments import Echo
 
 STEP = {"op": "step", "session_id": "s_1", "turn": 1, "action": "look"}
 

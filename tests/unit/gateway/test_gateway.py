@@ -6,14 +6,14 @@ from typing import Any
 
 import httpx
 import pytest
+from support.server.environments import CheapMischief, Echo
+from support.server.gateway import BASE, Fixed, House, home, slug
 
 from agentgym_server import ServerSettings
 from agentgym_server.app import service_of
 from agentgym_server.gateway.backends.upstream import Refused
 from agentgym_server.gateway.gateway import Gateway
 from agentgym_server.lanes.replies import AccountReply
-from agentgym_server.testing.environments import CheapMischief, Echo
-from agentgym_server.testing.gateway import BASE, Fixed, House, home, slug
 
 
 def rpc(method: str, **params: Any) -> dict[str, Any]:

@@ -7,12 +7,12 @@ from typing import Any
 
 import httpx
 import pytest
+from support.server.gateway import BASE, Fixed, House, Machines, WebSocket, home, slug
 
 from agentgym_server import ServerSettings
 from agentgym_server.gateway.app import application
 from agentgym_server.gateway.backends.upstream import Closed
 from agentgym_server.gateway.gateway import Gateway
-from agentgym_server.testing.gateway import BASE, Fixed, House, Machines, WebSocket, home, slug
 
 
 @pytest.fixture

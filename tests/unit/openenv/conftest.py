@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 from fastapi import FastAPI
+from support.server.local_socket import LocalSocket
+from support.server.openenv import client
 
 from agentgym_server.app import service_of
 from agentgym_server.service import Service
-from agentgym_server.testing.local_socket import LocalSocket
-from agentgym_server.testing.openenv import client
 
 
 @pytest.fixture

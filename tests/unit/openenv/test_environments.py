@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from support.server.environments import CheapMischief, Echo, Slow
+from support.server.local_socket import LocalSocket
+from support.server.openenv import code, reset, step
 
 from agentgym_server import ServerSettings, create_app
 from agentgym_server.service import Service
-from agentgym_server.testing.environments import CheapMischief, Echo, Slow
-from agentgym_server.testing.local_socket import LocalSocket
-from agentgym_server.testing.openenv import code, reset, step
 
 WORLDS = {"echo": Echo, "slow": Slow, "mischief": CheapMischief}
 

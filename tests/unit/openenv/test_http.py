@@ -8,14 +8,14 @@ import pytest
 import yaml
 from fastapi import FastAPI
 from jsonschema import Draft202012Validator
+from support.server.environments import CheapMischief, Echo, Slow
+from support.server.local_socket import LocalSocket
+from support.server.openenv import client, v1_session
 
 from agentgym_envs.core import Task
 from agentgym_envs.lazy_sequence import LazySequence
 from agentgym_server import ServerSettings, create_app
 from agentgym_server.service import Service
-from agentgym_server.testing.environments import CheapMischief, Echo, Slow
-from agentgym_server.testing.local_socket import LocalSocket
-from agentgym_server.testing.openenv import client, v1_session
 
 WORLDS = {"echo": Echo, "slow": Slow, "mischief": CheapMischief}
 

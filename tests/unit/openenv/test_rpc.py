@@ -8,14 +8,14 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import FastAPI
+from support.server.environments import Echo
+from support.server.local_socket import LocalSocket
+from support.server.openenv import code, reset, v1_session
 
 from agentgym_envs.core import Environment, Observation, StepResult, Task
 from agentgym_server import ServerSettings, create_app
 from agentgym_server.dialects.openenv import tools
 from agentgym_server.service import Service
-from agentgym_server.testing.environments import Echo
-from agentgym_server.testing.local_socket import LocalSocket
-from agentgym_server.testing.openenv import code, reset, v1_session
 
 
 class Calculator(Echo):

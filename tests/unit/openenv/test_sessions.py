@@ -7,6 +7,9 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import FastAPI
+from support.server.environments import Broken, CheapMischief, Echo, Mischief, Slow
+from support.server.local_socket import LocalSocket
+from support.server.openenv import client, code, reset, step, v1_session
 
 from agentgym_envs.core import Observation, Task
 from agentgym_server import ServerSettings, create_app
@@ -14,9 +17,6 @@ from agentgym_server.app import service_of
 from agentgym_server.dialects.openenv.models import ResetOptions
 from agentgym_server.dialects.openenv.sessions import OpenEnvSessions
 from agentgym_server.service import Service
-from agentgym_server.testing.environments import Broken, CheapMischief, Echo, Mischief, Slow
-from agentgym_server.testing.local_socket import LocalSocket
-from agentgym_server.testing.openenv import client, code, reset, step, v1_session
 
 WORLDS = {"echo": Echo, "slow": Slow, "mischief": CheapMischief}
 

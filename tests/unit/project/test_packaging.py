@@ -4,9 +4,15 @@ import ast
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import get_args
 
 import pytest
+
+from agentevol.cli import MODULES
+from agentevol.cli.bench import Name, module_of
+from agentevol.core.algorithms.registry import ALGORITHMS
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = {
@@ -16,6 +22,29 @@ PACKAGES = {
     "agentgym_server": ROOT / "services" / "agentgym_server",
     "agentgym_store": ROOT / "trajectories" / "agentgym_store",
 }
+ENTRY_POINTS = (
+    "agentevol",
+    "agentevol.__main__",
+    "agentevol.bench.learn.__main__",
+    "agentevol.cli",
+    "agentevol.cli.reference",  # `make docs`
+    *(f"agentevol.cli.{name}" for name in MODULES),
+    *map(module_of, get_args(Name)),
+    "agentevol.bench.env.alfworld",
+    "agentevol.bench.env.webshop",
+    "agentevol.bench.serve.openenv_side",  # a program for another interpreter
+    "agentgym_client",
+    "agentgym_client.gymnasium",
+    "agentgym_envs",
+    "agentgym_envs.webshop.dialects.agentbench",  # docs/webshop.md
+    "agentgym_envs.webshop.dialects.agentgym",
+    "agentgym_envs.webshop.dialects.site",
+    "agentgym_envs.webshop.dialects.verl_agent",
+    "agentgym_server",
+    "agentgym_store",
+)
+"""Modules that users import, commands, and programs."""
+LOADED_BY_NAME = (*(target.partition(":")[0] for target in ALGORITHMS.values()),)
 LIGHT = (
     "agentevol",
     "agentevol.cli",
@@ -61,6 +90,55 @@ def test_the_wheel_holds_every_file_of_the_packages(wheel: set[str]) -> None:
 
 def test_the_folder_of_docker_files_holds_no_module() -> None:
     assert list((ROOT / "docker").rglob("*.py")) == []
+
+
+def sources() -> dict[str, Path]:
+    """Files of all modules by dotted name."""
+    found = {}
+    for folder in PACKAGES.values():
+        for file in folder.rglob("*.py"):
+            parts = file.relative_to(folder.parent).with_suffix("").parts
+            found[".".join(parts).removesuffix(".__init__")] = file
+    return found
+
+
+def modules_named_in(file: Path) -> Iterator[str]:
+    """Dotted names in a file's imports and strings, as `module`, `module.attribute` or `module:attribute`."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value.partition(":")[0]
+
+
+def reached_from(starts: Iterable[str], files: Mapping[str, Path]) -> set[str]:
+    """Modules that these import, directly or not, with the packages that hold them."""
+    reached: set[str] = set()
+    waiting = list(starts)
+    while waiting:
+        name = waiting.pop()
+        if name in files and name not in reached:
+            reached.add(name)
+            waiting += [name.rpartition(".")[0], *modules_named_in(files[name])]
+    return reached
+
+
+def test_no_module_of_the_wheel_is_for_tests_only() -> None:
+    files = sources()
+    assert set(ENTRY_POINTS) <= files.keys()
+    assert sorted(files.keys() - reached_from([*ENTRY_POINTS, *LOADED_BY_NAME], files)) == []
+
+
+def test_an_import_chain_of_its_own_does_not_reach_a_module(tmp_path: Path) -> None:
+    reached = {"p": "import p.used", "p.used": "NAME = 'p.named:it'", "p.named": ""}
+    texts = {**reached, "p.a": "from p import b", "p.b": "import p.a"}
+    files = {name: tmp_path / f"{name}.py" for name in texts}
+    for name, text in texts.items():
+        files[name].write_text(text)
+    assert reached_from(["p"], files) == reached.keys()
 
 
 def test_role_folders_are_no_packages() -> None:

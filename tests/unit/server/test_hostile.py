@@ -6,12 +6,12 @@ from typing import Any
 
 import httpx
 import pytest
+from support.server.environments import Echo
 
 from agentgym_server import ServerSettings, create_app
 from agentgym_server.app import service_of
 from agentgym_server.lanes.endpoints import ENDPOINTS
 from agentgym_server.lanes.gate import Routes
-from agentgym_server.testing.environments import Echo
 from agentgym_server.wire import strict_json
 
 JSON = {"content-type": "application/json"}

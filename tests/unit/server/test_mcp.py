@@ -8,11 +8,11 @@ from typing import Any
 
 import httpx
 import pytest
+from support.server.environments import CheapMischief, Echo, Slow
 
 from agentgym_envs.core import Observation, StepResult, Task
 from agentgym_server import ServerSettings, create_app
 from agentgym_server.service import release
-from agentgym_server.testing.environments import CheapMischief, Echo, Slow
 
 JSON = {"content-type": "application/json"}
 SERVER = {"name": "agentevol", "version": release()}

@@ -5,10 +5,10 @@ from typing import Any
 
 import httpx
 import pytest
+from support.server.environments import Echo
+from support.server.local_socket import LocalSocket
 
 from agentgym_server import create_app
-from agentgym_server.testing.environments import Echo
-from agentgym_server.testing.local_socket import LocalSocket
 
 REFUSED = [
     ("create", "max_turns"),

@@ -8,11 +8,11 @@ from typing import Any
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from support.server.environments import CheapMischief, Echo
 
 from agentgym_server import ServerSettings, create_app
 from agentgym_server.monitoring.histograms import Histogram
 from agentgym_server.monitoring.logs import JsonFormatter, about
-from agentgym_server.testing.environments import CheapMischief, Echo
 
 WORLDS = {"echo": Echo, "mischief": CheapMischief}
 

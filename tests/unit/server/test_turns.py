@@ -6,9 +6,9 @@ from typing import Any
 
 import httpx
 import pytest
+from support.server.environments import CheapMischief, Echo, Slow
 
 from agentgym_server import ServerSettings, create_app
-from agentgym_server.testing.environments import CheapMischief, Echo, Slow
 
 WORLDS = {"echo": Echo, "slow": Slow, "mischief": CheapMischief}
 SETTINGS = ServerSettings(stored_replies=2, stored_reply_bytes=0)

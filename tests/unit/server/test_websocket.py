@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from support.server.environments import Echo, Slow
+from support.server.local_socket import LocalSocket
 
 from agentgym_server import ServerSettings, create_app
 from agentgym_server.app import service_of
-from agentgym_server.testing.environments import Echo, Slow
-from agentgym_server.testing.local_socket import LocalSocket
 
 WORLDS = {"echo": Echo, "slow": Slow}
 

@@ -9,12 +9,12 @@ from typing import Any, cast
 
 import httpx
 import pytest
+from support.server.environments import Broken, Echo, Heavy, Mischief, Threaded
 
 from agentgym_server import ServerSettings, create_app
 from agentgym_server.app import service_of
 from agentgym_server.monitoring.histograms import Histogram
 from agentgym_server.service import Service
-from agentgym_server.testing.environments import Broken, Echo, Heavy, Mischief, Threaded
 from agentgym_server.workers.fork_server import WorkerStartFailed
 from agentgym_server.workers.pool import PoolTimes, Worker, WorkerLimits, WorkerPool
 

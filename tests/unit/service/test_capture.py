@@ -8,10 +8,10 @@ from typing import Any
 
 import httpx
 import pytest
+from support.policy_service import CHATML, ScriptedEngine, running
 
 from agentevol.learn.batches.packing import sequences
 from agentevol.service.settings import ServiceSettings
-from agentevol.service.testing import CHATML, ScriptedEngine, running
 from agentgym_store.records import Trajectory
 from agentgym_store.store import Store
 

@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 import torch
+from support.policy_service import byte_tokenizer, running
 from transformers import AutoModelForCausalLM, Qwen2Config
 
 from agentevol.core.errors import ConfigError
@@ -16,7 +17,6 @@ from agentevol.engines.embedded.engine import EmbeddedEngine
 from agentevol.engines.interfaces import TokenEngine
 from agentevol.engines.vllm.capabilities import check_installed
 from agentevol.service.settings import ServiceSettings
-from agentevol.service.testing import byte_tokenizer, running
 
 ASK = {"role": "user", "content": "Make a guess."}
 HIGHER = {"role": "user", "content": "Higher."}

@@ -9,12 +9,12 @@ from typing import Any
 
 import httpx
 import pytest
+from support.policy_service import CHATML, ScriptedEngine, running, save_tokenizer
 
 from agentevol.service import completions
 from agentevol.service.app import App
 from agentevol.service.service import Service
 from agentevol.service.settings import BODY_BYTES, ServiceSettings
-from agentevol.service.testing import CHATML, ScriptedEngine, running, save_tokenizer
 from agentgym_server.settings import ServerSettings
 from agentgym_store.store import Store
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import httpx
 import pytest
+from support.policy_service import ScriptedEngine, running
 
 from agentevol.data.groups import group_of
 from agentevol.service.service import Service
 from agentevol.service.settings import ServiceSettings
-from agentevol.service.testing import ScriptedEngine, running
 from agentgym_server.settings import ServerSettings
 from agentgym_store.errors import StoreError
 from agentgym_store.records import Trajectory

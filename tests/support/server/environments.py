@@ -1,6 +1,6 @@
-"""Environments for tests and benchmarks of servers: `Echo` does nothing, `Mischief` misbehaves on command.
+"""Environments for tests of servers: `Echo` does nothing, `Mischief` misbehaves on command.
 
-They are here, not beside the tests, since a worker process must be able to import them.
+A module of their own, since a worker process must be able to import them.
 """
 
 import asyncio

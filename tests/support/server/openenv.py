@@ -5,8 +5,7 @@ from typing import Any
 
 import httpx
 from starlette.types import ASGIApp
-
-from agentgym_server.testing.local_socket import LocalSocket
+from support.server.local_socket import LocalSocket
 
 JSON = {"content-type": "application/json"}
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import httpx
+from support.server.environments import CheapMischief, Echo, Slow
 
 from agentgym_server import ServerSettings, create_app
 from agentgym_server.gateway.app import application
 from agentgym_server.gateway.backends.upstream import Closed, Lost, Refused, Undelivered
 from agentgym_server.gateway.gateway import Gateway
 from agentgym_server.gateway.routing import Request
-from agentgym_server.testing.environments import CheapMischief, Echo, Slow
 from agentgym_server.wire.reply import Reply
 
 ASGI = Any

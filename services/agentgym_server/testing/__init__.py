@@ -1,1 +1,0 @@
-"""Test doubles: environments, sockets, gateways and clients of dialects, for tests only."""
