@@ -67,9 +67,10 @@ TaskT = TypeVar("TaskT", bound=Task)
 class Environment(ABC, Generic[TaskT]):
     """Environment with one episode at a time. Instances are independent: they share at most read-only data.
 
-    `reset` and `step` may be coroutines if an environment waits on an endpoint. Equal task, seed and actions
-    give equal episodes if `deterministic`. A malformed action is part of the environment: it gets an
-    observation, never an exception.
+    `reset` and `step` may be coroutines if an environment waits on an endpoint. One that is past its
+    deadline, or whose session is closed, is cancelled, and `close` follows. Equal task, seed and actions give
+    equal episodes if `deterministic`. A malformed action is part of the environment: it gets an observation,
+    never an exception.
     """
 
     name: ClassVar[str]
@@ -78,6 +79,8 @@ class Environment(ABC, Generic[TaskT]):
     """Default limit of actions per episode."""
     blocking: ClassVar[bool] = True
     """False only for environments so cheap (far below 1 ms) that they may run on an event loop."""
+    max_waiting: ClassVar[int] = 64
+    """Coroutines of `reset` and `step` that one server runs at once; later ones queue."""
     deterministic: ClassVar[bool] = True
     reward_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
     difficulties: ClassVar[tuple[str, ...]] = ()

@@ -88,6 +88,10 @@ class Player:
                 break
         return Episode(first, tuple(actions), tuple(results))
 
+    def run(self, work: Coroutine[Any, Any, ValueT]) -> ValueT:
+        """The result of a coroutine on the loop of this player."""
+        return self._runner.run(work)
+
     def close(self) -> None:
         """Close the event loop."""
         self._runner.close()

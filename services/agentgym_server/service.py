@@ -106,6 +106,11 @@ class Service:
             "finished": registry.totals(),
         }
 
+    def waiting(self, env: str) -> int:
+        """Coroutines of an environment under way, those that queue included."""
+        pool = self.pools.get(env)
+        return self._loop_host.waiting[env] if pool is None else pool.waiting
+
     def _hosts(self, factories: Mapping[str, Factory]) -> tuple[LoopHost, dict[str, WorkerPool]]:
         blocking = [
             name
@@ -113,7 +118,7 @@ class Service:
             if self.settings.workers or self.catalogue.worlds[name].environment.blocking
         ]
         cheap = {name: factory for name, factory in factories.items() if name not in blocking}
-        return LoopHost(cheap, self.metrics.step_seconds), {
+        return LoopHost(cheap, self.metrics.step_seconds, self.settings.max_queue), {
             name: self._pool(name, factories[name]) for name in blocking
         }
 

@@ -1,6 +1,7 @@
 """Every registered environment keeps the contract, and the check notices each way of breaking it."""
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,13 +17,17 @@ def violations(report: Report, check: str) -> tuple[str, ...]:
     return next(result.violations for result in report.results if result.name == check)
 
 
+OPTIONAL = {"fork", "expert", "waits"}
+"""Checks of what an environment may lack."""
+
+
 @pytest.mark.parametrize("name", registry.REGISTRY)
 def test_a_registered_environment_keeps_the_contract(name: str) -> None:
     report = check_environment(lambda: registry.make(name), tasks_per_split=2, rows_per_split=12)
     assert report.passed, "\n".join(report.lines())
     assert report.env == name
     assert {result.name for result in report.results} == set(CHECKS)
-    assert all(result.cases > 0 for result in report.results if result.name not in {"fork", "expert"})
+    assert all(result.cases > 0 for result in report.results if result.name not in OPTIONAL)
 
 
 def test_the_report_counts_what_was_looked_at() -> None:
@@ -182,6 +187,26 @@ class DeclaresTooMuch(Guess):
     baselines = {"idle": (0.0, 0.0), "spray": (0.9, 1.0)}  # noqa: RUF012 - a class fact
 
 
+class ForgetsWhileItWaits(SharesState):
+    """The secret of the episode whose coroutine ran last decides for all: no plain step shows it."""
+
+    async def reset(self, task: GuessTask, seed: int) -> Observation:  # type: ignore[override] - coroutines are allowed
+        self.secret = task.secret
+        return Observation(text="Make a guess.")
+
+    async def step(self, action: str) -> StepResult:  # type: ignore[override] - coroutines are allowed
+        type(self).shared = self.secret
+        await asyncio.sleep(0)
+        return SharesState.step(self, action)
+
+
+class CannotBeCancelled(Guess):
+    async def step(self, action: str) -> StepResult:  # type: ignore[override] - coroutines are allowed
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(0)
+        return Guess.step(self, action)
+
+
 BROKEN: list[tuple[type[Guess], str, str]] = [
     (BadFacts, "facts", "max_turns is 0"),
     (SameIds, "tasks", "id 'guess-1' occurs twice"),
@@ -200,6 +225,8 @@ BROKEN: list[tuple[type[Guess], str, str]] = [
     (ExpertIsWrong, "expert", "the expert earns 0"),
     (ExpertIsSlow, "expert", "the expert needs 5 actions; max_turns is 4"),
     (PaysForSilence, "baselines", "idle earns 1.000 on average of 8 tasks; declared is 0.0 to 0.0"),
+    (ForgetsWhileItWaits, "waits", "coroutines of another episode that run meanwhile change it"),
+    (CannotBeCancelled, "waits", "a step that is cancelled goes on"),
     (DeclaresTooMuch, "baselines", "spray earns 0.375 on average of 8 tasks; declared is 0.9 to 1.0"),
 ]
 
@@ -231,6 +258,7 @@ class Waits(Guess):
 def test_an_environment_of_coroutines_is_checked_as_well() -> None:
     report = check_environment(Waits)
     assert report.passed, report.lines()
+    assert "ok    waits" in "\n".join(report.lines())
 
 
 def test_an_environment_that_cannot_be_made_is_a_finding() -> None:

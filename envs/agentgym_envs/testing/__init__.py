@@ -23,6 +23,7 @@ from agentgym_envs.testing.play import (
 )
 from agentgym_envs.testing.subject import Check, CheckResult, Factory, Report, Subject, spaced
 from agentgym_envs.testing.tasks import check_facts, check_splits, check_tasks
+from agentgym_envs.testing.waiting import check_waits
 
 __all__ = ["CHECKS", "HOSTILE", "CheckResult", "Report", "check_environment"]
 
@@ -38,6 +39,7 @@ CHECKS: dict[str, Check] = {
     "fork": check_fork,
     "expert": check_expert,
     "baselines": check_baselines,
+    "waits": check_waits,
 }
 
 

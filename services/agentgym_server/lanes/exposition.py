@@ -65,6 +65,10 @@ class _Collector:
         yield _counter("agentevol_steps", "Step requests.", ("env", "result"), metrics.steps.items())
         yield _histogram("agentevol_step_seconds", "Environment time of a step.", "env", metrics.step_seconds)
         yield _histogram("agentevol_queue_seconds", "Wait for a worker.", "env", metrics.queue_seconds)
+        waiting = {(env,): self._service.waiting(env) for env in self._service.catalogue.worlds}
+        yield _gauge(
+            "agentevol_waiting_operations", "Coroutines of environments under way.", ("env",), waiting.items()
+        )
 
     def _traffic(self) -> Iterator[Metric]:
         metrics = self._service.metrics

@@ -40,9 +40,10 @@ class WorkerStartFailed(RuntimeError):
 class ForkServer:
     """Handle of a fork server in the server process. One request at a time."""
 
-    def __init__(self, factories: Mapping[str, Factory], memory_bytes: int) -> None:
+    def __init__(self, factories: Mapping[str, Factory], memory_bytes: int, workers: int = 1) -> None:
         self._factories = dict(factories)
         self._memory_bytes = memory_bytes
+        self._workers = workers
         self._lock = asyncio.Lock()
         self._process: BaseProcess | None = None
         self._sock: socket.socket | None = None
@@ -62,7 +63,7 @@ class ForkServer:
 
     def _open(self) -> None:
         ours, theirs = socket.socketpair()
-        arguments = (theirs, self._factories, self._memory_bytes, os.getpid())
+        arguments = (theirs, self._factories, self._memory_bytes, self._workers, os.getpid())
         # Not forked from the server, whose event loop and threads a child must not inherit.
         process = multiprocessing.get_context("spawn").Process(
             target=rock, args=arguments, name="agentgym-fork_server", daemon=True
@@ -139,12 +140,14 @@ class Child:
         return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
 
 
-def rock(control: socket.socket, factories: Mapping[str, Factory], memory_bytes: int, parent: int) -> None:
+def rock(
+    control: socket.socket, factories: Mapping[str, Factory], memory_bytes: int, workers: int, parent: int
+) -> None:
     """Main function of the fork server: build the environments, then fork workers until the server exits."""
     for sign in (signal.SIGINT, signal.SIGTERM):  # they reach the whole group; the server decides
         signal.signal(sign, signal.SIG_IGN)
     os.dup2(2, 1)  # an environment that prints must not write into the server's standard output
-    room = Instances(factories)
+    room = Instances(factories, workers)
     control.sendall(frames.packed(_built(room)))
     gc.collect()
     gc.freeze()  # so that collections in the workers do not write to, and thereby copy, shared pages

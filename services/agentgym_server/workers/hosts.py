@@ -3,21 +3,22 @@
 `LoopHost` has its room on the event loop, `agentgym_server.workers.pool.WorkerPool` one in each process.
 """
 
-import asyncio
-import inspect
 import logging
 import math
 import secrets
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from agentgym_envs.core import Environment, Observation, StepResult
 from agentgym_server.monitoring.histograms import Histograms
+from agentgym_server.workers.waiting import PastDeadline, WaitLimit, within
 
 log = logging.getLogger(__name__)
 
 Factory = Callable[[], Environment[Any]]
+ValueT = TypeVar("ValueT")
 
 
 class Outcome(NamedTuple):
@@ -104,10 +105,14 @@ class Host(Protocol):
 class Instances:
     """Environment instances of one process: one per episode, and an idle one of each environment for
     look-ups.
+
+    The coroutines of an environment share its `max_waiting` with `processes` - 1 other processes.
     """
 
-    def __init__(self, factories: Mapping[str, Factory]) -> None:
+    def __init__(self, factories: Mapping[str, Factory], processes: int = 1) -> None:
         self._factories = factories
+        self._processes = processes
+        self._limits: dict[str, WaitLimit] = {}
         self._episodes: dict[str, Environment[Any]] = {}
         self._names: dict[str, str] = {}
         self._worlds: dict[str, Environment[Any]] = {}
@@ -117,39 +122,48 @@ class Instances:
         for env in self._factories:
             self._world(env)
 
-    async def open(self, key: str, origin: Origin) -> Outcome:
-        """Start an episode; raises `TaskNotFound` and any exception of the environment."""
+    async def open(self, key: str, origin: Origin, deadline_s: float) -> Outcome:
+        """Start an episode; raises `TaskNotFound`, `PastDeadline` and any exception of the environment."""
         task = self._world(origin.env).task(origin.task_id)
         environment = self._of_episode(key, origin.env)
         try:
             observation = environment.reset(task, origin.seed)
-            return opening(await observation if inspect.isawaitable(observation) else observation)
+            if not isinstance(observation, Observation):
+                observation = await self._limit(origin.env).run(observation, deadline_s)
+            return opening(observation)
         except BaseException:
             self.drop(key)
             raise
 
     async def fork(
-        self, key: str, parent: str, origin: Origin, actions: Sequence[str] | None
+        self, key: str, parent: str, origin: Origin, actions: Sequence[str] | None, deadline_s: float
     ) -> Outcome | None:
-        """See `Host.fork`."""
+        """See `Host.fork`; raises `PastDeadline`."""
+        return await within(deadline_s, self._fork(key, parent, origin, actions, deadline_s))
+
+    async def _fork(
+        self, key: str, parent: str, origin: Origin, actions: Sequence[str] | None, deadline_s: float
+    ) -> Outcome | None:
         if actions is None:
             snapshot = self._episodes[parent].snapshot()
             self._of_episode(key, origin.env).restore(snapshot)
             return None
-        reached = await self.open(key, origin)
+        reached = await self.open(key, origin, deadline_s)
         try:
             for action in actions:
-                step = self.step(key, action)
+                step = self.step(key, action, deadline_s)
                 reached = step if isinstance(step, Outcome) else await step
         except BaseException:
             self.drop(key)
             raise
         return reached
 
-    def step(self, key: str, action: str) -> Outcome | Awaitable[Outcome]:
-        """Play one action; raises any exception of the environment."""
+    def step(self, key: str, action: str, deadline_s: float) -> Outcome | Awaitable[Outcome]:
+        """Play one action; raises any exception of the environment, and a coroutine also `PastDeadline`."""
         result = self._episodes[key].step(action)
-        return outcome(result) if isinstance(result, StepResult) else _awaited(result)
+        if isinstance(result, StepResult):
+            return outcome(result)
+        return _awaited(self._limit(self._names[key]).run(result, deadline_s))
 
     def env(self, key: str) -> str:
         """The environment of an episode."""
@@ -175,6 +189,13 @@ class Instances:
         environment = self._factories[env]()
         self._episodes[key], self._names[key] = environment, env
         return environment
+
+    def _limit(self, env: str) -> WaitLimit:
+        limit = self._limits.get(env)
+        if limit is None:
+            bound = max(1, self._world(env).max_waiting // self._processes)
+            limit = self._limits[env] = WaitLimit(bound)
+        return limit
 
     def _world(self, env: str) -> Environment[Any]:
         world = self._worlds.get(env)
@@ -203,11 +224,14 @@ def outcome(result: StepResult) -> Outcome:
 
 
 class LoopHost:
-    """Host of non-blocking environments on the event loop."""
+    """Host of non-blocking environments on the event loop; at most `max_queue` coroutines of each."""
 
-    def __init__(self, factories: Mapping[str, Factory], times: Histograms) -> None:
+    def __init__(self, factories: Mapping[str, Factory], times: Histograms, max_queue: int = 1024) -> None:
         self._room = Instances(factories)
         self._times = times
+        self._max_queue = max_queue
+        self.waiting: Counter[str] = Counter()
+        """Coroutines under way, by environment, those that queue included."""
 
     async def start(self) -> None:
         """Build every environment once."""
@@ -215,21 +239,23 @@ class LoopHost:
 
     async def open(self, key: str, origin: Origin, deadline_s: float) -> Outcome:
         """See `Host.open`."""
-        return await _within(deadline_s, self._room.open(key, origin))
+        return await self._waited(origin.env, self._room.open(key, origin, deadline_s))
 
     async def fork(
         self, key: str, parent: str, origin: Origin, actions: Sequence[str] | None, deadline_s: float
     ) -> Outcome | None:
         """See `Host.fork`."""
-        return await _within(deadline_s, self._room.fork(key, parent, origin, actions))
+        return await self._waited(origin.env, self._room.fork(key, parent, origin, actions, deadline_s))
 
     def step(self, key: str, action: str, deadline_s: float) -> Outcome | Awaitable[Outcome]:
         """See `Host.step`; only a coroutine can be cancelled at its deadline."""
+        env = self._room.env(key)
+        self._check_queue(env)
         began = time.perf_counter()
-        step = self._room.step(key, action)
+        step = self._room.step(key, action, deadline_s)
         if not isinstance(step, Outcome):
-            return self._waited(key, _within(deadline_s, step), began)
-        self._times[self._room.env(key)].observe(time.perf_counter() - began)
+            return self._timed(env, self._waited(env, step), began)
+        self._times[env].observe(time.perf_counter() - began)
         return step
 
     def drop(self, key: str) -> None:
@@ -240,20 +266,22 @@ class LoopHost:
         """Free all resources."""
         self._room.close()
 
-    async def _waited(self, key: str, step: Awaitable[Outcome], began: float) -> Outcome:
-        env = self._room.env(key)
+    def _check_queue(self, env: str) -> None:
+        if self.waiting[env] >= self._max_queue:
+            raise Overloaded(f"{self.waiting[env]} operations of {env} wait")
+
+    async def _timed(self, env: str, step: Awaitable[Outcome], began: float) -> Outcome:
         try:
             return await step
         finally:
             self._times[env].observe(time.perf_counter() - began)
 
-
-async def _within(deadline_s: float, work: Awaitable[Any]) -> Any:
-    limit = asyncio.timeout(deadline_s)
-    try:
-        async with limit:
+    async def _waited(self, env: str, work: Awaitable[ValueT]) -> ValueT:
+        self._check_queue(env)
+        self.waiting[env] += 1
+        try:
             return await work
-    except TimeoutError:
-        if not limit.expired():
-            raise  # raised by the environment
-        raise HostFault("step-timeout", f"no answer within {deadline_s:g} s") from None
+        except PastDeadline as cause:
+            raise HostFault("step-timeout", str(cause)) from None
+        finally:
+            self.waiting[env] -= 1

@@ -2,10 +2,12 @@
 
 The head of a worker's queue is the running operation. A worker whose head misses its deadline is killed: the
 head's episode fails with `step-timeout`, the worker's other episodes with `worker-lost`, and a new worker
-takes its place.
+takes its place. A coroutine that waits leaves the queue, and its worker cancels it at its deadline; a worker
+that does not respond meanwhile is killed.
 """
 
 import asyncio
+import contextlib
 import logging
 import socket
 from collections import Counter, deque
@@ -58,6 +60,8 @@ class Operation:
     reply: asyncio.Future[Outcome | None]
     moment: float
     """Time at which it was queued; once running, the time at which it started."""
+    check: asyncio.TimerHandle | None = None
+    """Timer of the next check of its worker, while it waits."""
 
 
 class Worker:
@@ -71,6 +75,7 @@ class Worker:
         self._times = times
         self._on_lost = on_lost
         self._queue: deque[Operation] = deque()
+        self._waiting: dict[str, Operation] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport | None = None
         self._child: Child | None = None
@@ -86,6 +91,11 @@ class Worker:
     def up(self) -> bool:
         """True if episodes may be opened here."""
         return self._built and not self.gone.is_set()
+
+    @property
+    def waiting(self) -> int:
+        """Coroutines under way."""
+        return len(self._waiting)
 
     @property
     def pid(self) -> int | None:
@@ -122,9 +132,9 @@ class Worker:
         """Queue an operation; raises `Overloaded` (the queue is full) or `HostFault` (the worker is gone)."""
         if self._transport is None or self.gone.is_set():
             raise HostFault("worker-lost", "the worker process died")
-        if len(self._queue) >= self._limits.max_queue:
-            raise Overloaded(f"{len(self._queue)} operations wait for one worker")
-        frame = packed(request)
+        if len(self._queue) + len(self._waiting) >= self._limits.max_queue:
+            raise Overloaded(f"{len(self._queue) + len(self._waiting)} operations wait for one worker")
+        frame = packed(request | {"deadline_s": deadline_s})
         loop = asyncio.get_running_loop()
         operation = Operation(request["key"], deadline_s, loop.create_future(), loop.time())
         operation.reply.add_done_callback(_seen)
@@ -138,6 +148,7 @@ class Worker:
         """Free an episode."""
         if key in self.keys:
             self.keys.discard(key)
+            self._done_waiting(key)
             if self._transport is not None and not self.gone.is_set():
                 self._transport.write(packed({"op": "drop", "key": key}))
 
@@ -162,10 +173,12 @@ class Worker:
         other = fault
         if fault.kind != "worker-lost":
             other = HostFault("worker-lost", "the worker process was killed with another episode's step")
-        for operation in self._queue:
+        for operation in (*self._queue, *self._waiting.values()):
             if not operation.reply.done():
                 operation.reply.set_exception(fault if operation.key == head else other)
         self._queue.clear()
+        for key in list(self._waiting):
+            self._done_waiting(key)
         keys, self.keys = self.keys, set[str]()
         for key in keys:
             self._on_lost(key, fault if key == head else other)
@@ -181,18 +194,51 @@ class Worker:
             await asyncio.to_thread(self._child.reap)
 
     def _on_message(self, message: dict[str, Any]) -> None:
-        if self.gone.is_set():  # it was read before the connection was closed
+        if self.gone.is_set() or self.ready.cancelled():  # it was read before the connection was closed
             return
         if not self.ready.done():
             self._on_ready(message)
             return
+        if "key" in message:
+            self._on_late(message)
+            return
         self._unwatch()
         operation = self._queue.popleft()
-        self._times.work.observe(asyncio.get_running_loop().time() - operation.moment)
+        if "later" in message:
+            self._wait(operation)
+        else:
+            self._settle(operation, message)
         if self._queue:
             self._watch()
+
+    def _on_late(self, message: dict[str, Any]) -> None:
+        operation = self._done_waiting(message["key"])
+        if operation is not None:
+            self._settle(operation, message)
+
+    def _settle(self, operation: Operation, message: dict[str, Any]) -> None:
+        self._times.work.observe(asyncio.get_running_loop().time() - operation.moment)
         if not operation.reply.done():
             _settle(operation.reply, message)
+
+    def _wait(self, operation: Operation) -> None:
+        if operation.key not in self.keys:
+            return  # dropped meanwhile
+        self._waiting[operation.key] = operation
+        loop = asyncio.get_running_loop()
+        operation.check = loop.call_later(operation.deadline_s, self._ping, operation)
+
+    def _ping(self, operation: Operation) -> None:
+        """Check that the worker still runs its coroutines: one that is stuck does not answer."""
+        self._wait(operation)
+        with contextlib.suppress(Overloaded, HostFault):  # a queue has a watched head of its own
+            self.call({"op": "ping", "key": ""}, operation.deadline_s)
+
+    def _done_waiting(self, key: str) -> Operation | None:
+        operation = self._waiting.pop(key, None)
+        if operation is not None and operation.check is not None:
+            operation.check.cancel()
+        return operation
 
     def _on_ready(self, message: dict[str, Any]) -> None:
         if "ready" in message:
@@ -221,6 +267,8 @@ def _settle(reply: asyncio.Future[Outcome | None], message: dict[str, Any]) -> N
         reply.set_result(None if message["outcome"] is None else Outcome(*message["outcome"]))
     elif message["fault"] == "task":
         reply.set_exception(TaskNotFound(message["message"]))
+    elif message["fault"] == "step-timeout":
+        reply.set_exception(HostFault("step-timeout", message["message"]))
     else:
         reply.set_exception(internal_fault("an environment raised in its worker", message["trace"]))
 
@@ -246,7 +294,7 @@ class WorkerPool:
         times: PoolTimes,
         on_lost: OnLost,
     ) -> None:
-        self._cradle = ForkServer({name: factory}, limits.memory_bytes)
+        self._cradle = ForkServer({name: factory}, limits.memory_bytes, count)
         self._limits = limits
         self._times = times
         self._on_lost = on_lost
@@ -264,6 +312,11 @@ class WorkerPool:
     def alive(self) -> int:
         """Workers that accept episodes now."""
         return sum(worker.up for worker in self._workers.values())
+
+    @property
+    def waiting(self) -> int:
+        """Coroutines under way, those that queue included."""
+        return sum(worker.waiting for worker in self._workers.values())
 
     @property
     def pids(self) -> list[int]:

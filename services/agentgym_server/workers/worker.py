@@ -1,9 +1,11 @@
 """Worker process: a room of many episodes, played one operation at a time.
 
-Requests are `{"op": "open" | "fork" | "step" | "drop", "key": ..., ...}`; all but `drop` get one reply, in
-order: `{"outcome": [...]}`, or `{"fault": "task" | "internal", "message": ..., "trace": ...}`. The first
-message is `{"ready": true}`. A coroutine blocks the whole worker: an environment that waits on an endpoint
-declares `blocking = False` and is played on the server's event loop.
+Requests are `{"op": "open" | "fork" | "step" | "drop" | "ping", "key": ..., ...}`; all but `drop` get one
+reply, in order: `{"outcome": [...]}`, or `{"fault": "task" | "step-timeout" | "internal", "message": ...,
+"trace": ...}`. The first message is `{"ready": true}`.
+
+A coroutine that waits gets `{"later": true}` in its place, and the worker goes on. Its own reply follows when
+it is done, with its `key`. It is cancelled at its deadline, and with its episode.
 """
 
 import asyncio
@@ -14,12 +16,14 @@ import socket
 import threading
 import time
 import traceback
+from collections.abc import Awaitable, Coroutine
 from pathlib import Path
 from typing import Any
 
 from agentgym_envs.core import TaskNotFound
 from agentgym_server.workers import frames
 from agentgym_server.workers.hosts import Instances, Origin, Outcome
+from agentgym_server.workers.waiting import PastDeadline
 
 ORPHAN_CHECK_S = 1.0
 
@@ -34,10 +38,7 @@ def work(sock: socket.socket, room: Instances, memory_bytes: int) -> None:
     threading.Thread(target=_die_with, args=(os.getppid(),), daemon=True).start()
     with asyncio.Runner() as runner, contextlib.suppress(EOFError, ConnectionError):  # the server closed it
         sock.sendall(frames.packed({"ready": True}))
-        while True:
-            reply = _reply(room, runner, frames.receive(sock))
-            if reply is not None:
-                sock.sendall(reply)
+        _Room(sock, room, runner).serve()
 
 
 def _limit_memory(memory_bytes: int) -> None:
@@ -58,31 +59,110 @@ def _die_with(parent: int) -> None:
     os._exit(1)
 
 
-def _reply(room: Instances, runner: asyncio.Runner, request: dict[str, Any]) -> bytes | None:
-    try:
+class _Room:
+    """Instances behind a socket. The event loop runs only while coroutines wait: plain steps need none."""
+
+    def __init__(self, sock: socket.socket, instances: Instances, runner: asyncio.Runner) -> None:
+        self._sock, self._instances, self._runner = sock, instances, runner
+        self._waiting: dict[str, asyncio.Task[Outcome | None]] = {}
+        self._unfinished = set[asyncio.Task[Outcome | None]]()
+        """Those that wait, and cancelled ones that have not ended yet."""
+
+    def serve(self) -> None:
+        """Answer requests; raises `EOFError` when the server has closed the socket."""
+        while True:
+            if self._unfinished:
+                self._runner.run(self._readable())
+            self._answer(frames.receive(self._sock))
+
+    async def _readable(self) -> None:
+        loop, arrived = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_reader(self._sock, arrived.set)
+        try:
+            await arrived.wait()
+        finally:
+            loop.remove_reader(self._sock)
+
+    def _answer(self, request: dict[str, Any]) -> None:
         if request["op"] == "drop":
-            room.drop(request["key"])
+            with contextlib.suppress(Exception):  # nobody waits for an answer
+                self._drop(request["key"])
+            return
+        try:
+            played = self._play(request)
+        except Exception as cause:  # noqa: BLE001 - the worker continues after any exception of an environment
+            self._sock.sendall(frames.packed(_fault_of(cause)))
+            return
+        if not isinstance(played, asyncio.Task):
+            self._sock.sendall(_packed({"outcome": played}))
+            return
+        self._sock.sendall(frames.packed({"later": True}))
+        key = request["key"]
+        self._waiting[key] = played
+        self._unfinished.add(played)
+        played.add_done_callback(lambda task: self._finish(key, task))
+
+    def _play(self, request: dict[str, Any]) -> "Outcome | asyncio.Task[Outcome | None] | None":
+        if request["op"] == "ping":
             return None
-        return frames.packed({"outcome": _play(room, runner, request)})
-    except TaskNotFound as cause:
-        return frames.packed(fault("task", cause))
-    except Exception as cause:  # noqa: BLE001 - the worker continues after any exception of an environment
-        return None if request["op"] == "drop" else frames.packed(fault("internal", cause))
+        key, deadline_s = request["key"], request["deadline_s"]
+        if request["op"] == "step":
+            step = self._instances.step(key, request["action"], deadline_s)
+            return step if isinstance(step, Outcome) else self._begun(_result(step))
+        origin = Origin(*request["origin"])
+        if request["op"] == "open":
+            return self._begun(self._instances.open(key, origin, deadline_s))
+        parent, actions = request["parent"], request["actions"]
+        return self._begun(self._instances.fork(key, parent, origin, actions, deadline_s))
+
+    def _begun(
+        self, work: Coroutine[Any, Any, Outcome | None]
+    ) -> "Outcome | asyncio.Task[Outcome | None] | None":
+        """The result of a coroutine that ends without waiting; otherwise its task."""
+        task = self._runner.get_loop().create_task(work)
+        self._runner.run(asyncio.sleep(0))  # up to its first wait
+        return task.result() if task.done() else task
+
+    def _finish(self, key: str, task: asyncio.Task[Outcome | None]) -> None:
+        self._unfinished.discard(task)
+        if self._waiting.get(key) is not task:
+            return  # dropped meanwhile
+        del self._waiting[key]
+        if task.cancelled():
+            cancelled = asyncio.CancelledError("the environment cancelled itself")
+            reply = frames.packed(_fault_of(cancelled) | {"key": key})
+        elif (cause := task.exception()) is not None:
+            reply = frames.packed(_fault_of(cause) | {"key": key})
+        else:
+            reply = _packed({"outcome": task.result(), "key": key})
+        with contextlib.suppress(OSError):  # the server has closed it, as the next receive will tell
+            self._sock.sendall(reply)
+
+    def _drop(self, key: str) -> None:
+        task = self._waiting.pop(key, None)
+        if task is not None:
+            task.cancel()
+            self._runner.run(asyncio.sleep(0))  # its own clean-up, before the instance is closed
+        self._instances.drop(key)
 
 
-def _play(room: Instances, runner: asyncio.Runner, request: dict[str, Any]) -> Outcome | None:
-    key = request["key"]
-    if request["op"] == "step":
-        step = room.step(key, request["action"])
-        return step if isinstance(step, Outcome) else runner.run(_result(step))
-    origin = Origin(*request["origin"])
-    if request["op"] == "open":
-        return runner.run(room.open(key, origin))
-    return runner.run(room.fork(key, request["parent"], origin, request["actions"]))
-
-
-async def _result(step: Any) -> Outcome:
+async def _result(step: Awaitable[Outcome]) -> Outcome:
     return await step
+
+
+def _packed(reply: dict[str, Any]) -> bytes:
+    """A reply; the fault of a world whose outcome has no JSON form."""
+    try:
+        return frames.packed(reply)
+    except (TypeError, ValueError) as cause:
+        key = {"key": reply["key"]} if "key" in reply else {}
+        return frames.packed(_fault_of(cause) | key)
+
+
+def _fault_of(cause: BaseException) -> dict[str, Any]:
+    if isinstance(cause, PastDeadline):
+        return {"fault": "step-timeout", "message": str(cause), "trace": ""}
+    return fault("task" if isinstance(cause, TaskNotFound) else "internal", cause)
 
 
 def fault(kind: str, cause: BaseException) -> dict[str, Any]:

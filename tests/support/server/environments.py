@@ -9,9 +9,9 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cache
-from typing import cast
+from typing import ClassVar, cast
 
 from agentgym_envs.core import Environment, Observation, StepResult, Task, TaskNotFound
 
@@ -197,6 +197,55 @@ class Slow(Environment[Task]):
         self._steps += 1
         await asyncio.sleep(float(action))
         return StepResult(observation=Observation(text=f"step {self._steps}"))
+
+
+class Gathering(Echo):
+    """Environment whose `wait` ends when another episode of the process says `go`; `count` counts.
+
+    `stick` is a coroutine that blocks its event loop.
+    """
+
+    name = "gathering"
+    max_turns = 100
+    max_waiting = 2
+    blocking = True
+    inside: ClassVar[int] = 0
+    go: ClassVar[asyncio.Event | None] = None
+
+    def step(self, action: str) -> StepResult | Awaitable[StepResult]:  # type: ignore[override]
+        """Execute the command."""
+        kind = type(self)
+        if action == "wait":
+            return self._wait()
+        if action == "stick":
+            return self._stick()
+        if action == "go" and kind.go is not None:
+            kind.go.set()
+            kind.go = None
+        text = str(kind.inside) if action == "count" else action
+        return StepResult(observation=Observation(text=text))
+
+    async def _wait(self) -> StepResult:
+        kind = type(self)
+        kind.inside += 1
+        kind.go = kind.go or asyncio.Event()
+        try:
+            await kind.go.wait()
+        finally:
+            kind.inside -= 1
+        return StepResult(observation=Observation(text="went"))
+
+    async def _stick(self) -> StepResult:
+        await asyncio.sleep(0.01)  # so that its worker sees it wait
+        time.sleep(3600)  # noqa: ASYNC251 - what it is for
+        return StepResult(observation=Observation(text="unreachable"))
+
+
+class LoopGathering(Gathering):
+    """As `Gathering`, on the event loop; do not use `stick`."""
+
+    name = "loop-gathering"
+    blocking = False
 
 
 class Broken(Echo):
