@@ -9,11 +9,11 @@ from typing import Any
 
 import httpx
 import pytest
+from support.server.environments import Gathering, LoopGathering
 
 from agentgym_server import ServerSettings, create_app
 from agentgym_server.app import service_of
 from agentgym_server.service import Service
-from agentgym_server.testing.environments import Gathering, LoopGathering
 
 WORLDS = {"gathering": Gathering, "loop-gathering": LoopGathering}
 BOTH = pytest.mark.parametrize("env", list(WORLDS))
