@@ -4,14 +4,14 @@
         cluster.check_nodes(folder, url)
         cluster.start_rollouts(checkpoint, url)
         for trajectory in cluster.play(requests, sampling, played): ...
-        report = cluster.learn(start, rows, out, ...)
+        report = cluster.learn(LearnerJob(start, rows, out, seed), progress)
 
 The workers and the handling of their losses are in `agentevol.cluster.workers`.
 """
 
 import logging
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
@@ -37,7 +37,7 @@ from agentevol.config.learner import LearnConfig
 from agentevol.config.run import RunConfig
 from agentevol.core.algorithms.contract import Floats
 from agentevol.core.errors import ConfigError, one_line
-from agentevol.core.protocols import Anchor, Checkpoint, LearnReport, Sampling, TrainingSequence
+from agentevol.core.protocols import Checkpoint, LearnerJob, LearnReport, Sampling, TrainingSequence
 from agentevol.rollout.environment_server import EnvironmentServer
 from agentevol.rollout.episode import EpisodeRequest
 from agentevol.rollout.faults import FaultLog
@@ -159,46 +159,21 @@ class Cluster:
 
     def learn(
         self,
-        start: Checkpoint,
-        rows: Sequence[TrainingSequence],
-        out: Path,
-        *,
-        seed: int,
-        version: int,
-        table_version: int,
-        reference: Checkpoint | None,
+        job: LearnerJob,
         progress: Callable[[int, int, float], None],
         learn: LearnConfig | None = None,
-        multipliers: Mapping[str, float] | None = None,
-        anchor: Anchor | None = None,
-        objectives: Sequence[str] = (),
-        sampler: Checkpoint | None = None,
     ) -> LearnReport:
-        """Train in the learners' processes; where one dies all are replaced, and begin again from `start` or
-        from their last saved state (`learn.save_every`). `learn` replaces the run's own configuration;
-        `multipliers` are the prices of costs, `anchor` is the regularisation's anchor, `objectives` are the
-        objectives of heads, `sampler` are the weights that sampled the newest training sequences.
+        """Train in the learners' processes; where one dies all are replaced, and begin again from `job.start`
+        or from their last saved state (`learn.save_every`). `learn` replaces the run's own configuration.
         """
         config = self._config if learn is None else self._config.model_copy(update={"learn": learn})
-        self._published.hand_out(start, reference, sampler, anchor and anchor.checkpoint)
+        self._published.hand_out(job.start, job.reference, job.sampler, job.anchor and job.anchor.checkpoint)
+        made = job.checkpoint
         with self._learners_turn():
             report = self._learners.learn(
-                progress,
-                lambda: report_of(out, version),
-                config,
-                start,
-                ray.put(rows),
-                out,
-                seed=seed,
-                version=version,
-                table_version=table_version,
-                reference=reference,
-                multipliers=multipliers or {},
-                anchor=anchor,
-                objectives=objectives,
-                sampler=sampler,
+                config, ray.put(job), progress, lambda: report_of(made.path, made.version)
             )
-        self._published.take_in(out)
+        self._published.take_in(made.path)
         return report
 
     def values(

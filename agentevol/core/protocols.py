@@ -210,6 +210,38 @@ class Anchor:
 
 
 @dataclass(frozen=True)
+class LearnerJob:
+    """Training of one checkpoint: its data, where it begins, and where the result is written."""
+
+    start: Checkpoint
+    rows: Sequence[TrainingSequence]
+    out: Path
+    """Folder of the new checkpoint, which must not exist."""
+    seed: int
+    version: int | None = None
+    """Version of the new checkpoint; None is the start's and one more."""
+    table_version: int | None = None
+    """Version of the table that `rows` were read from, stored beside the weights."""
+    reference: Checkpoint | None = None
+    """Reference model; None is the start."""
+    sampler: Checkpoint | None = None
+    """Weights that sampled the newest training sequences, under which engine and learner are compared; None
+    are the start's.
+    """
+    anchor: Anchor | None = None
+    """Anchor of `learn.ewc`, `learn.distillation` and `learn.interpolation`; None is the start."""
+    multipliers: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Prices of costs for constrained algorithms; costs without one are free."""
+    objectives: Sequence[str] = ()
+    """Names of a reward model's heads, stored beside the weights."""
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """The checkpoint that the training writes."""
+        return Checkpoint(self.out, self.start.version + 1 if self.version is None else self.version)
+
+
+@dataclass(frozen=True)
 class LearnReport:
     """Result of a training: the checkpoint and its metrics."""
 
@@ -220,8 +252,6 @@ class LearnReport:
 class Learner(Protocol):
     """Trainer of weights on data."""
 
-    def learn(self, start: Checkpoint, data: Sequence[TrainingSequence], out: Path, seed: int) -> LearnReport:
-        """Train from `start` on `data`; write version `start.version + 1` as a new folder `out`,
-        atomically.
-        """
+    def learn(self, job: LearnerJob) -> LearnReport:
+        """Train from `job.start` on `job.rows`; write `job.checkpoint` as a new folder, atomically."""
         ...

@@ -1,14 +1,13 @@
 """Gradient-based learner: a start and training sequences in, a checkpoint and its metrics out.
 
 learner = GradientLearner(LearnConfig(algorithm="dpo", learning_rate=1e-6))
-report = learner.learn(start, rows, Path("runs/a/checkpoints/1"), seed=0)
+report = learner.learn(LearnerJob(start, rows, Path("runs/a/checkpoints/1"), seed=0))
 """
 
 import math
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 import torch
 from transformers import PreTrainedModel
@@ -16,7 +15,7 @@ from transformers import PreTrainedModel
 from agentevol.config.learner import LearnConfig
 from agentevol.core.algorithms.contract import Algorithm, Floats
 from agentevol.core.errors import ConfigError, RunStopped
-from agentevol.core.protocols import Anchor, Checkpoint, LearnReport, TrainingSequence
+from agentevol.core.protocols import Anchor, Checkpoint, LearnerJob, LearnReport, TrainingSequence
 from agentevol.learn.batches.assembly import OptimiserBatch
 from agentevol.learn.batches.batch_plan import learning_rate_factor, tokens_of
 from agentevol.learn.checkpoints import optimiser_state
@@ -69,87 +68,41 @@ class GradientLearner:
         self._progress = progress
         self._ranks = ranks
 
-    def learn(
-        self,
-        start: Checkpoint,
-        data: Sequence[TrainingSequence],
-        out: Path,
-        seed: int,
-        *,
-        reference: Checkpoint | None = None,
-        multipliers: Mapping[str, float] | None = None,
-        anchor: Anchor | None = None,
-        version: int | None = None,
-        table_version: int | None = None,
-        objectives: Sequence[str] = (),
-        sampler: Checkpoint | None = None,
-    ) -> LearnReport:
-        """Train from `start` on `data` and write the new folder `out` atomically.
+    def learn(self, job: LearnerJob) -> LearnReport:
+        """Train from `job.start` on `job.rows` and write the new folder `job.out` atomically.
 
-        `reference` is the reference model (None: the start), `multipliers` are the prices of costs for
-        constrained algorithms (none: costs are free), `anchor` is the anchor of `config.ewc`, `distillation`
-        and `interpolation` (None: the start). The result has `version`, by default the start's and one more.
-        `table_version` is stored beside the weights, as are `objectives`, the names of a reward model's
-        heads. Engine and learner are compared under the weights of `sampler`, which sampled the newest
-        training sequences (None: the start's). Raises `NothingToLearn` where nothing can be trained on,
-        `ConfigError` for other unusable input (negative weights, a corrupt start, an existing `out`),
-        `RunStopped` for a loss that is not finite or a full disk.
+        Raises `NothingToLearn` where nothing can be trained on, `ConfigError` for other unusable input
+        (negative weights, a corrupt start, an existing `out`), `RunStopped` for a loss that is not finite or
+        a full disk.
         """
-        if out.exists():
-            raise ConfigError(f"{out} exists already: a checkpoint is never overwritten")
-        if self.config.shards != self._ranks.size:
-            raise ConfigError(
-                f"learn.shards is {self.config.shards}, but {self._ranks.size} processes learn: only"
-                " `agentevol run` starts several"
-            )
-        began = time.perf_counter()
-        device = _device(self.config.device)
-        with _threads(self.config.threads), _seeded(seed, device):
-            training = prepare(self.config, self._ranks, device, start, data, objectives)
+        self._check(job)
+        began, config, start = time.perf_counter(), self.config, job.start
+        device = _device(config.device)
+        held = job.anchor or Anchor(start)
+        with _threads(config.threads), _seeded(job.seed, device):
+            training = prepare(config, self._ranks, device, start, job.rows, job.objectives)
             if self._ranks.rank:  # equal start weights, but different dropout masks on each rank
-                torch.manual_seed(seed + (self._ranks.rank << 44))
-            noted = freeze(training, reference, multipliers or {}, sampler)
-            held = anchor or Anchor(start)
-            hold(training, held, seed)
-            divide(training, seed)
-            identity = ""  # of a state that is never saved
-            if self.config.save_every is not None:
-                identity = fingerprint(
-                    self.config,
-                    start,
-                    rows=training.fitting.rows,
-                    seed=seed,
-                    reference=reference,
-                    multipliers=multipliers or {},
-                    anchor=(held.checkpoint, held.rows),
-                    objectives=tuple(objectives),
-                )
-            saved = Saved(out, identity, self._ranks)
-            used = optimisers(training.network, self.config)
-            if self.config.keep_moments:
+                torch.manual_seed(job.seed + (self._ranks.rank << 44))
+            noted = freeze(training, job.reference, job.multipliers, job.sampler)
+            hold(training, held, job.seed)
+            divide(training, job.seed)
+            saved = Saved(job.out, _identity(config, training, job, held), self._ranks)
+            used = optimisers(training.network, config)
+            if config.keep_moments:
                 optimiser_state.take_up(used, start.path)
             figures = _train(training, used, saved, self._progress)
             metrics = {
                 **figures.report(training.fitting, time.perf_counter() - began),
-                **critic.figures(self.config, training.network, start.path, len(training.steps)),
+                **critic.figures(config, training.network, start.path, len(training.steps)),
                 **noted,
             }
-            version = start.version + 1 if version is None else version
-            lineage = Lineage(
-                version=version,
-                parent=start.path.name,
-                parent_version=start.version,
-                table_version=table_version,
-                seed=seed,
-                metrics={name: value if math.isfinite(value) else None for name, value in metrics.items()},
-            )
-            extra = _files_beside(training, used, objectives)
-            learnt = learnt_rows(training)
+            extra = _files_beside(training, used, job.objectives)
+            learnt, lineage = learnt_rows(training), _lineage(job, metrics)
             metrics |= write(
-                training.network, self.config, start, out, lineage, learnt, self._ranks, extra, held
+                training.network, config, start, job.out, lineage, learnt, self._ranks, extra, held
             )
             saved.remove()
-        return LearnReport(Checkpoint(out, version), metrics)
+        return LearnReport(job.checkpoint, metrics)
 
     def values(
         self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence], names: Sequence[str] = ("outcome",)
@@ -195,9 +148,47 @@ class GradientLearner:
             network = Network(Reader(model), "policy", device, self.config.dtype == "bf16")
             return perplexity(network, rows, limit)
 
+    def _check(self, job: LearnerJob) -> None:
+        if job.out.exists():
+            raise ConfigError(f"{job.out} exists already: a checkpoint is never overwritten")
+        if self.config.shards != self._ranks.size:
+            raise ConfigError(
+                f"learn.shards is {self.config.shards}, but {self._ranks.size} processes learn: only"
+                " `agentevol run` starts several"
+            )
+
     def _scoring(self, model: PreTrainedModel, said: torch.nn.Linear, device: torch.device) -> Network:
         torch.nn.Module.to(model, device)
         return Network(Reader(model, said.to(device)), "reward", device, self.config.dtype == "bf16")
+
+
+def _identity(config: LearnConfig, training: Training, job: LearnerJob, held: Anchor) -> str:
+    """Fingerprint of a training whose state is saved, so that only an equal one resumes from it; "" for one
+    whose state is not saved.
+    """
+    if config.save_every is None:
+        return ""
+    return fingerprint(
+        config,
+        job.start,
+        rows=training.fitting.rows,
+        seed=job.seed,
+        reference=job.reference,
+        multipliers=job.multipliers,
+        anchor=(held.checkpoint, held.rows),
+        objectives=tuple(job.objectives),
+    )
+
+
+def _lineage(job: LearnerJob, metrics: Mapping[str, float]) -> Lineage:
+    return Lineage(
+        version=job.checkpoint.version,
+        parent=job.start.path.name,
+        parent_version=job.start.version,
+        table_version=job.table_version,
+        seed=job.seed,
+        metrics={name: value if math.isfinite(value) else None for name, value in metrics.items()},
+    )
 
 
 def _files_beside(

@@ -11,7 +11,7 @@ from agentevol.config.run import TrainConfig
 from agentevol.core.algorithms.contract import Objective
 from agentevol.core.algorithms.registry import objective
 from agentevol.core.errors import ConfigError
-from agentevol.core.protocols import Anchor, LearnReport, TrainingSequence
+from agentevol.core.protocols import Anchor, LearnerJob, LearnReport, TrainingSequence
 from agentevol.data.auxiliary_sequences import with_rows_beside
 from agentevol.data.chat_datasets import read_texts
 from agentevol.data.replay import replayed, retained_episodes, retained_rows
@@ -84,7 +84,7 @@ def learn(
     objectives = config.objectives
     if chosen.algorithm.data == "steps":
         objectives = _heads(config)
-    report = learner.learn(base, rows, out, config.seed, anchor=anchor, objectives=objectives)
+    report = learner.learn(LearnerJob(base, rows, out, config.seed, anchor=anchor, objectives=objectives))
     return replace(report, metrics={**report.metrics, **figures})
 
 

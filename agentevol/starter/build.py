@@ -10,7 +10,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from agentevol.core.errors import ConfigError
-from agentevol.core.protocols import Checkpoint, LearnReport
+from agentevol.core.protocols import Checkpoint, LearnerJob, LearnReport
 from agentevol.learn.learner import GradientLearner, Progress
 from agentevol.models.rendering import ChatRenderer
 from agentevol.models.word_tokenizer import END, PAD, word_tokenizer
@@ -31,7 +31,9 @@ def build(recipe: StarterRecipe, out: Path, progress: Progress | None = None) ->
     _fresh_model(recipe, tokenizer, start)
     rows = list(demonstrations(play, recipe, ChatRenderer(tokenizer)))
     try:
-        report = GradientLearner(recipe.learn, progress).learn(Checkpoint(start, -1), rows, out, recipe.seed)
+        report = GradientLearner(recipe.learn, progress).learn(
+            LearnerJob(Checkpoint(start, -1), rows, out, recipe.seed)
+        )
     finally:
         shutil.rmtree(start, ignore_errors=True)
         play.close()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agentevol.config.run import RunConfig
 from agentevol.core.algorithms.registry import objective
-from agentevol.core.protocols import Checkpoint, TrainingSequence
+from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
 from agentevol.data.rewards.run_reward_model import compared, judged, rewarded
 from agentevol.data.selection.filters import select
 from agentevol.data.training_sequences import rows_of
@@ -34,7 +34,11 @@ def learnt(
         if config.reward.refresh:
             rows = _judged(rows, compared(episodes, config, config.seed), config, number, out, base)
         reference = base if config.learn.reference == "base" else None
-        return GradientLearner(config.learn).learn(policy, rows, out, seed, reference=reference).checkpoint
+        return (
+            GradientLearner(config.learn)
+            .learn(LearnerJob(policy, rows, out, seed, reference=reference))
+            .checkpoint
+        )
     return policy
 
 
@@ -50,6 +54,6 @@ def _judged(
     before, place = out.with_name(f"reward-{number - 1}"), out.with_name(f"reward-{number}")
     start = Checkpoint(before, number) if before.is_dir() else base
     learner = GradientLearner(config.reward_learn)
-    model = learner.learn(start, pairs, place, config.seed * 1000 + number).checkpoint
+    model = learner.learn(LearnerJob(start, pairs, place, config.seed * 1000 + number)).checkpoint
     found = judged(model.path, learner.scores(model, rows), config.reward)
     return rewarded(rows, found, alpha=config.reward.alpha, beta=config.reward.beta)

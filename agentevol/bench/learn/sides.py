@@ -14,7 +14,7 @@ from transformers import Qwen2Config, Qwen2ForCausalLM
 from agentevol.bench.learn.lanes import Lane, Shape
 from agentevol.bench.learn.sequences import END, SEED, Unit, for_the_learner, tokens_per_step
 from agentevol.config.learner import LearnConfig
-from agentevol.core.protocols import Checkpoint, TrainingSequence
+from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
 from agentevol.learn.learner import GradientLearner
 from agentevol.models.causal_lm import without_bars
 
@@ -73,7 +73,9 @@ def learner(lane: Lane, folder: Path, units: Sequence[Unit]) -> Learnt:
     trained = GradientLearner(config, lambda _step, _steps, loss: learnt.losses.append(loss))
     rows = for_the_learner(units)
     with tempfile.TemporaryDirectory() as out:
-        return learnt.timed(lambda: trained.learn(Checkpoint(folder, 0), rows, Path(out) / "new", SEED))
+        return learnt.timed(
+            lambda: trained.learn(LearnerJob(Checkpoint(folder, 0), rows, Path(out) / "new", SEED))
+        )
 
 
 def padded(lane: Lane, folder: Path, units: Sequence[Unit]) -> Learnt:

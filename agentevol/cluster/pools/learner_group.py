@@ -47,11 +47,12 @@ class Learners:
         self._ready()
 
     def learn(
-        self, progress: Report, written: Callable[[], LearnReport | None], *given: Any, **settings: Any
+        self, config: RunConfig, job: Any, progress: Report, written: Callable[[], LearnReport | None]
     ) -> LearnReport:
         """Run `LearnerWorker.learn` and return its report, with as many restarts as losses require.
 
-        A learner that dies, or is cut off, may have finished before: `written` returns its report then.
+        `job` is a `LearnerJob`, or a reference to one that the processes resolve. A learner that dies, or is
+        cut off, may have finished before: `written` returns its report then.
         """
         work = ProcessFailures()
         while True:
@@ -60,7 +61,7 @@ class Learners:
                 return report
             learners = self._ready()
             meeting = _meeting(learners)
-            replies = [learner.learn.remote(meeting, *given, **settings) for learner in learners]
+            replies = [learner.learn.remote(meeting, config, job) for learner in learners]
             try:
                 return self._report(replies, work, progress)
             except ProcessLost as cause:

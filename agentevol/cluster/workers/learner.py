@@ -1,6 +1,6 @@
 """Learner process."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ from agentevol.cluster.checkpoints.object_store import CheckpointStore
 from agentevol.cluster.workers.process_settings import settle
 from agentevol.config.run import RunConfig
 from agentevol.core.algorithms.contract import Floats
-from agentevol.core.protocols import Anchor, Checkpoint, LearnReport, TrainingSequence
+from agentevol.core.protocols import Anchor, Checkpoint, LearnerJob, LearnReport, TrainingSequence
 
 if TYPE_CHECKING:
     from agentevol.engines.vllm.weights.sender import Receivers, Sender
@@ -48,49 +48,21 @@ class LearnerWorker:
         self._meeting = self._meeting or meeting_point(host, self._size)
         return host, self._meeting.port
 
-    def learn(
-        self,
-        meeting: tuple[str, int] | None,
-        config: RunConfig,
-        start: Checkpoint,
-        rows: Sequence[TrainingSequence],
-        out: Path,
-        *,
-        seed: int,
-        version: int,
-        table_version: int,
-        reference: Checkpoint | None,
-        multipliers: Mapping[str, float],
-        anchor: Anchor | None,
-        objectives: Sequence[str],
-        sampler: Checkpoint | None,
-    ) -> LearnReport:
-        """Train from `start` and write the checkpoint `out`; several ranks rendezvous at `meeting`."""
+    def learn(self, meeting: tuple[str, int] | None, config: RunConfig, job: LearnerJob) -> LearnReport:
+        """Train a checkpoint; several ranks rendezvous at `meeting`."""
         from agentevol.learn.learner import GradientLearner
 
-        self._copies.use(start, reference, sampler, anchor and anchor.checkpoint)
+        self._copies.use(job.start, job.reference, job.sampler, job.anchor and job.anchor.checkpoint)
         self._join(meeting)
         self._progress = (0, 0, 0.0)
         temperature = config.learn.rollout_temperature or config.explore.temperature
         learner = GradientLearner(
             config.learn.model_copy(update={"rollout_temperature": temperature}), self._note, self._ranks
         )
-        report = learner.learn(
-            self._copies.here(start),
-            rows,
-            self._copies.place(out),
-            seed,
-            reference=reference and self._copies.here(reference),
-            multipliers=multipliers,
-            anchor=anchor and self._anchor_here(anchor),
-            version=version,
-            table_version=table_version,
-            objectives=objectives,
-            sampler=sampler and self._copies.here(sampler),
-        )
+        report = learner.learn(self._here(job))
         if self._rank == 0:
-            self._copies.hand_in(out)
-        return replace(report, checkpoint=Checkpoint(out, version))
+            self._copies.hand_in(job.out)
+        return replace(report, checkpoint=job.checkpoint)
 
     def values(
         self, config: RunConfig, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]
@@ -167,6 +139,18 @@ class LearnerWorker:
         """Make this checkpoint the only one that is read from now on, and return its local path."""
         self._copies.use(checkpoint)
         return self._copies.here(checkpoint)
+
+    def _here(self, job: LearnerJob) -> LearnerJob:
+        """The job with paths of this machine."""
+        here = self._copies.here
+        return replace(
+            job,
+            start=here(job.start),
+            out=self._copies.place(job.out),
+            reference=job.reference and here(job.reference),
+            sampler=job.sampler and here(job.sampler),
+            anchor=job.anchor and self._anchor_here(job.anchor),
+        )
 
     def _anchor_here(self, anchor: Anchor) -> Anchor:
         file = anchor.file if isinstance(self._copies, Shared) else None  # other ranks might not find it

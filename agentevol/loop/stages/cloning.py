@@ -9,7 +9,7 @@ from pathlib import Path
 from agentevol.cluster.cluster import Cluster
 from agentevol.config.run import RunConfig
 from agentevol.core.errors import RunStopped
-from agentevol.core.protocols import Checkpoint, TrainingSequence
+from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
 from agentevol.data.hashes import of_rows
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
 from agentevol.loop.control.diagnostics import remarks
@@ -68,19 +68,17 @@ class Cloning:
 
     def _learn(self, base: Checkpoint, rows: list[TrainingSequence], first: Checkpoint) -> None:
         self._progress.say(f"cloning: {self._config.base} learns {len(rows)} demonstrations")
+        job = LearnerJob(
+            base,
+            rows,
+            first.path,
+            seed=self._config.seed * 1000,
+            version=first.version,
+            table_version=self._folder.store.version(),
+        )
         with self._drafts.timed(0, "clone"), self._progress.learning(0) as step:
             try:
-                report = self._cluster.learn(
-                    base,
-                    rows,
-                    first.path,
-                    seed=self._config.seed * 1000,
-                    version=first.version,
-                    reference=None,
-                    learn=self._config.clone_learn,
-                    table_version=self._folder.store.version(),
-                    progress=step,
-                )
+                report = self._cluster.learn(job, step, self._config.clone_learn)
             except NothingToLearn as reason:
                 raise RunStopped(f"the base cannot be cloned from its demonstrations: {reason}") from reason
         for remark in remarks(report.metrics):

@@ -11,7 +11,7 @@ from agentevol.cluster.cluster import Cluster
 from agentevol.config.learner import LearnConfig
 from agentevol.config.run import RunConfig
 from agentevol.core.algorithms.registry import objective
-from agentevol.core.protocols import Checkpoint, TrainingSequence
+from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
 from agentevol.core.splits import spread
 from agentevol.core.summaries import EvaluationSummary, RunSummary, best
 from agentevol.data.composition import learnt_figures, staleness, version_lag
@@ -276,7 +276,7 @@ class Stages:
         prices = self._priced(iteration)
         with self._drafts.timed(iteration, "learn"), self._progress.learning(iteration) as step:
             try:
-                report = self._cluster.learn(
+                job = LearnerJob(
                     start,
                     rows,
                     out.path,
@@ -286,10 +286,9 @@ class Stages:
                     multipliers=prices,
                     anchor=self._sources.anchor(iteration),
                     sampler=self._sampler(rows),
-                    learn=self._learn_config(iteration),
                     table_version=self._folder.store.version(),
-                    progress=step,
                 )
+                report = self._cluster.learn(job, step, self._learn_config(iteration))
             except NothingToLearn as reason:
                 self._progress.say(f"iteration {iteration}: no update, {reason}")
                 self._note_learning(iteration, {})

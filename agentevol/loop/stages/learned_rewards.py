@@ -11,7 +11,7 @@ from agentevol.cluster.cluster import Cluster
 from agentevol.config.learner import LearnConfig
 from agentevol.config.run import RunConfig
 from agentevol.core.errors import RunStopped
-from agentevol.core.protocols import Checkpoint, TrainingSequence
+from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
 from agentevol.core.summaries import IterationSummary
 from agentevol.data.rewards.process_rewards import (
     agreements,
@@ -238,20 +238,18 @@ class Rewarding:
         """Train the reward model of this iteration; without training data it is the previous one."""
         if model.path.is_dir():
             return
+        job = LearnerJob(
+            start,
+            rows,
+            model.path,
+            seed=self.config.seed * 1000 + iteration,
+            version=iteration,
+            table_version=self._folder.store.version(),
+            objectives=heads,
+        )
         with self._drafts.timed(iteration, what), self._progress.learning(iteration, what) as step:
             try:
-                self._cluster.learn(
-                    start,
-                    rows,
-                    model.path,
-                    seed=self.config.seed * 1000 + iteration,
-                    version=iteration,
-                    reference=None,
-                    table_version=self._folder.store.version(),
-                    progress=step,
-                    learn=how,
-                    objectives=heads,
-                )
+                self._cluster.learn(job, step, how)
             except NothingToLearn as reason:
                 self._progress.say(f"iteration {iteration}: cannot {what}, {reason}")
                 self._folder.repeat(start, model)

@@ -87,6 +87,11 @@ def learners(processes: Any, *settings: str) -> tuple[Learners, FaultLog, list[s
     return made, faults, told
 
 
+def learnt(made: Learners, progress: Any, written: Any) -> Any:
+    """Report of a training; no process of this module reads the job."""
+    return made.learn(load(None, []), None, progress, written)
+
+
 def nothing() -> None:
     """No learner has written a checkpoint and died."""
 
@@ -100,7 +105,7 @@ def test_a_learner_that_had_finished_before_it_died_is_believed(tmp_path: Path):
     (tmp_path / ".0001.state").write_text("saved")
     processes = Processes(Learner([1], LOST))
     made, faults, _ = learners(processes)
-    report = made.learn(lambda *_: None, lambda: report_of(out, 1))
+    report = learnt(made, lambda *_: None, lambda: report_of(out, 1))
     assert report == LearnReport(Checkpoint(out, 1), {"loss_last": 0.5})
     assert faults.take().lost_learners == 1
     assert [file.name for file in tmp_path.iterdir()] == ["0001"]
@@ -121,14 +126,14 @@ def test_one_that_was_cut_off_may_finish_while_its_replacement_is_at_it():
     processes = Processes(Learner([1], LOST), Learner([1], BROKEN))  # for example: that exists already
     made, *_ = learners(processes)
     found = iter([None, "report", "report"])
-    assert made.learn(lambda *_: None, lambda: next(found)) == "report"
+    assert learnt(made, lambda *_: None, lambda: next(found)) == "report"
 
 
 def test_learning_begins_again_and_costs_the_work_that_is_repeated():
     processes = Processes(Learner([1, 2, 3], LOST), Learner([1, 2, 3, 4], "report"))
     made, faults, told = learners(processes)
     seen: list[int] = []
-    assert made.learn(lambda step, *_: seen.append(step), nothing) == "report"
+    assert learnt(made, lambda step, *_: seen.append(step), nothing) == "report"
     assert seen[:7] == [1, 2, 3, 0, 1, 2, 3]  # the loss is heard after one look more
     noted = faults.take()
     assert noted.lost_learners == 1
@@ -142,13 +147,13 @@ def test_a_learner_that_dies_at_the_same_step_every_time_stops_the_run():
     processes = Processes(*(Learner([1, 2, 3], LOST) for _ in range(4)))
     made, *_ = learners(processes, "ray.max_replacements=2")
     with pytest.raises(RunStopped, match=r"the learner was lost 3 times without taking a step"):
-        made.learn(lambda *_: None, nothing)
+        learnt(made, lambda *_: None, nothing)
 
 
 def test_a_learner_that_comes_further_every_time_goes_on():
     lost = (Learner(range(1, 2 + number), LOST) for number in range(5))
     made, faults, _ = learners(Processes(*lost, Learner([6], "report")), "ray.max_replacements=1")
-    assert made.learn(lambda *_: None, nothing) == "report"
+    assert learnt(made, lambda *_: None, nothing) == "report"
     assert faults.take().lost_learners == 5
 
 
@@ -157,7 +162,7 @@ def test_where_one_of_several_dies_the_complaints_of_the_others_are_no_reason_to
         Learner([1], BROKEN), Learner([1], LOST), Learner([1], "report"), Learner([1], "report of rank 1")
     )
     made, faults, _ = learners(processes, "learn.shards=2")
-    assert made.learn(lambda *_: None, nothing) == "report"
+    assert learnt(made, lambda *_: None, nothing) == "report"
     assert faults.take().lost_learners == 1
     assert len(processes.killed) == 2
 
@@ -165,7 +170,7 @@ def test_where_one_of_several_dies_the_complaints_of_the_others_are_no_reason_to
 def test_what_breaks_without_a_loss_stops_the_run_with_its_reason():
     made, faults, _ = learners(Processes(Learner([1], BROKEN)))
     with pytest.raises(RunStopped, match="rank 0 heard nothing"):
-        made.learn(lambda *_: None, nothing)
+        learnt(made, lambda *_: None, nothing)
     assert faults.take().lost_learners == 0
 
 

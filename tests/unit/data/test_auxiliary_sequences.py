@@ -9,7 +9,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from agentevol.config.learner import LearnConfig
 from agentevol.core.algorithms.registry import objective
-from agentevol.core.protocols import Checkpoint, TrainingSequence
+from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
 from agentevol.data.auxiliary_sequences import mismatched, whole_rows, with_rows_beside
 from agentevol.learn.batches.assembly import Assembly
 from agentevol.learn.batches.batch_plan import plan
@@ -133,7 +133,7 @@ def learnt(
         {"learning_rate": 0.1, "epochs": 3, "schedule": "constant", "device": "cpu", "threads": 1, **settings}
         | {"micro_batch_tokens": micro, "max_logp_gap": 9.0}
     )
-    return GradientLearner(config).learn(start, rows, out, seed=0).metrics
+    return GradientLearner(config).learn(LearnerJob(start, rows, out, seed=0)).metrics
 
 
 def test_the_learner_reads_mismatched_rows_in_every_step(start: Checkpoint, tmp_path: Path):

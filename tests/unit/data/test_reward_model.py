@@ -14,7 +14,7 @@ from agentevol.config.learner import LearnConfig
 from agentevol.config.run import TrainConfig, load
 from agentevol.config.sections import CautionConfig
 from agentevol.core.errors import ConfigError
-from agentevol.core.protocols import Checkpoint, EpisodeFacts, TrainingSequence
+from agentevol.core.protocols import Checkpoint, EpisodeFacts, LearnerJob, TrainingSequence
 from agentevol.core.summaries import EvaluationSummary, IterationSummary
 from agentevol.data.preference_pairs import Pair
 from agentevol.data.rewards.objectives import achieved, for_reward_model
@@ -117,7 +117,7 @@ def test_a_single_head_says_0(model: Qwen2ForCausalLM):
 def test_members_disagree_before_they_have_learnt_anything(start: Checkpoint, tmp_path: Path):
     # before, all heads began at 0 and members differed by their bootstrap alone
     still = LEARN.model_copy(update={"learning_rate": 0.0})
-    GradientLearner(still).learn(start, pair_rows(), tmp_path / "rm", seed=0)
+    GradientLearner(still).learn(LearnerJob(start, pair_rows(), tmp_path / "rm", seed=0))
     (scores,) = GradientLearner(still).scores(Checkpoint(tmp_path / "rm", 1), rows_to_judge([WON])).values()
     assert abs(scores[0] - scores[1]) > 0.01
 
@@ -131,12 +131,12 @@ def test_an_ensemble_that_was_killed_goes_on_bit_for_bit(start: Checkpoint, tmp_
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        GradientLearner(config, killed).learn(start, rows, tmp_path / "killed", seed=0)
+        GradientLearner(config, killed).learn(LearnerJob(start, rows, tmp_path / "killed", seed=0))
     seen: list[int] = []
     GradientLearner(config, lambda step, *_: seen.append(step)).learn(
-        start, rows, tmp_path / "killed", seed=0
+        LearnerJob(start, rows, tmp_path / "killed", seed=0)
     )
-    GradientLearner(config).learn(start, rows, tmp_path / "whole", seed=0)
+    GradientLearner(config).learn(LearnerJob(start, rows, tmp_path / "whole", seed=0))
     assert seen[0] > 1  # it did not begin again
     for file in (FILE, SCALE, "model.safetensors"):
         assert (tmp_path / "killed" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
@@ -148,7 +148,7 @@ def replace_id(trajectory: Trajectory, name: str) -> Trajectory:
 
 def test_a_reward_model_keeps_the_scale_of_its_own_episodes(start: Checkpoint, tmp_path: Path):
     learner = GradientLearner(LEARN)
-    learner.learn(start, pair_rows(), tmp_path / "rm", seed=0, objectives=["outcome"])
+    learner.learn(LearnerJob(start, pair_rows(), tmp_path / "rm", seed=0, objectives=["outcome"]))
     scale, said = (
         load_scale(tmp_path / "rm"),
         learner.scores(Checkpoint(tmp_path / "rm", 1), rows_to_judge([WON, LOST])),
@@ -168,7 +168,7 @@ def test_a_reward_model_keeps_the_scale_of_its_own_episodes(start: Checkpoint, t
 
 
 def test_what_is_too_long_has_no_score(start: Checkpoint, tmp_path: Path):
-    GradientLearner(LEARN).learn(start, pair_rows(), tmp_path / "rm", seed=0)
+    GradientLearner(LEARN).learn(LearnerJob(start, pair_rows(), tmp_path / "rm", seed=0))
     short = GradientLearner(LEARN.model_copy(update={"micro_batch_tokens": 3}))
     assert list(short.scores(Checkpoint(tmp_path / "rm", 1), rows_to_judge([WON, LOST]))) == [
         "lost"
@@ -407,8 +407,10 @@ def test_a_process_model_of_other_heads_or_tokens_is_refused_before_anything_run
 
 def test_a_reward_model_is_not_taught_other_objectives_in_the_same_heads(start: Checkpoint, tmp_path: Path):
     learner = GradientLearner(LEARN)
-    first = learner.learn(start, pair_rows(), tmp_path / "first", 0, objectives=["outcome"]).checkpoint
+    first = learner.learn(
+        LearnerJob(start, pair_rows(), tmp_path / "first", 0, objectives=["outcome"])
+    ).checkpoint
     with pytest.raises(ConfigError, match="has the objectives outcome, not success"):
-        learner.learn(first, pair_rows(), tmp_path / "second", 0, objectives=["success"])
-    learner.learn(first, pair_rows(), tmp_path / "third", 0, objectives=["outcome"])
+        learner.learn(LearnerJob(first, pair_rows(), tmp_path / "second", 0, objectives=["success"]))
+    learner.learn(LearnerJob(first, pair_rows(), tmp_path / "third", 0, objectives=["outcome"]))
     assert load_scale(tmp_path / "third").objectives == ("outcome",)

@@ -15,7 +15,7 @@ from transformers import Qwen2Config, Qwen2ForCausalLM
 from agentevol.config.forgetting import EwcConfig
 from agentevol.config.learner import LearnConfig
 from agentevol.core.errors import ConfigError
-from agentevol.core.protocols import Anchor, Checkpoint, TrainingSequence
+from agentevol.core.protocols import Anchor, Checkpoint, LearnerJob, TrainingSequence
 from agentevol.learn.batches.packing import packed
 from agentevol.learn.continual.consolidation import Penalty, consolidation
 from agentevol.learn.continual.ewc import FILE, Consolidation, load
@@ -85,7 +85,7 @@ def learn(
 ) -> dict[str, float]:
     anchor = given.pop("anchor", None)
     config = FAST.model_copy(update=given)
-    return GradientLearner(config).learn(start, rows, out, seed=0, anchor=anchor).metrics
+    return GradientLearner(config).learn(LearnerJob(start, rows, out, seed=0, anchor=anchor)).metrics
 
 
 def network(path: Path) -> Network:
@@ -166,7 +166,9 @@ def test_a_penalised_update_keeps_more_and_says_what_it_cost(start: Checkpoint, 
 def test_a_killed_learner_with_a_penalty_goes_on_bit_for_bit(start: Checkpoint, tmp_path: Path):
     anchor = Anchor(start, OLD, tmp_path / "ewc.safetensors")
     config = FAST.model_copy(update={"ewc": EwcConfig(strength=10.0), "epochs": 2})
-    GradientLearner(config).learn(start, NEW, tmp_path / "calm", 0, anchor=replace(anchor, file=None))
+    GradientLearner(config).learn(
+        LearnerJob(start, NEW, tmp_path / "calm", 0, anchor=replace(anchor, file=None))
+    )
     careful = config.model_copy(update={"save_every": 2})
     steps: list[int] = []
 
@@ -175,16 +177,16 @@ def test_a_killed_learner_with_a_penalty_goes_on_bit_for_bit(start: Checkpoint, 
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        GradientLearner(careful, die).learn(start, NEW, tmp_path / "killed", 0, anchor=anchor)
+        GradientLearner(careful, die).learn(LearnerJob(start, NEW, tmp_path / "killed", 0, anchor=anchor))
     learner = GradientLearner(careful, lambda step, *_: steps.append(step))
-    learner.learn(start, NEW, tmp_path / "killed", 0, anchor=anchor)
+    learner.learn(LearnerJob(start, NEW, tmp_path / "killed", 0, anchor=anchor))
     assert steps[0] == 3
     assert distance(tmp_path / "calm", tmp_path / "killed") == 0.0
     # what was measured lies there for the next update, which does not measure it again
     kept = load(tmp_path / "ewc.safetensors")
     assert kept.kind == "sampled"
     nothing = replace(anchor, rows=())
-    report = GradientLearner(config).learn(start, NEW, tmp_path / "later", 0, anchor=nothing)
+    report = GradientLearner(config).learn(LearnerJob(start, NEW, tmp_path / "later", 0, anchor=nothing))
     assert report.metrics["ewc_penalty"] > 0
 
 

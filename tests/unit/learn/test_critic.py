@@ -12,7 +12,7 @@ from transformers import Qwen2Config, Qwen2ForCausalLM
 from agentevol.config.learner import LearnConfig
 from agentevol.config.run import load
 from agentevol.core.errors import ConfigError
-from agentevol.core.protocols import Checkpoint, EpisodeFacts, LearnReport, TrainingSequence
+from agentevol.core.protocols import Checkpoint, EpisodeFacts, LearnerJob, LearnReport, TrainingSequence
 from agentevol.learn.batches.assembly import Assembly
 from agentevol.learn.batches.packing import packed
 from agentevol.learn.batches.trainable_sequences import fit
@@ -150,7 +150,7 @@ def episodes(count: int = 12) -> list[TrainingSequence]:
 
 def learn(start: Checkpoint, out: Path, progress: Any = None, **settings: Any) -> LearnReport:
     learner = GradientLearner(LearnConfig.model_validate({**FAST, **settings}), progress)
-    return learner.learn(start, episodes(), out, seed=0)
+    return learner.learn(LearnerJob(start, episodes(), out, seed=0))
 
 
 def policy_moved(start: Checkpoint, out: Path) -> float:

@@ -10,7 +10,7 @@ from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from agentevol.config.learner import LearnConfig
 from agentevol.core.errors import ConfigError, RunStopped
-from agentevol.core.protocols import Checkpoint, TrainingSequence
+from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
 from agentevol.learn.batches.batch_plan import learning_rate_factor, plan
 from agentevol.learn.batches.packing import packed
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
@@ -78,7 +78,7 @@ def mean_nll(path: Path, rows: list[TrainingSequence]) -> float:
 def test_it_learns_to_copy_and_reports_what_it_did(start: Checkpoint, tmp_path: Path):
     seen: list[tuple[int, int, float]] = []
     learner = GradientLearner(FAST.model_copy(update={"epochs": 8}), lambda *step: seen.append(step))
-    report = learner.learn(start, copies(600), tmp_path / "new", seed=0, table_version=9)
+    report = learner.learn(LearnerJob(start, copies(600), tmp_path / "new", seed=0, table_version=9))
     figures = report.metrics
     assert report.checkpoint == Checkpoint(tmp_path / "new", 5)
     assert figures["loss_first"] == pytest.approx(log(VOCABULARY), abs=0.3)  # nearly uniform at the start
@@ -108,13 +108,15 @@ def test_shuffled_answers_teach_nothing(start: Checkpoint, tmp_path: Path):
         token_ids = row.token_ids.copy()
         token_ids[4:] = random.integers(0, VOCABULARY - 1, 3)
         shuffled.append(TrainingSequence(token_ids, row.mask, row.rollout_logp, 1.0, row.trajectory_id))
-    GradientLearner(FAST.model_copy(update={"epochs": 2})).learn(start, shuffled, tmp_path / "new", seed=0)
+    GradientLearner(FAST.model_copy(update={"epochs": 2})).learn(
+        LearnerJob(start, shuffled, tmp_path / "new", seed=0)
+    )
     assert mean_nll(tmp_path / "new", copies(50, seed=1)) > 2.0
 
 
 def test_equal_seeds_give_equal_weights_and_others_do_not(start: Checkpoint, tmp_path: Path):
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        GradientLearner(FAST).learn(start, copies(120), tmp_path / name, seed)
+        GradientLearner(FAST).learn(LearnerJob(start, copies(120), tmp_path / name, seed))
     assert difference(tmp_path / "a", tmp_path / "b") == 0.0
     assert difference(tmp_path / "a", tmp_path / "c") > 1e-4
 
@@ -123,15 +125,15 @@ def test_the_size_of_micro_batches_changes_rounding_only(start: Checkpoint, tmp_
     rows = [*copies(60, weight=2.0), *copies(60, seed=1)]
     for name, micro, batch in (("whole", 400, 400), ("tiny", 8, 400), ("other", 400, 200)):
         sizes = {"micro_batch_tokens": micro, "batch_tokens": batch, "learning_rate": 1e-3}
-        GradientLearner(FAST.model_copy(update=sizes)).learn(start, rows, tmp_path / name, 0)
+        GradientLearner(FAST.model_copy(update=sizes)).learn(LearnerJob(start, rows, tmp_path / name, 0))
     assert difference(tmp_path / "whole", tmp_path / "tiny") < 1e-4
     assert difference(tmp_path / "whole", tmp_path / "other") > 1e-3  # optimiser batches do matter
 
 
 def test_a_duplicated_data_set_has_the_same_loss(start: Checkpoint, tmp_path: Path):
     config = FAST.model_copy(update={"batch_tokens": 10_000})
-    once = GradientLearner(config).learn(start, copies(20), tmp_path / "once", 0).metrics
-    twice = GradientLearner(config).learn(start, copies(20) * 2, tmp_path / "twice", 0).metrics
+    once = GradientLearner(config).learn(LearnerJob(start, copies(20), tmp_path / "once", 0)).metrics
+    twice = GradientLearner(config).learn(LearnerJob(start, copies(20) * 2, tmp_path / "twice", 0)).metrics
     assert once["loss_first"] == pytest.approx(twice["loss_first"], abs=1e-5)
 
 
@@ -143,8 +145,8 @@ def test_weights_decide_what_is_learnt(start: Checkpoint, tmp_path: Path):
         *copies(100, weight=1.0),
         *(TrainingSequence(r.token_ids, r.mask, r.rollout_logp, 0.0, "") for r in bad),
     ]
-    report = GradientLearner(FAST).learn(start, heavy, tmp_path / "weighted", 0)
-    GradientLearner(FAST).learn(start, good, tmp_path / "good", 0)
+    report = GradientLearner(FAST).learn(LearnerJob(start, heavy, tmp_path / "weighted", 0))
+    GradientLearner(FAST).learn(LearnerJob(start, good, tmp_path / "good", 0))
     assert report.metrics["rows_dropped_weightless"] == 100
     assert difference(tmp_path / "weighted", tmp_path / "good") == 0.0
 
@@ -161,18 +163,22 @@ def test_the_gap_is_zero_for_the_models_own_log_probabilities_and_not_otherwise(
         )
     for row, logp in zip(rows, own, strict=True):
         row.rollout_logp[row.mask] = logp
-    same = GradientLearner(FAST).learn(start, [*copies(5, 9), *rows], tmp_path / "same", 0).metrics
+    same = (
+        GradientLearner(FAST).learn(LearnerJob(start, [*copies(5, 9), *rows], tmp_path / "same", 0)).metrics
+    )
     assert same["logp_gap"] == pytest.approx(0.0, abs=1e-5)
     assert same["logp_gap_tokens"] == 30 * 3
     for row in rows:
         row.rollout_logp[row.mask] -= 0.5
     lenient = GradientLearner(FAST.model_copy(update={"max_logp_gap": 0.6}))
-    shifted = lenient.learn(start, [*copies(5, 9), *rows], tmp_path / "shifted", 0).metrics
+    shifted = lenient.learn(LearnerJob(start, [*copies(5, 9), *rows], tmp_path / "shifted", 0)).metrics
     assert shifted["logp_gap"] == pytest.approx(0.5, abs=1e-5)
-    assert isnan(GradientLearner(FAST).learn(start, copies(5), tmp_path / "shown", 0).metrics["logp_gap"])
+    assert isnan(
+        GradientLearner(FAST).learn(LearnerJob(start, copies(5), tmp_path / "shown", 0)).metrics["logp_gap"]
+    )
     # what other weights sampled says nothing about whether engine and learner agree
     older = [replace(row, policy_version=start.version - 1) for row in rows]
-    offline = GradientLearner(FAST).learn(start, older, tmp_path / "older", 0).metrics
+    offline = GradientLearner(FAST).learn(LearnerJob(start, older, tmp_path / "older", 0)).metrics
     assert isnan(offline["logp_gap"])
     assert offline["logp_gap_tokens"] == 0
 
@@ -191,28 +197,28 @@ def test_rows_are_compared_by_the_weights_that_sampled_them_wherever_learning_be
     start: Checkpoint, tmp_path: Path
 ):
     """As from the second iteration on with `start = "base"`."""
-    later = GradientLearner(FAST).learn(start, copies(9), tmp_path / "later", 0).checkpoint
+    later = GradientLearner(FAST).learn(LearnerJob(start, copies(9), tmp_path / "later", 0)).checkpoint
     rows = sampled_by(later)
-    found = GradientLearner(FAST).learn(start, rows, tmp_path / "sound", 0, sampler=later).metrics
+    found = GradientLearner(FAST).learn(LearnerJob(start, rows, tmp_path / "sound", 0, sampler=later)).metrics
     assert found["logp_gap"] == pytest.approx(0.0, abs=1e-5)
     assert found["logp_gap_tokens"] == 5 * 3
     for row in rows:
         row.rollout_logp[row.mask] -= 0.5
     with pytest.raises(RunStopped, match=r"of the same 15 tokens differ by 0.5 on average"):
-        GradientLearner(FAST).learn(start, rows, tmp_path / "shifted", 0, sampler=later)
+        GradientLearner(FAST).learn(LearnerJob(start, rows, tmp_path / "shifted", 0, sampler=later))
 
 
 def test_a_log_probability_that_is_no_number_stops_the_run(start: Checkpoint, tmp_path: Path):
     rows = sampled_by(start)
     rows[2].rollout_logp[rows[2].mask] = np.nan
     with pytest.raises(RunStopped, match=r"of the same 15 tokens differ by nan on average"):
-        GradientLearner(FAST).learn(start, rows, tmp_path / "nan", 0)
+        GradientLearner(FAST).learn(LearnerJob(start, rows, tmp_path / "nan", 0))
 
 
 def test_a_comparison_of_nothing_stops_the_run(start: Checkpoint, tmp_path: Path):
     others = [replace(row, policy_version=7) for row in sampled_by(start)]
     with pytest.raises(RunStopped, match="engine and learner could not be compared"):
-        GradientLearner(FAST).learn(start, others, tmp_path / "none", 0, sampler=start)
+        GradientLearner(FAST).learn(LearnerJob(start, others, tmp_path / "none", 0, sampler=start))
 
 
 def test_rows_of_another_chat_template_than_was_sampled_with_are_caught(start: Checkpoint, tmp_path: Path):
@@ -221,11 +227,11 @@ def test_rows_of_another_chat_template_than_was_sampled_with_are_caught(start: C
         own = score(load_model(start.path, PACKED_ATTENTION), packed(rows, range(30))).logp_N.reshape(30, 3)
     for row, logp in zip(rows, own.numpy(), strict=True):
         row.rollout_logp[row.mask] = logp
-    GradientLearner(FAST).learn(start, rows, tmp_path / "same", 0)
+    GradientLearner(FAST).learn(LearnerJob(start, rows, tmp_path / "same", 0))
     for row in rows:
         row.token_ids[3] = 0  # another separator between what is read and what is said
     with pytest.raises(RunStopped, match="engine and learner disagree"):
-        GradientLearner(FAST).learn(start, rows, tmp_path / "corrupted", 0)
+        GradientLearner(FAST).learn(LearnerJob(start, rows, tmp_path / "corrupted", 0))
     assert not (tmp_path / "corrupted").exists()
 
 
@@ -233,7 +239,7 @@ def test_rows_of_another_chat_template_than_was_sampled_with_are_caught(start: C
 def test_adapters_are_merged_into_an_ordinary_checkpoint(start: Checkpoint, tmp_path: Path, dtype: str):
     lora = LoraConfig(rank=4, alpha=8, targets=("q_proj", "v_proj"))
     config = FAST.model_copy(update={"lora": lora, "epochs": 3, "dtype": dtype})
-    report = GradientLearner(config).learn(start, copies(200), tmp_path / "new", 0)
+    report = GradientLearner(config).learn(LearnerJob(start, copies(200), tmp_path / "new", 0))
     before, after = weights(start.path), weights(tmp_path / "new")
     assert before.keys() == after.keys()
     changed = {name.split(".")[-2] for name in before if not torch.equal(before[name], after[name])}
@@ -267,7 +273,7 @@ def test_adapters_are_float32_on_weights_in_half_precision(start: Checkpoint):
     [{"dtype": "bf16"}, {"gradient_checkpointing": True}, {"options": {"dft": True}}, {"optimiser": "muon"}],
 )
 def test_other_ways_to_train_learn_too(start: Checkpoint, tmp_path: Path, change: dict):
-    GradientLearner(FAST.model_copy(update=change)).learn(start, copies(300), tmp_path / "new", 0)
+    GradientLearner(FAST.model_copy(update=change)).learn(LearnerJob(start, copies(300), tmp_path / "new", 0))
     assert mean_nll(tmp_path / "new", copies(50, seed=1)) < 2.35  # ln 12 = 2.48 at the start
 
 
@@ -286,15 +292,15 @@ def test_muon_takes_the_inner_matrices_and_adamw_the_rest(start: Checkpoint):
 def test_gradient_checkpointing_changes_nothing(start: Checkpoint, tmp_path: Path):
     for name, on in (("on", True), ("off", False)):
         config = FAST.model_copy(update={"gradient_checkpointing": on})
-        GradientLearner(config).learn(start, copies(60), tmp_path / name, 0)
+        GradientLearner(config).learn(LearnerJob(start, copies(60), tmp_path / name, 0))
     assert difference(tmp_path / "on", tmp_path / "off") < 1e-6
 
 
 def test_weights_can_be_saved_in_half_precision(start: Checkpoint, tmp_path: Path):
     GradientLearner(FAST.model_copy(update={"save_dtype": "bf16"})).learn(
-        start, copies(10), tmp_path / "half", 0
+        LearnerJob(start, copies(10), tmp_path / "half", 0)
     )
-    GradientLearner(FAST).learn(start, copies(10), tmp_path / "full", 0)
+    GradientLearner(FAST).learn(LearnerJob(start, copies(10), tmp_path / "full", 0))
     half, full = ((tmp_path / name / "model.safetensors").stat().st_size for name in ("half", "full"))
     assert half < 0.6 * full
 
@@ -312,19 +318,23 @@ def test_a_loss_that_is_not_a_number_stops_before_anything_is_saved(
 ):
     monkeypatch.setattr("agentevol.learn.training_state.check_packing", lambda _: None)
     with pytest.raises(RunStopped, match=r"diverged in step 1 of \d+: loss nan"):
-        GradientLearner(FAST).learn(poisoned(start, tmp_path / "bad"), copies(20), tmp_path / "new", 0)
+        GradientLearner(FAST).learn(
+            LearnerJob(poisoned(start, tmp_path / "bad"), copies(20), tmp_path / "new", 0)
+        )
     assert not (tmp_path / "new").exists()
 
 
 def test_a_start_that_is_not_finite_is_refused(start: Checkpoint, tmp_path: Path):
     with pytest.raises(ConfigError, match="not finite"):
-        GradientLearner(FAST).learn(poisoned(start, tmp_path / "bad"), copies(20), tmp_path / "new", 0)
+        GradientLearner(FAST).learn(
+            LearnerJob(poisoned(start, tmp_path / "bad"), copies(20), tmp_path / "new", 0)
+        )
 
 
 def test_nothing_to_learn_from_says_why(start: Checkpoint, tmp_path: Path):
     for rows, message in (([], "from 0 rows"), (copies(2, weight=0.0), "2 of weight 0")):
         with pytest.raises(NothingToLearn, match=message):
-            GradientLearner(FAST).learn(start, rows, tmp_path / "new", 0)
+            GradientLearner(FAST).learn(LearnerJob(start, rows, tmp_path / "new", 0))
     assert not (tmp_path / "new").exists()
 
 
@@ -341,20 +351,20 @@ def test_unusable_input_is_refused(
     start: Checkpoint, tmp_path: Path, change: dict, rows: list[TrainingSequence], message: str
 ):
     with pytest.raises(ConfigError, match=message):
-        GradientLearner(FAST.model_copy(update=change)).learn(start, rows, tmp_path / "new", 0)
+        GradientLearner(FAST.model_copy(update=change)).learn(LearnerJob(start, rows, tmp_path / "new", 0))
 
 
 def test_token_ids_of_another_tokenizer_are_refused(start: Checkpoint, tmp_path: Path):
     rows = copies(2)
     rows[1].token_ids[0] = VOCABULARY
     with pytest.raises(ConfigError, match="copy-1 has token ids outside"):
-        GradientLearner(FAST).learn(start, rows, tmp_path / "new", 0)
+        GradientLearner(FAST).learn(LearnerJob(start, rows, tmp_path / "new", 0))
 
 
 @pytest.mark.parametrize("optimiser", ["adamw", "muon"])
 def test_a_learner_that_is_killed_goes_on_bit_for_bit(start: Checkpoint, tmp_path: Path, optimiser: str):
     config = FAST.model_copy(update={"optimiser": optimiser, "epochs": 2})
-    calm = GradientLearner(config).learn(start, copies(300), tmp_path / "calm", seed=0)
+    calm = GradientLearner(config).learn(LearnerJob(start, copies(300), tmp_path / "calm", seed=0))
     careful = config.model_copy(update={"save_every": 4})
     steps: list[int] = []
 
@@ -363,9 +373,9 @@ def test_a_learner_that_is_killed_goes_on_bit_for_bit(start: Checkpoint, tmp_pat
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        GradientLearner(careful, die).learn(start, copies(300), tmp_path / "killed", seed=0)
+        GradientLearner(careful, die).learn(LearnerJob(start, copies(300), tmp_path / "killed", seed=0))
     learner = GradientLearner(careful, lambda step, *_: steps.append(step))
-    killed = learner.learn(start, copies(300), tmp_path / "killed", seed=0)
+    killed = learner.learn(LearnerJob(start, copies(300), tmp_path / "killed", seed=0))
     assert steps[0] == 5  # the state after step 4
     assert difference(tmp_path / "calm", tmp_path / "killed") == 0.0
     assert killed.metrics["loss_mean"] == calm.metrics["loss_mean"]
@@ -381,27 +391,29 @@ def test_a_state_of_other_data_or_a_torn_one_is_not_taken_up(start: Checkpoint, 
 
     for tear in (False, True):
         with pytest.raises(KeyboardInterrupt):
-            GradientLearner(config, die).learn(start, copies(200, seed=9 - tear), tmp_path / "new", seed=0)
+            GradientLearner(config, die).learn(
+                LearnerJob(start, copies(200, seed=9 - tear), tmp_path / "new", seed=0)
+            )
         state = tmp_path / ".new.state"
         if tear:
             state.write_bytes(state.read_bytes()[:-100])
         steps: list[int] = []
         learner = GradientLearner(config, lambda step, *_, steps=steps: steps.append(step))
-        learner.learn(start, copies(200, seed=8), tmp_path / "new", seed=0)
+        learner.learn(LearnerJob(start, copies(200, seed=8), tmp_path / "new", seed=0))
         assert steps[0] == 1
         (tmp_path / "new").rename(tmp_path / f"done-{tear}")
 
 
 def test_an_existing_folder_is_never_overwritten(start: Checkpoint, tmp_path: Path):
     with pytest.raises(ConfigError, match="exists already"):
-        GradientLearner(FAST).learn(start, copies(2), tmp_path, 0)
+        GradientLearner(FAST).learn(LearnerJob(start, copies(2), tmp_path, 0))
 
 
 def test_learning_leaves_torchs_generator_and_threads_alone(start: Checkpoint, tmp_path: Path):
     torch.manual_seed(5)
     state, threads = torch.get_rng_state(), torch.get_num_threads()
     config = FAST.model_copy(update={"threads": threads + 1})
-    GradientLearner(config).learn(start, copies(5), tmp_path / "new", 0)
+    GradientLearner(config).learn(LearnerJob(start, copies(5), tmp_path / "new", 0))
     assert torch.equal(torch.get_rng_state(), state)
     assert torch.get_num_threads() == threads
 
@@ -457,13 +469,15 @@ def test_an_optimiser_that_keeps_its_moments_goes_on_as_if_there_had_been_no_bre
 ):
     config = FAST.model_copy(update={"schedule": "constant", "warmup_fraction": 0.0, "keep_moments": True})
     rows = copies(40)  # one batch each time
-    GradientLearner(config.model_copy(update={"epochs": 2})).learn(start, rows, tmp_path / "whole", 0)
-    first = GradientLearner(config).learn(start, rows, tmp_path / "first", 0).checkpoint
-    GradientLearner(config).learn(first, rows, tmp_path / "second", 0)
+    GradientLearner(config.model_copy(update={"epochs": 2})).learn(
+        LearnerJob(start, rows, tmp_path / "whole", 0)
+    )
+    first = GradientLearner(config).learn(LearnerJob(start, rows, tmp_path / "first", 0)).checkpoint
+    GradientLearner(config).learn(LearnerJob(first, rows, tmp_path / "second", 0))
     forgetful = config.model_copy(update={"keep_moments": False})
-    GradientLearner(forgetful).learn(first, rows, tmp_path / "forgotten", 0)
+    GradientLearner(forgetful).learn(LearnerJob(first, rows, tmp_path / "forgotten", 0))
     assert difference(tmp_path / "whole", tmp_path / "second") < 1e-6  # the order of rows differs
     assert difference(tmp_path / "whole", tmp_path / "forgotten") > 1e-3
     (first.path / "moments.st").write_bytes(b"torn")
     with pytest.raises(ConfigError, match=r"moments.st cannot be taken up"):
-        GradientLearner(config).learn(first, rows, tmp_path / "torn", 0)
+        GradientLearner(config).learn(LearnerJob(first, rows, tmp_path / "torn", 0))

@@ -10,7 +10,7 @@ import torch
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from agentevol.config.learner import LearnConfig
-from agentevol.core.protocols import Checkpoint, EpisodeFacts, TrainingSequence
+from agentevol.core.protocols import Checkpoint, EpisodeFacts, LearnerJob, TrainingSequence
 from agentevol.learn.batches.packing import packed
 from agentevol.learn.learner import GradientLearner
 from agentevol.learn.network.attention import PACKED_ATTENTION
@@ -59,7 +59,7 @@ def episodes(count: int = 8) -> list[TrainingSequence]:
 
 def figures(start: Checkpoint, out: Path, name: str = "grpo", **settings: Any) -> dict[str, float]:
     config = LearnConfig.model_validate({**FAST, "algorithm": name, **settings})
-    return GradientLearner(config).learn(start, episodes(), out, seed=0).metrics
+    return GradientLearner(config).learn(LearnerJob(start, episodes(), out, seed=0)).metrics
 
 
 def frozen_scores(start: Checkpoint) -> Any:
@@ -112,5 +112,5 @@ def test_the_gradients_norm_is_that_before_it_is_clipped(start: Checkpoint, tmp_
 def test_tokens_that_no_engine_sampled_tell_no_mismatch(start: Checkpoint, tmp_path: Path):
     rows = [replace(row, rollout_logp=np.full(4, np.nan, np.float32)) for row in episodes()]
     config = LearnConfig.model_validate({**FAST, "algorithm": "grpo"})
-    found = GradientLearner(config).learn(start, rows, tmp_path / "new", seed=0).metrics
+    found = GradientLearner(config).learn(LearnerJob(start, rows, tmp_path / "new", seed=0)).metrics
     assert not any(name.startswith("engine_") for name in found)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from agentevol.config.learner import LearnConfig
-from agentevol.core.protocols import Anchor, Checkpoint, EpisodeFacts, TrainingSequence
+from agentevol.core.protocols import Anchor, Checkpoint, EpisodeFacts, LearnerJob, TrainingSequence
 from agentevol.learn import learner
 from agentevol.learn.learner import GradientLearner
 from agentevol.learn.resume import fingerprint
@@ -153,8 +153,8 @@ def test_the_learner_names_everything_that_it_is_given(tmp_path: Path, monkeypat
     given = {"reference": reference, "multipliers": {"turns": 1.0}, "objectives": ("safety",)}
     with pytest.raises(Enough):
         GradientLearner(LearnConfig(save_every=1)).learn(
-            start, ["a row"], tmp_path / "out", 7, anchor=Anchor(anchor, ("held",)), **given  # type: ignore[arg-type]
-        )  # fmt: skip
+            LearnerJob(start, ["a row"], tmp_path / "out", 7, anchor=Anchor(anchor, ("held",)), **given)  # type: ignore[arg-type]
+        )
     assert named.pop("config") == LearnConfig(save_every=1)
     assert named == given | {
         "start": start, "rows": ("a row, fitted",), "seed": 7, "anchor": (anchor, ("held",))

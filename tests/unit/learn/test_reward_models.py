@@ -9,7 +9,7 @@ import torch
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from agentevol.config.learner import LearnConfig
-from agentevol.core.protocols import Checkpoint, TrainingSequence
+from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
 from agentevol.data.rewards.metrics import auc, pair_accuracy
 from agentevol.learn.batches.packing import packed
 from agentevol.learn.heads.linear import load_heads
@@ -77,7 +77,9 @@ def test_an_ensemble_learns_to_order_pairs_unless_their_sides_are_shuffled(
     start: Checkpoint, tmp_path: Path, shuffled: bool
 ):
     config = FAST.model_copy(update={"algorithm": "bradley_terry", "options": {"heads": 2, "seed": 1}})
-    report = GradientLearner(config).learn(start, pairs(150, 0, shuffled=shuffled), tmp_path / "rm", seed=0)
+    report = GradientLearner(config).learn(
+        LearnerJob(start, pairs(150, 0, shuffled=shuffled), tmp_path / "rm", seed=0)
+    )
     held_out = scores(report.checkpoint, pairs(200, 1))
     accuracies = [pair_accuracy(held_out[::2, head], held_out[1::2, head]) for head in range(2)]
     if shuffled:
@@ -103,7 +105,7 @@ def test_a_process_reward_model_learns_which_turns_lead_to_success(start: Checkp
 
     options = {"algorithm": "process_reward", "options": {"trust_samples": True}}
     report = GradientLearner(FAST.model_copy(update=options)).learn(
-        start, labelled(300, 0), tmp_path / "prm", seed=0
+        LearnerJob(start, labelled(300, 0), tmp_path / "prm", seed=0)
     )
     held_out = labelled(200, 1)
     final = np.array([(row.token_ids == GOOD).any() for row in held_out], dtype=np.float64)

@@ -15,7 +15,7 @@ from agentevol.config.run import RunConfig, TrainConfig, load
 from agentevol.config.sections import SelectConfig
 from agentevol.core.algorithms.registry import objective
 from agentevol.core.errors import ConfigError
-from agentevol.core.protocols import Checkpoint, TrainingSequence
+from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
 from agentevol.data.training_sequences import grouped, imitated
 from agentevol.learn.batches.packing import packed
 from agentevol.learn.learner import GradientLearner
@@ -78,7 +78,7 @@ GROUP = [episode("a", 0.0, 0.0, 1.0), episode("b", 0.0, 0.5), episode("c", 0.0)]
 def learnt(
     config: LearnConfig, start: Checkpoint, rows: list[TrainingSequence], out: Path, **change: Any
 ) -> dict[str, float]:
-    return GradientLearner(config.model_copy(update=change)).learn(start, rows, out, 0).metrics
+    return GradientLearner(config.model_copy(update=change)).learn(LearnerJob(start, rows, out, 0)).metrics
 
 
 def weights(path: Path) -> torch.Tensor:

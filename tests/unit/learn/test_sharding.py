@@ -24,7 +24,14 @@ from agentevol.config.learner import LearnConfig
 from agentevol.core.algorithms.contract import Algorithm, Batch, Loss, Objective
 from agentevol.core.algorithms.registry import ALGORITHMS, objective
 from agentevol.core.errors import AgentEvolError, ConfigError
-from agentevol.core.protocols import Anchor, Checkpoint, EpisodeFacts, LearnReport, TrainingSequence
+from agentevol.core.protocols import (
+    Anchor,
+    Checkpoint,
+    EpisodeFacts,
+    LearnerJob,
+    LearnReport,
+    TrainingSequence,
+)
 from agentevol.learn.batches.assembly import Assembly
 from agentevol.learn.batches.packing import packed
 from agentevol.learn.checkpoints import optimiser_state
@@ -337,7 +344,7 @@ def learn(
     config = LearnConfig.model_validate({**FAST, **settings, "shards": size})
     learner = GradientLearner(config, progress, ranks)
     try:
-        report = learner.learn(start, rows(6), out, seed=0)
+        report = learner.learn(LearnerJob(start, rows(6), out, seed=0))
     except KeyboardInterrupt:
         return steps
     return replace(report, metrics={**report.metrics, "first_step": float(steps[0])})
@@ -397,7 +404,7 @@ def hold(ranks: Ranks, size: int, start: Checkpoint, out: Path, settings: dict[s
     own = {"unit": "", "side": 0, "policy_version": start.version}
     given = [replace(row, replayed=row.side < 0, **own) for row in rows(6)]
     anchor = Anchor(start, given[:3], None if config.lora else out.with_name(out.name + ".ewc"))
-    return GradientLearner(config, ranks=ranks).learn(start, given, out, seed=0, anchor=anchor)
+    return GradientLearner(config, ranks=ranks).learn(LearnerJob(start, given, out, seed=0, anchor=anchor))
 
 
 EWC = {"strength": 10.0, "online": True}
@@ -570,7 +577,7 @@ def failure(ranks: Ranks, start: Checkpoint, out: Path, settings: dict[str, Any]
     """Why learning stops."""
     config = LearnConfig.model_validate({**FAST, **settings, "shards": 2})
     try:
-        GradientLearner(config, None, ranks).learn(start, rows(count), out, seed=0)
+        GradientLearner(config, None, ranks).learn(LearnerJob(start, rows(count), out, seed=0))
     except AgentEvolError as cause:
         return f"{type(cause).__name__}: {cause}"
     return ""
@@ -627,7 +634,7 @@ def test_what_belongs_together_is_read_by_one_rank():
 def test_shards_without_the_processes_are_refused(start: Checkpoint, tmp_path: Path):
     config = LearnConfig.model_validate({**FAST, "shards": 2})
     with pytest.raises(ConfigError, match="shards is 2, but 1 processes learn"):
-        GradientLearner(config).learn(start, rows(), tmp_path / "new", 0)
+        GradientLearner(config).learn(LearnerJob(start, rows(), tmp_path / "new", 0))
 
 
 @pytest.mark.parametrize("setting", [{"optimiser": "muon"}, {"device": "cuda:1"}])

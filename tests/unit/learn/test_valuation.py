@@ -10,7 +10,7 @@ from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from agentevol.config.learner import LearnConfig
 from agentevol.core.errors import ConfigError
-from agentevol.core.protocols import Checkpoint, EpisodeFacts, TrainingSequence
+from agentevol.core.protocols import Checkpoint, EpisodeFacts, LearnerJob, TrainingSequence
 from agentevol.learn.batches.packing import last_tokens
 from agentevol.learn.heads.linear import FILE, load_heads, new_heads, to_bytes
 from agentevol.learn.heads.names import FILE as NAMES
@@ -111,18 +111,22 @@ def test_a_model_with_other_heads_is_refused(checkpoint: Checkpoint):
     learner = GradientLearner(CONFIG.model_copy(update={"algorithm": "process_reward"}))
     labels = np.where(FIRST.mask, 0.5, np.nan).astype(np.float32)[:, None]
     with pytest.raises(ConfigError, match=said):
-        learner.learn(checkpoint, [replace(FIRST, labels=labels)], Path("nowhere"), 0, objectives=["safety"])
+        learner.learn(
+            LearnerJob(checkpoint, [replace(FIRST, labels=labels)], Path("nowhere"), 0, objectives=["safety"])
+        )
 
 
 def test_a_process_reward_model_keeps_the_names_of_its_heads(checkpoint: Checkpoint, tmp_path: Path):
     learner = GradientLearner(CONFIG.model_copy(update={"algorithm": "process_reward"}))
     labels = np.where(FIRST.mask, 0.5, np.nan).astype(np.float32)[:, None]
-    later = learner.learn(checkpoint, [replace(FIRST, labels=labels)], tmp_path / "later", 0).checkpoint
+    later = learner.learn(
+        LearnerJob(checkpoint, [replace(FIRST, labels=labels)], tmp_path / "later", 0)
+    ).checkpoint
     assert head_names(later.path) == ("outcome",)
     # a policy that begins with it has a critic of its own, and is no process reward model
     ppo = GradientLearner(CONFIG.model_copy(update={"algorithm": "ppo", "learning_rate": 0.0}))
     facts = EpisodeFacts("g", (0.0, 1.0), ("", ""), (0, 0), (False, False), truncated=False)
-    policy = ppo.learn(later, [replace(FIRST, episode=facts)], tmp_path / "ppo", 0).checkpoint
+    policy = ppo.learn(LearnerJob(later, [replace(FIRST, episode=facts)], tmp_path / "ppo", 0)).checkpoint
     assert head_names(policy.path) is None
     critic = load_heads(policy.path)
     assert critic is not None

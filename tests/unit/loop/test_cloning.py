@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from agentevol.config.learner import LearnConfig
 from agentevol.config.run import load
 from agentevol.config.sections import SelectConfig
 from agentevol.core.algorithms.registry import objective
 from agentevol.core.errors import ConfigError, RunStopped
-from agentevol.core.protocols import Checkpoint, LearnReport, Sampling, TrainingSequence
+from agentevol.core.protocols import Checkpoint, LearnerJob, LearnReport, Sampling, TrainingSequence
 from agentevol.core.summaries import RunSummary
 from agentevol.data.training_sequences import imitated
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
@@ -40,7 +41,7 @@ class Processes:
 
     def __init__(self) -> None:
         self.told: list[tuple[str, object]] = []
-        self.learnt: list[tuple[str, str, dict[str, Any]]] = []
+        self.learnt: list[tuple[LearnerJob, LearnConfig]] = []
         self.version = 0
         self.fails: Exception | None = None
 
@@ -54,18 +55,16 @@ class Processes:
         self.told.append((requests[0].purpose, requests[0].iteration))
         yield from (won(request, self.version) for request in requests)
 
-    def learn(
-        self, start: Checkpoint, rows: Sequence[TrainingSequence], out: Path, **given: Any
-    ) -> LearnReport:
+    def learn(self, job: LearnerJob, _progress: object, learn: LearnConfig) -> LearnReport:
         if self.fails:
             raise self.fails
-        self.told.append(("learn", given["version"]))
-        self.learnt.append((start.path.name, out.name, {**given, "rows": len(rows)}))
-        out.mkdir(parents=True)
-        (out / "model.safetensors").write_text(f"learnt from {start.path.name}")
-        version, metrics = given["version"], '{"tokens_trained": 7.0}'
-        (out / "agentevol.json").write_text(f'{{"version": {version}, "metrics": {metrics}}}')
-        return LearnReport(Checkpoint(out, version), {"tokens_trained": 7.0})
+        self.told.append(("learn", job.version))
+        self.learnt.append((job, learn))
+        job.out.mkdir(parents=True)
+        (job.out / "model.safetensors").write_text(f"learnt from {job.start.path.name}")
+        metrics = '{"tokens_trained": 7.0}'
+        (job.out / "agentevol.json").write_text(f'{{"version": {job.version}, "metrics": {metrics}}}')
+        return LearnReport(job.checkpoint, {"tokens_trained": 7.0})
 
 
 def won(request: EpisodeRequest, version: int) -> Trajectory:
@@ -126,10 +125,10 @@ def test_a_base_that_is_no_agent_learns_the_demonstrations_before_anything_is_pl
         *(("explore", 1), ("learn", 1), ("update", 1), ("evaluate", 1), ("evaluate", 1)),
         *(("explore", 2), ("learn", 2), ("update", 2), ("evaluate", 2), ("evaluate", 2)),
     ]
-    (start, out, given), *_ = processes.learnt
-    assert (start, out, given["rows"]) == ("base", "0000", 3)
-    assert given["learn"].algorithm == "sft"
-    assert given["learn"].epochs == 4
+    (job, learn), *_ = processes.learnt
+    assert (job.start.path.name, job.out.name, len(job.rows)) == ("base", "0000", 3)
+    assert (job.seed, job.version) == (0, 0)
+    assert (learn.algorithm, learn.epochs) == ("sft", 4)
     assert weights(folder.base()) == "base"
     assert weights(folder.checkpoint(0)) == "learnt from base"
     assert summary.iterations[0].trained_tokens == 7
@@ -155,7 +154,7 @@ def test_iterations_learn_from_the_base_before_cloning_or_from_the_latest(
 ):
     processes = Processes()
     evolved(begun(tmp_path, *DEMONSTRATED, f"start={start}"), processes)
-    assert [begin for begin, *_ in processes.learnt[1:]] == begins
+    assert [job.start.path.name for job, _ in processes.learnt[1:]] == begins
 
 
 def test_the_reference_and_the_anchor_are_the_clone(tmp_path: Path):
@@ -165,8 +164,10 @@ def test_the_reference_and_the_anchor_are_the_clone(tmp_path: Path):
         "learn.options.kl_coef=0.1", "learn.reference=base",
     )  # fmt: skip
     evolved(folder, processes)
-    assert [given["reference"] for *_, given in processes.learnt] == [None, *[folder.checkpoint(0)] * 2]
-    assert processes.learnt[1][2]["anchor"].checkpoint == folder.checkpoint(0)
+    assert [job.reference for job, _ in processes.learnt] == [None, *[folder.checkpoint(0)] * 2]
+    anchor = processes.learnt[1][0].anchor
+    assert anchor is not None
+    assert anchor.checkpoint == folder.checkpoint(0)
 
 
 def test_a_base_that_is_an_agent_is_not_cloned(tmp_path: Path):
@@ -218,7 +219,7 @@ def test_engine_and_learner_are_compared_by_the_weights_that_explored(tmp_path: 
     processes = Processes()
     folder = begun(tmp_path, *DEMONSTRATED, "start=base")
     evolved(folder, processes)
-    assert [given.get("sampler") for *_, given in processes.learnt] == [
+    assert [job.sampler for job, _ in processes.learnt] == [
         None,
         folder.checkpoint(0),
         folder.checkpoint(1),

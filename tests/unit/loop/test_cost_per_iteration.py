@@ -13,7 +13,7 @@ from rich.console import Console
 
 import agentevol.data.training_sequences
 from agentevol.config.run import load
-from agentevol.core.protocols import Checkpoint, LearnReport, Sampling, TrainingSequence
+from agentevol.core.protocols import Checkpoint, LearnerJob, LearnReport, Sampling, TrainingSequence
 from agentevol.core.summaries import IterationSummary, RunSummary
 from agentevol.loop.evolve import evolve
 from agentevol.loop.stages.async_exploration import AsyncExploration
@@ -61,14 +61,12 @@ class Processes:
     ) -> Iterator[Trajectory]:
         yield from (played(request, self.version) for request in requests)
 
-    def learn(
-        self, start: Checkpoint, rows: Sequence[TrainingSequence], out: Path, **given: Any
-    ) -> LearnReport:
-        out.mkdir(parents=True)
-        (out / "model.safetensors").write_text(str(given["version"]))
+    def learn(self, job: LearnerJob, *_: object) -> LearnReport:
+        job.out.mkdir(parents=True)
+        (job.out / "model.safetensors").write_text(str(job.version))
         metrics = '{"tokens_trained": 5.0}'
-        (out / "agentevol.json").write_text(f'{{"version": {given["version"]}, "metrics": {metrics}}}')
-        return LearnReport(Checkpoint(out, given["version"]), {"tokens_trained": 5.0})
+        (job.out / "agentevol.json").write_text(f'{{"version": {job.version}, "metrics": {metrics}}}')
+        return LearnReport(job.checkpoint, {"tokens_trained": 5.0})
 
 
 @dataclass

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from agentevol.config.learner import LearnConfig
 from agentevol.config.run import load
 from agentevol.core.algorithms.registry import objective
 from agentevol.core.errors import RunStopped
-from agentevol.core.protocols import Checkpoint, LearnReport, Sampling, TrainingSequence
+from agentevol.core.protocols import Checkpoint, LearnerJob, LearnReport, Sampling, TrainingSequence
 from agentevol.core.summaries import EvaluationSummary, IterationSummary
 from agentevol.data.training_sequences import grouped
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
@@ -74,16 +75,14 @@ class Playing:
                 request.id, (*request.prefix, *turns(1.0)), purpose="value", seed=request.seed, ending=ending
             )
 
-    def learn(
-        self, start: Checkpoint, rows: Sequence[TrainingSequence], out: Path, **given: Any
-    ) -> LearnReport:
+    def learn(self, job: LearnerJob, _progress: object, learn: LearnConfig) -> LearnReport:
         if self.nothing:
             raise NothingToLearn("no row")
-        self.learnt.append((start.path, out, given["learn"].algorithm, len(rows)))
-        out.mkdir(parents=True)
-        if given["learn"].algorithm == "bradley_terry":
-            (out / FILE).write_bytes(SCALE.to_bytes())
-        return LearnReport(Checkpoint(out, given["version"]), {})
+        self.learnt.append((job.start.path, job.out, learn.algorithm, len(job.rows)))
+        job.out.mkdir(parents=True)
+        if learn.algorithm == "bradley_terry":
+            (job.out / FILE).write_bytes(SCALE.to_bytes())
+        return LearnReport(job.checkpoint, {})
 
     def scores(self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> dict[str, np.ndarray]:
         return {row.trajectory_id: np.array([3.0, 5.0]) for row in rows if row.trajectory_id != "same/1"}

@@ -12,7 +12,14 @@ from rich.console import Console
 
 from agentevol.config.run import load
 from agentevol.core.errors import RunStopped
-from agentevol.core.protocols import Checkpoint, EpisodeFacts, LearnReport, Sampling, TrainingSequence
+from agentevol.core.protocols import (
+    Checkpoint,
+    EpisodeFacts,
+    LearnerJob,
+    LearnReport,
+    Sampling,
+    TrainingSequence,
+)
 from agentevol.core.summaries import EvaluationSummary, IterationSummary, RunSummary
 from agentevol.data.hashes import of_rows
 from agentevol.data.manifests import Manifest, of_episodes, of_scores, of_weights
@@ -65,16 +72,14 @@ class Processes:
             self.limits.add((request.purpose, request.iteration, request.max_turns))
             yield played(request, self.version)
 
-    def learn(
-        self, start: Checkpoint, rows: Sequence[TrainingSequence], out: Path, **given: Any
-    ) -> LearnReport:
+    def learn(self, job: LearnerJob, *_: object) -> LearnReport:
         if not self.learns:
             raise Killed
-        out.mkdir(parents=True)
-        weights = sum(int(row.token_ids.sum()) for row in rows) + given["seed"]
-        (out / "model.safetensors").write_text(f"{weights}")
-        (out / "agentevol.json").write_text('{"version": 1, "metrics": {}}')
-        return LearnReport(Checkpoint(out, given["version"]), {})
+        job.out.mkdir(parents=True)
+        weights = sum(int(row.token_ids.sum()) for row in job.rows) + job.seed
+        (job.out / "model.safetensors").write_text(f"{weights}")
+        (job.out / "agentevol.json").write_text('{"version": 1, "metrics": {}}')
+        return LearnReport(job.checkpoint, {})
 
 
 @pytest.fixture(autouse=True)

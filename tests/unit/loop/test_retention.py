@@ -12,7 +12,7 @@ import agentevol.loop.stages.iteration
 from agentevol.config.run import load
 from agentevol.config.sections import SelectConfig
 from agentevol.core.errors import ConfigError
-from agentevol.core.protocols import Anchor, Checkpoint, LearnReport, TrainingSequence
+from agentevol.core.protocols import Anchor, Checkpoint, LearnerJob, LearnReport, TrainingSequence
 from agentevol.core.summaries import EvaluationSummary, IterationSummary
 from agentevol.data.training_sequences import imitated
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
@@ -32,18 +32,16 @@ class Learning:
 
     def __init__(self, *, nothing: bool = False) -> None:
         self.nothing = nothing
-        self.anchors: list[Anchor] = []
+        self.anchors: list[Anchor | None] = []
 
-    def learn(
-        self, start: Checkpoint, rows: Sequence[TrainingSequence], out: Path, **given: Any
-    ) -> LearnReport:
+    def learn(self, job: LearnerJob, *_: object) -> LearnReport:
         if self.nothing:
             raise NothingToLearn("no row")
-        self.anchors.append(given["anchor"])
-        out.mkdir(parents=True)
-        (out / "weights").write_text(f"update {given['version']}")
-        (out / "agentevol.json").write_text('{"version": 1, "metrics": {"loss_last": 0.5}}')
-        return LearnReport(Checkpoint(out, given["version"]), {"logp_gap": 0.0, "loss_last": 0.5})
+        self.anchors.append(job.anchor)
+        job.out.mkdir(parents=True)
+        (job.out / "weights").write_text(f"update {job.version}")
+        (job.out / "agentevol.json").write_text('{"version": 1, "metrics": {"loss_last": 0.5}}')
+        return LearnReport(job.checkpoint, {"logp_gap": 0.0, "loss_last": 0.5})
 
     def update(self, checkpoint: Checkpoint) -> None:
         """Take the weights, as rollout workers do."""
