@@ -103,7 +103,7 @@ def plain_write(episodes: list[Trajectory], file: Path) -> pa.Table:
     for one in episodes:
         row = one.model_dump()
         for turn in row["turns"]:
-            del turn["info"]  # empty here, and Parquet has no struct without fields
+            del turn["info"], turn["costs"]  # empty here, and Parquet has no struct without fields
         rows.append(row)
     table = pa.Table.from_pylist(rows)
     pq.write_table(table, file, compression="zstd")

@@ -2,11 +2,12 @@
 
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from agentevol.cli.console.output import AsJson, print_json, print_table
+from agentgym_store.purposes import Purpose
 
 
 def register(parent: typer.Typer) -> None:
@@ -30,7 +31,7 @@ def train(
     out: Annotated[Path, typer.Option(help="A new folder for the checkpoint.")] = Path("checkpoint"),
     iteration: Annotated[int | None, typer.Option(min=0, help="Of a table, only this iteration.")] = None,
     purpose: Annotated[
-        Literal["explore", "evaluate", "demonstrate", "value", "retain", "protect"],
+        Purpose,
         typer.Option(help="Of a table, only episodes of this purpose."),
     ] = "explore",
     json: AsJson = False,

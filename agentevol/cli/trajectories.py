@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from agentevol.cli.console.output import AsJson, print_json, print_json_line, print_table, printable
+from agentgym_store.purposes import Purpose
 
 if TYPE_CHECKING:
     from agentgym_store.records import Trajectory
@@ -19,10 +20,7 @@ app = typer.Typer(no_args_is_help=True, help="Read the table of a run's episodes
 
 Table = Annotated[str, typer.Argument(help="A run folder, or a table of trajectories, which may be a URL.")]
 Iteration = Annotated[int | None, typer.Option(min=0, help="Only this iteration.")]
-Purpose = Annotated[
-    Literal["explore", "evaluate", "demonstrate", "value", "retain", "protect"] | None,
-    typer.Option(help="Only episodes of this purpose."),
-]
+OnlyPurpose = Annotated[Purpose | None, typer.Option(help="Only episodes of this purpose.")]
 Format = Literal["jsonl", "agenttraj", "sft"]
 
 LISTED: dict[str, str] = {
@@ -57,7 +55,7 @@ def list_episodes(
     max_reward: Annotated[float | None, typer.Option(help="Only episodes with this return or less.")] = None,
     env: Annotated[str | None, typer.Option(help="Only this environment.")] = None,
     iteration: Iteration = None,
-    purpose: Purpose = None,
+    purpose: OnlyPurpose = None,
     limit: Annotated[
         int | None, typer.Option(min=1, help="At most this number of episodes; default: all.")
     ] = None,
@@ -96,7 +94,9 @@ def list_episodes(
 
 
 @app.command()
-def stats(path: Table, iteration: Iteration = None, purpose: Purpose = None, json: AsJson = False) -> None:
+def stats(
+    path: Table, iteration: Iteration = None, purpose: OnlyPurpose = None, json: AsJson = False
+) -> None:
     """Count episodes by ending, purpose, iteration, environment, task type and difficulty.
 
     Example: agentevol trajectories stats runs/first --purpose explore
@@ -140,7 +140,7 @@ def export(
         Format, typer.Option(help="jsonl is lossless; agenttraj and sft hold text.")
     ] = "jsonl",
     iteration: Iteration = None,
-    purpose: Purpose = None,
+    purpose: OnlyPurpose = None,
 ) -> None:
     """Write episodes as a data set; the file appears when it is complete.
 
@@ -165,7 +165,7 @@ def score(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write each episode's score here, as JSON Lines.")] = None,
     iteration: Iteration = None,
-    purpose: Purpose = None,
+    purpose: OnlyPurpose = None,
     json: AsJson = False,
 ) -> None:
     """Score episodes by a reward model, cautiously where its members disagree, and judge the scores.
@@ -230,7 +230,8 @@ def transcript(episode: "Trajectory") -> Iterator[str]:
     for number, turn in enumerate(episode.turns, start=1):
         tokens = f"  [{len(turn.sample.token_ids)} tokens]" if turn.sample else ""
         reward = f"  reward {turn.reward:g}" if turn.reward else ""
-        yield f"\n{number:3}> {printable(turn.action)}{tokens}{reward}"
+        given = "  (given)" if number <= episode.given_turns else ""
+        yield f"\n{number:3}> {printable(turn.action)}{tokens}{reward}{given}"
         yield printable(turn.observation)
     details = episode.ending.model_dump(exclude={"kind"})
     reason = "".join(f", {name} {value}" for name, value in details.items() if value)

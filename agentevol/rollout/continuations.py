@@ -27,6 +27,7 @@ def continuations(state: State, count: int, seed: int, max_turns: int | None) ->
             attempt=number,
             max_turns=max_turns,
             prefix=episode.turns[: state.turn + 1],
+            parent=episode.id,
             policy_seed=_seed(f"{seed}/{identity}"),
         )
         for number, identity in enumerate(continuation_ids(state, count))

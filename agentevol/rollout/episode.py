@@ -13,7 +13,6 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Literal
 
 from agentevol.core.errors import (
     REPLAY_MISMATCH,
@@ -30,6 +29,7 @@ from agentgym_client import EnvClient, Session
 from agentgym_client.errors import EnvClientError, ServerProblem
 from agentgym_envs.core import Observation, StepResult
 from agentgym_envs.formats import ActionFormat
+from agentgym_store.purposes import Purpose
 from agentgym_store.records import STATE, Ending, Failed, Sample, Terminated, Trajectory, Truncated, Turn
 
 _LOG = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class EpisodeRequest:
     id: str
     run: str
     iteration: int
-    purpose: Literal["explore", "evaluate", "demonstrate", "value", "retain", "protect"]
+    purpose: Purpose
     env: str
     task_id: str
     split: str
@@ -60,6 +60,8 @@ class EpisodeRequest:
     max_turns: int | None = None
     prefix: tuple[Turn, ...] = ()
     """Turns of another episode of this task and seed that are replayed before the policy acts."""
+    parent: str | None = None
+    """Id of the episode that this one continues or answers."""
     policy_seed: int | None = None
     """Seed of the policy's draws; None is `seed`. Continuations share an environment seed and differ in their
     draws.
@@ -105,6 +107,8 @@ class _Progress:
             ending=ending,
             started_at=self.started_at,
             wall_s=time.perf_counter() - self.began,
+            parent=request.parent,
+            given_turns=min(len(request.prefix), len(self.turns)),
         )
 
 

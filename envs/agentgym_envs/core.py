@@ -7,7 +7,7 @@ ends an episode at `max_turns`; the client renders prompts.
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,6 +16,12 @@ class Record(BaseModel):
     """Frozen record whose unknown fields are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+Cost = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)]
+"""Cost of an action: a finite number of at least 0."""
+Costs = dict[str, Cost | None]
+"""Costs by name; None is a cost that was not judged, which is not a cost of 0."""
 
 
 class Task(Record):

@@ -3,6 +3,7 @@
 pyarrow ships no type information, so `pa` and its modules are `Any` here, once, for strict checking.
 """
 
+from collections.abc import Collection
 from typing import Any
 
 import pyarrow  # pyright: ignore[reportMissingTypeStubs] - there are none
@@ -10,12 +11,15 @@ import pyarrow.dataset  # pyright: ignore[reportMissingTypeStubs]
 import pyarrow.fs  # pyright: ignore[reportMissingTypeStubs]
 import pyarrow.parquet  # pyright: ignore[reportMissingTypeStubs]
 
+from agentgym_store.purposes import PURPOSES
+
 pa: Any = pyarrow
 parquet: Any = pyarrow.parquet
 dataset: Any = pyarrow.dataset
 fs: Any = pyarrow.fs
 
-FORMAT = "agentevol.trajectory/1"
+FORMAT = "agentevol.trajectory/2"
+OLDER_FORMATS = ("agentevol.trajectory/1",)
 FORMAT_KEY = "agentevol.format"
 
 
@@ -59,6 +63,12 @@ TURN = pa.struct(
             "info", pa.string(), "JSON object of the environment's extras; null when empty.", nullable=True
         ),
         _field("sample", SAMPLE, "What the model said; null for scripted agents.", nullable=True),
+        _field(
+            "costs",
+            pa.map_(pa.string(), pa.float64()),
+            "Costs of this action by name, null where not judged; null when empty.",
+            nullable=True,
+        ),
     ]
 )
 
@@ -67,7 +77,7 @@ SCHEMA = pa.schema(
         _field("id", pa.string(), "Unique id of the episode."),
         _field("run", pa.string(), "Run that asked for the episode."),
         _field("iteration", pa.int64(), "0 for demonstrations and evaluation of the start, then 1, 2, ..."),
-        _field("purpose", pa.string(), "explore, evaluate, demonstrate, value, retain or protect."),
+        _field("purpose", pa.string(), ", ".join(PURPOSES) + "."),
         _field("env", pa.string(), "Environment."),
         _field("env_version", pa.string(), "Version of the environment's code."),
         _field("data_version", pa.string(), "Digest of the data behind its tasks."),
@@ -96,6 +106,26 @@ SCHEMA = pa.schema(
         _field("started_at", pa.string(), "RFC 3339, UTC."),
         _field("wall_s", pa.float64(), "Duration in seconds."),
         _field("turns", _list_of(TURN), "The turns in order."),
+        _field("parent", pa.string(), "Id of the episode that this one continues or answers.", nullable=True),
+        _field(
+            "given_turns",
+            pa.int64(),
+            "Number of first turns that were replayed, not chosen by the policy; null: 0.",
+            nullable=True,
+        ),
+        _field(
+            "temperature",
+            pa.float64(),
+            "Sampling temperature of this episode; null: the run's own.",
+            nullable=True,
+        ),
+        _field(
+            "episode_id",
+            pa.string(),
+            "Id shared by all seats of an episode; null in an episode of one seat.",
+            nullable=True,
+        ),
+        _field("seat", pa.int64(), "Seat of the agent in the episode, from 0; null: 0.", nullable=True),
     ]
 )
 
@@ -103,14 +133,42 @@ EPISODE_COLUMNS: tuple[str, ...] = tuple(name for name in SCHEMA.names if name !
 """Every column but the nested one: the columns of `Store.scan`."""
 
 
-def _before_loss_masks(schema: Any) -> Any:
-    """The schema of tables before samples had a `loss_mask`."""
-    sample = pa.struct([field for field in SAMPLE if field.name != "loss_mask"])
-    turn = pa.struct([field.with_type(sample) if field.name == "sample" else field for field in TURN])
+def _without(columns: Collection[str], of_turns: Collection[str], of_samples: Collection[str]) -> Any:
+    """`SCHEMA` less some columns, fields of turns and fields of samples."""
+    sample = pa.struct([field for field in SAMPLE if field.name not in of_samples])
+    turn = pa.struct(
+        [
+            field.with_type(sample) if field.name == "sample" else field
+            for field in TURN
+            if field.name not in of_turns
+        ]
+    )
     return pa.schema(
-        [field.with_type(_list_of(turn)) if field.name == "turns" else field for field in schema]
+        [
+            field.with_type(_list_of(turn)) if field.name == "turns" else field
+            for field in SCHEMA
+            if field.name not in columns
+        ]
     )
 
 
-OLDER_SCHEMAS: tuple[Any, ...] = (_before_loss_masks(SCHEMA),)
-"""Older schemas that are read unchanged: missing fields are null."""
+def without_comments(field: Any) -> Any:
+    """A field less the metadata of itself and of its nested fields."""
+    return field.with_type(_plain(field.type)).remove_metadata()
+
+
+def _plain(kind: Any) -> Any:
+    if pa.types.is_struct(kind):
+        return pa.struct([without_comments(field) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(without_comments(kind.value_field))
+    return kind
+
+
+_ADDED_IN_2 = ("parent", "given_turns", "temperature", "episode_id", "seat")
+
+OLDER_SCHEMAS: tuple[Any, ...] = (
+    _without(_ADDED_IN_2, ["costs"], ["loss_mask"]),  # before samples had loss masks
+    _without(_ADDED_IN_2, ["costs"], []),
+)
+"""Schemas of tables of `OLDER_FORMATS`, oldest first. They are read unchanged: missing fields are null."""

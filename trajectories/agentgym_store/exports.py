@@ -23,7 +23,7 @@ from typing import Any
 
 from agentgym_store.errors import StoreError, one_line
 from agentgym_store.files import whole_file, write_lines
-from agentgym_store.records import Trajectory, Turn
+from agentgym_store.records import Trajectory
 
 Row = dict[str, Any]
 
@@ -48,7 +48,11 @@ def agent_traj(
 def conversational_sft(
     trajectories: Iterable[Trajectory], *, opening: tuple[str, str] | None = None, meta: bool = True
 ) -> Iterator[Row]:
-    """Rows for TRL's `SFTTrainer`, roles `user` and `assistant` in turn; `opening` as in `agent_traj`."""
+    """Rows for TRL's `SFTTrainer`, roles `user` and `assistant` in turn; `opening` as in `agent_traj`.
+
+    The format has no mask: how many of the first assistant messages were not chosen by the policy is in
+    `meta`, as `given_turns`.
+    """
     for episode in _acted(trajectories):
         texts = [*(opening or ()), *_texts(episode, opening is not None)]
         roles = ("user", "assistant")
@@ -100,6 +104,7 @@ def provenance(episode: Trajectory) -> Row:
         "policy_version": versions[-1] if versions else None,
         "outcome": episode.ending.kind,
         "total_reward": episode.total_reward,
+        "given_turns": episode.given_turns,
     }
 
 
@@ -134,17 +139,19 @@ def _agent_traj_opening(opening: tuple[str, str] | None) -> list[Row]:
 
 def _agent_traj_turns(episode: Trajectory, opened: bool) -> list[Row]:
     return [
-        {"from": "gpt", "loss": _is_learnt(episode.turns[place // 2]), "value": text}
+        {"from": "gpt", "loss": _is_learnt(episode, place // 2), "value": text}
         if place % 2
         else {"from": "human", "loss": None, "value": text}
         for place, text in enumerate(_texts(episode, opened))
     ]
 
 
-def _is_learnt(turn: Turn) -> bool:
+def _is_learnt(episode: Trajectory, number: int) -> bool:
     """True if any token of the turn is trained on; AgentTraj marks whole turns only."""
-    mask = None if turn.sample is None else turn.sample.loss_mask
-    return mask is None or 1 in mask
+    if number < episode.given_turns:
+        return False
+    sample = episode.turns[number].sample
+    return sample is None or sample.loss_mask is None or 1 in sample.loss_mask
 
 
 def _json(row: Row) -> str:

@@ -34,9 +34,9 @@ def _line(episode: Trajectory) -> str:
 
 
 def _finite(episode: Trajectory) -> bool:
-    total = episode.wall_s
+    total = episode.wall_s + (episode.temperature or 0.0)
     for turn in episode.turns:
-        total += turn.reward
+        total += turn.reward + sum(cost or 0.0 for cost in turn.costs.values())
         if turn.sample is not None:
             total += sum(turn.sample.logprobs)
     return math.isfinite(total)

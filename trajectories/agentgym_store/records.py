@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from agentgym_envs.core import Record
+from agentgym_envs.core import Costs, Record
+from agentgym_store.purposes import Purpose
 
 
 class Sample(Record):
@@ -53,6 +54,8 @@ class Turn(Record):
     """Further members of the environment's reply; under `STATE` the text of the state in which the turn was
     taken, if it was recorded.
     """
+    costs: Costs = Field(default_factory=Costs)
+    """Costs of this action by name, as the environment reported them; None is a cost that was not judged."""
 
 
 class Terminated(Record):
@@ -95,7 +98,7 @@ class Trajectory(Record):
     run: str
     iteration: int
     """0 for demonstrations and evaluation of the start, then 1, 2, ..."""
-    purpose: Literal["explore", "evaluate", "demonstrate", "value", "retain", "protect"]
+    purpose: Purpose
     env: str
     env_version: str
     data_version: str
@@ -115,6 +118,22 @@ class Trajectory(Record):
     started_at: str
     """RFC 3339, UTC."""
     wall_s: float
+    parent: str | None = None
+    """Id of the episode that this one continues or answers; None without one."""
+    given_turns: Annotated[int, Field(ge=0)] = 0
+    """Number of first turns that were replayed, not chosen by the policy: context, never learnt from."""
+    temperature: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    """Sampling temperature of this episode; None is the run's own."""
+    episode_id: str | None = None
+    """Id shared by the trajectories of all seats of an episode; None in an episode of one seat."""
+    seat: Annotated[int, Field(ge=0)] = 0
+    """Seat of the agent in the episode, from 0."""
+
+    @model_validator(mode="after")
+    def _given_turns_are_turns(self) -> "Trajectory":
+        if self.given_turns > len(self.turns):
+            raise ValueError(f"{self.given_turns} given turns but {len(self.turns)} turns")
+        return self
 
     @property
     def total_reward(self) -> float | None:

@@ -43,6 +43,7 @@ _PLAIN = (
         "started_at",
         "wall_s",
     ),
+    *("parent", "given_turns", "temperature", "episode_id", "seat"),
 )
 """Columns that hold a field of `Trajectory` unchanged."""
 
@@ -109,6 +110,7 @@ def _turn_lists(trajectories: Sequence[Trajectory]) -> Any:
             pa.array([turn.reward for turn in turns], pa.float64()),
             pa.array(_info_texts(trajectories), pa.string()),
             _sample_structs(trajectories, turns),
+            pa.array([list(turn.costs.items()) or None for turn in turns], TURN.field("costs").type),
         ],
         fields=list(TURN),
     )
@@ -192,6 +194,8 @@ def from_batch(batch: Any) -> list[Trajectory]:
     Nothing is validated again: the table's format and schema were checked when it was opened.
     """
     columns = {name: batch.column(name).to_pylist() for name in _PLAIN}
+    for name in ("given_turns", "seat"):  # null in the files of older tables
+        columns[name] = [value or 0 for value in columns[name]]
     columns["turns"] = _read_turn_lists(batch.column("turns"))
     columns["ending"] = _read_endings(batch)
     names = tuple(columns)
@@ -229,13 +233,15 @@ def _read_turn_lists(lists: Any) -> list[tuple[Turn, ...]]:
             reward=reward,
             sample=sample,
             info=json.loads(info) if info else {},
+            costs=dict(costs or ()),
         )
-        for action, observation, reward, info, sample in zip(
+        for action, observation, reward, info, sample, costs in zip(
             structs.field("action").to_pylist(),
             structs.field("observation").to_pylist(),
             _read_numbers("d", structs.field("reward")),
             structs.field("info").to_pylist(),
             samples,
+            structs.field("costs").to_pylist(),
             strict=True,
         )
     ]

@@ -31,11 +31,13 @@ from agentgym_store.arrow import (
     EPISODE_COLUMNS,
     FORMAT,
     FORMAT_KEY,
+    OLDER_FORMATS,
     OLDER_SCHEMAS,
     SCHEMA,
     dataset,
     pa,
     parquet,
+    without_comments,
 )
 from agentgym_store.errors import StoreError, one_line
 from agentgym_store.location import Place
@@ -135,7 +137,7 @@ class Store:
     def version(self) -> int:
         """The newest version of the table: 0 at creation, then one more with every append.
 
-        The first append to a table of an older schema also creates a version.
+        The first append to a table of an older format also creates versions.
         """
         with self._errors("read"):
             self._table.update_incremental()
@@ -183,9 +185,7 @@ class Store:
         """
         with self._errors("read"):
             files = [self.place.full(name) for name in self._files(version, where)]
-            # not `scan_delta`: it does not find tables in folders whose name has a space
-            frame = pl.scan_parquet(files, glob=False) if files else _no_episodes()
-            return frame.select(EPISODE_COLUMNS).filter(where.polars())
+            return _scanned(files).select(EPISODE_COLUMNS).filter(where.polars())
 
     def files(self, *wheres: Where) -> list[list[str]]:
         """For each filter, the names of the Parquet files that may hold a matching episode; reads no episode.
@@ -291,17 +291,23 @@ class Store:
         self._seen = newest
 
     def _renew_schema(self) -> None:
-        """Add the missing fields to a table of an older schema, which creates a version."""
-        current = Schema.from_arrow(SCHEMA)
-        if _columns(self._table.schema()) == _columns(current):
-            return
+        """Bring a table of an older format to this one: its missing fields, then its name. Each creates a
+        version; a process killed between them leaves a table that is read, and completed here.
+        """
         with self._errors("write"):
-            try:
-                self._table.alter.add_columns([field for field in current.fields if field.name == "turns"])
-            except DeltaError:
-                self._table.update_incremental()  # another process may have done it concurrently
-                if _columns(self._table.schema()) != _columns(current):
-                    raise
+            if _missing(self._table):
+                self._changed(lambda table: table.alter.add_columns(_missing(table)), _missing)
+            if _is_older(self._table):
+                self._changed(_name_format, _is_older)
+
+    def _changed(self, change: Callable[[DeltaTable], None], needed: Callable[[DeltaTable], object]) -> None:
+        """Change the table, unless another process has done it concurrently."""
+        try:
+            change(self._table)
+        except DeltaError:
+            self._table.update_incremental()
+            if needed(self._table):
+                raise
 
     def _write(self, trajectories: Sequence[Trajectory], file: str) -> None:
         """Write the Parquet file of a batch; on any failure, no file is left."""
@@ -380,15 +386,39 @@ def _tuples(batch: Any) -> list[tuple[Any, ...]]:
     return list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
 
 
-def _no_episodes() -> pl.LazyFrame:
-    types = {"string": pl.String, "int64": pl.Int64, "double": pl.Float64, "bool": pl.Boolean}
-    return pl.LazyFrame(schema={name: types[str(SCHEMA.field(name).type)] for name in EPISODE_COLUMNS})
+_POLARS_TYPES = {"string": pl.String, "int64": pl.Int64, "double": pl.Float64, "bool": pl.Boolean}
+
+
+def _scanned(files: list[str]) -> pl.LazyFrame:
+    """`EPISODE_COLUMNS` of Parquet files; columns that an older file lacks are null."""
+    schema = {name: _POLARS_TYPES[str(SCHEMA.field(name).type)] for name in EPISODE_COLUMNS}
+    if not files:
+        return pl.LazyFrame(schema=schema)
+    # not `scan_delta`: it does not find tables in folders whose name has a space
+    return pl.scan_parquet(files, glob=False, schema=schema, missing_columns="insert", extra_columns="ignore")
+
+
+def _missing(table: DeltaTable) -> list[Any]:
+    """The fields of `SCHEMA` that a table of an older format has not, or has with fewer members."""
+    found, expected = _columns(table.schema()), _columns(Schema.from_arrow(SCHEMA))
+    changed = [field for field in SCHEMA if found.get(field.name) != expected[field.name]]
+    # Delta refuses to merge a field with one that has another comment
+    fields = [without_comments(field) if field.name in found else field for field in changed]
+    return list(Schema.from_arrow(pa.schema(fields)).fields)
+
+
+def _name_format(table: DeltaTable) -> None:
+    table.alter.set_table_properties({FORMAT_KEY: FORMAT}, raise_if_not_exists=False)
+
+
+def _is_older(table: DeltaTable) -> bool:
+    return table.metadata().configuration.get(FORMAT_KEY) != FORMAT
 
 
 def _check_format(table: DeltaTable, place: Place) -> None:
     """Check the schema by name and type: values are read without validation."""
     found = table.metadata().configuration.get(FORMAT_KEY)
-    if found != FORMAT:
+    if found not in (FORMAT, *OLDER_FORMATS):
         raise StoreError(f"{place} is a Delta table of format {found!r}, not {FORMAT!r}; name another folder")
     columns, expected = _columns(table.schema()), _columns(Schema.from_arrow(SCHEMA))
     if columns != expected and columns not in [_columns(Schema.from_arrow(older)) for older in OLDER_SCHEMAS]:
@@ -400,7 +430,8 @@ def _check_format(table: DeltaTable, place: Place) -> None:
 
 
 def _columns(schema: Schema) -> dict[str, Any]:
-    return {field.name: field.type for field in schema.fields}
+    """Arrow types by column; unlike those of Delta, they are equal whatever the comments on nested fields."""
+    return {field.name: field.type for field in pa.schema(schema.to_arrow())}
 
 
 def _refuse_repeated_ids(trajectories: Sequence[Trajectory]) -> None:

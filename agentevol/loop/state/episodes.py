@@ -4,7 +4,6 @@ import hashlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from threading import Event, Lock
-from typing import Literal
 
 import polars as pl
 
@@ -18,14 +17,13 @@ from agentevol.loop.state.run_folder import RunFolder
 from agentevol.rollout.episode import EpisodeRequest
 from agentevol.rollout.metrics import endings
 from agentevol.rollout.tasks import EnvTask, list_tasks
+from agentgym_store.purposes import Purpose
 from agentgym_store.records import Trajectory
 from agentgym_store.store import Where
 
 COMMIT_EVERY_S = 5.0
 AWAY_S = 30.0
 """Seconds that the run's own environment server may be unreachable while it restarts."""
-
-Purpose = Literal["explore", "evaluate", "demonstrate", "value", "retain", "protect"]
 
 
 class Episodes:

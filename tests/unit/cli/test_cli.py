@@ -295,6 +295,12 @@ def test_an_episode_is_printed_turn_by_turn() -> None:
     ]
 
 
+def test_a_replayed_turn_is_printed_as_given() -> None:
+    looked = Turn(action="look", observation="A box.", reward=0.0)
+    lines = "\n".join(transcript(episode(turns=(looked, looked), given_turns=1))).splitlines()
+    assert [line for line in lines if "look" in line] == ["  1> look  (given)", "  2> look"]
+
+
 def test_a_failed_episode_has_no_return() -> None:
     last = list(transcript(episode(ending=Failed(failure="worker-lost", detail="killed"))))[-1]
     assert last == "\nfailed, failure worker-lost, detail killed; return none"

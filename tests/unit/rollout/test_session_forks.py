@@ -90,6 +90,8 @@ async def test_forks_play_the_same_episodes_as_replays_and_make_the_same_values(
     assert said(forked) == said(replayed)
     assert [one.turns for one in forked] == [one.turns for one in replayed]
     assert {(one.initial_observation, one.env_version) for one in forked} == {("Make a guess.", "1.0.0")}
+    assert {(one.parent, one.given_turns) for one in (*forked, *replayed)} == {(first.id, 2)}
+    assert (first.parent, first.given_turns) == (None, 0)
     by_fork, by_replay = (count_outcomes([State(first, 1)], played, 12) for played in (forked, replayed))
     assert by_fork.values == by_replay.values
     assert 0 < by_fork.values[first.id][1].successes < 12  # some won, some lost: the draws are their own

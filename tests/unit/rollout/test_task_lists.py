@@ -14,8 +14,9 @@ from agentevol.core.errors import RunStopped, TransportFault
 from agentevol.core.splits import Choice, spread
 from agentevol.loop.stages import data_mixture
 from agentevol.loop.state import episodes
-from agentevol.loop.state.episodes import Episodes, Purpose
+from agentevol.loop.state.episodes import Episodes
 from agentevol.rollout.tasks import EnvTask
+from agentgym_store.purposes import Purpose
 
 TASK = EnvTask("guess-1", "train", "", "", "Guess.")
 

@@ -55,6 +55,7 @@ META = {
     "policy_version": 4,
     "outcome": "terminated",
     "total_reward": 1.0,
+    "given_turns": 0,
 }
 UNSCORED = [
     EPISODE.model_copy(update={"id": "failed", "ending": Failed(failure="worker-lost")}),
@@ -216,3 +217,11 @@ def test_exports_read_no_further_than_they_have_to():
 
     assert next(agent_traj(endless()))["item_id"] == "alfworld_0"
     assert next(conversational_sft(endless()))["meta"] == META
+
+
+def test_given_turns_are_context_in_agent_traj_and_counted_in_the_meta_data():
+    resumed = EPISODE.model_copy(update={"given_turns": 1})
+    row = next(agent_traj([resumed]))
+    assert [said["loss"] for said in row["conversations"] if said["from"] == "gpt"] == [False, True]
+    assert row["meta"]["given_turns"] == next(conversational_sft([resumed]))["meta"]["given_turns"] == 1
+    assert [said["loss"] for said in next(agent_traj([EPISODE]))["conversations"][1::2]] == [True, True]

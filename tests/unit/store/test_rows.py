@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from agentgym_store.arrow import SCHEMA
 from agentgym_store.errors import StoreError
+from agentgym_store.purposes import PURPOSES
 from agentgym_store.records import (
     Cancelled,
     Failed,
@@ -140,6 +141,7 @@ turns = st.builds(
     reward=numbers,
     sample=st.none() | samples(),
     info=st.dictionaries(texts, json_values, max_size=2),
+    costs=st.dictionaries(texts, st.none() | st.floats(0, allow_infinity=False), max_size=2),
 )
 endings = st.one_of(
     st.just(Terminated()),
@@ -152,7 +154,7 @@ episodes = st.builds(
     id=texts,
     run=texts,
     iteration=st.integers(0, 100),
-    purpose=st.sampled_from(["explore", "evaluate", "demonstrate", "value"]),
+    purpose=st.sampled_from(PURPOSES),
     env=texts,
     env_version=texts,
     data_version=texts,
@@ -169,7 +171,11 @@ episodes = st.builds(
     ending=endings,
     started_at=texts,
     wall_s=numbers,
-)
+    parent=st.none() | texts,
+    temperature=st.none() | st.floats(0, allow_infinity=False),
+    episode_id=st.none() | texts,
+    seat=st.integers(0, 3),
+).map(lambda episode: episode.model_copy(update={"given_turns": len(episode.turns) // 2}))
 
 
 @settings(max_examples=50, deadline=None)
@@ -255,6 +261,46 @@ def test_a_value_that_no_column_holds_is_one_clear_error(episode):
     with pytest.raises(StoreError, match="a/1/train-7/0") as error:
         to_batch([episode])
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"purpose": "play"}, "Input should be 'explore', 'evaluate'"),
+        ({"given_turns": 1}, "1 given turns but 0 turns"),
+        ({"given_turns": -1}, "greater than or equal to 0"),
+        ({"seat": -1}, "greater than or equal to 0"),
+        ({"temperature": -0.5}, "greater than or equal to 0"),
+        ({"temperature": math.inf}, "finite number"),
+    ],
+)
+def test_a_field_out_of_its_range_is_refused(fields, message):
+    with pytest.raises(ValueError, match=message):
+        Trajectory.model_validate({**EPISODE.model_dump(), **fields})
+
+
+@pytest.mark.parametrize(
+    ("cost", "message"),
+    [
+        (-0.5, "greater than or equal to 0"),
+        (math.nan, "greater than or equal to 0|finite number"),
+        (math.inf, "finite number"),
+        ("1", "valid number"),
+        (True, "valid number"),
+    ],
+)
+def test_a_cost_is_a_finite_number_of_at_least_0(cost, message):
+    with pytest.raises(ValueError, match=message):
+        Turn(action="", observation="", reward=0.0, costs={"harm": cost})
+
+
+def test_a_cost_may_be_whole_or_not_judged():
+    turn = Turn(action="", observation="", reward=0.0, costs={"harm": 2, "noise": None, "heat": 0.5})
+    assert from_batch(to_batch([with_turns(turn)]))[0].turns[0].costs == {
+        "harm": 2.0,
+        "noise": None,
+        "heat": 0.5,
+    }
 
 
 def test_every_column_says_what_it_holds():

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from agentgym_store.arrow import EPISODE_COLUMNS, FORMAT, FORMAT_KEY, OLDER_SCHEMAS
+from agentgym_store.arrow import EPISODE_COLUMNS
 from agentgym_store.errors import StoreError
 from agentgym_store.records import (
     Cancelled,
@@ -264,7 +264,7 @@ def test_it_is_a_plain_delta_table_for_everybody_else(tmp_path):
     assert pl.scan_delta(str(tmp_path / "table")).select(action).collect().item() == "look"
     table = DeltaTable(tmp_path / "table")
     assert table.to_pyarrow_table().column("id").to_pylist() == ["a"]
-    assert table.metadata().configuration["agentevol.format"] == "agentevol.trajectory/1"
+    assert table.metadata().configuration["agentevol.format"] == "agentevol.trajectory/2"
     assert json.loads(table.schema().to_json())["fields"][0]["metadata"] == {
         "comment": "Unique id of the episode."
     }
@@ -409,7 +409,7 @@ def test_a_reader_of_a_folder_without_a_table_is_told_what_to_name(tmp_path):
 
 def test_somebody_elses_delta_table_is_refused(tmp_path):
     write_deltalake(tmp_path / "table", pa.table({"id": ["a"]}))
-    with pytest.raises(StoreError, match=r"not 'agentevol\.trajectory/1'"):
+    with pytest.raises(StoreError, match=r"not 'agentevol\.trajectory/2'"):
         Store.open(tmp_path / "table")
 
 
@@ -419,41 +419,6 @@ def test_a_table_with_another_column_is_refused(tmp_path):
     write_deltalake(tmp_path / "table", extra, mode="append", schema_mode="merge")
     with pytest.raises(StoreError, match=r"columns differ from format .*: mood"):
         Store.open(tmp_path / "table")
-
-
-def older_table(folder: Path, *episodes: Trajectory) -> None:
-    """A table as it was made before samples had loss masks."""
-    (schema,) = OLDER_SCHEMAS
-    rows = pa.Table.from_pylist(to_batch(episodes).to_pylist(), schema=schema)
-    options = {FORMAT_KEY: FORMAT, "delta.enableExpiredLogCleanup": "false"}
-    DeltaTable.create(folder, schema, configuration=options, raise_if_key_not_exists=False)
-    write_deltalake(folder, rows, mode="append")
-
-
-def test_a_table_from_before_loss_masks_is_read_as_it_is_and_appended_to(tmp_path):
-    old = episode("old")
-    older_table(tmp_path / "table", old)
-    store = Store.open(tmp_path / "table", create=False)
-    assert list(store.trajectories()) == [old]
-    assert store.version() == 1  # reading changes nothing
-
-    said = old.turns[0].sample.model_copy(update={"loss_mask": (0, 1)})
-    new = episode("new", turns=(old.turns[0].model_copy(update={"sample": said}),))
-    store.append([new], commit=FIRST)
-    again = Store.open(tmp_path / "table")
-    for reader in (store, again):
-        assert sorted(reader.trajectories(), key=lambda t: t.id) == [new, old]
-    assert set(again.scan().select("id").collect()["id"].to_list()) == {"old", "new"}
-    assert again.append([new], commit=FIRST) == again.version() == 3  # one for the schema, one for the batch
-    assert DeltaTable(tmp_path / "table").to_pyarrow_table().num_rows == 2
-
-
-def test_two_who_append_to_an_older_table_both_get_in(tmp_path):
-    older_table(tmp_path / "table", episode("old"))
-    one, other = Store.open(tmp_path / "table"), Store.open(tmp_path / "table")
-    one.append([episode("b")], commit=FIRST)
-    other.append([episode("c")], commit=SECOND)
-    assert {t.id for t in Store.open(tmp_path / "table").trajectories()} == {"old", "b", "c"}
 
 
 def test_a_corrupt_log_is_one_line(tmp_path):
