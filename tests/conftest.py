@@ -4,6 +4,7 @@ import os
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 from agentgym_envs import registry
@@ -36,3 +37,19 @@ def added(**wanted: str) -> list[EntryPoint]:
 # Environments of other distributions that happen to be installed are not what is tested. They are hidden here
 # and not by a fixture, since tests may be parametrised over the registry.
 registry.entry_points = added
+
+
+MOST_WORKERS = 4
+FEW_FILES = 30
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Number of test processes where `-n` names none: one a core for many files, none beside our own for few.
+
+    A worker imports everything itself, which takes longer than a few files do.
+    """
+    files = sum(1 for argument in config.args for _ in Path(argument).rglob("test_*.py"))
+    if files <= FEW_FILES or config.getoption("capture") == "no":
+        return 0
+    affinity = getattr(os, "sched_getaffinity", None)  # Linux alone has it
+    return min(MOST_WORKERS, len(affinity(0)) if affinity else os.cpu_count() or 1)

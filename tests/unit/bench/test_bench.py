@@ -2,8 +2,11 @@
 
 import dataclasses
 import json
+import os
+import pickle
+from collections.abc import Callable
 from importlib.util import find_spec
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from typer.testing import CliRunner
@@ -100,15 +103,25 @@ def test_the_store_is_measured_beside_plain_parquet(capsys: pytest.CaptureFixtur
 
 
 def test_both_sides_of_merging_are_measured_on_the_same_rows_and_prices(
-    capsys: pytest.CaptureFixture[str],
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    size = merge.Size(iterations=3, episodes=120, turns=12)
+    def side_here(side: Callable[..., Any], *given: Any) -> Any:
+        """The side as a process receives it, without a process of its own that loads torch."""
+        side, given = pickle.loads(pickle.dumps((side, given)))
+        return side(*given)
+
+    monkeypatch.setattr(merge, "in_a_process", side_here)
+    size = merge.Size(iterations=3, episodes=24, turns=4)
     merge.main(json=True, size=size, shown=(1, 3))
     found = json.loads(capsys.readouterr().out)
-    assert found["size"] == {"iterations": 3, "episodes": 120, "turns": 12}
+    assert found["size"] == {"iterations": 3, "episodes": 24, "turns": 4}
     for took in found["figures"].values():
         assert [one["iteration"] for one in took] == [1, 3]
         assert took[1]["rows"] == 3 * took[0]["rows"] > 0
+
+
+def test_a_side_of_merging_has_a_process_of_its_own() -> None:
+    assert merge.in_a_process(os.getpid) not in {os.getpid(), merge.in_a_process(os.getpid)}
 
 
 def test_sides_of_merging_that_find_something_else_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
