@@ -96,7 +96,7 @@ def serve(
     if exit_with_stdin:
         stop_when_stdin_ends()
 
-    from agentevol.config.sections import EngineConfig
+    from agentevol.config.engine import EmbeddedConfig, VllmConfig
     from agentevol.service.serve import serve as run
     from agentevol.service.settings import BODY_BYTES, ServiceSettings
     from agentgym_store.urls import named
@@ -107,14 +107,12 @@ def serve(
         max_new_tokens=max_new_tokens,
         temperature=temperature,
     )
-    chosen = EngineConfig(
-        name=engine,
-        slots=slots,
-        context=context,
-        threads=threads or 1,
-        dtype=dtype,
-        cache_gib=cache_gib,
-        tensor_parallel=tensor_parallel,
+    chosen = (
+        VllmConfig(
+            slots=slots, context=context, dtype=dtype, cache_gib=cache_gib, tensor_parallel=tensor_parallel
+        )
+        if engine == "vllm"
+        else EmbeddedConfig(slots=slots, context=context, dtype=dtype, threads=threads or 1)
     )
     raise typer.Exit(run(model, chosen, out and named(out), port, settings))
 

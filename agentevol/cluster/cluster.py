@@ -124,7 +124,7 @@ class Cluster:
         self._published.hand_out(checkpoint)
         there = self._members.gpus
         claimed = gpus_of_rollouts(self._config, there)
-        shared = self._config.engine.colocated and claimed > 0
+        shared = self._config.engine.shares_gpus and claimed > 0
         if not shared:
             self._learners.start(gpus_of_learners(self._config, there))
         self._rollouts.start(checkpoint, url, claimed)
@@ -136,7 +136,7 @@ class Cluster:
         under way there.
         """
         self._published.hand_out(checkpoint)
-        if self._config.engine.transfer == "disk":
+        if self._config.engine.weight_transfer == "disk":
             self._rollouts.update(checkpoint)
         elif not self._rollouts.update(checkpoint, self._send):
             self._learners.end()  # one may wait for an engine that died
@@ -206,7 +206,7 @@ class Cluster:
     @contextmanager
     def _learners_turn(self) -> Iterator[None]:
         """With `engine.colocated`, give the GPUs to the learners within the block."""
-        if not self._config.engine.colocated:
+        if not self._config.engine.shares_gpus:
             yield
             return
         self._rollouts.sleep()
@@ -214,5 +214,5 @@ class Cluster:
         self._learners.free()
 
     def _send(self, checkpoint: Checkpoint, workers: Sequence[Any]) -> list[Any]:
-        ranks = len(workers) * self._config.engine.tensor_parallel
+        ranks = len(workers) * self._config.engine.worker_gpus
         return self._learners.send(checkpoint, Receivers(workers, ranks))

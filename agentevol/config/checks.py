@@ -1,55 +1,61 @@
-"""Checks that every setting has an effect: each raises `ValueError`, with the remedy, for one that has
-none.
+"""Checks across sections of a configuration: each raises `ValueError`, with the remedy, for settings of one
+section that have no effect, or cannot be, beside those of another.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-from agentevol.config.forgetting import ProbeConfig, ReplayConfig, RetainedConfig
+from agentevol.config.constraints import Constraint
+from agentevol.config.engine import EngineSection, VllmConfig, VllmServersConfig
+from agentevol.config.forgetting import InterpolateConfig, ReplayConfig, RetainedConfig
+from agentevol.config.learner import LearnConfig
+from agentevol.config.rollout import AsynchronousConfig, RolloutSection, SynchronousConfig
 from agentevol.config.sections import (
-    EngineConfig,
+    DemonstrationConfig,
+    EnvironmentConfig,
+    ExploreConfig,
     HorizonConfig,
+    KLTarget,
     PairsConfig,
     ProcessConfig,
+    RayConfig,
     RewardConfig,
-    RolloutConfig,
+    SelectConfig,
 )
 from agentevol.core.algorithms.registry import algorithm, objective
 from agentevol.models.limits import adapter_rank
 
-if TYPE_CHECKING:
-    from agentevol.config.run import RunConfig, TrainConfig
 
-
-def check_algorithm(config: "RunConfig | TrainConfig", refreshed: bool = False) -> None:
-    """Raise `ValueError` where the algorithm is incompatible with the rest of the configuration.
-
-    `refreshed` says that a reward model trains on pairs, whatever the policy trains on.
-    """
-    name, chosen = config.learn.algorithm, objective(config.learn.algorithm, config.learn.options)
+def check_algorithm(learn: LearnConfig, select: SelectConfig) -> None:
+    """Raise `ValueError` where the algorithm is incompatible with the selection of its data."""
+    name, chosen = learn.algorithm, objective(learn.algorithm, learn.options)
     data = chosen.algorithm.data
-    if data != "episodes" and (config.select.merge != "none" or config.select.turns != "all"):
+    if data != "episodes" and (select.merge != "none" or select.turns != "all"):
         raise ValueError(
             f"learn.algorithm {name!r} compares whole episodes of one round: it needs select.merge = 'none'"
             " and select.turns = 'all'"
         )
-    check_rows(config)
-    check_thresholds(config)
-    if data not in ("pairs", "labels") and not refreshed and config.pairs != PairsConfig():
-        raise ValueError(f"pairs.* has no effect: learn.algorithm {name!r} learns from {data}")
-    if config.learn.reference != "start" and "ref_logp" not in chosen.needs:
+    check_rows(learn, select)
+    if learn.reference != "start" and "ref_logp" not in chosen.needs:
         raise ValueError(
             f"learn.reference has no effect: learn.algorithm {name!r} with these options has none"
         )
 
 
-def check_rows(config: "RunConfig | TrainConfig") -> None:
+def check_pairs(pairs: PairsConfig, learn: LearnConfig) -> None:
+    """Raise `ValueError` where nothing learns from preference pairs."""
+    data = algorithm(learn.algorithm).data
+    if data not in ("pairs", "labels") and pairs != PairsConfig():
+        raise ValueError(f"pairs.* has no effect: learn.algorithm {learn.algorithm!r} learns from {data}")
+
+
+def check_rows(learn: LearnConfig, select: SelectConfig) -> None:
     """Raise `ValueError` where the algorithm or another setting does not support a training sequence per
     turn.
     """
-    chosen = objective(config.learn.algorithm, config.learn.options)
-    if config.select.rows != "per_step":
+    chosen = objective(learn.algorithm, learn.options)
+    if select.rows != "per_step":
         return
-    if config.learn.overflow == "cut_left_turns":
+    if learn.overflow == "cut_left_turns":
         raise ValueError(
             "learn.overflow = 'cut_left_turns' has no effect with select.rows = 'per_step', rows of one turn"
         )
@@ -65,21 +71,24 @@ def check_rows(config: "RunConfig | TrainConfig") -> None:
         )
 
 
-def check_thresholds(config: "RunConfig | TrainConfig") -> None:
-    """Raise `ValueError` for a threshold that nothing is compared with, or that everything has passed."""
-    select, chosen = config.select, objective(config.learn.algorithm, config.learn.options)
-    options = chosen.options
+def check_thresholds(
+    learn: LearnConfig, select: SelectConfig, environment: str | None, retained: RetainedConfig | None
+) -> None:
+    """Raise `ValueError` for a threshold that nothing is compared with, or that everything has passed.
+
+    `environment` is that of a run, in which only retained episodes are of other ones; None for a data set.
+    """
+    options = objective(learn.algorithm, learn.options).options
     weighed = "threshold" in options and options.get("weighting", "binary") == "binary"
     if select.thresholds and select.rule != "threshold" and not weighed:
         raise ValueError("select.thresholds has no effect without select.rule = 'threshold'")
-    world = getattr(config, "environment", None)  # of a run: only retained episodes are of other environments
-    others = [] if world is None else sorted(select.thresholds.keys() - {world.name})
-    if world is not None and others and config.retained.data is None:
+    others = [] if environment is None else sorted(select.thresholds.keys() - {environment})
+    if others and retained is None:
         raise ValueError(
-            f"select.thresholds.{others[0]} has no effect: the run's environment is {world.name}"
+            f"select.thresholds.{others[0]} has no effect: the run's environment is {environment}"
         )
     passed = {"succeeded": 0.999, "threshold": select.threshold}.get(select.rule)
-    own = config.learn.options.get("threshold")
+    own = learn.options.get("threshold")
     if weighed and isinstance(own, int | float) and passed is not None and own <= passed and own != 0.999:
         raise ValueError(
             f"learn.options.threshold = {own} has no effect: select.rule = {select.rule!r} keeps only returns"
@@ -87,67 +96,37 @@ def check_thresholds(config: "RunConfig | TrainConfig") -> None:
         )
 
 
-def check_demonstrations(config: "RunConfig") -> None:
-    """Raise `ValueError` where demonstrations.* has no effect, or where the cloned policy would be
+def check_demonstrations(
+    shown: DemonstrationConfig, start: str, select: SelectConfig, learn: LearnConfig
+) -> None:
+    """Raise `ValueError` where demonstrations are not learnt from, or the cloned policy would be
     discarded.
     """
-    shown, merge = config.demonstrations, config.select.merge
-    if shown.tasks and merge == "none" and config.learn.ewc is None and not shown.clone:
+    if shown.tasks and select.merge == "none" and learn.ewc is None and not shown.clone:
         raise ValueError(
             "demonstrations.tasks has no effect with select.merge = 'none': set demonstrations.clone = true,"
             " or another select.merge"
         )
-    if shown.clone and not shown.tasks:
-        raise ValueError("demonstrations.clone has no effect without demonstrations.tasks")
-    if shown.clone and config.start == "base" and merge == "none":
+    if shown.clone and start == "base" and select.merge == "none":
         raise ValueError(
             "start = 'base' with select.merge = 'none' loses in each update what was cloned: set start ="
             " 'latest', or select.merge = 'expert'"
         )
-    for name in ("epochs", "learning_rate"):
-        if getattr(shown, name) is not None and (shown.clone is False or not shown.tasks):
-            raise ValueError(f"demonstrations.{name} has no effect without demonstrations.clone")
 
 
-def check_engine(config: "RunConfig") -> None:
-    """Raise `ValueError` where engine.* has no effect."""
-    engine, default = config.engine, EngineConfig()
-    theirs = {"cache_gib": "memory", "tensor_parallel": "GPUs", "colocated": "GPUs", "transfer": "ways"}
-    """Settings that running servers have already."""
-    for name in ("url", *theirs):
-        if getattr(engine, name) == getattr(default, name):
-            continue
-        if engine.name != "vllm":
-            raise ValueError(f"engine.{name} has no effect without engine.name = 'vllm'")
-        if name in theirs and engine.url is not None:
-            raise ValueError(
-                f"engine.{name} has no effect with engine.url: servers have {theirs[name]} of their own"
-            )
-    if engine.api_key_env is not None and engine.url is None:
-        raise ValueError("engine.api_key_env has no effect without engine.url")
-    if config.engine.overflow == "drop_oldest" and config.select.rows == "append_only":
+def check_overflow(engine: EngineSection, select: SelectConfig) -> None:
+    """Raise `ValueError` where turns of a shortened prompt cannot be training sequences."""
+    if engine.overflow == "drop_oldest" and select.rows == "append_only":
         raise ValueError(
             "engine.overflow = 'drop_oldest' begins rows that do not extend what came before, which"
             " select.rows = 'append_only' rules out: take 'fork' or 'per_step'"
         )
-    if engine.lora:
-        check_adapters(config)
-    check_episodes(engine.name, engine.episodes, engine.slots)
 
 
-def check_adapters(config: "RunConfig") -> None:
-    """Raise `ValueError` where an engine cannot serve the adapters of a run separately from its base
-    weights.
+def check_adapters(learn: LearnConfig) -> None:
+    """Raise `ValueError` where an engine cannot serve the adapters of a run separately from its base weights
+    (`engine.lora`).
     """
-    engine, learn = config.engine, config.learn
-    if engine.name != "vllm":
-        raise ValueError("engine.lora has no effect without engine.name = 'vllm'")
-    if engine.url is not None:
-        raise ValueError("engine.lora has no effect with engine.url: servers read whole checkpoints")
-    if engine.transfer != "disk":
-        raise ValueError(
-            f"engine.transfer = {engine.transfer!r} has no effect with engine.lora: adapters are read"
-        )
     if learn.lora is None or not learn.lora.keep:
         raise ValueError("engine.lora serves adapters that updates go on with: set learn.lora.keep = true")
     adapter_rank(learn.lora.rank)
@@ -163,87 +142,57 @@ def check_adapters(config: "RunConfig") -> None:
         )
 
 
-def check_episodes(engine: str, episodes: int | None, slots: int) -> None:
-    """Raise `ValueError` for `episodes` in flight where an episode keeps its slot, or fewer than slots."""
-    if episodes is not None and engine != "vllm":
-        raise ValueError(
-            "engine.episodes has no effect without engine.name = 'vllm': elsewhere an episode keeps its slot"
-            " while its world takes its time; set engine.slots higher"
-        )
-    if episodes is not None and episodes < slots:
-        raise ValueError(
-            f"engine.slots = {slots} has no effect above engine.episodes = {episodes}: set engine.slots lower"
-        )
-
-
-def check_colocated(config: "RunConfig") -> None:
-    """Raise `ValueError` where learners cannot take turns with rollout workers on their GPUs."""
-    engine, learn = config.engine, config.learn
-    if not engine.colocated:
-        return
-    if learn.device == "cpu":
+def check_vllm(engine: VllmConfig, learn: LearnConfig, rollout: RolloutSection) -> None:
+    """Raise `ValueError` where learners cannot take turns with rollout workers on their GPUs, or the weight
+    transfer between them is not possible.
+    """
+    gpus = engine.workers * engine.tensor_parallel
+    if engine.lora:
+        check_adapters(learn)
+    if engine.colocated and learn.device == "cpu":
         raise ValueError("engine.colocated has no effect with learn.device = 'cpu': learners need no GPU")
-    if config.rollout.mode != "synchronous":
+    if engine.colocated and not isinstance(rollout, SynchronousConfig):
         raise ValueError(
-            f"engine.colocated takes turns, which rollout.mode = {config.rollout.mode!r} does not: take"
-            " 'synchronous', or GPUs for both"
+            "engine.colocated takes turns: it needs rollout.mode = 'synchronous', or GPUs for both"
         )
-    if learn.shards > engine.gpus:
+    if engine.colocated and learn.shards > gpus:
         raise ValueError(
             f"engine.colocated: learn.shards = {learn.shards} needs a GPU of a rollout worker for each, and"
-            f" engine.workers * engine.tensor_parallel are {engine.gpus}"
+            f" engine.workers * engine.tensor_parallel are {gpus}"
         )
-
-
-def check_transfer(config: "RunConfig") -> None:
-    """Raise `ValueError` where the chosen weight transfer is not possible."""
-    engine, learn = config.engine, config.learn
-    if engine.transfer == "nccl" and engine.colocated:
-        raise ValueError("engine.transfer = 'nccl' is between GPUs: with engine.colocated take 'ipc'")
     if engine.transfer in ("nccl", "ipc") and learn.device == "cpu":
         raise ValueError(f"engine.transfer = {engine.transfer!r} begins on a learner's GPU: not with 'cpu'")
-    if engine.transfer == "ipc" and not (engine.colocated and learn.shards == engine.gpus):
+    if engine.transfer == "ipc" and not (engine.colocated and learn.shards == gpus):
         raise ValueError(
             "engine.transfer = 'ipc' is between processes on one GPU: set engine.colocated, and learn.shards"
-            f" = {engine.gpus}, a learner for each of the rollout workers' GPUs"
+            f" = {gpus}, a learner for each of the rollout workers' GPUs"
         )
 
 
-def check_cluster(config: "RunConfig") -> None:
-    """Raise `ValueError` where a setting about processes has no effect."""
-    ray = config.ray
-    if ray.address is not None and ray.cpus is not None:
-        raise ValueError("ray.cpus has no effect with ray.address: a cluster knows its processors")
-    if ray.environment_labels and ray.address is None:
-        raise ValueError("ray.environment_labels has no effect without ray.address: there is one machine")
-    if ray.environment_labels and config.environment.url is not None:
+def check_cluster(ray: RayConfig, environment: EnvironmentConfig) -> None:
+    """Raise `ValueError` where no environment server is placed."""
+    if ray.environment_labels and environment.url is not None:
         raise ValueError(
             "ray.environment_labels has no effect with environment.url: that server runs already"
         )
-    if ray.address is not None and ray.address.startswith("ray://"):
-        raise ValueError("ray.address: begin the run on a node of the cluster, with ray.address = 'auto'")
-    if config.engine.workers == 1 and config.engine.stall_s != EngineConfig().stall_s:
-        raise ValueError("engine.stall_s has no effect with one worker: there is none to compare it with")
 
 
-def check_checkpoints(config: "RunConfig") -> None:
+def check_checkpoints(checkpoints: str, table: str | None, ray: RayConfig, engine: EngineSection) -> None:
     """Raise `ValueError` where no process would read checkpoints from an object store, or their URL overlaps
     with that of the table.
     """
-    if config.checkpoints is None:
-        return
-    if config.ray.address is None:
+    if ray.address is None:
         raise ValueError("checkpoints has no effect without ray.address: one machine sees the run's folder")
-    if config.engine.urls:
+    if isinstance(engine, VllmServersConfig):
         raise ValueError("checkpoints: servers of engine.url read the run's folder, not an object store")
-    own, table = f"{config.checkpoints}/", f"{config.table}/"
-    if table.startswith(own) or own.startswith(table):
+    own, other = f"{checkpoints}/", f"{table}/"
+    if other.startswith(own) or own.startswith(other):
         raise ValueError("checkpoints and table lie in one another: give each a place of its own")
 
 
-def check_policy(config: "RunConfig") -> None:
+def check_policy(learn: LearnConfig) -> None:
     """Raise `ValueError` for an algorithm that makes a reward model, which cannot explore."""
-    name, chosen = config.learn.algorithm, algorithm(config.learn.algorithm)
+    name, chosen = learn.algorithm, algorithm(learn.algorithm)
     if chosen.model == "reward":
         raise ValueError(
             f"learn.algorithm {name!r} makes a reward model, not a policy: algorithm={name} alone sets up a"
@@ -251,106 +200,97 @@ def check_policy(config: "RunConfig") -> None:
         )
 
 
-def check_memory(config: "RunConfig | TrainConfig", remembers: bool) -> None:
-    """Raise `ValueError` where a setting against forgetting has nothing to act on."""
-    replay, learn, retained = config.select.merge == "replay", config.learn, config.retained
-    if not replay and config.replay != ReplayConfig():
+def check_memory(
+    learn: LearnConfig,
+    select: SelectConfig,
+    replay: ReplayConfig,
+    retained: RetainedConfig | None,
+    shown: int,
+) -> None:
+    """Raise `ValueError` where a setting against forgetting has nothing to act on; `shown` is the number of
+    demonstrations.
+    """
+    replays = select.merge == "replay"
+    if not replays and replay != ReplayConfig():
         raise ValueError("replay.* has no effect without select.merge = 'replay'")
-    if learn.distillation and not replay:
+    if learn.distillation and not replays:
         raise ValueError("learn.distillation has no effect without replayed rows: select.merge = 'replay'")
-    if learn.ewc is not None and not remembers:
+    if learn.ewc is not None and retained is None and not shown:
         raise ValueError(
             "learn.ewc needs rows of what is to be kept: retained.data, or in a run demonstrations.tasks"
         )
-    if retained.data is None and retained != RetainedConfig():
-        raise ValueError("retained.* has no effect without retained.data")
-    if retained.data is not None and not replay and learn.ewc is None:
+    if retained is not None and not replays and learn.ewc is None:
         raise ValueError("retained.data has no effect without select.merge = 'replay' or learn.ewc")
 
 
-def check_online(config: "RunConfig") -> None:
-    """Raise `ValueError` where online EWC has no successive stages."""
-    ewc = config.learn.ewc
-    if ewc is None or not ewc.online:
-        return
-    if config.start != "latest":
+def check_interpolate(interpolate: InterpolateConfig, learn: LearnConfig) -> None:
+    """Raise `ValueError` where a share that validation chooses is set already."""
+    if interpolate.shares and learn.interpolation is not None:
+        raise ValueError("interpolate.shares chooses what learn.interpolation sets: leave out one")
+    if interpolate.shares and learn.lora is not None and learn.lora.keep:
+        raise ValueError("interpolate.shares mixes whole weights, learn.lora.keep goes on with adapters")
+
+
+def check_updates(iterations: int, start: str, learn: LearnConfig, rollout: RolloutSection) -> None:
+    """Raise `ValueError` for settings about successive updates where there are none."""
+    online = learn.ewc is not None and learn.ewc.online
+    if online and start != "latest":
         raise ValueError("learn.ewc.online follows the latest policy: set start = 'latest'")
-    if config.iterations == 1:
+    if online and iterations == 1:
         raise ValueError("learn.ewc.online has no effect in one iteration: there is one stage")
+    if rollout.rounds_ahead and iterations == 1:
+        raise ValueError("rollout.mode explores ahead of a training, which has no effect in one iteration")
 
 
-def check_interpolate(config: "RunConfig") -> None:
-    """Raise `ValueError` where a share that validation chooses is set already, and for an empty probe."""
-    if config.interpolate.shares:
-        if config.learn.interpolation is not None:
-            raise ValueError("interpolate.shares chooses what learn.interpolation sets: leave out one")
-        if config.learn.lora is not None and config.learn.lora.keep:
-            raise ValueError("interpolate.shares mixes whole weights, learn.lora.keep goes on with adapters")
-    if config.probe.data is None and config.probe != ProbeConfig():
-        raise ValueError("probe.* has no effect without probe.data")
-
-
-def check_groups(config: "RunConfig") -> None:
-    """Raise `ValueError` where a group would be larger than its algorithm supports."""
-    options = objective(config.learn.algorithm, config.learn.options).options
-    if options.get("ties") != "average":
-        return
-    from agentevol.core.algorithms.contract import MOST_TIED  # brings torch, as its objective does
-
-    if config.explore.samples > MOST_TIED:
-        raise ValueError(
-            f"learn.options.ties = 'average' takes {MOST_TIED} samples of a task at most, explore.samples is"
-            f" {config.explore.samples}: set learn.options.ties = 'drop'"
-        )
-
-
-def check_controllers(config: "RunConfig") -> None:
+def check_controllers(constraints: Mapping[str, Constraint], kl: KLTarget | None, learn: LearnConfig) -> None:
     """Raise `ValueError` where a controller has nothing to act on."""
-    name = config.learn.algorithm
-    if bool(config.constraints) != (name == "lagrangian"):
+    name = learn.algorithm
+    if bool(constraints) != (name == "lagrangian"):
         raise ValueError(
             "constraints.NAME.limit has no effect without learn.algorithm 'lagrangian', nor that without any"
         )
-    chosen = objective(name, config.learn.options)
-    if config.explore.resample and chosen.algorithm.data != "groups":
-        raise ValueError(f"explore.resample has no effect: learn.algorithm {name!r} compares no samples")
-    options = chosen.options
-    if config.kl is not None and not options.get("kl_coef"):
+    if kl is not None and not objective(name, learn.options).options.get("kl_coef"):
         raise ValueError(f"kl.* has no effect: learn.algorithm {name!r} has no kl_coef above 0 to begin with")
-    rounds = config.horizon.rounds
-    if not rounds and config.horizon != HorizonConfig():
-        raise ValueError("horizon.* has no effect without horizon.rounds")
-    if list(rounds) != sorted(rounds) or min(rounds, default=1) < 1:
-        raise ValueError(f"horizon.rounds are turns of at least 1 and never fewer: {list(rounds)}")
 
 
-def check_rollout(config: "RunConfig") -> None:
-    """Raise `ValueError` where rollout.* has no effect, or asynchronous exploration would precede its
-    inputs.
+def check_groups(explore: ExploreConfig, learn: LearnConfig) -> None:
+    """Raise `ValueError` where groups of samples have no effect, or are larger than the algorithm
+    supports.
     """
-    rollout, default = config.rollout, RolloutConfig()
-    if rollout.mode != "asynchronous":
-        for name in ("max_staleness", "in_flight"):
-            if getattr(rollout, name) != getattr(default, name):
-                raise ValueError(f"rollout.{name} has no effect without rollout.mode = 'asynchronous'")
-    if rollout.mode == "synchronous":
+    chosen = objective(learn.algorithm, learn.options)
+    if explore.resample and chosen.algorithm.data != "groups":
+        raise ValueError(
+            f"explore.resample has no effect: learn.algorithm {learn.algorithm!r} compares no samples"
+        )
+    if chosen.options.get("ties") != "average":
         return
-    if config.iterations == 1:
-        raise ValueError(f"rollout.mode = {rollout.mode!r} has no effect in one iteration")
-    if config.horizon.success is not None:
+    from agentevol.core.algorithms.contract import MOST_TIED  # brings torch, as its objective does
+
+    if explore.samples > MOST_TIED:
+        raise ValueError(
+            f"learn.options.ties = 'average' takes {MOST_TIED} samples of a task at most, explore.samples is"
+            f" {explore.samples}: set learn.options.ties = 'drop'"
+        )
+
+
+def check_rollout(rollout: RolloutSection, horizon: HorizonConfig | None, rejects: bool) -> None:
+    """Raise `ValueError` where exploration ahead would precede its inputs, or updates that may be rejected
+    (`rejects`).
+    """
+    if rollout.rounds_ahead and horizon is not None and horizon.success is not None:
         raise ValueError(
             "horizon.success waits for evaluations that rollout.mode explores ahead of: leave out one of them"
         )
-    if rollout.mode == "asynchronous" and (config.protect or config.interpolate.shares):
+    if isinstance(rollout, AsynchronousConfig) and rejects:
         raise ValueError(
             "rollout.mode = 'asynchronous' explores with every update, also one that protect.* or"
             " interpolate.shares would reject: take 'one_step_off'"
         )
 
 
-def check_process(config: "RunConfig") -> None:
+def check_process(process: ProcessConfig, learn: LearnConfig) -> None:
     """Raise `ValueError` where process.* has no effect."""
-    process, name = config.process, config.learn.algorithm
+    name = learn.algorithm
     if not process.on and process != ProcessConfig():
         raise ValueError("process.* has no effect without process.continuations, .pooled or .model")
     check_process_source(process)
@@ -361,16 +301,18 @@ def check_process(config: "RunConfig") -> None:
         objective("process_reward", process.options)
 
 
-def check_reward(config: "RunConfig") -> None:
+def check_reward(
+    reward: RewardConfig, process: ProcessConfig, learn: LearnConfig, explore: ExploreConfig
+) -> None:
     """Raise `ValueError` where reward.* has no effect, or would act on something that another setting
     determines.
     """
-    reward, default = config.reward, RewardConfig()
+    default = RewardConfig()
     if not reward.on:
         if reward != default:
             raise ValueError("reward.* has no effect without reward.model or reward.refresh")
         return
-    name = config.learn.algorithm
+    name = learn.algorithm
     data = algorithm(name).data
     if data != "groups":
         raise ValueError(f"reward.* has no effect: learn.algorithm {name!r} learns from {data}, not rewards")
@@ -383,9 +325,9 @@ def check_reward(config: "RunConfig") -> None:
             " reward.patience=null"
         )
     objective("bradley_terry", reward.options)
-    if config.process.on:
+    if process.on:
         raise ValueError("reward.* and process.* both set the rewards of turns: leave out one of them")
-    if config.explore.resample:
+    if explore.resample:
         raise ValueError("explore.resample looks at the world's returns, not at reward.*: leave it at 0")
 
 

@@ -45,7 +45,7 @@ class EwcConfig(Section):
 class RetainedConfig(Section):
     """Episodes of earlier training."""
 
-    data: str | None = None
+    data: str
     """A run's folder, a table, or an export of one; its episodes are filtered by `select.*`. A run copies
     them into its own table once.
     """
@@ -90,9 +90,9 @@ class InterpolateConfig(Section):
 class ProbeConfig(Section):
     """Perplexity on data that no iteration trains on, to detect regressions of every policy."""
 
-    data: str | None = None
+    data: str
     """Chats in the format of `agentevol train`, or episodes: a run, a table or an export, filtered by
-    `select.*`. A run copies their training sequences once. None measures nothing.
+    `select.*`. A run copies their training sequences once.
     """
     rows: int = Field(default=200, ge=1)
     """Maximum number of training sequences."""

@@ -13,7 +13,9 @@ import tomli_w
 from pydantic import Field, JsonValue, ValidationError, field_validator, model_validator
 
 from agentevol.config import checks
+from agentevol.config.alternatives import complaint
 from agentevol.config.constraints import Constraint
+from agentevol.config.engine import EmbeddedConfig, EngineConfig, VllmConfig
 from agentevol.config.forgetting import (
     InterpolateConfig,
     ProbeConfig,
@@ -34,10 +36,10 @@ from agentevol.config.presets import (
     STALE,
     TRAIN_BY_DATA,
 )
+from agentevol.config.rollout import RolloutConfig, SynchronousConfig
 from agentevol.config.sections import (
     CautionConfig,
     DemonstrationConfig,
-    EngineConfig,
     EnvironmentConfig,
     EvaluateConfig,
     ExploreConfig,
@@ -47,7 +49,6 @@ from agentevol.config.sections import (
     ProcessConfig,
     RayConfig,
     RewardConfig,
-    RolloutConfig,
     Section,
     SelectConfig,
 )
@@ -100,9 +101,9 @@ class RunConfig(Section):
     that see the run's folder.
     """
     environment: EnvironmentConfig = EnvironmentConfig()
-    engine: EngineConfig = EngineConfig()
+    engine: EngineConfig = EmbeddedConfig()
     explore: ExploreConfig = ExploreConfig()
-    rollout: RolloutConfig = RolloutConfig()
+    rollout: RolloutConfig = SynchronousConfig()
     select: SelectConfig = SelectConfig()
     pairs: PairsConfig = PairsConfig()
     demonstrations: DemonstrationConfig = DemonstrationConfig()
@@ -113,15 +114,15 @@ class RunConfig(Section):
     """Limits of mean costs by name, for the algorithm `lagrangian`: `turns`, sampled `tokens` and
     `invalid_actions` of an episode, and any cost that the environment returns in `info["costs"]`.
     """
-    retained: RetainedConfig = RetainedConfig()
+    retained: RetainedConfig | None = None
     replay: ReplayConfig = ReplayConfig()
     protect: dict[str, ProtectedTasks] = Field(default_factory=dict[str, ProtectedTasks])
     """Protected tasks by a freely chosen name: no update may regress on them."""
     interpolate: InterpolateConfig = InterpolateConfig()
-    probe: ProbeConfig = ProbeConfig()
+    probe: ProbeConfig | None = None
     kl: KLTarget | None = None
     """For algorithms with the option `kl_coef`, which is the initial value."""
-    horizon: HorizonConfig = HorizonConfig()
+    horizon: HorizonConfig | None = None
     evaluate: EvaluateConfig = EvaluateConfig()
     ray: RayConfig = RayConfig()
 
@@ -134,33 +135,47 @@ class RunConfig(Section):
             raise ValueError(str(cause)) from cause
 
     @model_validator(mode="after")
-    def _options_have_an_effect(self) -> "RunConfig":
-        checks.check_demonstrations(self)
-        checks.check_engine(self)
-        checks.check_colocated(self)
-        checks.check_transfer(self)
-        checks.check_cluster(self)
-        checks.check_checkpoints(self)
-        checks.check_policy(self)
-        checks.check_algorithm(self, refreshed=self.reward.refresh)
-        remembers = self.retained.data is not None or self.demonstrations.tasks > 0
-        checks.check_memory(self, remembers)
-        checks.check_online(self)
-        checks.check_interpolate(self)
-        if self.select.max_lag is not None and self.select.merge not in ("cumulative", "replay"):
+    def _explores_and_selects(self) -> "RunConfig":
+        select, learn = self.select, self.learn
+        checks.check_demonstrations(self.demonstrations, self.start, select, learn)
+        checks.check_cluster(self.ray, self.environment)
+        if self.checkpoints is not None:
+            checks.check_checkpoints(self.checkpoints, self.table, self.ray, self.engine)
+        if isinstance(self.engine, VllmConfig):
+            checks.check_vllm(self.engine, learn, self.rollout)
+        checks.check_overflow(self.engine, select)
+        if select.max_lag is not None and select.merge not in ("cumulative", "replay"):
             raise ValueError(
                 "select.max_lag has no effect: without select.merge 'cumulative' or 'replay' nothing is stale"
             )
-        if self.select.merge == "replay" and self.iterations == 1 and not remembers:
+        return self
+
+    @model_validator(mode="after")
+    def _learns_from_it(self) -> "RunConfig":
+        select, learn = self.select, self.learn
+        checks.check_policy(learn)
+        checks.check_algorithm(learn, select)
+        checks.check_thresholds(learn, select, self.environment.name, self.retained)
+        if not self.reward.refresh:
+            checks.check_pairs(self.pairs, learn)
+        checks.check_memory(learn, select, self.replay, self.retained, self.demonstrations.tasks)
+        checks.check_interpolate(self.interpolate, learn)
+        checks.check_process(self.process, learn)
+        checks.check_reward(self.reward, self.process, learn, self.explore)
+        checks.check_controllers(self.constraints, self.kl, learn)
+        checks.check_groups(self.explore, learn)
+        return self
+
+    @model_validator(mode="after")
+    def _has_successive_updates(self) -> "RunConfig":
+        checks.check_updates(self.iterations, self.start, self.learn, self.rollout)
+        checks.check_rollout(self.rollout, self.horizon, bool(self.protect or self.interpolate.shares))
+        old = self.retained is not None or self.demonstrations.tasks > 0
+        if self.select.merge == "replay" and self.iterations == 1 and not old:
             raise ValueError(
                 "select.merge = 'replay' has no effect in one iteration without retained.data or"
                 " demonstrations.tasks"
             )
-        checks.check_process(self)
-        checks.check_reward(self)
-        checks.check_controllers(self)
-        checks.check_rollout(self)
-        checks.check_groups(self)
         return self
 
     @property
@@ -250,7 +265,7 @@ class TrainConfig(Section):
     """Variables of the base's chat template: those of `engine.chat_template_kwargs` in the run that played
     the episodes.
     """
-    retained: RetainedConfig = RetainedConfig()
+    retained: RetainedConfig | None = None
     replay: ReplayConfig = ReplayConfig()
     objectives: tuple[str, ...] = ()
     """For `bradley_terry` and `process_reward`: objectives of their heads, one for each, by names of
@@ -264,14 +279,16 @@ class TrainConfig(Section):
     def _options_have_an_effect(self) -> "TrainConfig":
         if self.select.merge not in ("none", "replay"):
             raise ValueError(f"select.merge = {self.select.merge!r} has no effect: there is one data set")
-        if self.select.merge == "replay" and self.retained.data is None:
+        if self.select.merge == "replay" and self.retained is None:
             raise ValueError("select.merge = 'replay' has no effect without retained.data")
-        checks.check_algorithm(self)
+        checks.check_algorithm(self.learn, self.select)
+        checks.check_thresholds(self.learn, self.select, None, self.retained)
+        checks.check_pairs(self.pairs, self.learn)
         if self.select.max_lag is not None and self.learn.algorithm == "process_reward":
             raise ValueError("select.max_lag has no effect: values of states are the world's, whoever plays")
         if self.learn.reference != "start":
             raise ValueError("learn.reference has no effect here: the base is what learning starts with")
-        checks.check_memory(self, self.retained.data is not None)
+        checks.check_memory(self.learn, self.select, self.replay, self.retained, shown=0)
         if self.pooled and self.learn.algorithm != "process_reward":
             raise ValueError(f"pooled has no effect: {self.learn.algorithm!r} learns no values of states")
         if self.objectives and self.learn.algorithm not in ("bradley_terry", "process_reward"):
@@ -317,7 +334,7 @@ def validated(values: dict[str, Any], kind: type[ConfigT] = RunConfig) -> Config
             del values["base"]
         return kind.model_validate(_merged(defaults, values))
     except ValidationError as cause:
-        raise ConfigError("; ".join(_complaint(error) for error in cause.errors())) from cause
+        raise ConfigError("; ".join(complaint(kind, error) for error in cause.errors())) from cause
 
 
 def _preset(values: Mapping[str, Any], kind: type[Section]) -> dict[str, Any]:
@@ -418,10 +435,3 @@ def _merged(defaults: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
             _merged(inherited, value) if isinstance(inherited, dict) and isinstance(value, dict) else value
         )
     return merged
-
-
-def _complaint(error: Any) -> str:
-    where = ".".join(str(part) for part in error["loc"]) or "configuration"
-    if error["type"] == "extra_forbidden":
-        return f"unknown key {where!r}"
-    return f"{where}: {error['msg'].removeprefix('Value error, ')}"

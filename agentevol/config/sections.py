@@ -2,12 +2,11 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from agentevol.config.urls import check_url
 from agentevol.core.algorithms.contract import Option
 from agentevol.core.extensions import Extensions
-from agentevol.core.protocols import InFlightRule, Overflow, RowKind, Transfer
+from agentevol.core.protocols import RowKind
 
 Rule = Literal["invalid_actions", "format", "repetitions"]
 """Rules that a turn may violate, checked without a model."""
@@ -35,98 +34,6 @@ class EnvironmentConfig(Section):
     """Format of a policy's action: bare, or as `Thought: ... Action: ...`."""
     options: dict[str, str | int | float | bool] = {}
     """The environment's own options, for example `dialect`."""
-
-
-class EngineConfig(Section):
-    """Inference engine of the policy."""
-
-    name: Literal["embedded", "vllm"] = "embedded"
-    """`embedded` is transformers in the worker itself; `vllm` has to be installed."""
-    workers: int = Field(default=2, ge=1)
-    """Rollout worker processes, each with a copy of the weights, for `vllm` on its own GPUs where there are
-    any.
-    """
-    tensor_parallel: int = Field(default=1, ge=1)
-    """For `vllm`: number of GPUs of one node that share a worker's weights, each with a part of every layer;
-    on a CPU the number of processes. It has to divide the model's attention heads.
-    """
-    colocated: bool = False
-    """For `vllm`: learners compute on the GPUs of rollout workers, in turns with them, and claim none: vLLM
-    sleeps meanwhile.
-    """
-    slots: int = Field(default=48, ge=1)
-    """Episodes that a worker samples for at a time."""
-    episodes: int | None = Field(default=None, ge=1)
-    """For `vllm`: episodes in flight on a worker; with more than `slots`, others are sampled for while some
-    wait for their environments. None is `slots`.
-    """
-    threads: int = Field(default=1, ge=1)
-    """CPU threads of a worker."""
-    context: int | None = Field(default=None, ge=32)
-    """Maximum tokens of a prompt and its completion; None is the model's own limit."""
-    overflow: Overflow = "truncate"
-    """Handling of an episode that no longer fits the context. `truncate`: it ends, truncated(context).
-    `drop_oldest`: the oldest actions, each with the environment's answer, are left out of the prompt, as many
-    as are necessary to come down to half of the context; the opening of the episode stays. A turn with such a
-    prompt begins another training sequence (`select.rows`).
-    """
-    dtype: Literal["float32", "bfloat16", "float16"] = "float32"
-    """Precision of the policy's computation."""
-    stall_s: float = Field(default=600.0, gt=0)
-    """A worker that finished no episode for this time, while another did, is replaced: longer than any
-    episode takes.
-    """
-    cache_gib: float | None = Field(default=None, gt=0)
-    """For `vllm`: memory of a worker for keys and values, on each of its GPUs. None is room for all slots on
-    a CPU, and the memory that vLLM finds free on a GPU.
-    """
-    transfer: Transfer = "disk"
-    """For `vllm`: weight synchronisation. `disk`: the engine reads the checkpoint. `nccl`: the learner sends
-    the weights from its GPU to those of the engines. `ipc`: it shares them with the engine on the same GPU
-    (`engine.colocated`). `gloo`: it sends them between CPUs.
-    """
-    lora: bool = False
-    """For `vllm`, with `learn.lora.keep`: it loads the base weights once, and of an update the adapters
-    alone.
-    """
-    url: str | tuple[str, ...] | None = None
-    """For `vllm`: one or several running servers, in place of starting vLLM in the workers."""
-    api_key_env: str | None = None
-    """Name of the environment variable that holds the servers' key; the key itself is written nowhere."""
-    chat_template_kwargs: dict[str, JsonValue] = {}
-    """Variables of the base's chat template, for example `enable_thinking`. One that the template does not
-    read is refused.
-    """
-
-    @field_validator("url")
-    @classmethod
-    def _of_endpoints(cls, value: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
-        return value if value is None else _urls(value)
-
-    @property
-    def capacity(self) -> int:
-        """Number of episodes that a worker plays at a time."""
-        return self.episodes or self.slots
-
-    @property
-    def gpus(self) -> int:
-        """Number of GPUs of all workers, where there are any."""
-        return self.workers * self.tensor_parallel
-
-    @property
-    def urls(self) -> tuple[str, ...]:
-        """URLs of the servers; none where vLLM is started in the workers."""
-        return (self.url,) if isinstance(self.url, str) else self.url or ()
-
-
-def _urls(value: str | tuple[str, ...]) -> str | tuple[str, ...]:
-    """Check the URLs. Raises `ValueError` for an invalid one, and for one that is named twice."""
-    if isinstance(value, str):
-        return check_url(value)
-    urls = tuple(map(check_url, value))
-    if not urls or len(set(urls)) < len(urls):
-        raise ValueError("several servers are a list of different URLs")
-    return urls
 
 
 class ExploreConfig(Section):
@@ -158,29 +65,6 @@ class ExploreConfig(Section):
     """Share of failed episodes above which the run stops."""
     commit_every: int = Field(default=64, ge=1)
     """Finished episodes in one commit to the table: the maximum loss when the run is killed."""
-
-
-class RolloutConfig(Section):
-    """Schedule of exploration relative to training."""
-
-    mode: Literal["synchronous", "one_step_off", "asynchronous"] = "synchronous"
-    """`one_step_off` explores a round during the training on the previous one, with the weights before that
-    update. `asynchronous` explores up to `max_staleness` rounds beyond the one in training, without a pause
-    when the weights change.
-    """
-    max_staleness: int = Field(default=2, ge=1, le=64)
-    """For `asynchronous`: maximum number of updates between the weights that sampled a turn and those that
-    begin to train on it.
-    """
-    in_flight: InFlightRule = "continue"
-    """For `asynchronous`: handling of episodes under way when the weights change. They continue with the new
-    weights from their next turn on; they end first, and no other begins; they are aborted and played again.
-    """
-
-    @property
-    def rounds_ahead(self) -> int:
-        """Maximum number of rounds under way beyond the one in training."""
-        return {"synchronous": 0, "one_step_off": 1, "asynchronous": self.max_staleness}[self.mode]
 
 
 SELECTIONS = Extensions(
@@ -411,14 +295,20 @@ class KLTarget(Section):
 class HorizonConfig(Section):
     """Growing length of explored episodes in the course of the run (ScalingInter, arXiv:2509.08755)."""
 
-    rounds: tuple[int, ...] = ()
-    """Allowed turns, one number after another, never decreasing; empty allows the environment's own limit."""
+    rounds: tuple[Annotated[int, Field(ge=1)], ...] = Field(min_length=1)
+    """Allowed turns, one number after another, never decreasing."""
     every: int = Field(default=1, ge=1)
     """Iterations of each; with `success`, the number in a row that has to reach it."""
     success: float | None = Field(default=None, gt=0, le=1)
     """Continue with the next number only at this success rate on the validation tasks; None goes by the
     iteration alone.
     """
+
+    @model_validator(mode="after")
+    def _rounds_never_decrease(self) -> "HorizonConfig":
+        if list(self.rounds) != sorted(self.rounds):
+            raise ValueError(f"rounds are never fewer turns than before: {list(self.rounds)}")
+        return self
 
 
 class DemonstrationConfig(Section):
@@ -438,6 +328,15 @@ class DemonstrationConfig(Section):
     """Epochs of cloning; None is `learn.epochs`."""
     learning_rate: float | None = Field(default=None, gt=0)
     """Learning rate of cloning; None is `learn.learning_rate`."""
+
+    @model_validator(mode="after")
+    def _clones_what_is_shown(self) -> "DemonstrationConfig":
+        if self.clone and not self.tasks:
+            raise ValueError("clone has no effect without tasks")
+        for name in ("epochs", "learning_rate"):
+            if getattr(self, name) is not None and (self.clone is False or not self.tasks):
+                raise ValueError(f"{name} has no effect without clone")
+        return self
 
 
 class EvaluateConfig(Section):
@@ -481,3 +380,13 @@ class RayConfig(Section):
     """
     start_timeout_s: float = Field(default=1800.0, gt=0)
     """Seconds after which a worker that has not started counts as lost."""
+
+    @model_validator(mode="after")
+    def _joins_or_starts(self) -> "RayConfig":
+        if self.address is not None and self.cpus is not None:
+            raise ValueError("cpus has no effect with address: a cluster knows its processors")
+        if self.environment_labels and self.address is None:
+            raise ValueError("environment_labels has no effect without address: there is one machine")
+        if self.address is not None and self.address.startswith("ray://"):
+            raise ValueError("address: begin the run on a node of the cluster, with ray.address = 'auto'")
+        return self

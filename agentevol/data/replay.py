@@ -42,7 +42,7 @@ def retained_episodes(config: RunConfig | TrainConfig) -> list[Trajectory]:
     Raises `ConfigError` where there is none.
     """
     retained = config.retained
-    if retained.data is None:
+    if retained is None:
         return []
     found = episodes_in(named(retained.data), Where()) or []
     chosen = select([t for t in found if t.purpose in KEPT], config.select, config.seed)

@@ -3,9 +3,17 @@
 from collections.abc import Callable
 from functools import partial
 
-from agentevol.config.sections import EngineConfig
+from agentevol.config.engine import (
+    ENGINES,
+    CustomEngineConfig,
+    EmbeddedConfig,
+    EngineConfig,
+    TokenEngineConfig,
+    VllmConfig,
+    VllmServersConfig,
+)
 from agentevol.core.errors import ConfigError
-from agentevol.core.protocols import Checkpoint
+from agentevol.core.protocols import Checkpoint, RolloutEngine
 from agentevol.engines.interfaces import TokenEngine
 from agentevol.models.lora_config import LoraConfig
 
@@ -17,7 +25,7 @@ def start_engine(
     updates: bool = True,
     all_threads: bool = False,
     lora: LoraConfig | None = None,
-) -> TokenEngine:
+) -> RolloutEngine:
     """Start the configured engine with the weights of `checkpoint`. Raises `ConfigError` where it cannot
     serve them.
 
@@ -25,36 +33,28 @@ def start_engine(
     `all_threads`, the embedded engine uses as many threads as torch finds. `lora` is the training
     configuration of the adapters, for `engine.lora`.
     """
-    if config.lora and lora is None:
-        raise ConfigError("engine.lora is for runs, whose updates are adapters: leave it out")
-    if config.urls:
-        from agentevol.engines.endpoint import key_from
-        from agentevol.engines.vllm.servers.engine import VllmServerEngine
+    if isinstance(config, CustomEngineConfig):
+        return ENGINES.load(config.name)(config, checkpoint)
+    return start_token_engine(config, checkpoint, updates=updates, all_threads=all_threads, lora=lora)
 
-        return VllmServerEngine(
-            checkpoint,
-            config.urls,
-            updates=updates,
-            key=key_from(config.api_key_env),
-            slots=config.slots,
-            context=config.context,
-            dtype=config.dtype,
-            chat_template_kwargs=config.chat_template_kwargs,
-            overflow=config.overflow,
-        )
-    if config.name == "vllm":
-        return _vllm(config, lora)(
-            checkpoint,
-            slots=config.slots,
-            context=config.context,
-            dtype=config.dtype,
-            tensor_parallel=config.tensor_parallel,
-            cache_gib=config.cache_gib,
-            colocated=config.colocated,
-            transfer=config.transfer if updates else "disk",
-            chat_template_kwargs=config.chat_template_kwargs,
-            overflow=config.overflow,
-        )
+
+def start_token_engine(
+    config: TokenEngineConfig,
+    checkpoint: Checkpoint,
+    *,
+    updates: bool = True,
+    all_threads: bool = False,
+    lora: LoraConfig | None = None,
+) -> TokenEngine:
+    """`start_engine` for the engines of this package."""
+    if isinstance(config, VllmServersConfig):
+        return _servers(config, checkpoint, updates=updates)
+    if isinstance(config, VllmConfig):
+        return _vllm(config, checkpoint, lora, updates=updates)
+    return _embedded(config, checkpoint, all_threads=all_threads)
+
+
+def _embedded(config: EmbeddedConfig, checkpoint: Checkpoint, *, all_threads: bool) -> TokenEngine:
     from agentevol.engines.embedded.engine import EmbeddedEngine
 
     return EmbeddedEngine(
@@ -68,12 +68,48 @@ def start_engine(
     )
 
 
-def _vllm(config: EngineConfig, lora: LoraConfig | None) -> Callable[..., TokenEngine]:
-    """Constructor of the configured kind of vLLM engine."""
-    if config.lora and lora is not None:
+def _vllm(
+    config: VllmConfig, checkpoint: Checkpoint, lora: LoraConfig | None, *, updates: bool
+) -> TokenEngine:
+    if config.lora and lora is None:
+        raise ConfigError("engine.lora is for runs, whose updates are adapters: leave it out")
+    return _vllm_kind(lora if config.lora else None)(
+        checkpoint,
+        slots=config.slots,
+        context=config.context,
+        dtype=config.dtype,
+        tensor_parallel=config.tensor_parallel,
+        cache_gib=config.cache_gib,
+        colocated=config.colocated,
+        transfer=config.transfer if updates else "disk",
+        chat_template_kwargs=config.chat_template_kwargs,
+        overflow=config.overflow,
+    )
+
+
+def _vllm_kind(lora: LoraConfig | None) -> Callable[..., TokenEngine]:
+    """Constructor of the vLLM engine, or of the one that loads adapters."""
+    if lora is not None:
         from agentevol.engines.vllm.lora_engine import VllmLoraEngine
 
         return partial(VllmLoraEngine, lora=lora)
     from agentevol.engines.vllm.engine import VllmEngine
 
     return VllmEngine
+
+
+def _servers(config: VllmServersConfig, checkpoint: Checkpoint, *, updates: bool) -> TokenEngine:
+    from agentevol.engines.endpoint import key_from
+    from agentevol.engines.vllm.servers.engine import VllmServerEngine
+
+    return VllmServerEngine(
+        checkpoint,
+        config.urls,
+        updates=updates,
+        key=key_from(config.api_key_env),
+        slots=config.slots,
+        context=config.context,
+        dtype=config.dtype,
+        chat_template_kwargs=config.chat_template_kwargs,
+        overflow=config.overflow,
+    )

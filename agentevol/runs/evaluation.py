@@ -15,6 +15,7 @@ from typing import Literal
 
 from rich.console import Console
 
+from agentevol.config.engine import VllmConfig, VllmServersConfig
 from agentevol.config.run import load
 from agentevol.config.sections import EnvironmentConfig
 from agentevol.core.errors import ConfigError
@@ -193,9 +194,10 @@ def _engine(checkpoint: Checkpoint, overrides: Sequence[str]) -> RolloutEngine:
             raise ConfigError("engine.lora has no effect in an evaluation: nothing is learnt in it")
     settings = load(None, [f"engine.slots={SLOTS}", *overrides]).engine
     threaded = "engine.threads" in given
-    if settings.name == "vllm" and threaded:
+    vllm = isinstance(settings, VllmConfig | VllmServersConfig)
+    if vllm and threaded:
         raise ConfigError("engine.threads has no effect in an evaluation with vLLM: set OMP_NUM_THREADS")
-    if settings.name == "vllm" and not settings.urls:
+    if isinstance(settings, VllmConfig):
         check_installed()
     # there is one worker: it may have all threads
     return start_engine(settings, checkpoint, updates=False, all_threads=not threaded)

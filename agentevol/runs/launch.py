@@ -6,8 +6,10 @@ from pathlib import Path
 
 from agentevol.cluster.checkpoints.object_store import CheckpointStore
 from agentevol.cluster.cluster import Cluster
+from agentevol.config.engine import EngineConfig, VllmConfig, VllmServersConfig
+from agentevol.config.rollout import AsynchronousConfig, RolloutConfig
 from agentevol.config.run import RunConfig
-from agentevol.config.sections import EnvironmentConfig, RolloutConfig
+from agentevol.config.sections import EnvironmentConfig
 from agentevol.core.errors import ConfigError
 from agentevol.core.summaries import RunSummary
 from agentevol.data.rewards.run_reward_model import check_process_model, check_reward_model, take_in
@@ -44,17 +46,18 @@ def check(config: RunConfig, *, here: bool = True) -> None:
         check_folder(base)
     check_vocabulary(base, ChatRenderer(load_tokenizer(base), config.chat_template_kwargs).tokenizer)
     check_reward_model(config)
-    if here and config.engine.urls:
+    engine = config.engine
+    if here and isinstance(engine, VllmServersConfig):
         from agentevol.engines.vllm.servers.protocol import check_servers  # brings torch
 
-        check_servers(config.engine)
-    elif here and config.engine.name == "vllm":
+        check_servers(engine)
+    elif here and isinstance(engine, VllmConfig):
         check_installed()
     check_process_model(config)
-    if config.engine.tensor_parallel > 1:
+    if isinstance(engine, VllmConfig) and engine.tensor_parallel > 1:
         from agentevol.engines.vllm.arguments import check_heads  # brings torch
 
-        check_heads(base, config.engine.tensor_parallel)
+        check_heads(base, engine.tensor_parallel)
     if config.learn.ewc is not None and config.learn.lora is not None:
         from agentevol.learn.continual.consolidation import check_kept  # brings peft
 
@@ -118,7 +121,7 @@ def plan(config: RunConfig) -> list[str]:
         f"evaluate: {tasks} tasks of {config.evaluate_split}, {evaluate.validation_episodes or 'all'} of"
         f" {config.validate_split} to choose the best checkpoint",
         f"actions: at most {config.explore_sampling.max_new_tokens} tokens, {_turns(config.environment)}",
-        f"engine: {engine.name}, {engine.dtype}" + (f", at {', '.join(engine.urls)}" if engine.urls else ""),
+        f"engine: {engine.name}, {engine.dtype}{_at(engine)}",
         f"processes: {engine.workers} rollout workers with {engine.capacity} episodes each,"
         f" {_learners(config.learn.shards)}, 1 environment server"
         + (f" on a node with {_labels(config)}" if config.ray.environment_labels else "")
@@ -127,6 +130,11 @@ def plan(config: RunConfig) -> list[str]:
         *([] if config.checkpoints is None else [f"checkpoints: {config.checkpoints}"]),
         *placement.lines(config, resolve(config.base, weights=False).path),
     ]
+
+
+def _at(engine: EngineConfig) -> str:
+    """Place of the engine's servers, if any."""
+    return f", at {', '.join(engine.urls)}" if isinstance(engine, VllmServersConfig) else ""
 
 
 def _turns(environment: EnvironmentConfig) -> str:
@@ -155,10 +163,10 @@ def _labels(config: RunConfig) -> str:
 
 def _beside(rollout: RolloutConfig) -> list[str]:
     """Plan of exploration during training."""
-    if rollout.mode == "synchronous":
+    if not rollout.rounds_ahead:
         return []
     rounds = "1 round" if rollout.rounds_ahead == 1 else f"up to {rollout.rounds_ahead} rounds"
-    rule = f", episodes under way {rollout.in_flight}" if rollout.mode == "asynchronous" else ""
+    rule = f", episodes under way {rollout.in_flight}" if isinstance(rollout, AsynchronousConfig) else ""
     return [f"rollout: {rollout.mode}, {rounds} explored while another is learnt from{rule}"]
 
 
@@ -210,11 +218,12 @@ def _controllers(config: RunConfig) -> list[str]:
         found.append(f"constraint: mean {name} at most {limit.limit:g}, its price follows")
     if config.kl is not None:
         found.append(f"kl: the coefficient follows a target of {config.kl.target:g} nats")
-    if config.horizon.rounds:
-        rounds = ", ".join(str(turns) for turns in config.horizon.rounds)
-        pace = f"{config.horizon.every} iterations each"
-        if config.horizon.success is not None:
-            pace = f"the next at {config.horizon.success:.0%} success in validation"
+    horizon = config.horizon
+    if horizon is not None:
+        rounds = ", ".join(str(turns) for turns in horizon.rounds)
+        pace = f"{horizon.every} iterations each"
+        if horizon.success is not None:
+            pace = f"the next at {horizon.success:.0%} success in validation"
         found.append(f"horizon: {rounds} turns of an explored episode, {pace}")
     return found
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from agentevol.config.engine import VllmConfig, VllmServersConfig
 from agentevol.config.run import RunConfig
 from agentevol.models.limits import check_split, context_of
 from agentevol.runs.memory_estimates import (
@@ -86,22 +87,23 @@ def lines(config: RunConfig, base: Path) -> list[str]:
 def _rollouts(config: RunConfig, shape: ModelShape) -> Process:
     engine = config.engine
     number = number_bytes(engine.dtype)
-    context, parallel = context_of(engine.context, shape.window), engine.tensor_parallel
+    parallel = engine.tensor_parallel if isinstance(engine, VllmConfig) else 1
+    context = context_of(engine.context, shape.window)
     check_split(shape.heads, shape.kv_heads, parallel)
     part = on_each_of(parallel, shape)
     weights, episode = part.parameters * number, cache_bytes(part, engine.dtype, context)
     parts = {"weights": weights, "keys and values": engine.slots * episode}
     held = f"{engine.slots} episodes of {context:,} tokens, {_gib(episode)} each"
-    if engine.name != "vllm":
+    if isinstance(engine, VllmServersConfig):
+        remark = "the servers have memory of their own; here the weights are compared with transformers"
+        return Process("rollout worker", engine.workers, "cpu", {"weights": weights}, remark)
+    if not isinstance(engine, VllmConfig):
         parts["weights of an update"] = weights
         return Process("rollout worker", engine.workers, "cpu", parts, f"keys and values: at most {held}")
     remark = f"keys and values: {held}; on a GPU, vLLM takes what it finds free for them"
     if engine.cache_gib is not None:
         parts["keys and values"] = int(engine.cache_gib * GIB)
         remark = f"keys and values: engine.cache_gib; {_gib(engine.slots * episode)} are room for {held}"
-    if engine.urls:
-        remark = "the servers have memory of their own; here the weights are compared with transformers"
-        return Process("rollout worker", engine.workers, "cpu", {"weights": weights}, remark)
     if engine.lora and config.learn.lora is not None:
         parts["adapters"] = adapter_bytes(shape, engine.dtype, config.learn.lora.rank)
     device: Device = "gpu" if _has_gpus(config) else "gpu if any"
@@ -118,7 +120,7 @@ def _learners(config: RunConfig, shape: ModelShape) -> Process:
     remark = f"{trained:,} of {shape.parameters + shape.adapters:,} weights learn"
     if learn.lora is None and config.learn.shards > 1:
         remark += f", spread over {learn.shards} learners"
-    return Process("learner", learn.shards, device, parts, remark, shares=config.engine.colocated)
+    return Process("learner", learn.shards, device, parts, remark, shares=config.engine.shares_gpus)
 
 
 def _told(process: Process) -> list[str]:

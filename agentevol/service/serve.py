@@ -10,11 +10,11 @@ from pathlib import Path
 
 from prometheus_client import disable_created_metrics
 
-from agentevol.config.sections import EngineConfig
+from agentevol.config.engine import TokenEngineConfig
 from agentevol.core.protocols import Checkpoint
 from agentevol.engines.interfaces import TokenEngine
 from agentevol.models.resolution import resolve
-from agentevol.rollout.engine_factory import start_engine
+from agentevol.rollout.engine_factory import start_token_engine
 from agentevol.service.app import App
 from agentevol.service.service import Service
 from agentevol.service.sessions.writer import Table
@@ -32,7 +32,7 @@ from agentgym_server.serve import (
 
 
 def serve(
-    model: str, engine: EngineConfig, out: Path | str | None, port: int, settings: ServiceSettings
+    model: str, engine: TokenEngineConfig, out: Path | str | None, port: int, settings: ServiceSettings
 ) -> int:
     """Serve until a signal; returns the exit code. Raises `ConfigError` and `StoreError` before it starts."""
     try:
@@ -44,7 +44,7 @@ def serve(
     with sock:
         checkpoint = resolve(model)
         table = None if out is None else Table(out, settings.run)
-        started = start_engine(engine, checkpoint)
+        started = start_token_engine(engine, checkpoint)
         configure(settings.server.log_level)
         try:
             return run(_live(started, checkpoint, table, sock, settings))

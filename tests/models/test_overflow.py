@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM
 
+from agentevol.config.engine import EmbeddedConfig
 from agentevol.config.run import load
-from agentevol.config.sections import EngineConfig
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint, ContextFull, Conversation, Message, Sampling
 from agentevol.engines.overflow import prompt_of, shortened
@@ -117,7 +117,7 @@ def started(checkpoints: dict[str, Path]) -> Generator[Engines]:
     running: list[Any] = []
 
     def start(family: str, **given: Any) -> Any:
-        config = EngineConfig(slots=2, context=CONTEXT, **given)
+        config = EmbeddedConfig(slots=2, context=CONTEXT, **given)
         running.append(start_engine(config, Checkpoint(checkpoints[family], 0)))
         return running[-1]
 

@@ -10,8 +10,8 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from agentevol.cli import main
+from agentevol.config.engine import EmbeddedConfig
 from agentevol.config.run import TrainConfig, load
-from agentevol.config.sections import EngineConfig
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint, Conversation, Message, Sampling
 from agentevol.data.final_observation import with_closing
@@ -43,7 +43,8 @@ def expert_episode(**changes: Any) -> Trajectory:
 @pytest.mark.parametrize("name", ["qwen2.5", "qwen3", "qwen3, no thinking", "llama3"])
 def test_the_embedded_engine_samples_in_every_format(families: Any, checkpoints: Any, name: str):
     engine = start_engine(
-        EngineConfig(slots=2, chat_template_kwargs=families[name].arguments), Checkpoint(checkpoints[name], 0)
+        EmbeddedConfig(slots=2, chat_template_kwargs=families[name].arguments),
+        Checkpoint(checkpoints[name], 0),
     )
     policy = engine.serve(Sampling(max_new_tokens=6))
     conversation = Conversation("c", [Message("user", "You are in the kitchen.")])

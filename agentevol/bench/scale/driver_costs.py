@@ -15,8 +15,8 @@ from typing import Any
 from agentevol.bench.store import episode
 from agentevol.cluster.cluster import Cluster
 from agentevol.cluster.pools.dispatch import Played
+from agentevol.config.engine import EmbeddedConfig
 from agentevol.config.run import RunConfig
-from agentevol.config.sections import EngineConfig
 from agentevol.core.protocols import Checkpoint, Sampling
 from agentevol.rollout.episode import EpisodeRequest
 from agentgym_store.records import Trajectory
@@ -66,7 +66,7 @@ def driver_costs(
     """CPU seconds of the driver's thread: to dispatch an episode, to collect one, and, for each number of
     episodes in flight, to find those that have ended.
     """
-    config = RunConfig(engine=EngineConfig(workers=1, slots=max(in_flight)))
+    config = RunConfig(engine=EmbeddedConfig(workers=1, slots=max(in_flight)))
     with Cluster(config, rollout_worker=StandIn) as cluster:
         cluster.start_rollouts(Checkpoint(Path("none"), 0), "none")
         found = [(count, *_rounds(cluster, count, answers)) for count in in_flight]

@@ -85,7 +85,7 @@ class Learners:
 
     def send(self, checkpoint: Checkpoint, receivers: "Receivers") -> list[Any]:
         """Replies to be waited for during a weight transfer to engines."""
-        senders = self._ready() if self._config.engine.transfer == "ipc" else self._ready()[:1]
+        senders = self._ready() if self._config.engine.weight_transfer == "ipc" else self._ready()[:1]
         meeting = _meeting(senders)
         return [learner.send.remote(meeting, self._config, checkpoint, receivers) for learner in senders]
 

@@ -93,8 +93,8 @@ class RayProcesses:
             runtime_env=self._environment(engine.threads),
             scheduling_strategy=place,
         )
-        rule = self._config.rollout.in_flight
-        lora = self._config.learn.lora if engine.lora else None
+        rule = self._config.rollout.in_flight_rule
+        lora = self._config.learn.lora if engine.serves_adapters else None
         return worker.remote(engine, self._config.environment, url, checkpoint, rule, lora, self._store)
 
     def leave(self, name: str) -> None:

@@ -118,7 +118,7 @@ class LearnerWorker:
 
         self._join(meeting)
         engine = config.engine
-        self._sender = self._sender or Sender(engine.transfer, self._rank, self._host)
+        self._sender = self._sender or Sender(engine.weight_transfer, self._rank, self._host)
         self._sender.send(self._brought(checkpoint), engine.dtype, receivers)
 
     def free(self) -> None:

@@ -8,7 +8,8 @@ from agentevol.cluster.checkpoints.access import copies
 from agentevol.cluster.checkpoints.object_store import CheckpointStore
 from agentevol.cluster.workers.in_flight import InFlight, LatestPolicy
 from agentevol.cluster.workers.process_settings import settle
-from agentevol.config.sections import EngineConfig, EnvironmentConfig
+from agentevol.config.engine import EngineConfig
+from agentevol.config.sections import EnvironmentConfig
 from agentevol.core.protocols import Checkpoint, InFlightRule, Sampling
 from agentevol.models.lora_config import LoraConfig
 from agentevol.rollout.episode import ABORTED, EpisodeRequest, failed, play

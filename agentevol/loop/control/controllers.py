@@ -56,9 +56,11 @@ def kl_coefficient(initial: float, target: KLTarget, earlier: Iterable[Iteration
     return controller.coef
 
 
-def turns_allowed(horizon: HorizonConfig, iteration: int, earlier: Iterable[IterationSummary]) -> int | None:
+def turns_allowed(
+    horizon: HorizonConfig | None, iteration: int, earlier: Iterable[IterationSummary]
+) -> int | None:
     """Maximum turns of an explored episode in this iteration, from 1; None for no limit."""
-    if not horizon.rounds:
+    if horizon is None:
         return None
     if horizon.success is None:
         return turn_limit(iteration - 1, horizon.rounds, horizon.every)

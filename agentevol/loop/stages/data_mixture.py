@@ -174,7 +174,7 @@ class DataMixture:
     def retained(self) -> EncodedRows:
         """Training sequences of `retained.data`, whose episodes are copied into the run's own table once."""
         config = self.config
-        if config.retained.data is None:
+        if config.retained is None:
             return EncodedRows.of([])
         if not self._episodes.ids("retain", 0):
             self._episodes.append(copied(retained_episodes(config), config.name), 0, "retain")
@@ -239,7 +239,7 @@ class DataMixture:
 
     def probe(self) -> list[TrainingSequence]:
         """Training sequences of `probe.data`, which are copied into the run once."""
-        if self.config.probe.data is None:
+        if self.config.probe is None:
             return []
         file = self._folder.path / PROBE
         if not file.is_file():

@@ -31,19 +31,20 @@ def probe_rows(config: RunConfig, base: Checkpoint) -> list[TrainingSequence]:
 
     Raises `ConfigError` where there is nothing to read.
     """
-    if config.probe.data is None:
+    probe = config.probe
+    if probe is None:
         return []
-    data = named(config.probe.data)
+    data = named(probe.data)
     if episodes_in(data, Where()) is None:
         found = read_texts(Path(data), ChatRenderer(load_tokenizer(base.path), config.chat_template_kwargs))
         if found.kind != "episodes":
             raise ConfigError(f"probe.data: {data} holds {found.kind}, and chats or episodes are read")
         rows = found.rows
     else:
-        own = RetainedConfig(data=str(data), episodes=config.probe.rows)
+        own = RetainedConfig(data=str(data), episodes=probe.rows)
         episodes = retained_episodes(config.model_copy(update={"retained": own}))
         rows = [old.row for old in retained_rows(episodes, objective("sft"), config, base)]
-    return reservoir([row for row in rows if row.mask.any()], config.probe.rows, config.seed)
+    return reservoir([row for row in rows if row.mask.any()], probe.rows, config.seed)
 
 
 def to_lines(rows: Sequence[TrainingSequence]) -> str:

@@ -458,10 +458,10 @@ def test_a_worker_that_cannot_start_stops_the_run_with_its_own_reason():
 @pytest.mark.parametrize(
     ("settings", "line"),
     [
-        (["engine.workers=1", "engine.stall_s=5"], "engine.stall_s has no effect with one worker"),
-        (["ray.address=auto", "ray.cpus=2"], "ray.cpus has no effect with ray.address"),
+        (["engine.workers=1", "engine.stall_s=5"], "engine: stall_s has no effect with one worker"),
+        (["ray.address=auto", "ray.cpus=2"], "ray: cpus has no effect with address"),
         (["ray.address=ray://head:10001"], "begin the run on a node of the cluster"),
-        (["ray.environment_labels.role=worlds"], "ray.environment_labels has no effect without ray.address"),
+        (["ray.environment_labels.role=worlds"], "ray: environment_labels has no effect without address"),
         (
             ["ray.address=auto", "ray.environment_labels.role=worlds", "environment.url=http://host:1"],
             "ray.environment_labels has no effect with environment.url: that server runs already",

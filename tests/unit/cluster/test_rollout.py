@@ -10,7 +10,8 @@ from support.tiny_models import write_checkpoint
 
 from agentevol.cluster.workers import rollout
 from agentevol.cluster.workers.rollout import RolloutWorker
-from agentevol.config.sections import EngineConfig, EnvironmentConfig
+from agentevol.config.engine import EmbeddedConfig
+from agentevol.config.sections import EnvironmentConfig
 from agentevol.core.protocols import Checkpoint, Sampling
 from agentevol.rollout.episode import EpisodeRequest
 from agentgym_client import EnvClient
@@ -35,7 +36,7 @@ def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(rollout.os, "_exit", leave)
     folder = write_checkpoint(tmp_path / "model")
     world = EnvironmentConfig(name="guess")
-    made: Any = RolloutWorker(EngineConfig(), world, "http://127.0.0.1:1", Checkpoint(folder, 0))
+    made: Any = RolloutWorker(EmbeddedConfig(), world, "http://127.0.0.1:1", Checkpoint(folder, 0))
     app = httpx.ASGITransport(create_app({"guess": Guess}))
     made._client = EnvClient("http://127.0.0.1:1", transport=app)
     yield made

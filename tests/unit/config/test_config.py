@@ -185,8 +185,14 @@ def test_a_reward_model_that_cannot_learn_so_is_refused(overrides: list[str], me
 @pytest.mark.parametrize(
     ("overrides", "complaint"),
     [
-        (["rollout.max_staleness=3"], "rollout.max_staleness has no effect without rollout.mode = 'async"),
-        (["rollout.mode=one_step_off", "rollout.in_flight=abort"], "rollout.in_flight has no effect"),
+        (
+            ["rollout.max_staleness=3"],
+            "rollout.max_staleness is no setting of rollout 'synchronous'; it belongs to: asynchronous",
+        ),
+        (
+            ["rollout.mode=one_step_off", "rollout.in_flight=abort"],
+            "rollout.in_flight is no setting of rollout 'one_step_off'; it belongs to: asynchronous",
+        ),
         (["rollout.mode=one_step_off", "iterations=1"], "no effect in one iteration"),
         (
             ["rollout.mode=one_step_off", "horizon.rounds=[3, 4]", "horizon.success=0.5"],

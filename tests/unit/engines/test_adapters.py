@@ -8,8 +8,8 @@ from peft import PeftModel
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, Qwen2Config
 
+from agentevol.config.engine import VllmConfig
 from agentevol.config.run import load
-from agentevol.config.sections import EngineConfig
 from agentevol.core.errors import ConfigError
 from agentevol.engines.vllm import lora_engine as vllm_lora
 from agentevol.engines.vllm.lora_engine import lora_arguments
@@ -137,9 +137,12 @@ KEPT = ("engine=vllm", "engine.lora=true", "learn.lora.keep=true")
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (["engine.lora=true", "learn.lora.keep=true"], "engine.lora has no effect without engine.name"),
-        ([*KEPT, "engine.url=http://h:1"], "engine.lora has no effect with engine.url"),
-        ([*KEPT, "engine.transfer=gloo"], "engine.transfer = 'gloo' has no effect with engine.lora"),
+        (
+            ["engine.lora=true", "learn.lora.keep=true"],
+            "engine.lora is no setting of engine 'embedded'; it belongs to: vllm",
+        ),
+        ([*KEPT, "engine.url=http://h:1"], "engine.lora is no setting of engine 'vllm with engine.url'"),
+        ([*KEPT, "engine.transfer=gloo"], "engine: transfer = 'gloo' has no effect with lora"),
         (["engine=vllm", "engine.lora=true"], "set learn.lora.keep = true"),
         (["engine=vllm", "engine.lora=true", "learn.lora.rank=4"], "set learn.lora.keep = true"),
         ([*KEPT, "learn.lora.rank=513"], "adapters of rank 512 at most, not 513"),
@@ -172,7 +175,7 @@ def test_what_updates_nothing_has_no_adapters_to_serve():
             started=lambda _: lambda _: None, engine=["engine=vllm", "engine.lora=true"],
         )  # fmt: skip
     with pytest.raises(ConfigError, match=r"engine\.lora is for runs"):
-        engine_factory.start_engine(EngineConfig(name="vllm", lora=True), resolve("starter"))
+        engine_factory.start_engine(VllmConfig(lora=True), resolve("starter"))
 
 
 @pytest.mark.parametrize(("rank", "highest"), [(1, 8), (8, 8), (9, 16), (300, 320), (512, 512)])

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from agentevol.config.engine import EmbeddedConfig, VllmConfig, VllmServersConfig
 from agentevol.config.run import load
-from agentevol.config.sections import EngineConfig
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Conversation, Message, Sampling
 from agentevol.engines.embedded.engine import EmbeddedEngine
@@ -21,7 +21,7 @@ from agentevol.runs.launch import check, plan
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_the_embedded_engine_computes_in_the_precision_asked_for(dtype: str):
-    engine = engine_factory.start_engine(EngineConfig(slots=2, dtype=dtype), resolve("starter"))
+    engine = engine_factory.start_engine(EmbeddedConfig(slots=2, dtype=dtype), resolve("starter"))
     assert isinstance(engine, EmbeddedEngine)
     assert str(engine._weights.model.dtype) == f"torch.{dtype}"
     policy = engine.serve(Sampling(temperature=0, max_new_tokens=2))
@@ -37,8 +37,7 @@ def test_vllm_gets_every_setting_of_its_section(monkeypatch: pytest.MonkeyPatch)
         vllm, "VllmEngine", lambda checkpoint, **settings: started.append((checkpoint, settings))
     )
     told = {"enable_thinking": False}
-    config = EngineConfig(
-        name="vllm",
+    config = VllmConfig(
         slots=3,
         context=64,
         dtype="float16",
@@ -66,7 +65,7 @@ def test_servers_get_every_setting_that_they_have_and_the_key_of_the_variable(
     monkeypatch.setenv("SERVER_KEY", "sk-1\n")
     given = {"slots": 3, "context": 64, "dtype": "bfloat16", "overflow": "drop_oldest"}
     given |= {"chat_template_kwargs": {"enable_thinking": False}}
-    config = EngineConfig(name="vllm", url=["http://a:1/", "http://b:1"], api_key_env="SERVER_KEY", **given)
+    config = VllmServersConfig(url=("http://a:1/", "http://b:1"), api_key_env="SERVER_KEY", **given)
     engine_factory.start_engine(config, resolve("starter"), updates=False)
     expected = {**given, "updates": False, "key": "sk-1"}
     assert started == [(resolve("starter"), ("http://a:1", "http://b:1"), expected)]
@@ -75,25 +74,34 @@ def test_servers_get_every_setting_that_they_have_and_the_key_of_the_variable(
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (["engine.url=http://h:1"], "engine.url has no effect without engine.name = 'vllm'"),
-        (["engine.tensor_parallel=2"], "engine.tensor_parallel has no effect without engine.name = 'vllm'"),
+        (
+            ["engine.url=http://h:1"],
+            "engine.url is no setting of engine 'embedded'; it belongs to: vllm with engine.url",
+        ),
+        (
+            ["engine.tensor_parallel=2"],
+            "engine.tensor_parallel is no setting of engine 'embedded'; it belongs to: vllm",
+        ),
         (
             ["engine=vllm", "engine.url=http://h:1", "engine.tensor_parallel=2"],
-            "engine.tensor_parallel has no effect with engine.url: servers have GPUs of their own",
+            "engine.tensor_parallel is no setting of engine 'vllm with engine.url'; it belongs to: vllm",
         ),
-        (["engine.colocated=true"], "engine.colocated has no effect without engine.name = 'vllm'"),
+        (
+            ["engine.colocated=true"],
+            "engine.colocated is no setting of engine 'embedded'; it belongs to: vllm",
+        ),
         (
             ["engine=vllm", "engine.url=http://h:1", "engine.colocated=true"],
-            "engine.colocated has no effect with engine.url: servers have GPUs of their own",
+            "engine.colocated is no setting of engine 'vllm with engine.url'; it belongs to: vllm",
         ),
-        (["engine.transfer=gloo"], "engine.transfer has no effect without engine.name = 'vllm'"),
+        (["engine.transfer=gloo"], "engine.transfer is no setting of engine 'embedded'; it belongs to: vllm"),
         (
             ["engine=vllm", "engine.url=http://h:1", "engine.transfer=nccl"],
-            "engine.transfer has no effect with engine.url: servers have ways of their own",
+            "engine.transfer is no setting of engine 'vllm with engine.url'; it belongs to: vllm",
         ),
         (
             ["engine=vllm", "engine.colocated=true", "engine.transfer=nccl"],
-            "engine.transfer = 'nccl' is between GPUs: with engine.colocated take 'ipc'",
+            "engine: transfer = 'nccl' is between GPUs: with colocated take 'ipc'",
         ),
         (
             ["engine=vllm", "learn.device=cpu", "engine.transfer=nccl"],
@@ -109,16 +117,19 @@ def test_servers_get_every_setting_that_they_have_and_the_key_of_the_variable(
         ),
         (
             ["engine=vllm", "engine.colocated=true", "rollout.mode=one_step_off"],
-            "engine.colocated takes turns, which rollout.mode = 'one_step_off' does not",
+            "engine.colocated takes turns: it needs rollout.mode = 'synchronous'",
         ),
         (
             ["engine=vllm", "engine.colocated=true", "learn.shards=3"],
             "learn.shards = 3 needs a GPU of a rollout worker for each, and engine.workers",
         ),
-        (["engine=vllm", "engine.api_key_env=KEY"], "engine.api_key_env has no effect without engine.url"),
+        (
+            ["engine=vllm", "engine.api_key_env=KEY"],
+            "engine.api_key_env is no setting of engine 'vllm'; it belongs to: vllm with engine.url",
+        ),
         (
             ["engine=vllm", "engine.url=http://h:1", "engine.cache_gib=1"],
-            "engine.cache_gib has no effect with engine.url",
+            "engine.cache_gib is no setting of engine 'vllm with engine.url'; it belongs to: vllm",
         ),
         (["engine=vllm", "engine.url=h:1"], "'h:1' is no URL of an endpoint"),
         (["engine=vllm", "engine.url=http://h:1/?key=hush"], "'http://h:1/' is no URL of an endpoint"),
@@ -139,7 +150,7 @@ def test_servers_survive_the_way_through_a_file(tmp_path: Path):
     assert load(tmp_path / "config.toml") == config
     assert config.engine.urls == ("http://a:1", "http://b:1")
     assert load(None, ["engine=vllm", "engine.url=http://a:1"]).engine.urls == ("http://a:1",)
-    assert load(None, ["engine=vllm"]).engine.urls == ()
+    assert isinstance(load(None, ["engine=vllm"]).engine, VllmConfig)
 
 
 def test_a_run_whose_server_is_not_there_does_not_begin():

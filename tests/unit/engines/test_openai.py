@@ -316,7 +316,7 @@ def test_episodes_that_failed_say_why_in_a_line(server, world):
         ("starter", {"engine": ["learn.epochs=3"]}, "learn.epochs has no effect in an evaluation"),
         ("starter", {"engine": ["engine.workers=3"]}, "engine.workers has no effect in an evaluation"),
         ("starter", {"engine": ["engine.slot=3"]}, "unknown key 'engine.slot'"),
-        ("starter", {"engine": ["engine.url=http://h:1"]}, "engine.url has no effect without engine.name"),
+        ("starter", {"engine": ["engine.url=http://h:1"]}, "engine.url is no setting of engine 'embedded'"),
         ("vllm:starter", {"engine": ["engine.threads=2"]}, "engine.threads has no effect .* OMP_NUM_THREADS"),
         ("vllm:nothing", {}, "no model 'nothing'"),
     ],

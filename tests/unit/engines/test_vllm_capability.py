@@ -141,7 +141,9 @@ def test_unknown_engines_are_refused():
 
 def test_a_cache_of_its_own_is_for_vllm_alone():
     assert load(None, ["engine=vllm", "engine.cache_gib=2"]).engine.cache_gib == 2
-    with pytest.raises(ConfigError, match=r"engine\.cache_gib has no effect without engine\.name = 'vllm'"):
+    with pytest.raises(
+        ConfigError, match=r"engine\.cache_gib is no setting of engine 'embedded'; it belongs to: vllm$"
+    ):
         load(None, ["engine.cache_gib=2"])
 
 
@@ -150,9 +152,9 @@ def test_more_episodes_than_slots_are_for_vllm_alone():
     config = load(None, [*settings, "engine.episodes=20"])
     assert (config.engine.capacity, load(None, settings).engine.capacity) == (20, 8)
     assert [line for line in plan(config) if "rollout workers with 20 episodes each" in line]
-    with pytest.raises(ConfigError, match=r"engine\.episodes has no effect without engine\.name = 'vllm'"):
+    with pytest.raises(ConfigError, match=r"engine\.episodes is no setting .*: vllm, vllm with engine\.url$"):
         load(None, ["engine.episodes=100"])
-    with pytest.raises(ConfigError, match=r"engine\.slots = 8 has no effect above engine\.episodes = 7"):
+    with pytest.raises(ConfigError, match=r"engine: slots = 8 has no effect above episodes = 7"):
         load(None, [*settings, "engine.episodes=7"])
 
 

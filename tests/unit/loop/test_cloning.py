@@ -200,13 +200,13 @@ def test_an_evaluation_before_the_engines_have_the_weights_is_refused(tmp_path: 
 @pytest.mark.parametrize(
     ("overrides", "line"),
     [
-        (["demonstrations.clone=true"], "clone has no effect without demonstrations.tasks"),
+        (["demonstrations.clone=true"], "demonstrations: clone has no effect without tasks"),
         (["demonstrations.tasks=3", "select.merge=none"], "set demonstrations.clone = true"),
         (
             ["demonstrations.tasks=3", "demonstrations.clone=true", "select.merge=none", "start=base"],
             "loses in each update what was cloned",
         ),
-        (["demonstrations.epochs=3"], "demonstrations.epochs has no effect"),
+        (["demonstrations.epochs=3"], "demonstrations: epochs has no effect without clone"),
         ([*DEMONSTRATED, "demonstrations.clone=false", "demonstrations.learning_rate=0.1"], "learning_rate"),
     ],
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agentevol.cli import main
-from agentevol.config.sections import EngineConfig
+from agentevol.config.engine import TokenEngineConfig, VllmConfig
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
@@ -56,16 +56,16 @@ def test_options_without_effect_are_refused(capsys, arguments, words):
 
 
 def test_the_weights_of_vllm_may_be_split(monkeypatch: pytest.MonkeyPatch):
-    given = list[EngineConfig]()
+    given = list[TokenEngineConfig]()
 
-    def served(_: str, engine: EngineConfig, *_more: object) -> int:
+    def served(_: str, engine: TokenEngineConfig, *_more: object) -> int:
         given.append(engine)
         return 0
 
     monkeypatch.setattr("agentevol.service.serve.serve", served)
     with pytest.raises(SystemExit):
         main(["serve", "starter", "--engine", "vllm", "--tensor-parallel", "2", "--cache-gib", "3"])
-    assert given == [EngineConfig(name="vllm", tensor_parallel=2, cache_gib=3.0)]
+    assert given == [VllmConfig(tensor_parallel=2, cache_gib=3.0)]
 
 
 def test_a_model_that_is_not_there_is_named(capsys, tmp_path: Path):

@@ -16,7 +16,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from agentevol.config.sections import EngineConfig
+from agentevol.config.engine import VllmServersConfig
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Sampling
 from agentevol.engines.endpoint import Endpoint, EndpointFault, Garbled, Refused, key_from
@@ -207,7 +207,7 @@ async def _forget_keys(endpoint: Endpoint, timeout_s: float) -> None:
     raise Garbled(f"{endpoint.url}: its prefix cache still holds what the old weights made of tokens")
 
 
-def check_servers(config: EngineConfig) -> None:
+def check_servers(config: VllmServersConfig) -> None:
     """Raise `ConfigError` unless a server that supports the run answers at each URL; does not wait for
     one.
     """
