@@ -21,6 +21,11 @@ Choice = Callable[[int], Sequence[int]]
 """Function from the number of tasks in a split to the chosen positions."""
 
 
+def iteration_seed(seed: int, iteration: int) -> int:
+    """Seed of an iteration's drawings (selection, replay, training), in a run with this seed."""
+    return seed * 1000 + iteration
+
+
 def spread(count: int | None) -> Choice:
     """At most `count` positions, evenly over the split (None: all): the same in every run.
 

@@ -17,6 +17,7 @@ from agentevol.engines.vllm.capabilities import check_installed
 from agentevol.loop.evolve import evolve
 from agentevol.loop.stages.acceptance import protected_environments
 from agentevol.loop.stages.iteration import Stages
+from agentevol.loop.state.context import RunContext
 from agentevol.loop.state.progress import Progress
 from agentevol.loop.state.run_folder import RunFolder
 from agentevol.models.hub import hub_name
@@ -90,7 +91,8 @@ def launch(folder: RunFolder, progress: Progress) -> RunSummary:
         url = str(config.environment.url) if server is None else server.url
         cluster.check_nodes(folder.path, url)
         cluster.start_rollouts(base, url)
-        return evolve(stack.enter_context(Stages(folder, cluster, url, base, progress, faults)))
+        context = RunContext.of(folder, cluster, url, base, progress, faults)
+        return evolve(stack.enter_context(Stages(context)))
 
 
 def plan(config: RunConfig) -> list[str]:

@@ -32,6 +32,7 @@ from agentevol.bench.figures import report
 from agentevol.config.run import RunConfig, load
 from agentevol.core.algorithms.registry import ALGORITHMS, algorithm
 from agentevol.core.protocols import Checkpoint
+from agentevol.core.splits import iteration_seed
 from agentevol.report.intervals import mean_interval
 from agentevol.starter.build import build
 from agentevol.starter.shipped_recipes import RECIPES
@@ -108,7 +109,7 @@ def evolved(
     for number in range(rounds):
         explored = arena.explore(policy, config, number)
         if control == "shuffled":
-            explored = shuffled(explored, config.seed * 1000 + number)
+            explored = shuffled(explored, iteration_seed(config.seed, number))
         policy = learnt(policy, explored, config, number, folder / f"{number}", base)
     return policy
 

@@ -37,6 +37,7 @@ from agentevol.loop.control.controllers import multipliers
 from agentevol.loop.control.lagrange_multipliers import Prices
 from agentevol.loop.stages.iteration import Stages
 from agentevol.loop.state.cache import CacheKeys
+from agentevol.loop.state.context import RunContext
 from agentevol.loop.state.progress import Progress
 from agentevol.loop.state.run_folder import RunFolder
 from agentgym_store.records import Sample, Terminated, Trajectory, Turn
@@ -153,7 +154,9 @@ def config(*overrides: str) -> RunConfig:
 
 def stages(folder: RunFolder) -> Stages:
     """Stages of a run without processes: nothing is played or trained."""
-    return Stages(folder, cast(Any, None), "", folder.checkpoint(0), Progress(Console(quiet=True)))
+    return Stages(
+        RunContext.of(folder, cast(Any, None), "", folder.checkpoint(0), Progress(Console(quiet=True)))
+    )
 
 
 def timed(work: Callable[..., ResultT], *given: Any) -> tuple[ResultT, Seconds]:
@@ -173,7 +176,7 @@ def kept(place: Path, size: Size, shown: Sequence[int]) -> list[Took]:
     prices = prices_of(folder, run)
     for iteration in range(1, size.iterations + 1):
         folder.store.append(of_iteration(first, iteration), commit={"iteration": str(iteration)})
-        explored = run._episodes.of("explore", iteration)
+        explored = run.context.episodes.of("explore", iteration)
         rows, rows_s = timed(run.select, iteration, explored)
         _, prices_s = timed(_update, prices, iteration, explored)
         del explored  # an iteration does not hold the episodes of the previous one
@@ -192,7 +195,7 @@ def found_by_kept(place: Path, shown: Sequence[int]) -> list[Found]:
     folder = RunFolder.resume(place / "run")
     run, found = stages(folder), list[Found]()
     for iteration in shown:
-        rows = run.select(iteration, run._episodes.of("explore", iteration))
+        rows = run.select(iteration, run.context.episodes.of("explore", iteration))
         found.append(_found(rows, prices_of(folder, run).before(iteration)))
     return found
 
@@ -202,8 +205,10 @@ def derived_again(place: Path, shown: Sequence[int]) -> tuple[list[Took], list[F
     run, priced = stages(RunFolder.resume(place / "run")), config(*PRICED)
     took, found = list[Took](), list[Found]()
     for iteration in shown:
-        rows, rows_s = timed(rows_again, run, iteration, run._episodes.of("explore", iteration))
-        rounds = (run._episodes.of("explore", m) for m in range(1, iteration))  # one at a time is in memory
+        rows, rows_s = timed(rows_again, run, iteration, run.context.episodes.of("explore", iteration))
+        rounds = (
+            run.context.episodes.of("explore", m) for m in range(1, iteration)
+        )  # one at a time is in memory
         prices, prices_s = timed(multipliers, priced.constraints, rounds)
         took.append(Took(iteration, len(rows), rows_s, prices_s, peak_mib()))
         found.append(_found(rows, prices))
@@ -214,12 +219,12 @@ def rows_again(run: Stages, iteration: int, explored: Sequence[Trajectory]) -> l
     """Return the training sequences that `Stages.select` selects, with every round read, encoded and counted
     again.
     """
-    rows, sampled_by = run._sources.rows(iteration, explored), versions(explored)
+    rows, sampled_by = run.mixture.rows(iteration, explored), versions(explored)
     of_rows(rows)
     old = list[TrainingSequence]()
     for earlier in range(1, iteration):
-        episodes = run._episodes.of("explore", earlier)
-        old += run._sources.rows(earlier, episodes)
+        episodes = run.context.episodes.of("explore", earlier)
+        old += run.mixture.rows(earlier, episodes)
         sampled_by |= versions(episodes)
     of_rows(old)
     rows += old
@@ -233,7 +238,9 @@ def rows_again(run: Stages, iteration: int, explored: Sequence[Trajectory]) -> l
 def prices_of(folder: RunFolder, run: Stages) -> Prices:
     """Prices of a run with constraints, over the same episodes."""
     priced = config(*PRICED)
-    return Prices(folder.path / "prices", priced, run._episodes, CacheKeys(priced, folder.checkpoint(0)))
+    return Prices(
+        folder.path / "prices", priced, run.context.episodes, CacheKeys(priced, folder.checkpoint(0))
+    )
 
 
 def peak_mib() -> float:

@@ -7,6 +7,7 @@ from pathlib import Path
 from agentevol.config.run import RunConfig
 from agentevol.core.algorithms.registry import objective
 from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
+from agentevol.core.splits import iteration_seed
 from agentevol.data.rewards.run_reward_model import compared, judged, rewarded
 from agentevol.data.selection.filters import select
 from agentevol.data.training_sequences import rows_of
@@ -27,7 +28,10 @@ def learnt(
 
     Writes `out`. `base` is the policy that the first round began with.
     """
-    chosen, seed = objective(config.learn.algorithm, config.learn.options), config.seed * 1000 + number
+    chosen, seed = (
+        objective(config.learn.algorithm, config.learn.options),
+        iteration_seed(config.seed, number),
+    )
     with contextlib.suppress(NothingToLearn):
         episodes = select(explored, config.select, seed)
         rows = rows_of(episodes, chosen, config, config.seed)
@@ -54,6 +58,6 @@ def _judged(
     before, place = out.with_name(f"reward-{number - 1}"), out.with_name(f"reward-{number}")
     start = Checkpoint(before, number) if before.is_dir() else base
     learner = GradientLearner(config.reward_learn)
-    model = learner.learn(LearnerJob(start, pairs, place, config.seed * 1000 + number)).checkpoint
+    model = learner.learn(LearnerJob(start, pairs, place, iteration_seed(config.seed, number))).checkpoint
     found = judged(model.path, learner.scores(model, rows), config.reward)
     return rewarded(rows, found, alpha=config.reward.alpha, beta=config.reward.beta)

@@ -15,6 +15,7 @@ from agentevol.core.protocols import Checkpoint
 from agentevol.core.splits import spread
 from agentevol.core.summaries import EvaluationSummary, IterationSummary
 from agentevol.learn.continual.forgetting_metrics import Fall, backward_transfer, changes, forgetting
+from agentevol.loop.state.context import RunContext
 from agentevol.loop.state.episodes import Episodes
 from agentevol.rollout.episode import EpisodeRequest
 from agentevol.rollout.metrics import summarise
@@ -37,6 +38,38 @@ class Verdict:
             f"{fall.environment} fell by {fall.fall:.3f}, more than {fall.allowed:.3f}" for fall in self.falls
         ]
         return "; ".join(told) or None
+
+
+class Acceptance:
+    """Acceptance of the updates of one run. Safe to repeat."""
+
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+
+    def measure_first(self, policy: Checkpoint) -> None:
+        """Note the results of the policy that the run begins with on the protected tasks."""
+        context = self._context
+        if not context.config.protect:
+            return
+        with context.drafts.timed(0, "protect"):
+            before = play_protected(context.episodes, context.config, 0, policy)
+        context.drafts.note(0, protected=before)
+
+    def accept(self, iteration: int, update: Checkpoint) -> Checkpoint:
+        """Checkpoint of this iteration: the update, or the previous one where it regressed (`protect.*`)."""
+        context, config, folder = self._context, self._context.config, self._context.folder
+        if not config.protect or context.has_finished(iteration):
+            return update
+        earlier = folder.earlier(iteration)
+        with context.drafts.timed(iteration, "protect"):
+            after = play_protected(context.episodes, config, iteration, update)
+        verdict = verdict_on(config.protect, earlier[0].protected, after, earlier)
+        learnt = {**context.drafts.of(iteration).learn, **verdict.figures}
+        context.drafts.note(iteration, protected=after, rejected=verdict.reason, learn=learnt)
+        if verdict.reason is None:
+            return folder.accept(iteration)
+        context.say(iteration, f"update rejected, {verdict.reason}")
+        return folder.reject(iteration)
 
 
 def protected_environments(config: RunConfig) -> list[str]:

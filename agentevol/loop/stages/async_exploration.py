@@ -21,11 +21,11 @@ class AsyncExploration:
     `given_up` is set when the rounds are no longer needed.
     """
 
-    def __init__(self, bound: int, last: int) -> None:
+    def __init__(self, bound: int, last: int, given_up: Event | None = None) -> None:
         self._bound, self._last = bound, last
         self._rounds: dict[int, Future[list[Trajectory]]] = {}
         self._threads = ThreadPoolExecutor(max(1, bound), thread_name_prefix="explore-ahead")
-        self.given_up = Event()
+        self.given_up = given_up or Event()
 
     def missing(self, iteration: int) -> list[int]:
         """Rounds that may begin during training on `iteration`, and have not."""

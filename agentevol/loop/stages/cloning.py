@@ -6,7 +6,6 @@ over D_s. A base that is an agent already does not need it.
 
 from pathlib import Path
 
-from agentevol.cluster.cluster import Cluster
 from agentevol.config.run import RunConfig
 from agentevol.core.errors import RunStopped
 from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
@@ -14,10 +13,7 @@ from agentevol.data.hashes import of_rows
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
 from agentevol.loop.control.diagnostics import remarks
 from agentevol.loop.stages.data_mixture import DataMixture
-from agentevol.loop.state.manifest_writer import ManifestWriter
-from agentevol.loop.state.progress import Progress
-from agentevol.loop.state.run_folder import RunFolder
-from agentevol.loop.state.summary_builder import SummaryBuilder
+from agentevol.loop.state.context import RunContext
 from agentevol.models.checkpoints import read_lineage
 
 
@@ -36,50 +32,42 @@ def settled(config: RunConfig, base: Path) -> RunConfig:
 class Cloning:
     """Behavioural cloning of one run. Safe to repeat: results on disk are reused."""
 
-    def __init__(
-        self,
-        folder: RunFolder,
-        cluster: Cluster,
-        sources: DataMixture,
-        drafts: SummaryBuilder,
-        ledger: ManifestWriter,
-        progress: Progress,
-    ) -> None:
-        self._config, self._folder, self._cluster = folder.config, folder, cluster
-        self._sources, self._drafts = sources, drafts
-        self._ledger, self._progress = ledger, progress
+    def __init__(self, context: RunContext, mixture: DataMixture) -> None:
+        self._context, self._mixture = context, mixture
 
     def policy(self, base: Checkpoint) -> Checkpoint:
         """Checkpoint 0: the base itself, or the result of cloning.
 
         Raises `RunStopped` where the demonstrations contain nothing to train on.
         """
-        first = self._folder.checkpoint(0)
-        if base == first or self._folder.summary(0) is not None:
+        context = self._context
+        first = context.folder.checkpoint(0)
+        if base == first or context.has_finished(0):
             return first
-        rows = list(self._sources.demonstrations())
-        self._ledger.merged(0, of_rows([]), [of_rows(rows)])
+        rows = list(self._mixture.demonstrations())
+        context.manifests.merged(0, of_rows([]), [of_rows(rows)])
         if not first.path.is_dir():
             self._learn(base, rows, first)
-        self._ledger.trained(0, base, first)
-        self._drafts.note(0, rows=len(rows))
-        self._drafts.learnt(0, self._folder.metrics_of(first))
+        context.manifests.trained(0, base, first)
+        context.drafts.note(0, rows=len(rows))
+        context.drafts.learnt(0, context.folder.metrics_of(first))
         return first
 
     def _learn(self, base: Checkpoint, rows: list[TrainingSequence], first: Checkpoint) -> None:
-        self._progress.say(f"cloning: {self._config.base} learns {len(rows)} demonstrations")
+        context = self._context
+        context.progress.say(f"cloning: {context.config.base} learns {len(rows)} demonstrations")
         job = LearnerJob(
             base,
             rows,
             first.path,
-            seed=self._config.seed * 1000,
+            seed=context.seed(0),
             version=first.version,
-            table_version=self._folder.store.version(),
+            table_version=context.folder.store.version(),
         )
-        with self._drafts.timed(0, "clone"), self._progress.learning(0) as step:
+        with context.drafts.timed(0, "clone"), context.progress.learning(0) as step:
             try:
-                report = self._cluster.learn(job, step, self._config.clone_learn)
+                report = context.cluster.learn(job, step, context.config.clone_learn)
             except NothingToLearn as reason:
                 raise RunStopped(f"the base cannot be cloned from its demonstrations: {reason}") from reason
         for remark in remarks(report.metrics):
-            self._progress.say(f"cloning: {remark}")
+            context.progress.say(f"cloning: {remark}")

@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from agentevol.config.run import RunConfig
-from agentevol.core.algorithms.registry import objective
 from agentevol.core.protocols import Anchor, Checkpoint, TrainingSequence
 from agentevol.core.splits import drawn
 from agentevol.data.columnar_file import EncodedRows
@@ -19,11 +17,9 @@ from agentevol.learn.continual.replay_sampling import Row
 from agentevol.loop.stages.acceptance import last_stage
 from agentevol.loop.stages.perplexity_probe import FILE as PROBE
 from agentevol.loop.stages.perplexity_probe import from_lines, probe_rows, to_lines
-from agentevol.loop.state.cache import CacheKeys, RowCache
-from agentevol.loop.state.episodes import Episodes
-from agentevol.loop.state.progress import Progress
-from agentevol.loop.state.run_folder import RunFolder, write_atomically
-from agentevol.loop.state.summary_builder import SummaryBuilder
+from agentevol.loop.state.cache import RowCache
+from agentevol.loop.state.context import RunContext
+from agentevol.loop.state.run_folder import write_atomically
 from agentevol.rollout.expert_demonstrations import demonstrate, demonstration_rows
 from agentgym_store.records import Trajectory
 
@@ -31,34 +27,23 @@ from agentgym_store.records import Trajectory
 class DataMixture:
     """Training data and anchor of one run. Each source is played or copied once."""
 
-    def __init__(
-        self,
-        folder: RunFolder,
-        url: str,
-        base: Checkpoint,
-        episodes: Episodes,
-        drafts: SummaryBuilder,
-        progress: Progress,
-        keys: CacheKeys,
-    ) -> None:
-        self.config: RunConfig = folder.config
-        self._folder, self._url, self._base = folder, url, base
-        self._episodes, self._drafts, self._progress = episodes, drafts, progress
-        self._objective = objective(self.config.learn.algorithm, self.config.learn.options)
-        self._cache = RowCache(folder.path / "rows", keys)
+    def __init__(self, context: RunContext) -> None:
+        self._context, self.config, self._base = context, context.config, context.base
+        self._episodes = context.episodes
+        self._cache = RowCache(context.folder.path / "rows", context.keys)
 
     def rows(self, iteration: int, explored: Sequence[Trajectory]) -> list[TrainingSequence]:
         """Training sequences of the selection of explored episodes; logs a message where there are none."""
-        seed = self.config.seed * 1000 + iteration
+        seed = self._context.seed(iteration)
         chosen = select(explored, self.config.select, seed)
         if self.config.explore.resample:
             chosen = informative(chosen)
         try:
             # a run is self-contained: its original base may be gone, or be another model by now
             own = self.config.model_copy(update={"base": str(self._base.path)})
-            return rows_of(chosen, self._objective, own, seed)
+            return rows_of(chosen, self._context.objective, own, seed)
         except NothingToLearn as reason:
-            self._progress.say(f"iteration {iteration}: {reason}")
+            self._context.say(iteration, str(reason))
             return []
 
     def own(self, iteration: int, explored: Sequence[Trajectory]) -> Part:
@@ -102,7 +87,7 @@ class DataMixture:
                 found.append(self._fresh(earlier, fingerprint, left_out, newest))
             elif not left_out:
                 found.append(whole)
-        self._drafts.note(iteration, stale=stale)
+        self._context.drafts.note(iteration, stale=stale)
         return found
 
     def _round(
@@ -136,7 +121,7 @@ class DataMixture:
         old = [Row(own, tokens) for part in parts[:-1] for tokens in part.tokens]
         old += map(Row, retained.environments, retained.tokens)
         places = [(part, index) for part in parts for index in range(len(part))]
-        chosen = replayed_places(rows, old, own, self.config.replay, self.config.seed * 1000 + iteration)
+        chosen = replayed_places(rows, old, own, self.config.replay, self._context.seed(iteration))
         found = list[TrainingSequence]()
         turns, environments = Counter[int](), dict[str, str]()
         for place, before in chosen:
@@ -182,7 +167,7 @@ class DataMixture:
         def derive() -> EncodedRows:
             there = self._episodes.of("retain", 0)
             return EncodedRows.of(
-                [one.row for one in retained_rows(there, self._objective, config, self._base)]
+                [one.row for one in retained_rows(there, self._context.objective, config, self._base)]
             )
 
         (fingerprint,) = self._episodes.fingerprints("retain", [0])
@@ -211,14 +196,16 @@ class DataMixture:
         choice = drawn(config.seed, 0, config.demonstrations.tasks)
         tasks = self._episodes.tasks(config.explore_split, config.explore.difficulty, choice)
         requests = [self._episodes.request("demonstrate", 0, task, 0) for task in tasks]
-        played = demonstrate(config.environment, self._url, [r for r in requests if r.id not in there])
+        played = demonstrate(
+            config.environment, self._context.url, [r for r in requests if r.id not in there]
+        )
         if played:
             self._episodes.append(played, 0, "demonstrate")
 
     def anchor_checkpoint(self, iteration: int) -> Checkpoint:
         """Checkpoint that regularisation anchors to: the first policy, or with online EWC the latest."""
         ewc = self.config.learn.ewc
-        return self._folder.checkpoint(iteration - 1 if ewc is not None and ewc.online else 0)
+        return self._context.folder.checkpoint(iteration - 1 if ewc is not None and ewc.online else 0)
 
     def anchor(self, iteration: int) -> Anchor:
         """Anchor of the regularisation, with training sequences for the Fisher information where it is
@@ -227,9 +214,11 @@ class DataMixture:
         config, checkpoint = self.config.learn.ewc, self.anchor_checkpoint(iteration)
         if config is None:
             return Anchor(checkpoint)
-        stage = last_stage(self._folder.earlier(iteration)) if config.online else 0
+        stage = last_stage(self._context.folder.earlier(iteration)) if config.online else 0
         rows = said_in(self._stage_rows(stage)) if stage else [*self.demonstrations(), *self.retained()]
-        return Anchor(checkpoint, rows, None if config.online else self._folder.path / "ewc.safetensors")
+        return Anchor(
+            checkpoint, rows, None if config.online else self._context.folder.path / "ewc.safetensors"
+        )
 
     def _stage_rows(self, stage: int) -> Sequence[TrainingSequence]:
         if self._is_merged:
@@ -241,7 +230,7 @@ class DataMixture:
         """Training sequences of `probe.data`, which are copied into the run once."""
         if self.config.probe is None:
             return []
-        file = self._folder.path / PROBE
+        file = self._context.folder.path / PROBE
         if not file.is_file():
             write_atomically(file, to_lines(probe_rows(self.config, self._base)))
         return from_lines(file.read_text())

@@ -16,10 +16,53 @@ from agentevol.config.run import RunConfig
 from agentevol.core.protocols import Checkpoint
 from agentevol.core.splits import spread
 from agentevol.loop.stages.acceptance import judged_by, protected_split
+from agentevol.loop.stages.data_mixture import DataMixture
+from agentevol.loop.state.context import RunContext
 from agentevol.loop.state.episodes import Episodes
 from agentevol.rollout.episode import EpisodeRequest
 
 WHOLE = 1.0
+
+
+class InterpolationSearch:
+    """Choice of the share of each update in one run. Safe to repeat."""
+
+    def __init__(self, context: RunContext, mixture: DataMixture) -> None:
+        self._context, self._mixture = context, mixture
+
+    def mix(self, iteration: int, update: Checkpoint) -> Checkpoint:
+        """The share of an update that validates best, mixed with the anchor checkpoint; without a choice of
+        shares the update is returned unchanged.
+        """
+        context, folder = self._context, self._context.folder
+        learnt = folder.learnt(iteration)
+        if update != learnt or context.has_finished(iteration):
+            return update
+        with context.drafts.timed(iteration, "interpolate"):
+            success = tried(
+                context.episodes,
+                context.config,
+                iteration,
+                learnt,
+                lambda share: self._mixed(iteration, share),
+            )
+            share = best_share(success)
+            place = folder.destination(iteration)
+            if not (place.path.is_dir() or folder.update(iteration).path.is_dir()):
+                folder.repeat(learnt if share == WHOLE else self._mixed(iteration, share), place)
+        figures = {f"interpolation_success_{one:g}": value for one, value in success.items()}
+        chosen = {**context.drafts.of(iteration).learn, "interpolation_share": share, **figures}
+        context.drafts.note(iteration, learn=chosen)
+        context.say(iteration, f"{share:g} of the update stays, by validation")
+        return folder.destination(iteration)
+
+    def _mixed(self, iteration: int, share: float) -> Checkpoint:
+        """Checkpoint with this share of the update, computed where it is missing."""
+        folder, anchor = self._context.folder, self._mixture.anchor_checkpoint(iteration)
+        mixed = folder.mixed(iteration, share)
+        if not mixed.path.is_dir():
+            self._context.cluster.interpolate(anchor, folder.learnt(iteration), share, mixed)
+        return mixed
 
 
 def candidates(config: RunConfig) -> list[float]:

@@ -7,9 +7,7 @@ import math
 from collections.abc import Sequence
 from statistics import fmean
 
-from agentevol.cluster.cluster import Cluster
 from agentevol.config.learner import LearnConfig
-from agentevol.config.run import RunConfig
 from agentevol.core.errors import RunStopped
 from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
 from agentevol.core.summaries import IterationSummary
@@ -36,31 +34,19 @@ from agentevol.data.selection.filters import select
 from agentevol.data.training_sequences import valued
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
 from agentevol.learn.heads.reward_scale import load_scale
-from agentevol.loop.state.episodes import Episodes
-from agentevol.loop.state.progress import Progress
-from agentevol.loop.state.run_folder import RunFolder
-from agentevol.loop.state.summary_builder import SummaryBuilder
+from agentevol.loop.state.context import RunContext
 from agentevol.rollout.continuations import continuations
 from agentgym_store.records import Trajectory
 
 
-class Rewarding:
+class LearnedRewards:
     """Learned rewards of one run by `process.*` and `reward.*`. Safe to repeat: results on disk are
     reused.
     """
 
-    def __init__(
-        self,
-        folder: RunFolder,
-        cluster: Cluster,
-        episodes: Episodes,
-        drafts: SummaryBuilder,
-        progress: Progress,
-    ) -> None:
-        self.config: RunConfig = folder.config
-        self._folder, self._cluster, self._episodes = folder, cluster, episodes
-        self._drafts, self._progress = drafts, progress
-        self._sampling = self.config.explore_sampling
+    def __init__(self, context: RunContext) -> None:
+        self._context, self.config = context, context.config
+        self._folder, self._cluster, self._episodes = context.folder, context.cluster, context.episodes
 
     def shape(
         self,
@@ -73,11 +59,16 @@ class Rewarding:
         reward model (`agentevol.data.rewards.run_reward_model`); unchanged without `process.*` and
         `reward.*`.
         """
+        if self._folder.checkpoint(iteration).path.is_dir():  # trained already
+            return rows
         if self.config.reward.on:
-            return self._judged(iteration, explored, rows)
-        if self.config.process.on:
-            return self._shaped(iteration, policy, explored, rows)
-        return rows
+            given, model = self._judged(iteration, explored, rows), self._folder.reward_model(iteration)
+        elif self.config.process.on:
+            given, model = self._shaped(iteration, policy, explored, rows), self._folder.process(iteration)
+        else:
+            return rows
+        self._context.manifests.rewarded(iteration, given, model)
+        return given
 
     def proxy(self, iteration: int) -> float | None:
         """Mean score of the reward model on the validation episodes; None for a model that changes."""
@@ -93,9 +84,10 @@ class Rewarding:
         if not self.config.reward.on or patience is None or not is_exploited(evaluated, patience):
             return False
         kl = evaluated[-1].learn.get("kl")
-        self._progress.say(
-            f"iteration {iteration}: the reward model's score rose and the return fell {patience} times in a"
-            f" row, so the run stops; KL {'not known' if kl is None else format(kl, '.3g')}"
+        self._context.say(
+            iteration,
+            f"the reward model's score rose and the return fell {patience} times in a"
+            f" row, so the run stops; KL {'not known' if kl is None else format(kl, '.3g')}",
         )
         return True
 
@@ -110,9 +102,9 @@ class Rewarding:
         if config.refresh:
             figures = self._refresh(iteration, explored)
             if not is_reward_model(model.path):
-                self._progress.say(f"iteration {iteration}: no reward model yet, so nothing is rewarded")
+                self._context.say(iteration, "no reward model yet, so nothing is rewarded")
                 return []
-        with self._drafts.timed(iteration, "judge"):
+        with self._context.drafts.timed(iteration, "judge"):
             found = self._judgements(model, rows)
         figures["reward_spread_learnt"] = load_scale(model.path).spread
         self._folder.note_process(iteration, {**judged_figures(rows, found), **figures})
@@ -135,11 +127,11 @@ class Rewarding:
         }
 
     def _preferences(self, iteration: int, explored: Sequence[Trajectory]) -> list[TrainingSequence]:
-        seed = self.config.seed * 1000 + iteration
+        seed = self._context.seed(iteration)
         try:
             return compared(select(explored, self.config.select, seed), self.config, seed)
         except NothingToLearn as reason:
-            self._progress.say(f"iteration {iteration}: {reason}")
+            self._context.say(iteration, str(reason))
             return []
 
     def _judgements(self, model: Checkpoint, rows: Sequence[TrainingSequence]) -> dict[str, Judgement]:
@@ -213,8 +205,8 @@ class Rewarding:
                 state, config.continuations, self.config.seed, self.config.environment.max_turns
             )
         ]
-        with self._drafts.timed(iteration, "value"):
-            self._episodes.play("value", iteration, policy, requests, self._sampling)
+        with self._context.drafts.timed(iteration, "value"):
+            self._episodes.play("value", iteration, policy, requests, self.config.explore_sampling)
         played = self._episodes.of("value", iteration)
         self._episodes.stop_if_too_many_failed([t for t in played if not is_mismatch(t)])
         counted = counted_by_head(states, explored, played, config.continuations, list(config.model_heads))
@@ -242,14 +234,17 @@ class Rewarding:
             start,
             rows,
             model.path,
-            seed=self.config.seed * 1000 + iteration,
+            seed=self._context.seed(iteration),
             version=iteration,
             table_version=self._folder.store.version(),
             objectives=heads,
         )
-        with self._drafts.timed(iteration, what), self._progress.learning(iteration, what) as step:
+        with (
+            self._context.drafts.timed(iteration, what),
+            self._context.progress.learning(iteration, what) as step,
+        ):
             try:
                 self._cluster.learn(job, step, how)
             except NothingToLearn as reason:
-                self._progress.say(f"iteration {iteration}: cannot {what}, {reason}")
+                self._context.say(iteration, f"cannot {what}, {reason}")
                 self._folder.repeat(start, model)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agentevol.core.protocols import Checkpoint, TrainingSequence
+from agentevol.core.splits import iteration_seed
 from agentevol.data.composition import versions
 from agentevol.data.hashes import of_rows
 from agentevol.data.manifests import Manifest, Stage, of_episodes, of_parts, of_scores, of_weights
@@ -66,7 +67,7 @@ class ManifestWriter:
         return {stage: found[stage].output for stage in stages if stage in found}
 
     def _drawn(self, iteration: int) -> int:
-        return self._seed * 1000 + iteration
+        return iteration_seed(self._seed, iteration)
 
     def _hash(self, checkpoint: Checkpoint) -> str:
         """Hash of a checkpoint's weights; an unchanged file is read once, even if it is moved."""

@@ -110,6 +110,13 @@ class RunFolder:
         """An update that has to be accepted before it is checkpoint number `version`."""
         return Checkpoint(self.path / "candidates" / f"{version:04d}", version)
 
+    def destination(self, version: int) -> Checkpoint:
+        """Folder of an update: with `protect.*` it has to be accepted before it is a checkpoint."""
+        checkpoint = self.checkpoint(version)
+        if self.config.protect and not checkpoint.path.is_dir():
+            return self.candidate(version)
+        return checkpoint
+
     def rejected(self, version: int) -> Checkpoint:
         """An update that was rejected."""
         return Checkpoint(self.path / "rejected" / f"{version:04d}", version)

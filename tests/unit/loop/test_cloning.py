@@ -20,6 +20,7 @@ from agentevol.loop.evolve import evolve
 from agentevol.loop.stages.cloning import settled
 from agentevol.loop.stages.data_mixture import DataMixture
 from agentevol.loop.stages.iteration import Stages
+from agentevol.loop.state.context import RunContext
 from agentevol.loop.state.progress import Progress
 from agentevol.loop.state.run_folder import RunFolder
 from agentevol.rollout.episode import EpisodeRequest
@@ -33,7 +34,7 @@ class Unreported(Stages):
     """The stages, without a report at the end."""
 
     def finish(self) -> RunSummary:
-        return self._folder.run_summary()
+        return self.context.folder.run_summary()
 
 
 class Processes:
@@ -109,7 +110,9 @@ def begun(place: Path, *overrides: str) -> RunFolder:
 
 
 def evolved(folder: RunFolder, processes: Processes) -> RunSummary:
-    with Unreported(folder, processes, "", folder.base(), Progress(Console(quiet=True))) as run:  # pyright: ignore[reportArgumentType]
+    with Unreported(
+        RunContext.of(folder, processes, "", folder.base(), Progress(Console(quiet=True)))
+    ) as run:  # pyright: ignore[reportArgumentType]
         return evolve(run)
 
 
@@ -190,7 +193,7 @@ def test_a_run_ends_where_the_demonstrations_have_nothing_to_learn(tmp_path: Pat
 def test_an_evaluation_before_the_engines_have_the_weights_is_refused(tmp_path: Path):
     folder = begun(tmp_path)
     folder.repeat(folder.checkpoint(0), folder.checkpoint(1))
-    run = Unreported(folder, Processes(), "", folder.base(), Progress(Console(quiet=True)))  # pyright: ignore[reportArgumentType]
+    run = Unreported(RunContext.of(folder, Processes(), "", folder.base(), Progress(Console(quiet=True))))  # pyright: ignore[reportArgumentType]
     with pytest.raises(RuntimeError, match=r"the engines hold .*0000, not .*0001"):
         run.evaluate(1, folder.checkpoint(1))
     run.update(1, folder.checkpoint(1))

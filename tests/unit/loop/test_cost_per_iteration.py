@@ -18,6 +18,7 @@ from agentevol.core.summaries import IterationSummary, RunSummary
 from agentevol.loop.evolve import evolve
 from agentevol.loop.stages.async_exploration import AsyncExploration
 from agentevol.loop.stages.iteration import Stages
+from agentevol.loop.state.context import RunContext
 from agentevol.loop.state.progress import Progress
 from agentevol.loop.state.run_folder import RunFolder
 from agentevol.rollout.episode import EpisodeRequest
@@ -143,7 +144,7 @@ class Unreported(Stages):
     """The stages, without a report at the end."""
 
     def finish(self) -> RunSummary:
-        return self._folder.run_summary()
+        return self.context.folder.run_summary()
 
 
 def evolved(place: Path, *overrides: str) -> RunFolder:
@@ -158,7 +159,9 @@ def evolved(place: Path, *overrides: str) -> RunFolder:
 
 
 def go_on(folder: RunFolder) -> None:
-    with Unreported(folder, Processes(), "", folder.base(), Progress(Console(quiet=True))) as run:  # pyright: ignore[reportArgumentType]
+    with Unreported(
+        RunContext.of(folder, Processes(), "", folder.base(), Progress(Console(quiet=True)))
+    ) as run:  # pyright: ignore[reportArgumentType]
         evolve(run)
 
 

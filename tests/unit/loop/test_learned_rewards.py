@@ -19,6 +19,7 @@ from agentevol.learn.batches.trainable_sequences import NothingToLearn
 from agentevol.learn.heads.reward_scale import FILE, RewardScale
 from agentevol.learn.rewards.ensemble import Standard
 from agentevol.loop.stages.iteration import Stages
+from agentevol.loop.state.context import RunContext
 from agentevol.loop.state.progress import Progress
 from agentevol.loop.state.run_folder import RunFolder
 from agentevol.rollout.episode import EpisodeRequest
@@ -102,7 +103,9 @@ def stages(tmp_path: Path, cluster: Any, *overrides: str) -> tuple[Stages, RunFo
     (base / "weights").write_text("base")
     settings = ["name=same", "algorithm=reinforce_pp", "environment.name=guess", *overrides]
     folder = RunFolder.create(tmp_path / "run", load(None, settings), Checkpoint(base, 0))
-    return Stages(folder, cluster, "", folder.checkpoint(0), Progress(Console(quiet=True))), folder
+    return Stages(
+        RunContext.of(folder, cluster, "", folder.checkpoint(0), Progress(Console(quiet=True)))
+    ), folder
 
 
 ON = ("process.continuations=3", "process.share=1.0", "process.alpha=2.0", "process.beta=1.0")
@@ -166,10 +169,10 @@ def test_what_the_model_says_of_held_out_episodes_is_told_beside_how_they_ended(
     place = {"purpose": "evaluate", "iteration": 2, "split": "valid"}
     played = [episode("same/0", turns(0.0, 1.0), **place), episode("same/1", turns(0.0, 0.0, 0.0), **place)]
     folder.store.append(played, commit={"purpose": "evaluate"})
-    assert run._rewarding.watched(2) == {"process_validation_value": 0.75, "process_validation_auc": 0.5}
+    assert run.rewards.watched(2) == {"process_validation_value": 0.75, "process_validation_auc": 0.5}
     assert cluster.asked == [folder.process(0).path]
     fresh, _ = stages(tmp_path / "fresh", cluster, *ON)
-    assert fresh._rewarding.watched(0) == {}  # nothing has been learnt yet
+    assert fresh.rewards.watched(0) == {}  # nothing has been learnt yet
 
 
 def test_without_process_rewards_rows_are_what_they_were(tmp_path: Path):

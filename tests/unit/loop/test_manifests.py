@@ -25,6 +25,7 @@ from agentevol.data.hashes import of_rows
 from agentevol.data.manifests import Manifest, of_episodes, of_scores, of_weights
 from agentevol.loop.evolve import evolve
 from agentevol.loop.stages.iteration import Stages
+from agentevol.loop.state.context import RunContext
 from agentevol.loop.state.progress import Progress
 from agentevol.loop.state.run_folder import RunFolder
 from agentevol.rollout.episode import EpisodeRequest
@@ -113,11 +114,13 @@ class Unreported(Stages):
     """The stages, without a report at the end."""
 
     def finish(self) -> RunSummary:
-        return self._folder.run_summary()
+        return self.context.folder.run_summary()
 
 
 def go_on(folder: RunFolder, processes: Any) -> None:
-    with Unreported(folder, processes, "", folder.base(), Progress(Console(quiet=True))) as run:
+    with Unreported(
+        RunContext.of(folder, processes, "", folder.base(), Progress(Console(quiet=True)))
+    ) as run:
         evolve(run)
 
 

@@ -2,13 +2,14 @@
 
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from rich.console import Console
 
-import agentevol.loop.stages.iteration
+import agentevol.loop.stages.acceptance
 from agentevol.config.run import load
 from agentevol.config.sections import SelectConfig
 from agentevol.core.errors import ConfigError
@@ -17,8 +18,10 @@ from agentevol.core.summaries import EvaluationSummary, IterationSummary
 from agentevol.data.training_sequences import imitated
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
 from agentevol.loop.stages.data_mixture import DataMixture
+from agentevol.loop.stages.evaluation import Evaluation
 from agentevol.loop.stages.interpolation_search import best_share
 from agentevol.loop.stages.iteration import Stages
+from agentevol.loop.state.context import RunContext
 from agentevol.loop.state.progress import Progress
 from agentevol.loop.state.run_folder import RunFolder
 from agentevol.rollout.episode import EpisodeRequest
@@ -76,7 +79,7 @@ def begun(tmp_path: Path, cluster: Any, *overrides: str) -> tuple[Stages, RunFol
 
 
 def resumed(folder: RunFolder, cluster: Any) -> Stages:
-    return Stages(folder, cluster, "", folder.checkpoint(0), Progress(Console(quiet=True)))
+    return Stages(RunContext.of(folder, cluster, "", folder.checkpoint(0), Progress(Console(quiet=True))))
 
 
 def explored(folder: RunFolder, iterations: int, count: int = 8) -> list[Trajectory]:
@@ -121,13 +124,13 @@ def test_where_nothing_was_won_only_the_experts_rows_are_learnt(
     run, folder = begun(tmp_path, Learning(), "select.merge=expert", "demonstrations.tasks=1")
     shown = won("now", 0, 0, id="now/demonstrate/0000/t/0", purpose="demonstrate")
     folder.store.append([shown], commit={"iteration": "0"})
-    (row,) = imitated([shown], run._objective, SelectConfig(turns="all"))
+    (row,) = imitated([shown], run.context.objective, SelectConfig(turns="all"))
     monkeypatch.setattr(DataMixture, "demonstrations", lambda _: [row])
     lost = [won("now", 1, n) for n in range(4)]
     lost = [t.model_copy(update={"turns": (t.turns[0].model_copy(update={"reward": 0.0}),)}) for t in lost]
     folder.store.append(lost, commit={"iteration": "1"})
     assert names(run.select(1, lost)) == ["now/demonstrate/0000/t/0"]
-    draft = run._drafts.of(1)
+    draft = run.context.drafts.of(1)
     assert (draft.selected, draft.selection["success"], draft.selection["keep_rate"]) == (0, 0.0, 0.0)
     assert draft.data == {
         "guess": {
@@ -146,7 +149,7 @@ def test_replayed_rows_are_counted_in_their_own_environment_and_learnt_turns_by_
     given = ["select.merge=replay", f"retained.data={tmp_path / 'before'}", "replay.fraction=0.5"]
     run, folder = begun(tmp_path, Learning(), *given)
     rows = run.select(3, explored(folder, 3))
-    draft = run._drafts.of(3)
+    draft = run.context.drafts.of(3)
     maze = sum("before" in name for name in names(rows))
     assert 0 < maze < 8
     assert {name: (each["rows_new"], each["rows_earlier"]) for name, each in draft.data.items()} == {
@@ -164,9 +167,9 @@ def test_what_is_stale_is_left_out_and_counted(tmp_path: Path):
     fresh = explored(folder, 3)
     # sampled by versions 0, 1 and 2, of which 2 is the newest
     assert {name.split("/")[2] for name in names(run.select(3, fresh))} == {"0002", "0003"}
-    assert run._drafts.of(3).stale == 8
+    assert run.context.drafts.of(3).stale == 8
     run.select(2, fresh)
-    assert run._drafts.of(2).stale == 0
+    assert run.context.drafts.of(2).stale == 0
 
 
 def test_retained_episodes_are_copied_once_and_replayed_and_measured(tmp_path: Path):
@@ -182,7 +185,7 @@ def test_retained_episodes_are_copied_once_and_replayed_and_measured(tmp_path: P
     rows = again.select(1, explored(folder, 1))
     assert names(rows[8:]) == [row.trajectory_id for row in rows if row.replayed]
     assert len(rows) == 10  # 2 of 10 tokens
-    data = again._drafts.of(1).data
+    data = again.context.drafts.of(1).data
     assert (data["guess"]["token_share"], data["maze"]["token_share"]) == (0.8, 0.2)
     assert all(row.trajectory_id.startswith("now/retain/before/explore/") for row in rows[8:])
     again.learn(1, folder.checkpoint(0), rows)
@@ -237,9 +240,9 @@ def guarded(
         summary = EvaluationSummary(split="valid", n=100, successes=count, mean_reward=0, mean_turns=1)
         return {"easy": summary}
 
-    monkeypatch.setattr(agentevol.loop.stages.iteration, "play_protected", played)
+    monkeypatch.setattr(agentevol.loop.stages.acceptance, "play_protected", played)
     run, folder = begun(tmp_path, cluster, PROTECT)
-    monkeypatch.setattr(Stages, "_evaluation", lambda *_: None)
+    monkeypatch.setattr(Evaluation, "of_split", lambda *_: None)
     run.update(0, folder.checkpoint(0))
     run.evaluate(0, folder.checkpoint(0))
     return run, folder
@@ -292,7 +295,7 @@ def test_a_run_that_was_killed_after_the_verdict_comes_to_the_same(
         return {"easy": EvaluationSummary(split="v", n=100, successes=50, mean_reward=0, mean_turns=1)}
 
     monkeypatch.setattr(
-        agentevol.loop.stages.iteration, "play_protected", played
+        agentevol.loop.stages.acceptance, "play_protected", played
     )  # what the table says of iteration 1
     again = resumed(folder, Learning())
     latest = again.accept(1, again.learn(1, folder.checkpoint(0), NONE))
@@ -387,22 +390,22 @@ def test_the_share_that_validates_best_stays_whenever_the_run_is_killed(tmp_path
     won_by = {"update 1": 6, "0.25 of update 1 with base": 5, "0.5 of update 1 with base": 8}
     cluster, table = Mixing(), Table(won_by)
     run, folder = begun(tmp_path, cluster, *SHARES, *(["protect.easy.episodes=10"] if guarded else []))
-    run._episodes = cast(Any, table)
+    run = Stages(replace(run.context, episodes=cast(Any, table)))
     whole = run.learn(1, folder.checkpoint(0), NONE)
     assert whole == folder.learnt(1)
     chosen = run.mix(1, whole)
     assert chosen == (folder.candidate(1) if guarded else folder.checkpoint(1))
     assert (chosen.path / "weights").read_text() == "0.5 of update 1 with base"
-    figures = run._drafts.of(1).learn
+    figures = run.context.drafts.of(1).learn
     assert figures["interpolation_share"] == 0.5
     assert [figures[f"interpolation_success_{share}"] for share in ("0.25", "0.5", "1")] == [0.5, 0.8, 0.6]
     # all candidates play the same worlds
     assert {t.seed for t in table.played.values()} == set(range(10))
 
-    again = resumed(folder, cluster)  # killed after the choice, before the verdict
-    again._episodes = cast(Any, table)
+    # killed after the choice, before the verdict
+    again = Stages(replace(resumed(folder, cluster).context, episodes=cast(Any, table)))
     assert again.mix(1, again.learn(1, folder.checkpoint(0), NONE)) == chosen
-    assert again._drafts.of(1).learn["interpolation_share"] == 0.5
+    assert again.context.drafts.of(1).learn["interpolation_share"] == 0.5
     assert cluster.mixed == ["0001-0.25", "0001-0.5"]
     place = {"iteration": 1, "checkpoint": "", "table_version": 0}
     folder.finish(IterationSummary(**place))
@@ -426,7 +429,7 @@ def test_the_probe_is_copied_once_and_told_of_every_policy(tmp_path: Path, monke
     run, folder = begun(tmp_path, cluster, f"probe.data={tmp_path / 'before'}", "probe.rows=3")
     run.base()
     (tmp_path / "before").rename(tmp_path / "gone")  # a run stands on its own
-    monkeypatch.setattr(Stages, "_evaluation", lambda *_: None)
+    monkeypatch.setattr(Evaluation, "of_split", lambda *_: None)
     again = resumed(folder, cluster)
     again.base()
     again.evaluate(0, folder.checkpoint(0))
@@ -434,6 +437,6 @@ def test_the_probe_is_copied_once_and_told_of_every_policy(tmp_path: Path, monke
     summary = folder.summary(0)
     assert summary is not None
     assert summary.learn == {"probe_ppl": 7.0}
-    (first, *_) = again._sources.probe()
+    (first, *_) = again.mixture.probe()
     assert first.token_ids.tolist()[0] == 1
     assert first.mask.tolist() == [False, True]

@@ -29,6 +29,7 @@ from agentevol.data.training_sequences import imitated
 from agentevol.loop.control.controllers import multipliers
 from agentevol.loop.stages.iteration import Stages
 from agentevol.loop.state.cache import CacheKeys, RowCache
+from agentevol.loop.state.context import RunContext
 from agentevol.loop.state.progress import Progress
 from agentevol.loop.state.run_folder import RunFolder, write_atomically
 from agentgym_store.records import Failed, Sample, Terminated, Trajectory, Turn
@@ -89,18 +90,20 @@ def with_rounds(folder: RunFolder, explored: Sequence[Sequence[Trajectory]]) -> 
 def resumed(folder: RunFolder, config: RunConfig | None = None) -> Stages:
     """The stages of a process that has read nothing of the run yet."""
     folder.config = config or folder.config
-    return Stages(folder, cast(Any, None), "", folder.checkpoint(0), Progress(Console(quiet=True)))
+    return Stages(
+        RunContext.of(folder, cast(Any, None), "", folder.checkpoint(0), Progress(Console(quiet=True)))
+    )
 
 
 def selected(folder: RunFolder, iteration: int, run: Stages | None = None) -> list[TrainingSequence]:
     run = run or resumed(folder)
-    return run.select(iteration, run._episodes.of("explore", iteration))
+    return run.select(iteration, run.context.episodes.of("explore", iteration))
 
 
 def derived(folder: RunFolder, iteration: int) -> list[TrainingSequence]:
     """What is selected, all of it derived from the episodes: the rows of this round and of those before."""
     run, config = resumed(folder), folder.config
-    of, sources = run._episodes.of, run._sources
+    of, sources = run.context.episodes.of, run.mixture
     rows = sources.rows(iteration, of("explore", iteration))
     old = list[TrainingSequence]()
     for earlier in range(1, iteration):
@@ -187,7 +190,7 @@ def test_rows_through_the_cache_are_those_that_are_derived(
         expected = derived(folder, iteration)
         assert_same(selected(folder, iteration, run), expected)  # in one process
         assert_same(selected(folder, iteration), expected)  # and in one that only has the files
-    assert run._drafts.of(4).rows == len(expected)
+    assert run.context.drafts.of(4).rows == len(expected)
 
 
 def test_figures_through_the_cache_are_those_of_the_rows(tmp_path: Path):
@@ -195,7 +198,7 @@ def test_figures_through_the_cache_are_those_of_the_rows(tmp_path: Path):
     run = resumed(folder)
     for iteration in (1, 2, 3, 4):
         selected(folder, iteration, run)
-    draft = run._drafts.of(4)
+    draft = run.context.drafts.of(4)
     # Version 3 is the newest. Of round m, version m - 1 sampled three episodes and m - 3 one: all of rounds 1
     # and 2 are stale, and one of round 3.
     assert draft.stale == 4 + 4 + 1
@@ -283,7 +286,7 @@ def test_rows_of_other_episodes_or_settings_are_not_trusted(tmp_path: Path):
 def test_rows_of_episodes_that_the_table_does_not_have_are_not_kept(tmp_path: Path):
     folder = with_rounds(begun(tmp_path), rounds(2))
     run = resumed(folder)
-    assert len(run.select(1, run._episodes.of("explore", 1)[:1])) == 1
+    assert len(run.select(1, run.context.episodes.of("explore", 1)[:1])) == 1
     assert not (folder.path / "rows").exists()
     assert_same(selected(folder, 2, run), derived(folder, 2))
 
@@ -329,7 +332,7 @@ def test_files_beyond_those_that_may_be_mapped_are_read(tmp_path: Path, monkeypa
     run = resumed(folder)
     for opened in (0, 1, 1):  # derived, then mapped and read
         assert_same(selected(folder, 4, run), derived(folder, 4))
-        assert len(run._sources._cache._opened) == opened
+        assert len(run.mixture._cache._opened) == opened
 
 
 def test_rows_are_mapped_and_not_copied(tmp_path: Path):
@@ -399,10 +402,10 @@ def test_prices_step_by_step_are_those_of_all_rounds(tmp_path: Path, cost: str, 
     run, limits = resumed(folder), folder.config.constraints
     for iteration in (1, 2, 3, 4):
         expected = multipliers(limits, explored[: iteration - 1], cost)
-        assert run._prices.before(iteration) == expected
+        assert run.prices.before(iteration) == expected
         selected(folder, iteration, run)
-        assert resumed(folder)._prices.before(iteration) == expected
-    assert run._prices.before(5) == multipliers(limits, explored, cost)
+        assert resumed(folder).prices.before(iteration) == expected
+    assert run.prices.before(5) == multipliers(limits, explored, cost)
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
@@ -414,31 +417,31 @@ def test_prices_step_by_step_are_those_of_all_rounds(tmp_path: Path, cost: str, 
 def test_prices_that_are_damaged_are_derived_again(tmp_path: Path, number: int, damaged: str | None):
     explored = costly(3)
     folder = with_rounds(begun(tmp_path, *PRICED), explored)
-    expected = resumed(folder)._prices.before(4)
+    expected = resumed(folder).prices.before(4)
     assert expected["turns"].value > 0
     file = folder.path / "prices" / f"{number:04d}.json"
     whole = file.read_text()
     file.unlink()
     if damaged is not None:
         file.write_text(damaged)
-    assert resumed(folder)._prices.before(4) == expected
+    assert resumed(folder).prices.before(4) == expected
     write_atomically(file, whole.replace("0.", "1.").replace("1, ", "2, "))  # well-formed, and not the same
     assert file.read_text() != whole
-    assert resumed(folder)._prices.before(4) == expected
+    assert resumed(folder).prices.before(4) == expected
 
 
 def test_prices_of_other_episodes_or_limits_are_not_trusted(tmp_path: Path):
     explored = costly(2)
     folder = with_rounds(begun(tmp_path, *PRICED), explored)
-    before = resumed(folder)._prices.before(3)
+    before = resumed(folder).prices.before(3)
     late = [episode(1, n, [(0, True, True)] * 9) for n in range(200, 300)]
     folder.store.append(late, commit={"late": "1"})
-    found = resumed(folder)._prices.before(3)
+    found = resumed(folder).prices.before(3)
     assert found == multipliers(folder.config.constraints, [[*explored[0], *late], explored[1]])
     assert found["turns"].value > before["turns"].value
     limits = {"turns": Constraint(limit=9.0)}
     other = folder.config.model_copy(update={"constraints": limits})
-    assert resumed(folder, other)._prices.before(3)["turns"].value == 0.0
+    assert resumed(folder, other).prices.before(3)["turns"].value == 0.0
 
 
 def test_equal_files_of_the_table_hold_equal_episodes(tmp_path: Path):

@@ -1,0 +1,97 @@
+"""Evaluation of an iteration's policy, which finishes the iteration."""
+
+from agentevol.core.protocols import Checkpoint
+from agentevol.core.splits import spread
+from agentevol.core.summaries import EvaluationSummary, best
+from agentevol.data.selection.statistics import outcomes, since_previous
+from agentevol.loop.stages.acceptance import Acceptance
+from agentevol.loop.stages.data_mixture import DataMixture
+from agentevol.loop.stages.learned_rewards import LearnedRewards
+from agentevol.loop.state.context import RunContext
+from agentevol.loop.state.run_folder import append_metrics
+from agentevol.report.tensorboard import write_curves
+from agentevol.rollout.metrics import compared, summarise
+
+
+class Evaluation:
+    """Evaluations of one run, and the stop that follows from them."""
+
+    def __init__(
+        self, context: RunContext, mixture: DataMixture, rewards: LearnedRewards, acceptance: Acceptance
+    ) -> None:
+        self._context, self._mixture = context, mixture
+        self._rewards, self._acceptance = rewards, acceptance
+
+    def evaluate(self, iteration: int, policy: Checkpoint) -> None:
+        """Play the held-out tasks and the validation tasks, then mark the iteration as finished."""
+        context, config = self._context, self._context.config
+        if context.has_finished(iteration):
+            return
+        if context.episodes.loaded != policy:
+            raise RuntimeError(f"the engines hold {context.episodes.loaded.path}, not {policy.path}")
+        if iteration == 0:
+            self._acceptance.measure_first(policy)
+        evaluate = config.evaluate
+        test = self.of_split(iteration, config.evaluate_split, evaluate.episodes)
+        validation = self.of_split(iteration, config.validate_split, evaluate.validation_episodes)
+        figures = {**self._probed(iteration, policy), **self._rewards.watched(iteration)}
+        context.drafts.note(
+            iteration,
+            checkpoint=policy.path.name,
+            table_version=context.folder.store.version(),
+            evaluation=test,
+            validation=validation,
+            proxy=self._rewards.proxy(iteration),
+            learn={**context.drafts.of(iteration).learn, **figures},
+            faults=context.faults.take(),
+        )
+        context.manifests.evaluated(iteration, policy, context.episodes.of("evaluate", iteration))
+        self._finish(iteration)
+
+    def of_split(self, iteration: int, split: str, episodes: int | None) -> EvaluationSummary:
+        """Evaluation of the weights in the engines on `episodes` tasks of a split; None is all of them.
+
+        Raises `RunStopped` where too many episodes failed.
+        """
+        context, config = self._context, self._context.config
+        tasks = context.episodes.tasks(split, config.evaluate.difficulty, spread(episodes))
+        requests = [context.episodes.request("evaluate", iteration, task, 0) for task in tasks]
+        with context.drafts.timed(iteration, f"evaluate {split}"):
+            context.episodes.play("evaluate", iteration, None, requests, config.evaluate_sampling)
+        wanted = {request.id for request in requests}
+        evaluated = [t for t in context.episodes.of("evaluate", iteration) if t.id in wanted]
+        context.episodes.stop_if_too_many_failed(evaluated)
+        return compared(
+            summarise(evaluated, split),
+            since_previous(context.episodes.outcomes("evaluate", iteration - 1, split), outcomes(evaluated)),
+        )
+
+    def has_stalled(self, iteration: int) -> bool:
+        """Return whether `evaluate.patience` iterations have passed without a better checkpoint on the
+        validation tasks, or the reward model is exploited (`reward.patience`).
+        """
+        folder = self._context.folder
+        if self._rewards.is_exploited(iteration, folder.earlier(iteration + 1)):
+            return True
+        patience = self._context.config.evaluate.patience
+        if patience is None:
+            return False
+        leader = best(folder.run_summary())
+        return leader is not None and iteration - leader.iteration >= patience
+
+    def _probed(self, iteration: int, policy: Checkpoint) -> dict[str, float]:
+        """Perplexity of the policy on the sequences of `probe.data`."""
+        rows = self._mixture.probe()
+        if not rows:
+            return {}
+        with self._context.drafts.timed(iteration, "probe"):
+            return {"probe_ppl": self._context.cluster.perplexity(policy, rows)}
+
+    def _finish(self, iteration: int) -> None:
+        """Write the summary of an iteration, which marks it as finished, and what is derived from it."""
+        folder, summary = self._context.folder, self._context.drafts.take(iteration)
+        write_curves(folder.path / "tensorboard", summary)
+        folder.finish(summary)
+        folder.forget_shares()
+        append_metrics(folder.path, summary.model_dump(mode="json"))
+        self._context.progress.finished(summary)

@@ -1,0 +1,49 @@
+"""Selection of an iteration's training sequences, with figures of what was selected."""
+
+from collections.abc import Sequence
+
+from agentevol.core.protocols import TrainingSequence
+from agentevol.data.composition import learnt_figures, staleness, version_lag
+from agentevol.data.selection.statistics import outcomes, selection_figures, sentence, since_previous
+from agentevol.loop.control.lagrange_multipliers import Prices
+from agentevol.loop.stages.data_mixture import DataMixture
+from agentevol.loop.state.context import RunContext
+from agentgym_store.records import Trajectory
+
+
+class Selection:
+    """Selection of one run (`select.*`)."""
+
+    def __init__(self, context: RunContext, mixture: DataMixture, prices: Prices) -> None:
+        self._context, self._mixture, self._prices = context, mixture, prices
+
+    def select(self, iteration: int, explored: Sequence[Trajectory]) -> list[TrainingSequence]:
+        """Training sequences: the selection of this iteration, joined with those of `select.merge`.
+
+        Empty for an iteration that has finished.
+        """
+        context = self._context
+        if context.has_finished(iteration):
+            return []
+        own = self._mixture.own(iteration, explored)
+        rows = list(own.rows)
+        learnt = {row.trajectory_id for row in rows if row.weight > 0 and row.mask.any()}
+        chosen = [trajectory for trajectory in explored if trajectory.id in learnt]
+        figures = selection_figures(explored, chosen, context.episodes.solved_before(iteration))
+        context.say(iteration, sentence(figures))
+        figures |= since_previous(context.episodes.outcomes("explore", iteration - 1), outcomes(explored))
+        context.manifests.filtered(iteration, own.digest)
+        beside = self._mixture.beside(iteration, rows)
+        context.manifests.merged(iteration, own.digest, [part.digest for part in beside])
+        rows += [row for part in beside for row in part.rows]
+        parts = [own, *beside]
+        lag = version_lag([part.turns for part in parts], iteration - 1)
+        if lag and context.config.rollout.mode != "synchronous":
+            context.say(iteration, staleness(lag))
+        data = learnt_figures(share for part in parts for share in part.shares)
+        known = context.drafts.of(iteration).selection
+        context.drafts.note(
+            iteration, selected=len(chosen), rows=len(rows), selection={**known, **figures, **lag}, data=data
+        )
+        self._prices.update(iteration, explored)
+        return rows
