@@ -77,6 +77,7 @@ class Session:
             reward=reply["reward"],
             terminated=self.terminated,
             truncated=self.truncated,
+            costs=reply.get("costs", {}),
             info=info,
         )
 

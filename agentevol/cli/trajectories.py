@@ -230,13 +230,18 @@ def transcript(episode: "Trajectory") -> Iterator[str]:
     for number, turn in enumerate(episode.turns, start=1):
         tokens = f"  [{len(turn.sample.token_ids)} tokens]" if turn.sample else ""
         reward = f"  reward {turn.reward:g}" if turn.reward else ""
+        costs = "".join(f"  {printable(name)} {_cost(cost)}" for name, cost in turn.costs.items())
         given = "  (given)" if number <= episode.given_turns else ""
-        yield f"\n{number:3}> {printable(turn.action)}{tokens}{reward}{given}"
+        yield f"\n{number:3}> {printable(turn.action)}{tokens}{reward}{costs}{given}"
         yield printable(turn.observation)
     details = episode.ending.model_dump(exclude={"kind"})
     reason = "".join(f", {name} {value}" for name, value in details.items() if value)
     total = episode.total_reward
     yield f"\n{episode.ending.kind}{reason}; return {'none' if total is None else f'{total:g}'}"
+
+
+def _cost(cost: float | None) -> str:
+    return "not judged" if cost is None else f"{cost:g}"
 
 
 def _where(iteration: int | None, purpose: str | None) -> "Where":

@@ -112,7 +112,7 @@ class RunConfig(Section):
     reward: RewardConfig = RewardConfig()
     constraints: dict[str, Constraint] = Field(default_factory=dict[str, Constraint])
     """Limits of mean costs by name, for the algorithm `lagrangian`: `turns`, sampled `tokens` and
-    `invalid_actions` of an episode, and any cost that the environment returns in `info["costs"]`.
+    `invalid_actions` of an episode, and any cost that the environment reports of its turns.
     """
     retained: RetainedConfig | None = None
     replay: ReplayConfig = ReplayConfig()

@@ -6,15 +6,15 @@ functions are pure, and independent of the order of the input.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
-from math import inf, isnan, nan
+from math import inf, isnan
 from random import Random
-from typing import Literal, cast
+from typing import Literal
 
 from agentevol.data.selection.filters import scored
-from agentgym_store.records import Sample, Trajectory
+from agentgym_store.records import Sample, Trajectory, total_costs
 
 Strategy = Literal["best_worst", "adjacent", "all_capped", "same_prefix"]
 
@@ -208,19 +208,11 @@ def _standing(trajectory: Trajectory) -> dict[Criterion, float]:
     return {
         "success": float(trajectory.succeeded()),
         "outcome": trajectory.total_reward or 0.0,
-        "cost": sum(_costs(turn.info) for turn in trajectory.turns),
+        "cost": sum(total_costs(trajectory.turns).values()),
         "invalid": float(sum(turn.info.get("invalid_action") is True for turn in trajectory.turns)),
         "turns": float(len(trajectory.turns)),
         "tokens": float(sum(len(turn.sample.token_ids) for turn in trajectory.turns if turn.sample)),
     }
-
-
-def _costs(info: Mapping[str, object]) -> float:
-    """Sum of the costs in a turn's `info["costs"]`; NaN where one was not judged."""
-    told = info.get("costs")
-    values = cast("Mapping[str, object]", told).values() if isinstance(told, Mapping) else ()
-    known = [nan if value is None else value for value in values]
-    return float(sum(value for value in known if isinstance(value, int | float)))
 
 
 def _exactly(trajectory: Trajectory) -> tuple[float, ...]:

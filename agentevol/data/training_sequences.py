@@ -6,7 +6,7 @@ Every sequence keeps the id of its episode, so that the training data of a check
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from math import inf, nan
+from math import inf
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from agentevol.learn.batches.trainable_sequences import NothingToLearn
 from agentevol.learn.rewards.good_accuracy import repeated_share
 from agentevol.learn.rewards.monte_carlo_values import StateValue, StateValues
 from agentevol.models.resolution import resolve
-from agentgym_store.records import STATE, Trajectory
+from agentgym_store.records import STATE, Trajectory, total_costs
 
 
 def rows_of(
@@ -221,18 +221,13 @@ COUNTED = ("turns", "tokens", "invalid_actions")
 
 def costs(trajectory: Trajectory) -> dict[str, float]:
     """Costs of an episode by name: its `turns`, sampled `tokens` and `invalid_actions`, and those that the
-    environment reported in `info["costs"]` of a turn: NaN where it reported None once, a cost that was not
-    judged.
+    environment reported: NaN where a cost was not judged once.
     """
     turns = trajectory.turns
-    found = {
+    counted = {
         "turns": float(len(turns)),
         "tokens": float(sum(len(turn.sample.token_ids) for turn in turns if turn.sample)),
         "invalid_actions": float(sum(bool(turn.info.get("invalid_action", False)) for turn in turns)),
     }
-    for turn in turns:
-        told = turn.info.get("costs")
-        for name, cost in told.items() if isinstance(told, dict) else ():
-            if cost is None or isinstance(cost, int | float):
-                found[str(name)] = found.get(str(name), 0.0) + (nan if cost is None else float(cost))
-    return found
+    reported = total_costs(turns)
+    return counted | {name: counted.get(name, 0.0) + cost for name, cost in reported.items()}

@@ -217,7 +217,12 @@ def _turn(action: str, result: StepResult, sample: Sample | None, state: str) ->
     info: dict[str, object] = {k: value for k, value in result.info.items() if k != "available_actions"}
     info[STATE] = state
     return Turn(
-        action=action, observation=result.observation.text, reward=result.reward, sample=sample, info=info
+        action=action,
+        observation=result.observation.text,
+        reward=result.reward,
+        sample=sample,
+        info=info,
+        costs=result.costs,
     )
 
 

@@ -55,6 +55,8 @@ class EpisodeSequence:
         before = episode.observation
         result = await episode.step(action)
         info = {**result.info, **_shown(result.observation, before), **_accounts(episode)}
+        if result.costs:
+            info["costs"] = result.costs
         return result.observation.text, result.reward, result.terminated, result.truncated, info
 
     def playing(self) -> Episode:

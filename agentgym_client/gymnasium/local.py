@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 
 from agentgym_client.errors import EnvInfrastructureError
 from agentgym_client.gymnasium.backends import Engine, Episode
-from agentgym_envs.core import Environment, StepResult, Task
+from agentgym_envs.core import Environment, StepResult, Task, checked_costs
 from agentgym_envs.registry import environment_class
 
 MOST_TURNS = 10_000
@@ -125,9 +125,12 @@ def _checked(result: StepResult) -> StepResult:
     """A step's result as a server would send it; raises `TypeError` or `ValueError` if it could not."""
     if not math.isfinite(result.reward):
         raise ValueError(f"the environment's reward is {result.reward}")
-    if not result.info:
-        return result
-    return result.model_copy(update={"info": json.loads(json.dumps(result.info, allow_nan=False))})
+    changes: dict[str, Any] = {}
+    if result.costs:
+        changes["costs"] = checked_costs(result.costs)
+    if result.info:
+        changes["info"] = json.loads(json.dumps(result.info, allow_nan=False))
+    return result.model_copy(update=changes) if changes else result
 
 
 async def _settled(value: ValueT | Awaitable[ValueT]) -> ValueT:

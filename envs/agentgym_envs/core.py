@@ -5,11 +5,12 @@ An environment is one module (or a small package) that subclasses `Environment` 
 ends an episode at `max_turns`; the client renders prompts.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
 
 class Record(BaseModel):
@@ -59,8 +60,33 @@ class StepResult(Record):
     terminated: bool = False
     """The environment reached its end. A turn limit is not an end: that is the server's `truncated`."""
     truncated: bool = False
+    costs: Annotated[dict[str, float | None], SkipValidation] = Field(default_factory=dict[str, float | None])
+    """Costs of this action by name, finite and at least 0; None is a cost that was not judged. They go to the
+    trainer, not to the agent; the cost of an episode is their sum. `checked_costs` refuses others.
+    """
     info: dict[str, Any] = Field(default_factory=dict)
     """JSON values an agent may see. `invalid_action: True` marks an action that could not be executed."""
+
+
+def checked_costs(costs: object) -> Costs:
+    """The costs of a step as plain numbers; raises `ValueError`, in one line, where they are none."""
+    if not isinstance(costs, Mapping):
+        raise ValueError(f"the environment's costs are a {type(costs).__name__}, not numbers by name")
+    found: Costs = {}
+    for name, cost in cast("Mapping[object, object]", costs).items():
+        if not isinstance(name, str):
+            raise ValueError(f"the environment's cost {name!r} has a name that is not text")
+        if cost is not None and not _is_cost(cost):
+            value = repr(cost)[:80]
+            raise ValueError(
+                f"the environment's cost {name[:80]!r} is {value}, not a finite number of at least 0"
+            )
+        found[name] = None if cost is None else float(cast("float", cost))
+    return found
+
+
+def _is_cost(cost: object) -> bool:
+    return isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < math.inf
 
 
 class TaskNotFound(LookupError):

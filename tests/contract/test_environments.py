@@ -37,6 +37,54 @@ def test_the_report_counts_what_was_looked_at() -> None:
     assert "ok    expert      8 checked" in lines  # all eight numbers: 4 + 2 + 2
 
 
+class Costly(Guess):
+    """Every guess costs `cost` of heat, and a noise that nobody judged."""
+
+    cost: object = 0.5
+
+    def step(self, action: str) -> StepResult:
+        return super().step(action).model_copy(update={"costs": {"heat": self.cost, "noise": None}})
+
+
+def test_costs_keep_the_contract_and_are_part_of_equal_episodes() -> None:
+    assert check_environment(Costly).passed
+
+    class Drifting(Costly):
+        made = 0
+
+        def __init__(self) -> None:
+            Drifting.made += 1
+            self.cost = float(Drifting.made)
+
+    assert any(
+        "different episodes" in line for line in violations(check_environment(Drifting), "determinism")
+    )
+
+
+@pytest.mark.parametrize(
+    ("cost", "shown"),
+    [(float("nan"), "nan"), (float("inf"), "inf"), (-1, "-1"), ("1", "'1'"), (True, "True"), ([1], "[1]")],
+)
+def test_a_cost_that_is_no_number_of_at_least_0_is_told_in_one_line(cost: object, shown: str) -> None:
+    class Bad(Costly):
+        pass
+
+    Bad.cost = cost
+    line = f"the environment's cost 'heat' is {shown}, not a finite number of at least 0"
+    report = check_environment(Bad)
+    assert any(told.endswith(line) for told in violations(report, "returns"))
+    assert f"empty: {line}" in violations(report, "hostile")
+
+
+def test_costs_in_info_are_refused() -> None:
+    class Shows(Guess):
+        def step(self, action: str) -> StepResult:
+            return super().step(action).model_copy(update={"info": {"costs": {"heat": 1}}})
+
+    told = "info has 'costs', which agents see: return StepResult(costs=...)"
+    assert f"empty: {told}" in violations(check_environment(Shows), "hostile")
+
+
 class BadFacts(Guess):
     max_turns = 0
 

@@ -3,7 +3,9 @@
 A trajectory is token-exact: `Sample` holds the ids that the engine read and sampled. Text is for people.
 """
 
-from typing import Annotated, Literal
+from collections.abc import Iterable
+from math import nan
+from typing import Annotated, Literal, cast
 
 from pydantic import Field, model_validator
 
@@ -56,6 +58,24 @@ class Turn(Record):
     """
     costs: Costs = Field(default_factory=Costs)
     """Costs of this action by name, as the environment reported them; None is a cost that was not judged."""
+
+
+def total_costs(turns: Iterable[Turn]) -> dict[str, float]:
+    """Sums of the turns' costs by name; NaN where a cost was not judged once.
+
+    Episodes recorded before turns had `costs` hold them in `info["costs"]`.
+    """
+    found: dict[str, float] = {}
+    for turn in turns:
+        for name, cost in (turn.costs or _costs_in_info(turn)).items():
+            found[name] = found.get(name, 0.0) + (nan if cost is None else float(cost))
+    return found
+
+
+def _costs_in_info(turn: Turn) -> Costs:
+    told = turn.info.get("costs")
+    members = cast("dict[str, object]", told).items() if isinstance(told, dict) else ()
+    return {name: cost for name, cost in members if cost is None or isinstance(cost, int | float)}
 
 
 class Terminated(Record):

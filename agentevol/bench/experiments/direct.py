@@ -80,6 +80,7 @@ class DirectArena:
             observation=result.observation.text,
             reward=result.reward,
             info=result.info,
+            costs=result.costs,
             sample=sample,
         )
         return Trajectory(

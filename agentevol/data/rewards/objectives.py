@@ -4,7 +4,7 @@
     success            1 or 0
     efficiency         the return per turn: 1 for a success at once, 1/4 for one in four turns
     safety             1 without, 0 with any of the costs that the environment reports
-    turns, tokens, invalid_actions, and the costs of the environment in `info["costs"]`     negated
+    turns, tokens, invalid_actions, and the costs that the environment reports              negated
     scores of the environment in `info["scores"]`, from 0 to 1; the last turn that has a name counts
 
 Higher is better everywhere.

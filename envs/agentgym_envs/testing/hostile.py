@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from agentgym_envs.core import Environment, StepResult
-from agentgym_envs.testing.subject import Subject
+from agentgym_envs.core import Environment, StepResult, checked_costs
+from agentgym_envs.testing.subject import Subject, raised_by
 
 MEGABYTE = 1_000_000
 HOSTILE: dict[str, str] = {
@@ -62,6 +62,11 @@ def result_problems(result: object) -> Iterator[str]:
         return
     if not math.isfinite(result.reward):
         yield f"the reward {result.reward} is not finite"
+    if "costs" in result.info:
+        yield "info has 'costs', which agents see: return StepResult(costs=...)"
+    if cause := raised_by(lambda: checked_costs(result.costs)):
+        yield str(cause)
+        return
     if len(result.observation.text) > 2 * MEGABYTE:
         yield f"the observation has {len(result.observation.text)} characters"
     try:

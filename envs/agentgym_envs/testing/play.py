@@ -53,7 +53,7 @@ def _interleaved(
 
 
 def check_returns(subject: Subject) -> Iterator[str]:
-    """Every reward is finite and every return lies in `reward_range`, for all players."""
+    """Every reward and cost is finite and every return lies in `reward_range`, for all players."""
     for task in subject.drawn:
         plan = subject.factory().expert(task)
         players = {"idle": idle, "spray": spray, "random": shuffled(subject.seed)}

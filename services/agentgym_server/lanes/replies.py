@@ -24,6 +24,7 @@ Moment = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 Natural = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 Json = dict[str, Any]
+ShownCosts = dict[str, Annotated[float, Field(ge=0)] | None]
 
 
 class Shown(BaseModel):
@@ -138,6 +139,7 @@ class HistoryRow(Shown):
     terminated: bool
     truncated: bool
     info: Json
+    costs: ShownCosts = maybe()
 
 
 class AccountReply(SessionFacts):
@@ -172,6 +174,8 @@ class StepReply(Shown):
     """The episode was truncated: `info.truncation_reason` names the limit."""
     state: Literal["open", "ended"]
     info: Json
+    costs: ShownCosts = maybe()
+    """Costs of this turn by name, where there are any; null is a cost that was not judged."""
     lease: Lease
 
 

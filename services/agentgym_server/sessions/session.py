@@ -217,7 +217,7 @@ def history_view(session: Session) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for turn, stored in enumerate(session.replies.stored, session.replies.first):
         reply = json.loads(stored)
-        members = ("observation", "reward", "terminated", "truncated", "info")
+        members = ("observation", "reward", "terminated", "truncated", "info", "costs")
         row = {"turn": turn, "action": session.played[turn - 1]}
-        rows.append(row | {member: reply[member] for member in members})
+        rows.append(row | {member: reply[member] for member in members if member in reply})
     return rows

@@ -129,6 +129,7 @@ def complete(session: Session, action: JsonAction, played: Outcome, clock: Clock
             "truncated": truncated,
             "state": "ended" if terminated or truncated else "open",
             "info": info,
+            **({"costs": played.costs} if played.costs else {}),
             "lease": lease_view(session, clock),
         }
     )

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from agentgym_envs.core import Environment, Observation, StepResult
+from agentgym_envs.core import Costs, Environment, Observation, StepResult, checked_costs
 from agentgym_server.monitoring.histograms import Histograms
 from agentgym_server.workers.waiting import PastDeadline, WaitLimit, within
 
@@ -31,6 +31,7 @@ class Outcome(NamedTuple):
     terminated: bool
     truncated: bool
     info: dict[str, Any]
+    costs: Costs
 
 
 class Origin(NamedTuple):
@@ -210,16 +211,23 @@ async def _awaited(result: Awaitable[StepResult]) -> Outcome:
 
 def opening(observation: Observation) -> Outcome:
     """The outcome of a reset."""
-    return Outcome(observation.text, observation.actions, observation.tools, 0.0, False, False, {})
+    return Outcome(observation.text, observation.actions, observation.tools, 0.0, False, False, {}, {})
 
 
 def outcome(result: StepResult) -> Outcome:
-    """A step's result as JSON values; raises `ValueError` for a reward that is not finite."""
+    """A step's result as JSON values; raises `ValueError` for a reward or cost that is not finite."""
     if not math.isfinite(result.reward):
         raise ValueError(f"the environment's reward is {result.reward}")
     seen = result.observation
     return Outcome(
-        seen.text, seen.actions, seen.tools, result.reward, result.terminated, result.truncated, result.info
+        seen.text,
+        seen.actions,
+        seen.tools,
+        result.reward,
+        result.terminated,
+        result.truncated,
+        result.info,
+        checked_costs(result.costs) if result.costs else {},
     )
 
 

@@ -125,6 +125,41 @@ def _raise() -> None:
     raise RuntimeError("told to raise, at /secret/path")
 
 
+BAD_COSTS: dict[str, object] = {
+    "nan": float("nan"),
+    "infinite": float("inf"),
+    "negative": -0.5,
+    "text": "0.5",
+    "truth": True,
+    "list": [0.5],
+}
+
+
+class Costly(Echo):
+    """Every action costs 0.25 of `harm` and a `noise` that nobody judged; `stop` costs nothing.
+
+    A name of `BAD_COSTS` costs that.
+    """
+
+    name = "costly"
+    blocking = True
+
+    def step(self, action: str) -> StepResult:
+        """Echo the action, at its cost."""
+        result = super().step(action)
+        costs: dict[str, float | None] = {} if action == "stop" else {"harm": 0.25, "noise": None}
+        if action in BAD_COSTS:
+            costs = {"harm": cast("float", BAD_COSTS[action])}
+        return result.model_copy(update={"costs": costs})
+
+
+class CheapCostly(Costly):
+    """As `Costly`, on the event loop."""
+
+    name = "cheap-costly"
+    blocking = False
+
+
 class CheapMischief(Mischief):
     """As `Mischief`, on the event loop; do not use hang, exit or kill."""
 

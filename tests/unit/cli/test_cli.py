@@ -295,6 +295,11 @@ def test_an_episode_is_printed_turn_by_turn() -> None:
     ]
 
 
+def test_the_costs_of_a_turn_are_printed() -> None:
+    turn = Turn(action="4", observation="Hot.", reward=0.0, costs={"heat": 0.5, "noise": None})
+    assert "\n  1> 4  heat 0.5  noise not judged" in list(transcript(episode(turns=(turn,))))
+
+
 def test_a_replayed_turn_is_printed_as_given() -> None:
     looked = Turn(action="look", observation="A box.", reward=0.0)
     lines = "\n".join(transcript(episode(turns=(looked, looked), given_turns=1))).splitlines()

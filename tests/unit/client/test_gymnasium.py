@@ -11,7 +11,7 @@ import httpx
 import pytest
 from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.utils.env_checker import check_env
-from support.server.environments import CheapMischief, Echo
+from support.server.environments import CheapCostly, CheapMischief, Echo
 
 import agentgym_client.gymnasium
 from agentgym_client.gymnasium import EnvInfrastructureError, environment_ids, register_environments
@@ -71,7 +71,10 @@ class Replayed(Echo):
     forkable = False
 
 
-WORLDS = {kind.name: kind for kind in (Echo, CheapMischief, Endless, Guess, Replayed, Tooled, Unforkable)}
+WORLDS = {
+    kind.name: kind
+    for kind in (CheapCostly, Echo, CheapMischief, Endless, Guess, Replayed, Tooled, Unforkable)
+}
 
 
 class Shared(httpx.ASGITransport):
@@ -141,6 +144,21 @@ def test_tools_are_told_where_they_change_and_info_is_json(make: Make):
     infos = [env.step(action)[4] for action in ("a", "drop", "drop", "a")]
     assert [info.get("tools", "same") for info in infos] == ["same", None, "same", [{"name": "a"}]]
     assert infos[0]["list"] == [1, 2]
+
+
+def test_costs_are_told_where_there_are_any(make: Make):
+    env = make("cheap-costly")
+    env.reset(options={"task_id": "train/0"})
+    assert env.step("look")[4]["costs"] == {"harm": 0.25, "noise": None}
+    assert "costs" not in env.step("stop")[4]
+
+
+def test_a_bad_cost_is_a_failure_of_the_world(make: Make):
+    env = make("cheap-costly")
+    env.reset(options={"task_id": "train/0"})
+    with pytest.raises(EnvInfrastructureError) as error:
+        env.step("negative")
+    assert "\n" not in str(error.value)
 
 
 def test_a_turn_limit_truncates(make: Make):

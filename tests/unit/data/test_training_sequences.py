@@ -1,6 +1,7 @@
 """From episodes to rows for each kind of algorithm."""
 
 from collections.abc import Sequence
+from math import isnan
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from agentevol.data.training_sequences import facts, grouped, imitated, labelled
 from agentevol.learn.batches.assembly import Assembly
 from agentevol.learn.batches.trainable_sequences import NothingToLearn, fit
 from agentevol.runs.training import kept_figures
-from agentgym_store.records import Sample, Terminated, Trajectory, Truncated, Turn
+from agentgym_store.records import Sample, Terminated, Trajectory, Truncated, Turn, total_costs
 
 
 def episode(
@@ -49,6 +50,17 @@ def test_facts_of_an_episode_by_turn():
     assert found.invalid == (False, True, False)
     assert found.truncated
     assert found.costs == {"harm": 1.5, "turns": 3.0, "tokens": 6.0, "invalid_actions": 1.0}
+
+
+def test_the_costs_of_an_episode_are_those_of_its_turns_and_unknown_where_one_was_not_judged():
+    told = episode("a", [0.0, 0.0])
+    costs = ({"harm": 0.5, "noise": 1.0, "tokens": 2.0}, {"harm": 0.25, "noise": None})
+    turns = [turn.model_copy(update={"costs": cost}) for turn, cost in zip(told.turns, costs, strict=True)]
+    found = facts(told.model_copy(update={"turns": tuple(turns)})).costs
+    assert isnan(found.pop("noise"))
+    assert found == {"harm": 0.75, "turns": 2.0, "tokens": 6.0, "invalid_actions": 0.0}
+    both = turns[0].model_copy(update={"info": {"costs": {"harm": 9.0}}})
+    assert total_costs([both]) == {"harm": 0.5, "noise": 1.0, "tokens": 2.0}  # a turn's own come first
 
 
 def test_groups_are_whole_episodes_with_their_facts():

@@ -1,4 +1,5 @@
 import asyncio
+import math
 from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
@@ -21,6 +22,7 @@ from agentgym_envs.guess import Guess
 from agentgym_server.app import create_app
 from agentgym_server.settings import ServerSettings
 from agentgym_store.records import STATE, Failed, Sample, Terminated, Truncated
+from agentgym_store.store import Store
 
 PLAIN = FORMATS["plain"]
 
@@ -92,6 +94,39 @@ async def test_an_episode_is_recorded_turn_by_turn():
     assert [turn.reward for turn in played.turns] == [0.0, 1.0]
     assert (played.policy, played.turns[1].sample.policy_version) == ("counting", 4)
     assert policy.released == ["e2"]
+
+
+class Hot(Guess):
+    """A guess of 2 costs what `cost` says, one of 1 was not judged."""
+
+    cost: float = 0.25
+
+    def step(self, action: str) -> StepResult:
+        costs = {"1": {"heat": 0.5, "noise": None}, "2": {"heat": self.cost}}.get(action, {})
+        return super().step(action).model_copy(update={"costs": costs})
+
+
+async def test_costs_of_turns_are_recorded_stored_and_counted(tmp_path):
+    async with client(Hot) as world:
+        played = await play(world, Counting(), request(3), PLAIN)
+    assert [turn.costs for turn in played.turns] == [{"heat": 0.5, "noise": None}, {"heat": 0.25}, {}]
+    store = Store.open(tmp_path / "table")
+    store.append([played], commit={"run": "r"})
+    (read,) = store.trajectories()
+    assert read == played
+    found = facts(read).costs
+    assert math.isnan(found.pop("noise"))
+    assert found == {"turns": 3.0, "tokens": 3.0, "invalid_actions": 0.0, "heat": 0.75}
+
+
+@pytest.mark.parametrize("cost", [-1.0, math.nan, cast(Any, "much")])
+async def test_a_bad_cost_fails_the_episode(monkeypatch, cost):
+    monkeypatch.setattr(Hot, "cost", cost)
+    async with client(Hot) as world:
+        played = await play(world, Counting(), request(3), PLAIN)
+    assert isinstance(played.ending, Failed)
+    assert (played.ending.failure, played.total_reward, len(played.turns)) == ("internal", None, 1)
+    assert "\n" not in played.ending.detail
 
 
 async def test_the_turn_limit_truncates_and_the_reward_so_far_counts():
