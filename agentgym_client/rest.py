@@ -53,7 +53,7 @@ def _value(reply: Reply) -> Any:
     try:
         value = json.loads(reply.body)
     except ValueError:
-        raise TransportError(f"status {reply.status} with a body that is no JSON") from None
+        raise TransportError(f"status {reply.status} with a body that is not JSON") from None
     if reply.status < 400:
         return value
     raise problem_of(reply.status, value, reply.headers.get(b"retry-after", b"").decode("latin-1"))

@@ -6,7 +6,7 @@ import typer
 
 from agentevol.cli.console.output import AsJson, print_json
 
-app = typer.Typer(no_args_is_help=True, help="Parts of your own, held against their contracts.")
+app = typer.Typer(no_args_is_help=True, help="Check extensions against their contracts.")
 
 
 def register(parent: typer.Typer) -> None:
@@ -16,7 +16,7 @@ def register(parent: typer.Typer) -> None:
 
 @app.callback()
 def check() -> None:
-    """Parts of your own, held against their contracts. For environments: agentevol envs check.
+    """Check extensions against their contracts. For environments: agentevol envs check.
 
     Example: agentevol check algorithm grpo
     """

@@ -53,13 +53,15 @@ def list_data(json: AsJson = False) -> None:
 
 @app.command("import")
 def import_data(
-    env: Annotated[Importable, typer.Argument(help="The environment whose data it is.")],
+    env: Annotated[Importable, typer.Argument(help="Environment of the data.")],
     path: Annotated[
         Path,
-        typer.Argument(help="A folder as its publisher ships it; of several catalogues, a file of products."),
+        typer.Argument(
+            help="A folder in its publisher's layout; with several catalogues, a file of products."
+        ),
     ],
     strict: Annotated[
-        bool, typer.Option("--strict", help="End with exit code 1 where a part was refused.")
+        bool, typer.Option("--strict", help="End with exit code 1 if a part was refused.")
     ] = False,
 ) -> None:
     """Check the data of a benchmark and copy it to AGENTEVOL_HOME, all or nothing.

@@ -25,24 +25,22 @@ def evaluate(
         typer.Argument(metavar="[engine.KEY=VALUE]...", help="Settings of the engine, as a run has them."),
     ] = None,
     env: Annotated[str, typer.Option(help="The environment.")] = "alfworld",
-    split: Annotated[str, typer.Option(help="Whose tasks are played.")] = "test",
+    split: Annotated[str, typer.Option(help="Split whose tasks are played.")] = "test",
     difficulty: Annotated[str | None, typer.Option(help="Only tasks of this level.")] = None,
     episodes: Annotated[
-        int | None, typer.Option(min=1, help="So many tasks of the split, evenly spread.")
+        int | None, typer.Option(min=1, help="Number of tasks, evenly spread over the split.")
     ] = None,
-    max_turns: Annotated[int | None, typer.Option(min=1, help="Actions in an episode, at most.")] = None,
+    max_turns: Annotated[int | None, typer.Option(min=1, help="Maximum actions of an episode.")] = None,
     temperature: Annotated[float, typer.Option(min=0, help="0 is greedy.")] = 0.0,
     max_new_tokens: Annotated[
         int | None,
         typer.Option(min=1, help="Tokens of a turn; default as in runs, of an endpoint 1,024."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of worlds and samples.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of environments and samples.")] = 0,
     action_format: Annotated[
-        Literal["plain", "react"], typer.Option("--format", help="How the model writes actions.")
+        Literal["plain", "react"], typer.Option("--format", help="Format in which the model writes actions.")
     ] = "plain",
-    url: Annotated[
-        str | None, typer.Option(help="A server that runs already; default: one is started.")
-    ] = None,
+    url: Annotated[str | None, typer.Option(help="A running server; default: one is started.")] = None,
     json: AsJson = False,
 ) -> None:
     """Play a split with one model and print success, reward, turns and tokens with intervals.

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, help="Small packages to begin with.")
+app = typer.Typer(no_args_is_help=True, help="Write small packages to start from.")
 
-Name = Annotated[str, typer.Argument(help="Name of the module, of the package and of what it registers.")]
+Name = Annotated[str, typer.Argument(help="Name of the module, the package and the registered object.")]
 Out = Annotated[Path | None, typer.Option(help="A new folder; default: ./NAME.")]
 
 
@@ -18,7 +18,7 @@ def register(parent: typer.Typer) -> None:
 
 @app.callback()
 def new() -> None:
-    """Small packages to begin with. For environments: agentevol envs new.
+    """Write small packages to start from. For environments: agentevol envs new.
 
     Example: agentevol new algorithm my_rule
     """
@@ -33,7 +33,7 @@ def algorithm(name: Name, out: Out = None) -> None:
     place = write("algorithm", name, out)
     print(f"install it: pip install -e {place}")
     print(f"check it: agentevol check algorithm {name}")
-    print(f"learn by it: agentevol run algorithm={name}")
+    print(f"train with it: agentevol run algorithm={name}")
 
 
 def write(kind: str, name: str, out: Path | None) -> Path:

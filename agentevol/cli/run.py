@@ -32,10 +32,10 @@ def run(
     iters: Annotated[
         int | None, typer.Option(min=1, help="Iterations: explore, select, learn, evaluate.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything that is drawn.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of all random draws.")] = None,
     data: Annotated[
         Literal["generated", "official"] | None,
-        typer.Option(help="Tasks of the environment's own generator, or those brought in by `data import`."),
+        typer.Option(help="Tasks of the environment's generator, or those imported by `data import`."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="A new folder for this run; default ./runs/NAME-DATE.")

@@ -34,31 +34,33 @@ def serve(
             help="Table that episodes are appended to, which may be a URL; without one nothing is recorded."
         ),
     ] = None,
-    name: Annotated[str, typer.Option(help="Under which name of a run episodes are stored.")] = "serve",
+    name: Annotated[str, typer.Option(help="Name of the run under which episodes are stored.")] = "serve",
     host: Host = "127.0.0.1",
     port: Port = 8000,
     engine: Annotated[
-        Literal["embedded", "vllm"], typer.Option(help="What samples; vllm has to be installed.")
+        Literal["embedded", "vllm"], typer.Option(help="Engine that samples; vllm has to be installed.")
     ] = "embedded",
-    slots: Annotated[int, typer.Option(min=1, help="Conversations that are sampled at a time.")] = 48,
+    slots: Annotated[int, typer.Option(min=1, help="Conversations that are sampled at the same time.")] = 48,
     context: Annotated[
-        int | None, typer.Option(min=32, help="Tokens of a conversation, at most; default: the model's own.")
+        int | None, typer.Option(min=32, help="Maximum tokens of a conversation; default: the model's own.")
     ] = None,
     threads: Annotated[
         int | None, typer.Option(min=1, help="CPU threads of the embedded engine; default 1.")
     ] = None,
     dtype: Annotated[
-        Literal["float32", "bfloat16", "float16"], typer.Option(help="What the model computes in.")
+        Literal["float32", "bfloat16", "float16"],
+        typer.Option(help="Number format of the model's computations."),
     ] = "float32",
     cache_gib: Annotated[
-        float | None, typer.Option(min=0.001, help="For vllm: memory for keys and values.")
+        float | None, typer.Option(min=0.001, help="For vllm: memory of the key/value cache.")
     ] = None,
     tensor_parallel: Annotated[
         int, typer.Option(min=1, help="For vllm: GPUs that hold the weights together.")
     ] = 1,
-    max_new_tokens: Annotated[int, typer.Option(min=1, help="Tokens of a reply, at most.")] = 512,
+    max_new_tokens: Annotated[int, typer.Option(min=1, help="Maximum tokens of a reply.")] = 512,
     temperature: Annotated[
-        float, typer.Option(min=0.01, max=2, help="Of all recorded replies, whatever clients ask.")
+        float,
+        typer.Option(min=0.01, max=2, help="Temperature of all recorded replies; clients cannot change it."),
     ] = 1.0,
     max_sessions: MaxSessions = 1024,
     lease_ttl_s: Annotated[
@@ -66,7 +68,7 @@ def serve(
     ] = 600.0,
     token: Annotated[
         str | None,
-        typer.Option(help="The bearer token. Others on this machine can read it here: see --token-file."),
+        typer.Option(help="The bearer token. Other users of this machine can read it: see --token-file."),
     ] = None,
     token_file: TokenFile = None,
     insecure_no_auth: InsecureNoAuth = False,

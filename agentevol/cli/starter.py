@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, help="The small policy that runs begin with.")
+app = typer.Typer(no_args_is_help=True, help="Build starter policies.")
 
 
 def register(parent: typer.Typer) -> None:
@@ -16,7 +16,7 @@ def register(parent: typer.Typer) -> None:
 
 @app.command()
 def build(
-    env: Annotated[str, typer.Option(help="The environment that it is for.")] = "alfworld",
+    env: Annotated[str, typer.Option(help="Environment of the starter policy.")] = "alfworld",
     out: Annotated[
         Path | None,
         typer.Option(

@@ -109,7 +109,7 @@ def check_demonstrations(
         )
     if shown.clone and start == "base" and select.merge == "none":
         raise ValueError(
-            "start = 'base' with select.merge = 'none' loses in each update what was cloned: set start ="
+            "start = 'base' with select.merge = 'none' discards the clone in each update: set start ="
             " 'latest', or select.merge = 'expert'"
         )
 
@@ -128,7 +128,9 @@ def check_adapters(learn: LearnConfig) -> None:
     (`engine.lora`).
     """
     if learn.lora is None or not learn.lora.keep:
-        raise ValueError("engine.lora serves adapters that updates go on with: set learn.lora.keep = true")
+        raise ValueError(
+            "engine.lora needs adapters that updates continue to train: set learn.lora.keep = true"
+        )
     adapter_rank(learn.lora.rank)
     embeddings = sorted({"lm_head", "embed_tokens"}.intersection(learn.lora.targets))
     if embeddings:
@@ -214,10 +216,12 @@ def check_memory(
     if not replays and replay != ReplayConfig():
         raise ValueError("replay.* has no effect without select.merge = 'replay'")
     if learn.distillation and not replays:
-        raise ValueError("learn.distillation has no effect without replayed rows: select.merge = 'replay'")
+        raise ValueError(
+            "learn.distillation has no effect without replayed sequences: select.merge = 'replay'"
+        )
     if learn.ewc is not None and retained is None and not shown:
         raise ValueError(
-            "learn.ewc needs rows of what is to be kept: retained.data, or in a run demonstrations.tasks"
+            "learn.ewc needs training sequences to keep: retained.data, or in a run demonstrations.tasks"
         )
     if retained is not None and not replays and learn.ewc is None:
         raise ValueError("retained.data has no effect without select.merge = 'replay' or learn.ewc")
@@ -228,7 +232,9 @@ def check_interpolate(interpolate: InterpolateConfig, learn: LearnConfig) -> Non
     if interpolate.shares and learn.interpolation is not None:
         raise ValueError("interpolate.shares chooses what learn.interpolation sets: leave out one")
     if interpolate.shares and learn.lora is not None and learn.lora.keep:
-        raise ValueError("interpolate.shares mixes whole weights, learn.lora.keep goes on with adapters")
+        raise ValueError(
+            "interpolate.shares mixes whole weights, learn.lora.keep continues to train adapters"
+        )
 
 
 def check_updates(iterations: int, start: str, learn: LearnConfig, rollout: RolloutSection) -> None:
@@ -328,14 +334,14 @@ def check_reward(
     if process.on:
         raise ValueError("reward.* and process.* both set the rewards of turns: leave out one of them")
     if explore.resample:
-        raise ValueError("explore.resample looks at the world's returns, not at reward.*: leave it at 0")
+        raise ValueError("explore.resample uses the environment's returns, not reward.*: leave it at 0")
 
 
 def check_process_source(process: ProcessConfig) -> None:
     """Raise `ValueError` where values of states have two sources, or a head has none."""
     default = ProcessConfig()
     if process.pooled and process.continuations:
-        raise ValueError("process.pooled stands in for process.continuations: leave out one of them")
+        raise ValueError("process.pooled replaces process.continuations: leave out one of them")
     if process.pooled and (process.share, process.states) != (default.share, default.states):
         raise ValueError(
             "process.share and process.states have no effect with process.pooled: it plays nothing"

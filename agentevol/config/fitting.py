@@ -90,7 +90,7 @@ def _size(config: RunConfig, counts: TaskCounts, split: str, difficulty: str | N
         return counts.size(split, difficulty)
     known, name = ", ".join(counts.splits), counts.environment
     hint = (
-        f": bring it in by `agentevol data import {name} DIR`"
+        f": import it with `agentevol data import {name} DIR`"
         if config.environment.data == "official"
         else f"; there are: {known}"
     )

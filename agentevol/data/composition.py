@@ -147,4 +147,4 @@ def version_lag(turns: Iterable[Mapping[int, int]], newest: int) -> dict[str, fl
 def staleness(lag: Mapping[str, float]) -> str:
     """Text of the result of `version_lag`."""
     mean, most = lag["policy_version_lag_mean"], lag["policy_version_lag_max"]
-    return f"learnt turns are {mean:.2f} updates old on average, {most:.0f} at most"
+    return f"trained turns are {mean:.2f} updates old on average, {most:.0f} at most"

@@ -55,7 +55,7 @@ def rows_of(
         case "episodes":
             return imitated(trajectories, objective, config.select)
         case "steps":
-            raise NothingToLearn("labels of single turns come from continuations: `process.*` of a run")
+            raise NothingToLearn("labels of single turns need continuations: `process.*` of a run")
 
 
 def facts(trajectory: Trajectory) -> EpisodeFacts:

@@ -63,7 +63,9 @@ def key_from(variable: str | None) -> str | None:
         return None
     key = os.environ.get(variable, "").strip()
     if not key:
-        raise ConfigError(f"the environment variable {variable} is not set: it is to hold the endpoint's key")
+        raise ConfigError(
+            f"the environment variable {variable} is not set: it has to hold the endpoint's key"
+        )
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise ConfigError(f"the environment variable {variable} holds no key: it has spaces or other signs")
     return key
@@ -190,7 +192,7 @@ class Endpoint:
     def _refusal(self, doing: str, response: httpx.Response) -> Refused:
         status = response.status_code
         # the endpoint's text about a key may show parts of it
-        said = "it does not take our key" if status in (401, 403) else self._shown(complaint(response))
+        said = "it refuses the key" if status in (401, 403) else self._shown(complaint(response))
         return Refused(status, f"{doing}: {status} {said}")
 
     def _shown(self, text: str) -> str:

@@ -68,7 +68,7 @@ class Usage:
     def text(self) -> str:
         """The counts in one line of text."""
         told = f"{self.prompt_tokens:,} prompt tokens, {self.completion_tokens:,} completion tokens"
-        missing = f"; nothing was told of {self.unreported}" if self.unreported else ""
+        missing = f"; no usage reported for {self.unreported}" if self.unreported else ""
         return f"usage: {self.requests:,} requests, {told}{missing}"
 
 
@@ -104,7 +104,7 @@ class OpenAIPolicy:
         except Refused as cause:
             raise ConfigError(_hint(cause, self.name)) from cause
         except EndpointFault as cause:
-            raise ConfigError(f"{cause}; {URL_VARIABLE} says where the endpoint is") from cause
+            raise ConfigError(f"{cause}; {URL_VARIABLE} sets the endpoint's address") from cause
 
     async def act(self, conversation: Conversation, seed: int) -> Sample:
         """Sample the next action. Raises `ContextFull`, and `PolicyFault` where the answer is not usable."""
@@ -177,7 +177,7 @@ def _hint(refused: Refused, name: str) -> str:
     if refused.status in (401, 403):
         return f"{refused}: {KEY_VARIABLE} holds it"
     if refused.status == 404:
-        return f"{refused}; no model {name!r} there? {URL_VARIABLE} says where it is asked for"
+        return f"{refused}; no model {name!r} there? {URL_VARIABLE} sets the endpoint's address"
     if "temperature" in str(refused):
         return f"{refused}; --temperature sets it"
     return str(refused)
@@ -195,7 +195,7 @@ def _spoken(answer: dict[str, Any]) -> tuple[str, Literal["stop", "length"]]:
     except (KeyError, IndexError, TypeError, AttributeError) as cause:
         raise Garbled(f"the endpoint's answer is no chat completion: {cause!r}") from cause
     if finish == "content_filter":
-        raise Garbled("the endpoint's filter held the answer back")
+        raise Garbled("the endpoint's filter withheld the answer")
     if text is not None and not isinstance(text, str):
         raise Garbled("the endpoint's answer is no text")
     return text or "", "length" if finish == "length" else "stop"

@@ -26,9 +26,9 @@ def check_gap(found: Gap, most: float, *, expected: bool) -> None:
         raise RunStopped(
             f"engine and learner disagree: their log-probabilities of the same {found.tokens} tokens differ"
             f" by {found.mean:.3g} on average, more than max_logp_gap ({most:g}); another temperature, chat"
-            " template or model was sampled from; where that is meant, raise learn.max_logp_gap"
+            " template or model was sampled from; if that is intended, raise learn.max_logp_gap"
         )
     if expected and not found.tokens:
         raise RunStopped(
-            "engine and learner could not be compared: no row holds a token of the weights that sampled last"
+            "engine and learner could not be compared: no training sequence has a token of the latest weights"
         )

@@ -196,14 +196,17 @@ def _tables(summary: RunSummary) -> Iterator[dict[str, Any]]:
         yield _table(title, "", [title.rpartition("by ")[2], *evaluated], breakdown_table(summary, name))
     note, header, rows = matrix_table(summary)
     yield _table("Success by environment and stage", note, header, rows)
-    note = "Every requested episode ended in exactly one way. Failed ones have no return and teach nothing."
+    note = (
+        "Every requested episode ended in exactly one way. Failed ones have no return and are not trained on."
+    )
     yield _table("How episodes ended", note, *endings_table(summary))
     solved = [(one.iteration, one.selection) for one in summary.iterations]
-    yield _table("What exploration solved, and what was kept", "", *_figures(solved, ",.6g"))
+    yield _table("Tasks solved in exploration, and selected episodes", "", *_figures(solved, ",.6g"))
     note = (
-        "Rows by source, and their weights. Explored to expert: rows of the agent for each of the expert's."
+        "Training sequences by source, and their weights."
+        " Explored to expert: sequences of the agent for each of the expert's."
     )
-    yield _table("What was learnt from, by environment", note, *_data(summary))
+    yield _table("Training data by environment", note, *_data(summary))
     learnt = [(one.iteration, _learnt(one)) for one in summary.iterations]
     yield _table("Learning", "", *_figures(learnt, ",.6g"))
     note = "Processes and nodes that were lost and replaced, episodes played again, and seconds that it took."

@@ -111,7 +111,7 @@ class EnvironmentServer:
             if self._process is not None:
                 self._process.kill()
             raise RunStopped(
-                f"the environment server did not start; its last words: {_last_words(self._log)}"
+                f"the environment server did not start; its last output: {_last_words(self._log)}"
             )
         url = line.removeprefix("ready ").strip()
         return url.replace("http://", f"http://{USER}:{self._token}@") if self._token else url
@@ -122,7 +122,7 @@ class EnvironmentServer:
             if self._closing:
                 return
             lost = time.monotonic()
-            self._faults.note("the environment server was lost, and is started again", lost_servers=1)
+            self._faults.note("the environment server was lost, and is restarted", lost_servers=1)
             reason = self._start_again()
             if self._closing:
                 return

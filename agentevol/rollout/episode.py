@@ -244,7 +244,7 @@ async def _again(session: Session, turn: Turn, number: int) -> Observation:
     with _owned("replay"):
         result = await session.step(turn.action)
     if result.observation.text != turn.observation or result.terminated or result.truncated:
-        raise EnvironmentFault(REPLAY_MISMATCH, f"turn {number} did not lead where it led before")
+        raise EnvironmentFault(REPLAY_MISMATCH, f"turn {number} had another result than before")
     return result.observation
 
 
@@ -290,7 +290,7 @@ async def _begun(client: EnvClient, request: EpisodeRequest, forks: Forks | None
     with _owned("fork"):
         async with forks.session(_state(request), lambda: _reached(client, request)) as reached:
             if reached.session.observation.text != request.prefix[-1].observation:
-                raise EnvironmentFault(REPLAY_MISMATCH, "the fork stands elsewhere than its parent")
+                raise EnvironmentFault(REPLAY_MISMATCH, "the fork is in another state than its parent")
             yield reached
 
 

@@ -191,7 +191,7 @@ def _engine(checkpoint: Checkpoint, overrides: Sequence[str]) -> RolloutEngine:
         if key.split(".")[0] != "engine" or key == "engine.workers":
             raise ConfigError(f"{key} has no effect in an evaluation, which has one worker: see engine.*")
         if key == "engine.lora":
-            raise ConfigError("engine.lora has no effect in an evaluation: nothing is learnt in it")
+            raise ConfigError("engine.lora has no effect in an evaluation: it trains nothing")
     settings = load(None, [f"engine.slots={SLOTS}", *overrides]).engine
     threaded = "engine.threads" in given
     vllm = isinstance(settings, VllmConfig | VllmServersConfig)

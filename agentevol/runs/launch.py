@@ -169,7 +169,7 @@ def _beside(rollout: RolloutConfig) -> list[str]:
         return []
     rounds = "1 round" if rollout.rounds_ahead == 1 else f"up to {rollout.rounds_ahead} rounds"
     rule = f", episodes under way {rollout.in_flight}" if isinstance(rollout, AsynchronousConfig) else ""
-    return [f"rollout: {rollout.mode}, {rounds} explored while another is learnt from{rule}"]
+    return [f"rollout: {rollout.mode}, {rounds} explored during training on another{rule}"]
 
 
 def _rewards(config: RunConfig) -> list[str]:
@@ -180,7 +180,7 @@ def _rewards(config: RunConfig) -> list[str]:
             "no stop" if reward.patience is None else f"stop when exploited {reward.patience} times in a row"
         )
         model = reward.model or "a reward model"
-        refreshed = ", which learns from pairs in every iteration" if reward.refresh else ""
+        refreshed = ", trained on pairs in every iteration" if reward.refresh else ""
         score = f"{reward.caution.combination} of {model}{refreshed}"
         return [f"reward: {reward.alpha:g} * return + {reward.beta:g} * {score}, {stop}"]
     if not process.on:
@@ -195,7 +195,7 @@ def _rewards(config: RunConfig) -> list[str]:
             f"{process.continuations} continuations of up to {process.states} states in"
             f" {process.share:.0%} of the episodes: at most {_continuations(config):,} episodes"
         )
-    begin = f", beginning with {process.model}" if process.learns and process.model is not None else ""
+    begin = f", starting from {process.model}" if process.learns and process.model is not None else ""
     return [
         f"process rewards: values {source}{begin}",
         f"turns earn {process.alpha:g} * return + {process.beta:g} * value differences ({heads}{rules})",
@@ -214,7 +214,7 @@ def _controllers(config: RunConfig) -> list[str]:
     found: list[str] = []
     if config.explore.resample:
         found.append(
-            f"resample: up to {config.explore.resample} rounds of tasks for those that teach nothing"
+            f"resample: up to {config.explore.resample} rounds of tasks in place of those with equal returns"
         )
     for name, limit in config.constraints.items():
         found.append(f"constraint: mean {name} at most {limit.limit:g}, its price follows")

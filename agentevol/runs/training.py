@@ -112,7 +112,7 @@ def _rows(
     if config.objectives:
         raise ConfigError(f"objectives are what episodes achieved: {data} holds chats, leave them out")
     if config.select.rows != "fork":
-        raise ConfigError(f"select.rows has no effect: {data} holds chats, of which each is a row")
+        raise ConfigError(f"select.rows has no effect: {data} holds chats, and each is one training sequence")
     found = read_texts(Path(data), renderer)
     if found.kind != chosen.algorithm.data:
         raise ConfigError(f"{chosen.name} learns from {chosen.algorithm.data}; {data} holds {found.kind}")
@@ -153,7 +153,7 @@ def state_rows(
         states, count = recorded_states(explored, by_purpose["value"])
         if not states:
             raise ConfigError(
-                f"{data} holds no continuations, by which states are valued: take the table of a run with"
+                f"{data} holds no continuations, to value states by: take the table of a run with"
                 " process.continuations=K, or set pooled=true to value states by the episodes themselves"
             )
         counted = counted_by_head(states, explored, by_purpose["value"], count, heads)

@@ -108,7 +108,7 @@ class App:
         try:
             return strict_json.parse(raw)
         except strict_json.InvalidJson as cause:
-            raise Problem("invalid-json", f"the body is no JSON: {cause}") from None
+            raise Problem("invalid-json", f"the body is not JSON: {cause}") from None
 
     def _count(self, path: str, method: str, reply: Reply) -> None:
         known = path in self._routes

@@ -47,7 +47,7 @@ class Weights:
                     await self._open.wait()
         except TimeoutError:
             raise Refusal(
-                503, "weights_updating", "the weights are being replaced: ask again in a moment"
+                503, "weights_updating", "the weights are being replaced: try again in a moment"
             ) from None
         if self.broken is not None:
             raise Refusal(502, "engine_error", self.broken)
@@ -65,7 +65,7 @@ class Weights:
         be read or has another tokenizer, the old weights stay.
         """
         if self.updating:
-            raise Refusal(409, "update_in_progress", "other weights are on their way: ask again after them")
+            raise Refusal(409, "update_in_progress", "another update is under way: try again after it")
         self._open.clear()
         try:
             fresh = await asyncio.to_thread(self._checked, model)
@@ -89,7 +89,7 @@ class Weights:
         except ConfigError:
             raise
         except Exception as cause:
-            self.broken = f"the engine did not take the weights: {one_line(cause)}"
+            self.broken = f"the engine did not load the weights: {one_line(cause)}"
             raise Refusal(502, "engine_error", self.broken) from cause
         self.checkpoint = fresh
 

@@ -65,7 +65,7 @@ def test_the_server_is_where_the_label_is_and_comes_again_at_its_address(head: A
         cluster.check_nodes(tmp_path, server.url)
 
         os.kill(asked(server, lambda worker: worker._server.pid), signal.SIGKILL)
-        until(lambda: told == ["the environment server was lost, and is started again"])
+        until(lambda: told == ["the environment server was lost, and is restarted"])
         assert asyncio.run(opening(server.url)) == "Make a guess."
         noted = [faults.take()]
 

@@ -142,7 +142,7 @@ def test_gpus_that_somebody_else_has_are_named_when_time_is_up(head: Any):
     left = ray.remote(num_gpus=1, lifetime="detached", name="other")(Other).remote()
     ray.get(left.__ray_ready__.remote())
     ray.shutdown()
-    line = r"has not set aside 2 of the GPUs on \S+ \(Ray node \w+\) within 3 s \(ray\.start_timeout_s\)"
+    line = r"has not reserved 2 of the GPUs on \S+ \(Ray node \w+\) within 3 s \(ray\.start_timeout_s\)"
     settings = ("engine.workers=1", "ray.start_timeout_s=3")
     with (
         pytest.raises(RunStopped, match=line),

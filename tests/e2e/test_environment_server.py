@@ -59,7 +59,7 @@ def test_a_lost_server_comes_again_at_its_address_and_is_counted(tmp_path: Path)
         while server.pid == lost and time.monotonic() < deadline:
             time.sleep(0.01)
         assert asyncio.run(first_words(server.url, "auto")) == "Make a guess."
-        assert told == ["the environment server was lost, and is started again"]
+        assert told == ["the environment server was lost, and is restarted"]
         while (noted := faults.take()).servers_s == 0 and time.monotonic() < deadline:
             time.sleep(0.01)
     assert noted.servers_s > 0

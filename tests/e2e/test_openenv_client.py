@@ -213,7 +213,7 @@ def test_a_client_of_ones_own_plays_without_async_and_survives_a_lost_worker(fou
     assert found["synchronous"] == [
         "1: hello",
         1,
-        "Server error: the worker that held this episode is gone (code: EXECUTION_ERROR)",
+        "Server error: the worker of this episode died (code: EXECUTION_ERROR)",
         "Say stop. This is episode 1. Seed 1.",
     ]
 

@@ -212,7 +212,7 @@ def test_a_run_with_a_server_learns_from_its_own_episodes(server, models, tmp_pa
 def test_an_evaluation_needs_a_key_and_the_flag_but_no_development_mode(models, tmp_path):
     base, key = models / "base", "sk-very-secret"
     with serving(base, tmp_path / "log", "--api-key", key, dev=False) as server:
-        for given, message in ((None, "401 it does not take our key"), (key, "processed_logprobs")):
+        for given, message in ((None, "401 it refuses the key"), (key, "processed_logprobs")):
             with pytest.raises(ConfigError, match=message):
                 VllmServerEngine(Checkpoint(base, 0), [server.url], updates=False, key=given)
         with pytest.raises(ConfigError, match="VLLM_SERVER_DEV_MODE=1"):

@@ -75,7 +75,7 @@ class ScriptedPolicy:
         if engine.broken is not None:
             raise PolicyFault(engine.broken)
         if conversation_id in engine.acting:
-            raise PolicyFault(f"the conversation {conversation_id} acts twice at once")
+            raise PolicyFault(f"the conversation {conversation_id} has two calls at once")
         check_room(len(prompt_ids), self._sampling, engine.context)
         engine.asked.append((conversation_id, seed))
         engine.heard.set()

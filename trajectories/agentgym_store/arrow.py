@@ -85,7 +85,7 @@ SCHEMA = pa.schema(
         _field("split", pa.string(), "Split of the task."),
         _field("kind", pa.string(), "Task type; empty where the environment has none."),
         _field("difficulty", pa.string(), "Difficulty level; empty where the environment has none."),
-        _field("instruction", pa.string(), "What the agent was told to achieve."),
+        _field("instruction", pa.string(), "Instruction of the task."),
         _field("seed", pa.int64(), "Seed of the episode."),
         _field("attempt", pa.int64(), "Which of the samples of this task in this iteration, from 0."),
         _field("policy", pa.string(), "Name of what acted."),

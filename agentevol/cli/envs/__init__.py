@@ -74,7 +74,7 @@ def new(name: Name, out: Out = None) -> None:
     place = write("environment", name, out)
     print(f"install it: pip install -e {place}")
     print(f"check it: agentevol envs check {name}")
-    print(f"make a policy to begin with: agentevol starter build --env {name}")
+    print(f"build a starter policy: agentevol starter build --env {name}")
     print(f"improve it: agentevol run env={name}")
 
 

@@ -8,7 +8,7 @@ import typer
 
 def openenv(
     name: Annotated[str, typer.Argument(help="An environment.")],
-    folder: Annotated[Path, typer.Argument(file_okay=False, help="Where to write; made if need be.")],
+    folder: Annotated[Path, typer.Argument(file_okay=False, help="Folder to write; created if needed.")],
 ) -> None:
     """Write the `openenv.yaml` of an environment, for OpenEnv's own tools.
 

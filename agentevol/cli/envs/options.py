@@ -40,7 +40,7 @@ InsecureNoAuth = Annotated[
     bool, typer.Option("--insecure-no-auth", help="Serve other machines without a token.")
 ]
 ExitWithStdin = Annotated[
-    bool, typer.Option("--exit-with-stdin", help="Stop when standard input ends: with the parent process.")
+    bool, typer.Option("--exit-with-stdin", help="Stop when standard input ends, with the parent process.")
 ]
 
 

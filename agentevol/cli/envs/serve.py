@@ -34,7 +34,9 @@ def serve(
     instance: Annotated[
         int | None,
         typer.Option(
-            min=0, max=(1 << 20) - 1, help="Which of several servers behind a gateway this is; else random."
+            min=0,
+            max=(1 << 20) - 1,
+            help="Instance number of this server behind a gateway; random by default.",
         ),
     ] = None,
     token_file: TokenFile = None,

@@ -138,4 +138,4 @@ class CheckpointStore:
             yield
         except OSError as cause:
             reason = "the disk is full" if disk_is_full(cause) else one_line(cause)
-            raise RunStopped(f"{what}: {reason}; resume the run once that is mended") from cause
+            raise RunStopped(f"{what}: {reason}; fix this and resume the run") from cause

@@ -163,7 +163,7 @@ class Learners:
         work.lost(time.monotonic())
         step = f" at step {work.furthest}" if work.furthest else ""
         self._faults.note(f"the learner{where} was lost{step}, and is replaced", lost_learners=1)
-        what = "the learner was lost {} times without taking a step that it had not taken before"
+        what = "the learner was lost {} times without progress"
         stop_if_hopeless(work, self._config.ray.max_replacements, what, str(cause))
 
     def _made_up(self, work: ProcessFailures, step: int) -> None:
@@ -171,7 +171,9 @@ class Learners:
         cost = work.reached(step, time.monotonic())
         if cost is not None:
             where = self._members.where(self._names[0])
-            self._faults.note(f"the learner{where} is where it was, after {cost:.1f} s", learners_s=cost)
+            self._faults.note(
+                f"the learner{where} has reached the same step again, after {cost:.1f} s", learners_s=cost
+            )
 
     def end(self) -> None:
         """End the running learners; new ones are started when they are needed."""

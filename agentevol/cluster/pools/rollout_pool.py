@@ -126,7 +126,7 @@ class Fleet:
             return True
         for worker in ready:
             lost(worker, "rollout-worker-lost", reason)
-            self._replace(worker, f"was not reached by new weights ({reason})", reason, lost_workers=1)
+            self._replace(worker, f"did not receive the new weights ({reason})", reason, lost_workers=1)
         return False
 
     def _update(self, checkpoint: Checkpoint) -> None:
@@ -148,8 +148,8 @@ class Fleet:
                     self._replace(worker, "was lost", str(cause), lost_workers=1)
             if len(updating) < ready and time.monotonic() - began > self._config.engine.stall_s:
                 for worker in updating.values():
-                    lost(worker, "rollout-worker-stalled", "it did not take over new weights")
-                    what = f"did not take over new weights within {time.monotonic() - began:.0f} s"
+                    lost(worker, "rollout-worker-stalled", "it did not load the new weights")
+                    what = f"did not load the new weights within {time.monotonic() - began:.0f} s"
                     self._replace(worker, what, what, stalled=1)
                 return
 

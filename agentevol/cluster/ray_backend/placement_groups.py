@@ -68,8 +68,8 @@ class Groups:
                 held.awaited = None
             if held.awaited is not None and time.monotonic() - held.began > bound_s:
                 raise RunStopped(
-                    f"Ray has not set aside {sum(held.bundles)} of the GPUs on {held.node.name} within"
-                    f" {bound_s:g} s (ray.start_timeout_s): `ray status` tells who has them"
+                    f"Ray has not reserved {sum(held.bundles)} of the GPUs on {held.node.name} within"
+                    f" {bound_s:g} s (ray.start_timeout_s): `ray status` shows who holds them"
                 )
 
 

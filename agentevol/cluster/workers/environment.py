@@ -150,7 +150,7 @@ class PlacedServer:
             if node not in self._processes.labelled(self._config.ray.environment_labels):
                 return
             if not starts:
-                self._faults.note("the environment server was lost, and is started again", lost_servers=1)
+                self._faults.note("the environment server was lost, and is restarted", lost_servers=1)
             starts += 1
             try:
                 self._start(node, self.url)

@@ -53,7 +53,7 @@ class RolloutWorker:
         policy = LatestPolicy(self._engine, sampling)
         episode = await self._in_flight.play(play(self._client, policy, request, self._format, self._forks))
         self._leave_if_lost()
-        return episode or failed(request, policy.name, ABORTED, "given up for new weights")
+        return episode or failed(request, policy.name, ABORTED, "aborted for new weights")
 
     async def update(self, checkpoint: Checkpoint) -> None:
         """Swap the weights, after the episodes under way have been handled."""

@@ -46,7 +46,7 @@ def check_reward_model(config: RunConfig) -> None:
 
 
 def check_process_model(config: RunConfig) -> None:
-    """Raise `ConfigError` where `process.model` is no process reward model, has other heads than
+    """Raise `ConfigError` where `process.model` is not a process reward model, has other heads than
     `process.heads`, or another tokenizer than the base.
     """
     if config.process.model is None:
@@ -54,7 +54,7 @@ def check_process_model(config: RunConfig) -> None:
     model = Path(config.process.model)
     if head_names(model) is None:
         raise ConfigError(
-            f"process.model {model} is no process reward model, it has no {PROCESS}: make one with"
+            f"process.model {model} is not a process reward model, it has no {PROCESS}: make one with"
             " `agentevol train TABLE algorithm=process_reward`, or take one of a run's process/ folder"
         )
     check_heads(model, list(config.process.model_heads))

@@ -115,7 +115,7 @@ def _checked(rule: str, chosen: Sequence[Trajectory], candidates: Sequence[Traje
     """The chosen episodes that have a return. Raises `ConfigError` for episodes that are no candidates."""
     known = {t.id for t in candidates}
     if not all(isinstance(t, Trajectory) and t.id in known for t in chosen):
-        raise ConfigError(f"select.rule {rule!r} gave something else than episodes that it was asked about")
+        raise ConfigError(f"select.rule {rule!r} returned something else than episodes of its input")
     wanted = {t.id for t in chosen}
     return [t for t in scored(candidates) if t.id in wanted]
 

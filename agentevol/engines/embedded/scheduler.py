@@ -87,7 +87,7 @@ class Scheduler:
         """Queue a request. Raises `ValueError` where its conversation already has one."""
         slot = self._owned.get(request.conversation_id)
         if (slot and slot.request) or request.conversation_id in self._queued_ids:
-            raise ValueError(f"the conversation {request.conversation_id} acts twice at once")
+            raise ValueError(f"the conversation {request.conversation_id} has two calls at once")
         self._queued_ids.add(request.conversation_id)
         if slot:
             self._returning.append(request)

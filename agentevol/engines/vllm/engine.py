@@ -243,7 +243,7 @@ class VllmEngine(OutsideEngine):
         except AgentEvolError:
             raise
         except Exception as cause:
-            raise RunStopped(f"vLLM did not take the weights of {fresh.name}: {one_line(cause)}") from cause
+            raise RunStopped(f"vLLM did not load the weights of {fresh.name}: {one_line(cause)}") from cause
 
     async def _take_in(self) -> None:
         """Run the steps of a weight transfer, until one admits requests or fails."""

@@ -158,7 +158,7 @@ class OutsideEngine(ABC):
             version = self._served.version
             raise WeightsReplaced(f"the weights were replaced by version {version}: serve a policy of those")
         if order.conversation_id in self._acting:
-            raise PolicyFault(f"the conversation {order.conversation_id} acts twice at once")
+            raise PolicyFault(f"the conversation {order.conversation_id} has two calls at once")
         task = self._acting[order.conversation_id] = asyncio.create_task(self._drawn(order))
         self._idle.clear()
         try:
@@ -200,7 +200,7 @@ class OutsideEngine(ABC):
             self._over = self._over or str(cause)
             raise
         except BaseException as cause:
-            self.lost, self._over = True, f"taking the weights of {fresh.name} failed: {one_line(cause)}"
+            self.lost, self._over = True, f"loading the weights of {fresh.name} failed: {one_line(cause)}"
             raise
 
     async def _end(self) -> None:

@@ -111,5 +111,5 @@ def _finite(values: Sequence[float] | Floats) -> Floats:
     """
     array = np.asarray(values, dtype=np.float64)
     if not np.isfinite(array).all():
-        raise ConfigError("a return or weight is not finite; leave out rows that nobody scored")
+        raise ConfigError("a return or weight is not finite; leave out sequences without a score")
     return array

@@ -157,7 +157,7 @@ class Assembly:
         last = np.full(len(rewards), -1)
         last[step] = np.arange(len(step))  # the last assignment wins
         if (last < 0).any():
-            raise ConfigError("an episode has turns that are not learnt: rewards need all of them")
+            raise ConfigError("an episode has turns that are not trained on: rewards need all of them")
         reward[last] = rewards
         return Rollouts(
             sequence=sequence,
@@ -228,7 +228,7 @@ def _facts(row: TrainingSequence) -> EpisodeFacts:
 
 def _turns(row: TrainingSequence) -> NDArray[np.int32]:
     if row.turn is None:
-        raise ConfigError(f"episode {row.trajectory_id} does not say which turn its tokens are of")
+        raise ConfigError(f"episode {row.trajectory_id} has tokens without a turn number")
     return row.turn
 
 

@@ -220,7 +220,7 @@ class RowBuilder:
 def last_tokens(row: TrainingSequence) -> list[tuple[int, int]]:
     """(turn, position of its last learnt token) of every turn in the training sequence, in order."""
     if row.turn is None:
-        raise ConfigError(f"episode {row.trajectory_id} does not say which turn its tokens are of")
+        raise ConfigError(f"episode {row.trajectory_id} has tokens without a turn number")
     positions = row.mask.nonzero()[0]
     turns = row.turn[positions]
     last = np.append(np.diff(turns) != 0, True)[: len(turns)]

@@ -54,7 +54,7 @@ class Fitting:
             "without a trained token": self.dropped_empty,
             "of weight 0": self.dropped_weightless,
             f"above {limit} tokens (learn.micro_batch_tokens, the model's positions)": self.dropped_overflow,
-            "without their other rows": self.dropped_incomplete,
+            "without their other sequences": self.dropped_incomplete,
             "of pairs whose sides are the same": self.dropped_identical,
         }
         return ", ".join(f"{count} {reason}" for reason, count in counts.items() if count) or "none was given"
@@ -165,7 +165,7 @@ def _check(row: TrainingSequence) -> None:
         )
     if row.episode is not None and not np.isfinite(row.episode.rewards).all():
         raise ConfigError(
-            f"episode {row.trajectory_id} has a reward that is not finite: leave out what nobody scored"
+            f"episode {row.trajectory_id} has a reward that is not finite: leave out unscored sequences"
         )
     said = row.rollout_logp[row.mask]
     if (np.isinf(said) | (said > ROUNDING)).any():

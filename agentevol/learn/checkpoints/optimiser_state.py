@@ -73,7 +73,7 @@ def take_up(used: Sequence[torch.optim.Optimizer], folder: Path) -> bool:
         tensors = load(file.read_bytes())
         set_moments(used, tensors, share_of)
     except (SafetensorError, ValueError, KeyError, IndexError) as cause:
-        raise ConfigError(f"{file} cannot be taken up: {one_line(cause)}") from cause
+        raise ConfigError(f"{file} cannot be restored: {one_line(cause)}") from cause
     if not all(_fits(parameter, state) for each in used for parameter, state in each.state.items()):
         raise ConfigError(f"{file} belongs to another model: its shapes are not those of the weights")
     return True

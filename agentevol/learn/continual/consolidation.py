@@ -42,7 +42,7 @@ class Penalty:
     ) -> None:
         if parameters.keys() != held.fisher.keys():
             odd = sorted(parameters.keys() ^ held.fisher.keys())
-            raise ConfigError(f"what the anchor holds is not what is learnt: {', '.join(odd[:5])}")
+            raise ConfigError(f"the anchor has other parameters than the trained model: {', '.join(odd[:5])}")
         self.held = held
         self._parameters, self._ranks = parameters, ranks
         self._strength = strength * ewc.normalisation(held.fisher, ranks.gathered)

@@ -37,7 +37,7 @@ def mixture(
     if not 0 <= fraction < 1 or not 0 <= floor < 1:
         raise ConfigError(f"fraction and floor lie in [0, 1), unlike {fraction} and {floor}")
     if not all(row.tokens >= 1 for row in earlier):
-        raise ConfigError("a row to replay needs a learnt token")
+        raise ConfigError("a replayed sequence needs a trained token")
     new_tokens = sum(row.tokens for row in new)
     wanted = fraction / (1 - fraction) * new_tokens
     if wanted == 0 or not earlier:

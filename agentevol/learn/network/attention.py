@@ -45,7 +45,7 @@ def packed_attention(
     """
     if rows is None or attention_mask is not None:
         raise ConfigError(
-            f"{type(module).__name__} did not hand over where the rows lie: it cannot be trained packed"
+            f"{type(module).__name__} does not pass on sequence positions: it cannot be trained packed"
         )
     for extra in ("softcap", "s_aux", "position_bias"):
         if extras.get(extra) is not None:

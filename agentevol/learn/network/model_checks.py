@@ -56,7 +56,9 @@ def check_packing(model: PreTrainedModel) -> None:
             f"the weights of this {type(model).__name__} are not finite: its logits are not numbers"
         )
     if (compared - alone).abs().max().item() > bound:
-        raise ConfigError(f"{type(model).__name__} cannot be trained packed: its rows do not stay apart")
+        raise ConfigError(
+            f"{type(model).__name__} cannot be trained packed: its sequences are not independent"
+        )
     if (compared[4:] - own).abs().max().item() > bound:
         raise ConfigError(
             f"{type(model).__name__} does more to its logits than one linear map: not supported"

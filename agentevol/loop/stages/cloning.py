@@ -55,7 +55,7 @@ class Cloning:
 
     def _learn(self, base: Checkpoint, rows: list[TrainingSequence], first: Checkpoint) -> None:
         context = self._context
-        context.progress.say(f"cloning: {context.config.base} learns {len(rows)} demonstrations")
+        context.progress.say(f"cloning: {context.config.base} trains on {len(rows)} demonstrations")
         job = LearnerJob(
             base,
             rows,

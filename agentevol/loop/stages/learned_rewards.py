@@ -102,7 +102,7 @@ class LearnedRewards:
         if config.refresh:
             figures = self._refresh(iteration, explored)
             if not is_reward_model(model.path):
-                self._context.say(iteration, "no reward model yet, so nothing is rewarded")
+                self._context.say(iteration, "no reward model yet, so no episode has a reward")
                 return []
         with self._context.drafts.timed(iteration, "judge"):
             found = self._judgements(model, rows)
@@ -213,7 +213,7 @@ class LearnedRewards:
         if states and all(one.mismatched == len(states) for one in counted.values()):
             raise RunStopped(
                 f"no state of {self.config.environment.name} was reached again by the same seed and actions:"
-                " process.continuations needs a world that can be replayed; process.pooled does not"
+                " process.continuations needs an environment that can be replayed; process.pooled does not"
             )
         return counted
 

@@ -207,7 +207,7 @@ class Episodes:
         reasons = ", ".join(f"{count} {name}" for name, count in endings(broken).items())
         details = (t.ending.detail for t in broken if t.ending.kind == "failed")
         raise RunStopped(
-            f"{len(broken)} of {of} episodes failed for no fault of the agent: {reasons};"
+            f"{len(broken)} of {of} episodes failed, not by the agent's fault: {reasons};"
             f" for example {next(details, '')}"
         )
 

@@ -88,7 +88,7 @@ def parse_messages(values: Sequence[Any]) -> tuple[ChatMessage, ...]:
     messages = tuple(_message(value, f"messages[{place}]") for place, value in enumerate(values))
     if messages[-1].role == "assistant":
         raise invalid(
-            "the last message is the assistant's: there is nothing to answer, and replies are not continued",
+            "the last message is the assistant's: replies are not continued",
             f"messages[{len(messages) - 1}].role",
         )
     return messages
@@ -101,7 +101,7 @@ def _message(value: Any, where: str) -> ChatMessage:
         raise invalid(f"role must be one of: {', '.join(ROLES)}", f"{where}.role")
     strange = sorted(name for name in members.keys() - MEMBERS if members[name] not in (None, [], {}))
     if strange:
-        raise invalid(f"{strange[0]} is not a member of messages that is known here", f"{where}.{strange[0]}")
+        raise invalid(f"{strange[0]} is not a supported member of messages", f"{where}.{strange[0]}")
     calls = _tool_calls(members.get("tool_calls"), role, f"{where}.tool_calls")
     content = members.get("content")
     if content is None and role != "assistant":

@@ -104,7 +104,7 @@ class Session:
     def _named(self, call: int | str | None, choice: int | None) -> Record:
         found = [record for record in self.records if record.heard]
         if not found:
-            raise Refusal(409, "no_call", "there is no reply yet that a reward could be for")
+            raise Refusal(409, "no_call", "there is no reply yet to reward")
         if isinstance(call, str):
             found = [record for record in found if record.id == call]
         else:

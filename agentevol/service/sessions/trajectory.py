@@ -38,10 +38,10 @@ def check(session: Session, outcome: Outcome) -> None:
         raise Refusal(
             409,
             "no_reward",
-            "no reward was posted: post one, or end with success; silence is not a reward of 0",
+            "no reward was posted: post one, or end with success; a missing reward is not a reward of 0",
         )
     if total is not None and outcome.success is not None and outcome.success != succeeds(total):
-        raise invalid(f"success says otherwise than the rewards, which add up to {total:g}", "success")
+        raise invalid(f"success contradicts the rewards, which add up to {total:g}", "success")
 
 
 def succeeds(total: float) -> bool:

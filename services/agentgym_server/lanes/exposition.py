@@ -55,7 +55,7 @@ class _Collector:
         rejections = {(env,): n for env, n in self._service.metrics.rejections.items()}
         yield _counter(
             "agentevol_capacity_rejections",
-            "Sessions refused for lack of room.",
+            "Sessions refused at capacity.",
             ("env",),
             rejections.items(),
         )

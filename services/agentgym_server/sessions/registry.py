@@ -22,8 +22,8 @@ log = logging.getLogger(__name__)
 
 SWEEP_S = 0.5
 FAILURE_TITLES = {
-    "worker-lost": "the worker that held this episode is gone",
-    "step-timeout": "the environment gave no answer in time",
+    "worker-lost": "the worker of this episode died",
+    "step-timeout": "the environment did not answer in time",
     "internal": "the environment broke",
 }
 

@@ -77,9 +77,9 @@ class ForkServer:
         try:
             answer = frames.receive(ours)
         except (EOFError, OSError):
-            answer = {"message": "the process died while it built its worlds", "trace": ""}
+            answer = {"message": "the process died while it built its environments", "trace": ""}
         if "ready" not in answer:
-            log.error("a world could not be built\n%s", answer["trace"])
+            log.error("an environment could not be built\n%s", answer["trace"])
             self._shut()
             raise WorkerStartFailed(answer["message"])
         self._forks = answer["ready"] == "forks"
@@ -92,7 +92,7 @@ class ForkServer:
             pid = int(frames.receive(self._sock)["pid"])
         except (EOFError, OSError) as cause:
             self._shut()
-            raise WorkerStartFailed(f"the process that forks workers is gone: {cause}") from cause
+            raise WorkerStartFailed(f"the process that forks workers died: {cause}") from cause
         if self._forks:
             return Child(pid, None)
         child = Child(pid, self._process)

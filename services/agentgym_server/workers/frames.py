@@ -28,7 +28,7 @@ def _exactly(sock: socket.socket, size: int) -> bytes:
     while len(received) < size:
         piece = sock.recv(size - len(received))
         if not piece:
-            raise EOFError("the other side is gone")
+            raise EOFError("the connection was closed")
         received += piece
     return bytes(received)
 

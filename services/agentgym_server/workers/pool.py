@@ -245,7 +245,7 @@ class Worker:
             self._built = True
             self.ready.set_result(None)
         else:
-            self.ready.set_exception(WorkerStartFailed("the worker process does not speak as it should"))
+            self.ready.set_exception(WorkerStartFailed("the worker process sent an invalid message"))
 
     def _watch(self) -> None:
         head = self._queue[0]
@@ -417,9 +417,7 @@ class WorkerPool:
         while True:
             worker = self._workers[place]
             await worker.gone.wait()
-            log.warning(
-                "a worker is gone; starting another", extra=about(pid=worker.pid, reason=worker.reason)
-            )
+            log.warning("a worker died; starting another", extra=about(pid=worker.pid, reason=worker.reason))
             await worker.reap()
             self._workers[place] = successor = self._new()
             self.restarts[worker.reason] += 1

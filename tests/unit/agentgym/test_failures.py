@@ -106,7 +106,7 @@ async def test_a_lost_worker_costs_its_episode():
         for _ in range(2):
             assert await client.post("webshop/step", {"env_idx": 0, "action": "exit"}) == (
                 200,
-                {"error": "the worker that held this episode is gone"},
+                {"error": "the worker of this episode died"},
             )
         assert (await client.post("webshop/reset", {"env_idx": 0, "session_id": 0}))[0] == 200
         assert (await client.post("webshop/step", {"env_idx": 0, "action": "say"}))[1]["reward"] == 0.125

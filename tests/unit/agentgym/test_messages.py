@@ -178,7 +178,7 @@ async def test_what_an_environment_does_not_tell_is_an_error_of_its_dialect():
         }
         assert await client.post("sciworld/step_visual", {"id": 0}) == (
             200,
-            {"error": "this environment draws no pictures"},
+            {"error": "this environment draws no images"},
         )
 
 

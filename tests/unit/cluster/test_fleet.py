@@ -351,7 +351,7 @@ def test_workers_that_weights_do_not_reach_begin_anew_with_them(does: str, reply
     assert processes.killed == processes.started[:2]  # whatever part of the weights they hold
     assert [worker.checkpoints for worker in processes.started[2:]] == [[NEW], [NEW]]
     assert faults.take().lost_workers == 2
-    assert "was not reached by new weights (" in told[0]
+    assert "did not receive the new weights (" in told[0]
     assert play(made)[0] == once()
 
 

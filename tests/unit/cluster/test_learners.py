@@ -139,14 +139,14 @@ def test_learning_begins_again_and_costs_the_work_that_is_repeated():
     assert noted.lost_learners == 1
     assert noted.learners_s > 0.1
     assert told[0] == "the learner was lost at step 3, and is replaced"
-    assert told[1].startswith("the learner is where it was, after 0.")
+    assert told[1].startswith("the learner has reached the same step again, after 0.")
     assert len(processes.killed) == 1
 
 
 def test_a_learner_that_dies_at_the_same_step_every_time_stops_the_run():
     processes = Processes(*(Learner([1, 2, 3], LOST) for _ in range(4)))
     made, *_ = learners(processes, "ray.max_replacements=2")
-    with pytest.raises(RunStopped, match=r"the learner was lost 3 times without taking a step"):
+    with pytest.raises(RunStopped, match=r"the learner was lost 3 times without progress"):
         learnt(made, lambda *_: None, nothing)
 
 

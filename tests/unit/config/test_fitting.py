@@ -89,5 +89,5 @@ def test_official_data_have_splits_of_their_own_and_no_difficulties():
     assert (official.explore.difficulty, official.evaluate.difficulty) == (None, None)
     with pytest.raises(ConfigError, match=r"environment.data = 'official' has no effect for 'guess'"):
         load(None, ["env=guess", "environment.data=official"])
-    with pytest.raises(ConfigError, match="no split 'official_train': bring it in by `agentevol data import"):
+    with pytest.raises(ConfigError, match="no split 'official_train': import it with `agentevol data import"):
         fitted(official, counts({"train": 9, "valid": 9, "test": 9}))

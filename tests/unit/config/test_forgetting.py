@@ -8,7 +8,7 @@ from agentevol.config.run import TrainConfig, load
 from agentevol.core.errors import ConfigError
 
 RUN = [
-    (["learn.ewc.strength=0.1"], "learn.ewc needs rows of what is to be kept"),
+    (["learn.ewc.strength=0.1"], "learn.ewc needs training sequences to keep"),
     (["learn.ewc.strength=0", "demonstrations.tasks=5"], "learn.ewc.strength"),
     (["learn.ewc.fisher=batch", "demonstrations.tasks=5"], "learn.ewc.fisher"),
     (["learn.ewc.strength=1", "demonstrations.tasks=5", "learn.lora.rank=4"], "set lora.keep = true"),
@@ -27,7 +27,7 @@ RUN = [
     (["select.merge=replay", "replay.fraction=0.1", "replay.floor=0.2"], "floor 0.2 lies above fraction 0.1"),
     (["select.merge=replay", "iterations=1"], "no effect in one iteration"),
     (["algorithm=grpo", "select.merge=replay"], "it needs select.merge = 'none'"),
-    (["learn.distillation=0.5"], "learn.distillation has no effect without replayed rows"),
+    (["learn.distillation=0.5"], "learn.distillation has no effect without replayed sequences"),
     (["algorithm=dpo", "learn.distillation=0.5"], "dpo learns from pairs, never replayed"),
     (["learn.distillation=-1"], "learn.distillation"),
     (["learn.interpolation=1"], "learn.interpolation"),
@@ -51,7 +51,7 @@ def test_a_setting_with_nothing_to_act_on_is_refused(overrides: list[str], compl
     ("overrides", "complaint"),
     [
         (["select.merge=replay"], "no effect without retained.data"),
-        (["learn.ewc.strength=1"], "learn.ewc needs rows"),
+        (["learn.ewc.strength=1"], "learn.ewc needs training sequences"),
         (["algorithm=bradley_terry", "learn.interpolation=0.5"], "makes a reward model"),
         (["select.merge=cumulative"], "there is one data set"),
         (["algorithm=process_reward", "select.max_lag=4"], "select.max_lag has no effect"),

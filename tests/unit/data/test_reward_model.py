@@ -393,7 +393,7 @@ def test_a_process_model_of_other_heads_or_tokens_is_refused_before_anything_run
     model = tmp_path / "prm"
     model.mkdir()
     given = ["algorithm=ppo", f"process.model={model}", f"base={start.path}"]
-    with pytest.raises(ConfigError, match=r"is no process reward model, it has no process.json"):
+    with pytest.raises(ConfigError, match=r"is not a process reward model, it has no process.json"):
         check_process_model(load(None, given))
     (model / NAMES).write_bytes(names_to_bytes(["efficiency", "outcome"]))
     with pytest.raises(ConfigError, match="has the heads efficiency, outcome, not outcome"):

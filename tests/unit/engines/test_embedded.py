@@ -459,7 +459,7 @@ async def test_a_cancelled_act_frees_its_conversation(serve):
 async def test_one_conversation_acting_twice_at_once_is_a_fault(serve):
     policy = serve(slots=1).serve(Sampling(max_new_tokens=50))
     first = asyncio.create_task(policy.act(begin("a"), 0))
-    with pytest.raises(PolicyFault, match="twice at once"):
+    with pytest.raises(PolicyFault, match="two calls at once"):
         await asyncio.gather(policy.act(begin("a"), 0), first)
     assert len((await first).token_ids) > 0
 

@@ -143,7 +143,7 @@ async def test_a_sample_is_text_without_tokens(policy, server):
 async def test_usage_that_was_not_told_is_counted_as_that(policy, server):
     server.usage = None
     await policy.act(conversation(), 0)
-    assert policy.usage.text().endswith("0 completion tokens; nothing was told of 1")
+    assert policy.usage.text().endswith("0 completion tokens; no usage reported for 1")
 
 
 async def test_limits_and_failures_of_the_moment_are_waited_for(policy, server, waits):
@@ -185,12 +185,12 @@ async def test_what_stays_busy_is_a_fault_in_the_end(policy, server):
             r"429 You exceeded your quota \(ins",
         ),
         (error(400, f"what is {KEY}?"), r"400 what is \*\*\*\?"),
-        (error(401, "Incorrect API key provided: sk-ve*****6789"), "401 it does not take our key"),
+        (error(401, "Incorrect API key provided: sk-ve*****6789"), "401 it refuses the key"),
         (lambda: Response("<html>"), "no JSON"),
         (lambda: JSONResponse([]), "no chat completion"),
         (lambda: JSONResponse({"choices": []}), "no chat completion"),
         (lambda: chat(["parts"]), "no text"),
-        (lambda: chat("", "content_filter"), "filter held the answer back"),
+        (lambda: chat("", "content_filter"), "filter withheld the answer"),
     ],
 )
 async def test_an_answer_that_is_none_is_a_fault_and_shows_no_key(policy, server, said, message):
@@ -224,10 +224,10 @@ async def test_newer_models_are_told_their_limit_by_its_newer_name(policy, serve
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        (error(401, "no"), "401 it does not take our key: OPENAI_API_KEY holds it"),
+        (error(401, "no"), "401 it refuses the key: OPENAI_API_KEY holds it"),
         (error(404, "The model does not exist"), "no model 'clever' there"),
         (error(400, "Unsupported value: 'temperature'"), "--temperature sets it"),
-        (lambda: Response("<html>"), "OPENAI_BASE_URL says where the endpoint is"),
+        (lambda: Response("<html>"), "OPENAI_BASE_URL sets the endpoint's address"),
     ],
 )
 async def test_what_cannot_work_is_told_before_anything_is_played(policy, server, said, message):

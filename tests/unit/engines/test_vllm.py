@@ -237,7 +237,7 @@ async def test_a_conversation_acts_once_at_a_time(engine):
     policy = engine.serve(Sampling(max_new_tokens=50))
     first = asyncio.create_task(policy.act(begin("a"), 0))
     await until_acting(engine, "a")
-    with pytest.raises(PolicyFault, match="acts twice at once"):
+    with pytest.raises(PolicyFault, match="has two calls at once"):
         await policy.act(begin("a"), 0)
     await first
 

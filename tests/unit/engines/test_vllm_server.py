@@ -157,7 +157,7 @@ def test_a_server_with_other_weights_is_refused_where_it_is_not_given_ours(folde
         ({"version": None}, "is vLLM None"),
         ({"more": [{"id": "b", "root": "b", "parent": None}]}, "serves 2 models"),
         ({"dev": False}, "start it with the environment variable VLLM_SERVER_DEV_MODE=1"),
-        ({"key": KEY}, "401 it does not take our key; engine.api_key_env names"),
+        ({"key": KEY}, "401 it refuses the key; engine.api_key_env names"),
         ({"noise": 0.01}, "start it with --dtype float32, or set engine.dtype"),
         ({"sticky": 99}, "its prefix cache still holds"),
     ],
@@ -429,7 +429,7 @@ async def test_no_answer_in_time_fails_the_act_alone(folder, start, monkeypatch)
     [
         (lambda: JSONResponse({"error": {"message": "The model `x` does not exist."}}, 404), "404 The model"),
         (lambda: JSONResponse({"detail": "engine\ndied"}, 500), "500 engine died"),
-        (lambda: JSONResponse({"error": f"wrong key {KEY}"}, 401), "401 it does not take our key"),
+        (lambda: JSONResponse({"error": f"wrong key {KEY}"}, 401), "401 it refuses the key"),
         (lambda: JSONResponse({"error": f"what is {KEY}?"}, 400), r"400 what is \*\*\*\?"),
         (lambda: Response("<html>gateway</html>"), "no JSON: '<html>gateway</html>'"),
         (lambda: JSONResponse({"choices": []}), "no completion with tokens"),
@@ -465,14 +465,14 @@ def change(path: str, value: Any) -> Callable[[dict[str, Any]], object]:
     [
         (
             change("logprobs.token_logprobs", lambda old: [float("nan"), *old[1:]]),
-            "a log-probability that is none",
+            "an invalid log-probability",
         ),
-        (change("logprobs.token_logprobs", lambda old: [None, *old[1:]]), "a log-probability that is none"),
+        (change("logprobs.token_logprobs", lambda old: [None, *old[1:]]), "an invalid log-probability"),
         (
             change("logprobs.token_logprobs", lambda old: [-9999.0, *old[1:]]),
-            "a log-probability that is none",
+            "an invalid log-probability",
         ),
-        (change("logprobs.token_logprobs", lambda old: [0.5, *old[1:]]), "a log-probability that is none"),
+        (change("logprobs.token_logprobs", lambda old: [0.5, *old[1:]]), "an invalid log-probability"),
         (change("logprobs.token_logprobs", lambda old: old[:-1]), "tokens with"),
         (change("token_ids", lambda old: old[:-1]), "tokens with"),
         (change("token_ids", lambda old: [61, *old[1:]]), "not among the 61 of the checkpoint"),
@@ -579,7 +579,7 @@ async def test_a_release_ends_the_act_and_a_cancelled_one_leaves_nothing(folder,
     server.running.clear()
     released, cancelled = (asyncio.create_task(policy.act(begin(name), 0)) for name in ("a", "b"))
     await asyncio.sleep(0.05)
-    with pytest.raises(PolicyFault, match="acts twice at once"):
+    with pytest.raises(PolicyFault, match="has two calls at once"):
         await policy.act(begin("a"), 0)
     policy.release("a")
     policy.release("unknown")
@@ -631,5 +631,5 @@ async def test_weights_that_fail_on_the_way_for_whatever_reason_end_the_engine(f
         await asyncio.to_thread(engine.update, Checkpoint(folder, 4))
     assert engine.lost
     for one in (policy, engine.serve(SAMPLING)):
-        with pytest.raises(PolicyFault, match="taking the weights of model failed: 'a bug on the way'"):
+        with pytest.raises(PolicyFault, match="loading the weights of model failed: 'a bug on the way'"):
             await one.act(begin("a"), 0)

@@ -270,7 +270,7 @@ async def test_a_session_of_a_dead_server_has_failed_and_says_so(house: House) -
     assert shown["failure"] == {
         "kind": "worker-lost",
         "turn": 3,
-        "message": "the server that held this episode is gone",
+        "message": "the server of this episode died",
     }
     assert (shown["state"], shown["outcome"], shown["turn"], shown["total_reward"]) == (
         "failed",

@@ -106,7 +106,7 @@ def test_the_sides_of_a_pair_are_one_unit_of_two_sequences():
 
 
 def test_rewards_need_every_turn_and_every_row_their_episode():
-    with pytest.raises(ConfigError, match="turns that are not learnt"):
+    with pytest.raises(ConfigError, match="turns that are not trained on"):
         Assembly([row("a", [1, 1], facts(0.5, 0.5))]).rollouts()
     with pytest.raises(ConfigError, match="episode d comes without its rewards"):
         Assembly([row("d", [0])]).rollouts()

@@ -479,5 +479,5 @@ def test_an_optimiser_that_keeps_its_moments_goes_on_as_if_there_had_been_no_bre
     assert difference(tmp_path / "whole", tmp_path / "second") < 1e-6  # the order of rows differs
     assert difference(tmp_path / "whole", tmp_path / "forgotten") > 1e-3
     (first.path / "moments.st").write_bytes(b"torn")
-    with pytest.raises(ConfigError, match=r"moments.st cannot be taken up"):
+    with pytest.raises(ConfigError, match=r"moments.st cannot be restored"):
         GradientLearner(config).learn(LearnerJob(first, rows, tmp_path / "torn", 0))

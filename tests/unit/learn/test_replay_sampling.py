@@ -67,7 +67,7 @@ def test_floors_that_do_not_fit_into_the_fraction_are_an_error():
         mixture(NEW, earlier)
     with pytest.raises(ConfigError, match="fraction and floor lie in"):
         mixture(NEW, EARLIER, fraction=1.0)
-    with pytest.raises(ConfigError, match="needs a learnt token"):
+    with pytest.raises(ConfigError, match="needs a trained token"):
         mixture(NEW, [Row("maze", 0)])
 
 

@@ -61,7 +61,7 @@ def test_a_turn_ends_with_its_last_learnt_token():
     assert last_tokens(FIRST) == [(0, 2), (1, 4)]
     assert last_tokens(OTHER) == [(2, 2)]
     assert last_tokens(row("c", [1, 2], [-1, -1])) == []
-    with pytest.raises(ConfigError, match="does not say which turn"):
+    with pytest.raises(ConfigError, match="tokens without a turn number"):
         last_tokens(replace(FIRST, turn=None))
 
 
@@ -123,7 +123,7 @@ def test_a_process_reward_model_keeps_the_names_of_its_heads(checkpoint: Checkpo
         LearnerJob(checkpoint, [replace(FIRST, labels=labels)], tmp_path / "later", 0)
     ).checkpoint
     assert head_names(later.path) == ("outcome",)
-    # a policy that begins with it has a critic of its own, and is no process reward model
+    # a policy that begins with it has a critic of its own, and is not a process reward model
     ppo = GradientLearner(CONFIG.model_copy(update={"algorithm": "ppo", "learning_rate": 0.0}))
     facts = EpisodeFacts("g", (0.0, 1.0), ("", ""), (0, 0), (False, False), truncated=False)
     policy = ppo.learn(LearnerJob(later, [replace(FIRST, episode=facts)], tmp_path / "ppo", 0)).checkpoint

@@ -207,7 +207,7 @@ def test_an_evaluation_before_the_engines_have_the_weights_is_refused(tmp_path: 
         (["demonstrations.tasks=3", "select.merge=none"], "set demonstrations.clone = true"),
         (
             ["demonstrations.tasks=3", "demonstrations.clone=true", "select.merge=none", "start=base"],
-            "loses in each update what was cloned",
+            "discards the clone in each update",
         ),
         (["demonstrations.epochs=3"], "demonstrations: epochs has no effect without clone"),
         ([*DEMONSTRATED, "demonstrations.clone=false", "demonstrations.learning_rate=0.1"], "learning_rate"),

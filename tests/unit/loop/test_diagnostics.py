@@ -28,16 +28,19 @@ def test_a_calm_update_says_how_exact_it_was_and_nothing_else():
         ),
         (
             {"logp_gap": float("nan"), "logp_gap_tokens": 0.0},
-            "warning, engine and learner were not compared: no row is of weights that are at hand",
+            "warning, engine and learner were not compared: no training sequence is of the present weights",
         ),
-        ({"effective_sample_size": 9.0}, "warning, the weights make 100 rows worth 9.0: few of them decide"),
+        (
+            {"effective_sample_size": 9.0},
+            "warning, the weights of 100 sequences have an effective sample size of 9.0",
+        ),
         (
             {"effective_sample_size": 20.0, "rows_dropped_weightless": 110.0},
-            "warning, the weights make 210 rows worth 20.0: few of them decide",
+            "warning, the weights of 210 sequences have an effective sample size of 20.0",
         ),
         (
             {"drift_events": 3.0},
-            "3 turns did not extend what came before them: their episodes have several rows",
+            "3 turns did not extend the earlier turns: their episodes have several sequences",
         ),
         ({"importance_ess": 0.8}, "warning, importance weights make the tokens worth 80% of their number"),
         ({"recurrence": 0.0}, "no state was met twice: comparing turns of the same state adds nothing here"),

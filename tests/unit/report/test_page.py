@@ -410,11 +410,11 @@ def test_what_was_solved_and_learnt_from_is_shown_by_iteration_and_environment()
     data = {"alfworld": {"rows_new": 6.0, "mean_weight": 0.5}, "maze": {"rows_new": 0.0}}
     one = iteration(1, 35, selection={"keep_rate": 0.25, "horizon": 5.0}, data=data)
     found = Tables(render(SUMMARY.model_copy(update={"iterations": (iteration(0, 20), one)}), b"png")).found
-    assert found["What exploration solved, and what was kept"] == [
+    assert found["Tasks solved in exploration, and selected episodes"] == [
         ["iteration", "keep_rate", "horizon"],
         ["1", "0.25", "5"],
     ]
-    assert found["What was learnt from, by environment"] == [
+    assert found["Training data by environment"] == [
         ["iteration", "environment", "rows_new", "mean_weight"],
         ["1", "alfworld", "6", "0.5"],
         ["1", "maze", "0", "–"],

@@ -37,11 +37,11 @@ def lines(*settings: str) -> list[str]:
         ),
         (
             ["rollout.mode=one_step_off"],
-            "rollout: one_step_off, 1 round explored while another is learnt from",
+            "rollout: one_step_off, 1 round explored during training on another",
         ),
         (
             ["rollout.mode=asynchronous", "rollout.in_flight=abort"],
-            "rollout: asynchronous, up to 2 rounds explored while another is learnt from, episodes under way"
+            "rollout: asynchronous, up to 2 rounds explored during training on another, episodes under way"
             " abort",
         ),
         (
@@ -56,7 +56,7 @@ def lines(*settings: str) -> list[str]:
         ),
         (
             ["algorithm=grpo", "explore.resample=2"],
-            "resample: up to 2 rounds of tasks for those that teach nothing",
+            "resample: up to 2 rounds of tasks in place of those with equal returns",
         ),
         (
             ["algorithm=lagrangian", "constraints.turns.limit=4"],

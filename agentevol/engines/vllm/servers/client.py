@@ -134,7 +134,7 @@ class RemoteVllm:
                 await protocol.load(self.endpoint, folder, mark, LOAD_S)
             except (Refused, Garbled) as cause:
                 raise RunStopped(
-                    f"{self.endpoint.url} did not take the weights of {served.name}: it has to see {folder}"
+                    f"{self.endpoint.url} did not load the weights of {served.name}: it has to see {folder}"
                     f" under that path, and to serve a model of that architecture ({cause})"
                 ) from cause
 

@@ -127,7 +127,7 @@ class VllmServerEngine(OutsideEngine):
             except (ConfigError, RunStopped) as cause:  # reachable, but it cannot be used
                 self._over = str(cause)
                 raise
-        raise PolicyFault("others change the weights of the servers: each is for one run at a time")
+        raise PolicyFault("another client changes the weights of the servers: each is for one run at a time")
 
     async def _place(self, conversation_id: str) -> RemoteVllm:
         """Server of a conversation; a new one goes to the server with the fewest."""

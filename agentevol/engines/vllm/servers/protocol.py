@@ -143,7 +143,7 @@ def _problem(
     if names != [f"token_id:{token}" for token in ids]:
         return "log-probabilities of other tokens"
     if not all(_is_logprob(value) for value in logprobs):
-        return "a log-probability that is none"
+        return "an invalid log-probability"
     if finish == "length":
         return "" if len(ids) == longest else f"{len(ids)} tokens where {longest} were asked for"
     return (
@@ -204,7 +204,7 @@ async def _forget_keys(endpoint: Endpoint, timeout_s: float) -> None:
             return
         await asyncio.sleep(0.1 * 2**attempt)
         await endpoint.send("POST", "/pause?mode=wait", timeout_s=timeout_s)
-    raise Garbled(f"{endpoint.url}: its prefix cache still holds what the old weights made of tokens")
+    raise Garbled(f"{endpoint.url}: its prefix cache still holds keys and values of the old weights")
 
 
 def check_servers(config: VllmServersConfig) -> None:

@@ -43,7 +43,7 @@ def arguments(transfer: Transfer, colocated: bool) -> dict[str, Any]:
             _ = import_module("vllm.distributed.weight_transfer.factory").WeightTransferTrainerFactory
         except (ImportError, AttributeError) as cause:
             raise ConfigError(
-                f"engine.transfer = {transfer!r} is not to be had with this vLLM ({one_line(cause)}): take a"
+                f"engine.transfer = {transfer!r} is not available with this vLLM ({one_line(cause)}): take a"
                 " newer one (0.32 has it), or 'disk'"
             ) from cause
         found["weight_transfer_config"] = settings(backend=transfer)

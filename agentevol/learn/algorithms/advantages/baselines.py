@@ -64,7 +64,7 @@ def grouped(returns: Floats, names: Sequence[str]) -> Groups:
         first = int(bad[0])
         raise ConfigError(
             f"the return of episode {first} of group {names[first]!r} is {returns[first]};"
-            f" leave out episodes that nobody scored"
+            f" leave out episodes without a score"
         )
     number = np.unique(np.asarray(names), return_inverse=True)[1].astype(np.int64)
     size = np.bincount(number)

@@ -127,7 +127,7 @@ class Mount:
         number = fields.integer(*self._counterpart.id_names)
         fields.check()
         self._ids.find(self._env, number)
-        raise Refusal("this environment draws no pictures")
+        raise Refusal("this environment draws no images")
 
     def _can_tell(self, operation: str) -> bool:
         counterpart = self._counterpart

@@ -151,7 +151,7 @@ def _check_version(message: Message, headers: Mapping[str, str]) -> None:
     told = (("mcp-protocol-version", version), ("mcp-method", message.method), ("mcp-name", _name(message)))
     for name, value in told:
         if value is not None and headers.get(name, value) != value:
-            raise RpcError(HEADER_MISMATCH, f"the header {name} says something else than the body")
+            raise RpcError(HEADER_MISMATCH, f"the header {name} differs from the body")
     if version not in MODERN:
         raise _unsupported(version, list(MODERN))
 

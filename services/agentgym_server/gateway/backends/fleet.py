@@ -18,7 +18,7 @@ from agentgym_server.wire.reply import Reply
 
 REMEMBERED_DEAD = 65536
 UNAVAILABLE = "no server that could take this answers now"
-LOST_TEXT = "the server that held this episode is gone"
+LOST_TEXT = "the server of this episode died"
 
 
 class Backend:

@@ -31,7 +31,7 @@ SESSION_LOST = strict_json.dump(
     {
         "type": "error",
         "data": {
-            "message": "the server that held this session is gone",
+            "message": "the server of this session died",
             "code": "SESSION_ERROR",
             "failure": {"kind": "worker-lost"},
         },
@@ -105,7 +105,7 @@ class Proxy:
             joined = await self._sockets.deliver(delivery, attempt)
             if isinstance(joined, Refused):
                 slug = "unauthorized" if joined.status == 401 else "not-found"
-                raise Problem(slug, "no server lets this in")
+                raise Problem(slug, "no server accepts this connection")
         except Problem as problem:
             if scope["path"].startswith("/openenv/") and self._gateway.fleet.died(place.tag):
                 await _accept_and_tell(send)
