@@ -121,10 +121,10 @@ def test_a_conversation_that_was_just_idle_keeps_its_slot():
 def test_a_conversation_cannot_act_twice_at_once():
     one = scheduler(slots=1)
     one.add(request("a", [1]))
-    with pytest.raises(ValueError, match="twice"):
+    with pytest.raises(ValueError, match="two calls"):
         one.add(request("a", [1]))
     one.admit()
-    with pytest.raises(ValueError, match="twice"):
+    with pytest.raises(ValueError, match="two calls"):
         one.add(request("a", [1]))
 
 
