@@ -1,6 +1,6 @@
 """How long an episode is, and the GPU-hours of the recipes in docs/recipes.md that follow from it.
 
-    python benchmarks/recipes.py --sotopia real_episodes_20.jsonl
+    python -m benchmarks recipes --sotopia real_episodes_20.jsonl
 
 Measured: turns and characters of episodes. Assumed, as constants below: characters to a token,
 words of thought, how much of a GPU's arithmetic sampling and learning get, how long a token takes at least.
@@ -9,6 +9,7 @@ Nothing here ran on a GPU.
 
 import argparse
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
@@ -118,12 +119,14 @@ def _tokens(text: str) -> float:
     return len(text) / CHARACTERS_PER_TOKEN + TEMPLATE_TOKENS
 
 
-def main() -> None:
+def main(arguments: Sequence[str]) -> None:
     """Print lengths and hours."""
-    parser = argparse.ArgumentParser(description="Lengths of episodes and GPU-hours.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks recipes", description="Lengths of episodes and GPU-hours."
+    )
     parser.add_argument("--episodes", type=int, default=100)
     parser.add_argument("--sotopia", type=Path, help="episodes as Sotopia publishes them, JSON lines")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     lengths = {name: measured(name, given.episodes, limit) for name, limit in LIMITS.items()}
     if given.sotopia:
         lengths["sotopia"] = recorded(given.sotopia)
@@ -137,7 +140,3 @@ def main() -> None:
                 f"{recipe.environment}, {recipe.name}, {size}: {sampling:.2f} h sampling,"
                 f" {learning:.2f} h learning, {used:.1f} GPU-hours ({GPU})"
             )
-
-
-if __name__ == "__main__":
-    main()

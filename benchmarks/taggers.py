@@ -1,12 +1,12 @@
 """Agreement of taggers on the `r_type` of purchases: ours, and a model of spaCy's where one is named.
 
     agentevol data import webshop DIR
-    python benchmarks/taggers.py [MODEL]
+    python -m benchmarks taggers [MODEL ...]
 
 A purchase is of a product on the first page of hits for an instruction, one for each wanted product.
 """
 
-import sys
+import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import combinations
@@ -40,8 +40,11 @@ def purchases() -> Iterator[tuple[Goal, Product]]:
             yield goal, catalogue.products[asin]
 
 
-def main(models: Sequence[str]) -> None:
+def main(given: Sequence[str]) -> None:
     """Print the shares."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks taggers", description="Agreement of taggers.")
+    parser.add_argument("models", nargs="*", metavar="MODEL", help="a model of spaCy's")
+    models: list[str] = parser.parse_args(given).models
     finders: dict[str, Nouns] = {name: partial(nouns_by, name) for name in TAGGERS}
     finders |= {model: spacy_nouns(model) for model in models}
     types: list[Mapping[str, float]] = [
@@ -61,7 +64,3 @@ def main(models: Sequence[str]) -> None:
 def share(types: Sequence[Mapping[str, float]], names: Sequence[str]) -> float:
     """Of purchases that have one type by all of these."""
     return sum(len({each[name] for name in names}) == 1 for each in types) / len(types)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -4,7 +4,7 @@ Both sides start from the same `Trajectory` objects in memory for appending and 
 plain side is the naive one: `model_dump()` of every episode into `write_table` of `pyarrow.parquet`. One more
 line gives `write_table` of columns that are already Arrow, which is the share of disk and compression.
 
-    python benchmarks/store.py [EPISODES]
+    agentevol bench store [--json]
 """
 
 import json as json_module

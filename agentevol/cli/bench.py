@@ -8,27 +8,7 @@ import typer
 
 from agentevol.cli.console.output import AsJson
 
-Name = Literal[
-    "env",
-    "serve",
-    "rollout",
-    "scale",
-    "learn",
-    "learning",
-    "credit",
-    "modes",
-    "baselines",
-    "store",
-    "merge",
-    "startup",
-]
-EXPERIMENTS = {"learning", "credit", "modes", "baselines", "merge"}
-"""Benchmarks in `agentevol.bench.experiments`: comparisons of methods, not of speed."""
-LONG = {
-    "learning": "success before and after, for every algorithm, three seeds: about three quarters of an hour",
-    "credit": "GiGPO beside GRPO in ALFWorld with three seeds: about half an hour on two idle cores",
-    "modes": "AMPO beside GRPO: success, tokens and modes of thinking, about a quarter of an hour",
-}
+Name = Literal["env", "serve", "rollout", "scale", "learn", "store", "startup"]
 OPTIONS = {
     "env": ("--env", "env"),
     "products": ("--products", "env"),
@@ -85,11 +65,4 @@ def bench(
             raise typer.BadParameter(f"{option} is an option of bench {owner}")
     if products is not None and env != "webshop":
         raise typer.BadParameter("--products is an option of bench env --env webshop")
-    if name in LONG and not json:
-        print(LONG[name])
-    import_module(module_of(name)).main(json=json, **options)
-
-
-def module_of(name: str) -> str:
-    """Module of the benchmark of this name."""
-    return f"agentevol.bench.experiments.{name}" if name in EXPERIMENTS else f"agentevol.bench.{name}"
+    import_module(f"agentevol.bench.{name}").main(json=json, **options)

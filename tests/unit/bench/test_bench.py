@@ -2,21 +2,17 @@
 
 import dataclasses
 import json
-import os
-import pickle
-from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 from typer.testing import CliRunner
 
 from agentevol.bench import startup, store
 from agentevol.bench.env import alfworld
-from agentevol.bench.experiments import merge
 from agentevol.bench.figures import Figure, ratio
 from agentevol.cli import app
-from agentevol.cli.bench import Name, module_of
+from agentevol.cli.bench import Name
 
 
 def test_a_figure_is_a_median_with_its_range() -> None:
@@ -73,8 +69,8 @@ def test_start_up_is_measured_beside_an_empty_interpreter(
 
 
 def test_every_name_of_the_command_is_a_module() -> None:
-    assert [name for name in get_args(Name) if find_spec(module_of(name)) is None] == []
-    assert find_spec(module_of("nothing")) is None
+    assert [name for name in get_args(Name) if find_spec(f"agentevol.bench.{name}") is None] == []
+    assert find_spec("agentevol.bench.nothing") is None
 
 
 @pytest.mark.parametrize(
@@ -100,35 +96,3 @@ def test_the_store_is_measured_beside_plain_parquet(capsys: pytest.CaptureFixtur
     append = figures["append"]
     assert append["plain_over_store"] == pytest.approx(append["plain_s"] / append["store_s"])
     assert figures["export as JSON Lines"]["plain_over_store"] is None
-
-
-def test_both_sides_of_merging_are_measured_on_the_same_rows_and_prices(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def side_here(side: Callable[..., Any], *given: Any) -> Any:
-        """The side as a process receives it, without a process of its own that loads torch."""
-        side, given = pickle.loads(pickle.dumps((side, given)))
-        return side(*given)
-
-    monkeypatch.setattr(merge, "in_a_process", side_here)
-    size = merge.Size(iterations=3, episodes=24, turns=4)
-    merge.main(json=True, size=size, shown=(1, 3))
-    found = json.loads(capsys.readouterr().out)
-    assert found["size"] == {"iterations": 3, "episodes": 24, "turns": 4}
-    for took in found["figures"].values():
-        assert [one["iteration"] for one in took] == [1, 3]
-        assert took[1]["rows"] == 3 * took[0]["rows"] > 0
-
-
-def test_a_side_of_merging_has_a_process_of_its_own() -> None:
-    assert merge.in_a_process(os.getpid) not in {os.getpid(), merge.in_a_process(os.getpid)}
-
-
-def test_sides_of_merging_that_find_something_else_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    took = [merge.Took(1, 9, (0.1, 0.1), (0.1, 0.1), 1.0)]
-    found = [("sha256:1", {"turns": 0.1})]
-    for other in ([("sha256:2", {"turns": 0.1})], [("sha256:1", {"turns": 0.2})]):
-        sides = iter([took, found, (took, other)])
-        monkeypatch.setattr(merge, "in_a_process", lambda *_, sides=sides: next(sides))
-        with pytest.raises(RuntimeError, match="iteration 1: the sides found different rows or prices"):
-            merge.main(shown=(1,))

@@ -11,7 +11,7 @@ from typing import get_args
 import pytest
 
 from agentevol.cli import MODULES
-from agentevol.cli.bench import Name, module_of
+from agentevol.cli.bench import Name
 from agentevol.core.algorithms.registry import ALGORITHMS
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -29,7 +29,7 @@ ENTRY_POINTS = (
     "agentevol.cli",
     "agentevol.cli.reference",  # `make docs`
     *(f"agentevol.cli.{name}" for name in MODULES),
-    *map(module_of, get_args(Name)),
+    *(f"agentevol.bench.{name}" for name in get_args(Name)),
     "agentevol.bench.env.alfworld",
     "agentevol.bench.env.webshop",
     "agentevol.bench.serve.openenv_side",  # a program for another interpreter

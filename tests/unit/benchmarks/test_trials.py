@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from agentevol.bench.experiments.trials import tried
 from agentevol.core.errors import ConfigError
+from benchmarks.trials import tried
 
 
 @dataclass(frozen=True)

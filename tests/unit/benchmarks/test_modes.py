@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from agentevol.bench.experiments import modes
-from agentevol.bench.experiments.modes import Conduct, Result, Trial, by_level, table
 from agentevol.core.algorithms.registry import objective
 from agentgym_store.records import Sample, Terminated, Trajectory, Turn
+from benchmarks import modes
+from benchmarks.modes import Conduct, Result, Trial, by_level, table
 
 
 def answered(level: str, mode: int, tokens: int, reward: float) -> Trajectory:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from agentevol.bench.experiments import credit
-from agentevol.bench.experiments.credit import Outcome, Round, Trial
 from agentgym_store.records import Terminated, Trajectory, Truncated, Turn
+from benchmarks import credit
+from benchmarks.credit import Outcome, Round, Trial
 
 
 def episode(name: str, task: str, seen: str, *, won: bool = False) -> Trajectory:

@@ -1,7 +1,6 @@
 """Benchmark of turn-level credit: GiGPO against GRPO in ALFWorld, at equal budget.
 
-    python -m agentevol.bench.experiments.credit [--seeds 3] [--rounds 3] [--processes 2]
-        [--json FILE] [KEY=VALUE ...]
+    python -m benchmarks credit [--seeds 3] [--rounds 3] [--processes 2] [--json FILE] [KEY=VALUE ...]
 
 From the starter policy each arm plays rounds of the loop with the settings that `agentevol run
 algorithm=NAME` would take: explore training tasks, learn. With equal seeds all arms are given the same tasks,
@@ -29,7 +28,7 @@ import tempfile
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import nan
 from pathlib import Path
 from statistics import fmean
@@ -38,9 +37,6 @@ from typing import Any, Literal
 
 from rich.console import Console
 
-from agentevol.bench.experiments.rounds import learnt
-from agentevol.bench.experiments.trials import options, tried
-from agentevol.bench.figures import report
 from agentevol.config.run import RunConfig, load
 from agentevol.core.protocols import Checkpoint, Sampling
 from agentevol.core.splits import drawn, spread
@@ -60,6 +56,8 @@ from agentgym_client import EnvClient
 from agentgym_envs.formats import FORMATS
 from agentgym_store.records import Trajectory
 from agentgym_store.store import Where
+from benchmarks.rounds import learnt
+from benchmarks.trials import options, tried
 
 ARMS: Mapping[str, tuple[str, ...]] = {
     "grpo": ("algorithm=grpo",),
@@ -283,10 +281,8 @@ def _states(episode: Trajectory) -> Iterator[tuple[str, str]]:
     return ((known.group, anchor) for anchor in known.anchors)
 
 
-def compare(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Run all trials that `arguments.json` does not hold already; prints each result, returns every
-    figure.
-    """
+def compare(arguments: argparse.Namespace) -> None:
+    """Run all trials that `arguments.json` does not hold already; prints each result."""
     shared = {"settings": list(SETTINGS), "test_tasks": TEST_TASKS}
     outcomes = tried(
         trials(arguments),
@@ -298,7 +294,6 @@ def compare(arguments: argparse.Namespace) -> dict[str, Any]:
         say=_line,
     )
     print_table(outcomes)
-    return {**shared, "outcomes": [asdict(outcome) for outcome in outcomes]}
 
 
 def _line(outcome: Outcome) -> str:
@@ -368,18 +363,14 @@ def interval(values: Sequence[float], sign: str = "") -> str:
     return f"{low:{sign}.1f} to {high:{sign}.1f}"
 
 
-def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
-    """Options of the script, from `given` or else the command line."""
-    parser = options("GiGPO beside GRPO in ALFWorld, at equal budget.", rounds=3)
+def parse(given: Sequence[str]) -> argparse.Namespace:
+    """Options of this experiment."""
+    parser = options("credit", "GiGPO beside GRPO in ALFWorld, at equal budget.", rounds=3)
     parser.add_argument("--arms", nargs="+", choices=list(ARMS), default=list(ARMS))
     parser.add_argument("--first-seed", type=int, default=0)
     return parser.parse_args(given)
 
 
-def main(json: bool = False) -> None:
-    """Compare with the default options and print."""
-    report("credit", lambda: compare(parse([])), json=json)
-
-
-if __name__ == "__main__":
-    compare(parse())
+def main(given: Sequence[str]) -> None:
+    """Compare with these options and print."""
+    compare(parse(given))

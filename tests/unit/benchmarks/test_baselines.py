@@ -5,12 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from agentevol.bench.experiments import baselines
 from agentgym_envs.webshop.catalogues.catalogue import MemoryCatalogue
 from agentgym_envs.webshop.products import Product
 from agentgym_envs.webshop.rewards import Goal
 from agentgym_envs.webshop.rules import COMPAT
 from agentgym_envs.webshop.wishes import Wish
+from benchmarks import baselines
 
 
 class Priced(MemoryCatalogue):
@@ -71,9 +71,9 @@ def test_every_set_is_played_with_the_rewards_that_it_has(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.setattr("agentgym_envs.webshop.goal_sets.open_all", lambda *_: {"1k-synthetic": GOALS})
-    baselines.main(json=True)
+    baselines.main(["--json"])
     told = json.loads(capsys.readouterr().out)
-    rows = {(row["reward"], row["player"]): row for row in told["rows"]}
+    rows = {(row["reward"], row["player"]): row for row in told}
     names = ("do_nothing", "random_product", "first_hit", "rule", "rule_page1", "oracle")
     readers = ("reader, 15 turns", "reader, 30 turns")
     assert set(rows) == {(way, name) for way in ("upstream", "fixed") for name in (*names, *readers)}

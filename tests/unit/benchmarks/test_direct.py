@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from agentevol.bench.experiments.direct import sampled
+from benchmarks.direct import sampled
 
 END, VOCABULARY = 0, 4
 

@@ -33,9 +33,9 @@ TrialT = TypeVar("TrialT")
 OutcomeT = TypeVar("OutcomeT", bound=Tried)
 
 
-def options(description: str, rounds: int) -> argparse.ArgumentParser:
+def options(name: str, description: str, rounds: int) -> argparse.ArgumentParser:
     """Common options of comparisons: settings, seeds, rounds, concurrency and file of results."""
-    parser = argparse.ArgumentParser(description=description)
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks {name}", description=description)
     parser.add_argument("settings", nargs="*", metavar="key.path=value", help="for all trials")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=rounds)

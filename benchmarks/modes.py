@@ -1,7 +1,6 @@
 """Benchmark of adaptive thinking: AMPO against GRPO, by success, tokens and modes of thinking.
 
-    python -m agentevol.bench.experiments.modes [--arms ...] [--seeds 3] [--rounds 15] [--processes 2]
-        [--json FILE]
+    python -m benchmarks modes [--arms ...] [--seeds 3] [--rounds 15] [--processes 2] [--json FILE]
 
 A policy of 0.2 M weights is cloned from a player of the `deliberate` environment who makes no mistakes and
 draws one of four modes at random, whatever the task: within a mode it acts perfectly, but it thinks too
@@ -22,23 +21,21 @@ span were not tuned. The learning rate is that of every run with these algorithm
 import argparse
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import mean
-from typing import Any
 
 import torch
 
-from agentevol.bench.experiments.direct import DirectArena
-from agentevol.bench.experiments.learning import BASE, NEW_TOKENS, SETTINGS, TEST_TASKS, WORLD, evolved
-from agentevol.bench.experiments.trials import options, tried
-from agentevol.bench.figures import report
 from agentevol.config.run import RunConfig, load
 from agentevol.core.protocols import Checkpoint
 from agentevol.models.checkpoints import read_lineage
 from agentevol.report.intervals import mean_interval
 from agentevol.starter.build import build
 from agentgym_store.records import Trajectory
+from benchmarks.direct import DirectArena
+from benchmarks.learning import BASE, NEW_TOKENS, SETTINGS, TEST_TASKS, WORLD, evolved
+from benchmarks.trials import options, tried
 
 RECIPE = replace(BASE, care=1.0, learn=BASE.learn.model_copy(update={"threads": 1}))
 LENGTH = ("learn.options.length_target=25.0", "learn.options.length_span=20.0")
@@ -139,8 +136,8 @@ def run(trial: Trial) -> Result:
         return Result(trial, by_level(tested), _compared(Path(name), rounds))
 
 
-def compare(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Run all arms and seeds; prints each result, returns every figure."""
+def compare(arguments: argparse.Namespace) -> None:
+    """Run all arms and seeds; prints each result."""
     shared = {"rounds": arguments.rounds, "settings": [*SHARED, *arguments.settings]}
     with tempfile.TemporaryDirectory() as name:
         base = arguments.base or build(RECIPE, Path(name) / "base").checkpoint.path
@@ -155,7 +152,6 @@ def compare(arguments: argparse.Namespace) -> dict[str, Any]:
         )
     for line in table(results):
         print(line)
-    return {**shared, "results": [_figures(result) for result in results]}
 
 
 def trials(arguments: argparse.Namespace, base: Path) -> list[Trial]:
@@ -169,12 +165,6 @@ def _said(result: Result) -> str:
     trial, found = result.trial, result.conduct["all"]
     figures = f"{found.success:6.1f} % of {TEST_TASKS}  {found.tokens:5.1f} tokens"
     return f"{trial.arm:16} seed {trial.seed}  {figures}"
-
-
-def _figures(result: Result) -> dict[str, Any]:
-    conduct = {level: asdict(one) for level, one in result.conduct.items()}
-    named = {"arm": result.trial.arm, "seed": result.trial.seed}
-    return {**named, "conduct": conduct, "compared": result.compared}
 
 
 def table(results: Sequence[Result]) -> Iterator[str]:
@@ -242,19 +232,15 @@ def _mode(trajectory: Trajectory) -> object:
     return trajectory.turns[-1].info.get("mode")
 
 
-def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
-    """Options of the script, from `given` or else the command line."""
-    parser = options("Success, tokens and modes of thinking: AMPO beside GRPO.", rounds=15)
+def parse(given: Sequence[str]) -> argparse.Namespace:
+    """Options of this experiment."""
+    parser = options("modes", "Success, tokens and modes of thinking: AMPO beside GRPO.", rounds=15)
     parser.add_argument("--arms", nargs="+", choices=list(ARMS), default=list(ARMS))
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--base", type=Path, help="a checkpoint to begin with instead of a fresh clone")
     return parser.parse_args(given)
 
 
-def main(json: bool = False) -> None:
-    """Compare with the default options and print."""
-    report("modes", lambda: compare(parse([])), json=json)
-
-
-if __name__ == "__main__":
-    compare(parse())
+def main(given: Sequence[str]) -> None:
+    """Compare with these options and print."""
+    compare(parse(given))

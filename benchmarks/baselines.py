@@ -1,6 +1,6 @@
 """Scores of WebShop's baselines on the generated catalogue and on the imported goals of the benchmark.
 
-    agentevol bench baselines [--json]
+    python -m benchmarks baselines [--json]
 
 Scores are means of rewards and successes shares of rewards of exactly 1, in percent, each with an interval
 of 95 %: a bootstrap over goals of the score, Wilson's of the success. Goals that share products are not
@@ -12,14 +12,15 @@ many; all others play without a limit. It knows other words for facts, but none 
 the test split.
 """
 
+import argparse
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import product
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from agentevol.bench.figures import report
 from agentevol.report.intervals import bootstrap_mean, wilson
 
 if TYPE_CHECKING:
@@ -116,20 +117,15 @@ def _standings(
         yield standing(name, way, player, found)
 
 
-def compare() -> Mapping[str, Any]:
-    """Print each row as it is measured."""
+def main(given: Sequence[str]) -> None:
+    """Print a table in Markdown, row by row, or with `--json` everything as JSON."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks baselines", description="Baselines of WebShop."
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    if parser.parse_args(given).json:
+        print(json.dumps([asdict(row) for row in measured()], indent=2))
+        return
     print(HEAD)
-    rows: list[dict[str, Any]] = []
     for row in measured():
         print(row, flush=True)
-        rows.append(asdict(row))
-    return {"rows": rows}
-
-
-def main(json: bool = False) -> None:
-    """Play and print; a table in Markdown, or everything as JSON."""
-    report("baselines", compare, json=json)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,6 @@
 """Benchmark of learning: success of every algorithm before and after, in one small verifiable environment.
 
-    python -m agentevol.bench.experiments.learning [--algorithms ...] [--seeds 3] [--processes 2]
-        [--json FILE]
+    python -m benchmarks learning [--algorithms ...] [--seeds 3] [--processes 2] [--json FILE]
 
 A policy of 0.2 M weights is cloned from a careless player of the `deliberate` environment (about four in ten
 of its answers are right). Then each algorithm, with the settings that `agentevol run algorithm=NAME` would
@@ -21,14 +20,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from statistics import mean
-from typing import Any
 
 import torch
 
-from agentevol.bench.experiments.direct import DirectArena
-from agentevol.bench.experiments.rounds import learnt
-from agentevol.bench.experiments.trials import options, tried
-from agentevol.bench.figures import report
 from agentevol.config.run import RunConfig, load
 from agentevol.core.algorithms.registry import ALGORITHMS, algorithm
 from agentevol.core.protocols import Checkpoint
@@ -37,6 +31,9 @@ from agentevol.report.intervals import mean_interval
 from agentevol.starter.build import build
 from agentevol.starter.shipped_recipes import RECIPES
 from agentgym_store.records import Trajectory
+from benchmarks.direct import DirectArena
+from benchmarks.rounds import learnt
+from benchmarks.trials import options, tried
 
 WORLD = "deliberate"
 TEST_TASKS = 1000
@@ -141,8 +138,8 @@ def policies() -> list[str]:
     return [name for name in sorted(ALGORITHMS) if algorithm(name).data != "steps"]
 
 
-def compare(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Run all algorithms and seeds; prints each result, returns every figure."""
+def compare(arguments: argparse.Namespace) -> None:
+    """Run all algorithms and seeds; prints each result."""
     shared = {"rounds": arguments.rounds, "settings": [*SETTINGS, *arguments.settings]}
     with tempfile.TemporaryDirectory() as name:
         base = arguments.base or build(BASE, Path(name) / "base").checkpoint.path
@@ -156,7 +153,6 @@ def compare(arguments: argparse.Namespace) -> dict[str, Any]:
             say=_line,
         )
     print_table(outcomes)
-    return {**shared, "outcomes": [_figures(outcome) for outcome in outcomes]}
 
 
 def trials(arguments: argparse.Namespace, base: Path) -> list[Trial]:
@@ -176,12 +172,6 @@ def _line(outcome: Outcome) -> str:
     return f"{trial.label:28} seed {trial.seed}  {outcome.before:6.1%} -> {outcome.after:6.1%}"
 
 
-def _figures(outcome: Outcome) -> dict[str, Any]:
-    trial = outcome.trial
-    named = {"algorithm": trial.algorithm, "control": trial.control, "seed": trial.seed}
-    return {**named, "before": outcome.before, "after": outcome.after}
-
-
 def print_table(outcomes: Sequence[Outcome]) -> None:
     """Mean gains in points with Student's 95 % interval over the seeds."""
     print(f"\n{'':28}{'before':>8}{'after':>8}{'gain':>8}   95 % interval over seeds")
@@ -197,19 +187,15 @@ def print_table(outcomes: Sequence[Outcome]) -> None:
         print(line, flush=True)
 
 
-def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
-    """Options of the script, from `given` or else the command line."""
-    parser = options("Success before and after learning, for every algorithm.", rounds=5)
+def parse(given: Sequence[str]) -> argparse.Namespace:
+    """Options of this experiment."""
+    parser = options("learning", "Success before and after learning, for every algorithm.", rounds=5)
     parser.add_argument("--algorithms", nargs="+", choices=policies(), default=policies())
     parser.add_argument("--no-controls", dest="controls", action="store_false")
     parser.add_argument("--base", type=Path, help="a checkpoint to begin with instead of a fresh clone")
     return parser.parse_args(given)
 
 
-def main(json: bool = False) -> None:
-    """Compare with the default options and print."""
-    report("learning", lambda: compare(parse([])), json=json)
-
-
-if __name__ == "__main__":
-    compare(parse())
+def main(given: Sequence[str]) -> None:
+    """Compare with these options and print."""
+    compare(parse(given))

@@ -1,1 +1,0 @@
-"""Experiments: comparisons of learning methods, with several seeds."""

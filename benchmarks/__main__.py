@@ -1,0 +1,35 @@
+"""`python -m benchmarks NAME [OPTIONS]`; `--help` after a name shows its options."""
+
+import argparse
+from collections.abc import Sequence
+from importlib import import_module
+
+EXPERIMENTS = {
+    "baselines": "scores of WebShop's baselines",
+    "credit": "GiGPO beside GRPO in ALFWorld, three seeds: about half an hour on two idle cores",
+    "learning": "success before and after, for every algorithm, three seeds: about three quarters of an hour",
+    "merge": "selection over 50 iterations beside deriving all rounds again",
+    "modes": "AMPO beside GRPO: success, tokens and modes of thinking, about a quarter of an hour",
+    "recipes": "lengths of episodes and GPU-hours of docs/recipes.md",
+    "taggers": "agreement of taggers on the types of purchases in WebShop",
+}
+"""Modules of this folder with a function `main(arguments)`."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the named experiment."""
+    names = "\n".join(f"  {name:11}{what}" for name, what in EXPERIMENTS.items())
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        usage="%(prog)s NAME [OPTIONS]",
+        description=f"Compare methods.\n\n{names}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("name", choices=list(EXPERIMENTS), metavar="NAME", help="experiment")
+    parser.add_argument("options", nargs=argparse.REMAINDER, metavar="OPTIONS", help="options of its own")
+    given = parser.parse_args(arguments)
+    import_module(f"benchmarks.{given.name}").main(given.options)
+
+
+if __name__ == "__main__":
+    main()
