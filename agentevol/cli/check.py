@@ -1,4 +1,4 @@
-"""`agentevol check`: parts of one's own, held against their contracts."""
+"""`agentevol check`: checks of extensions against their contracts."""
 
 from typing import Annotated
 

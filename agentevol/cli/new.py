@@ -1,4 +1,4 @@
-"""`agentevol new`: small packages to begin with."""
+"""`agentevol new`: scaffolds of small packages."""
 
 from pathlib import Path
 from typing import Annotated

@@ -57,7 +57,8 @@ def check_rows(learn: LearnConfig, select: SelectConfig) -> None:
         return
     if learn.overflow == "cut_left_turns":
         raise ValueError(
-            "learn.overflow = 'cut_left_turns' has no effect with select.rows = 'per_step', rows of one turn"
+            "learn.overflow = 'cut_left_turns' has no effect with select.rows = 'per_step':"
+            " a sequence has one turn"
         )
     for option, value in (("nll_scope", "all"), ("kto_reference", "mismatched")):
         if chosen.options.get(option) == value:
@@ -118,7 +119,7 @@ def check_overflow(engine: EngineSection, select: SelectConfig) -> None:
     """Raise `ValueError` where turns of a shortened prompt cannot be training sequences."""
     if engine.overflow == "drop_oldest" and select.rows == "append_only":
         raise ValueError(
-            "engine.overflow = 'drop_oldest' begins rows that do not extend what came before, which"
+            "engine.overflow = 'drop_oldest' begins sequences that do not extend what came before, which"
             " select.rows = 'append_only' rules out: take 'fork' or 'per_step'"
         )
 

@@ -30,7 +30,7 @@ class Constraint(BaseModel):
     @model_validator(mode="after")
     def _can_move(self) -> "Constraint":
         if self.form == "log" and self.initial == 0:
-            raise ValueError("a multiplier in log form never leaves 0: give an initial one above it")
+            raise ValueError("a multiplier in log form stays at 0: give an initial one above it")
         if self.initial > self.maximum:
             raise ValueError(f"the initial multiplier {self.initial} lies above the maximum {self.maximum}")
         return self

@@ -167,8 +167,8 @@ class LearnConfig(BaseModel):
         kept = self.lora is not None and self.lora.keep
         if self.ewc is not None and self.lora is not None and not kept:
             raise ValueError(
-                "ewc holds weights where they were, which fresh adapters were not: set lora.keep = true,"
-                " leave out lora, or take distillation on replayed rows"
+                "ewc keeps weights near earlier values, which new adapters do not have: set lora.keep = true,"
+                " leave out lora, or take distillation on replayed sequences"
             )
         if self.interpolation is not None and kept:
             raise ValueError("interpolation mixes whole weights, unlike lora.keep: leave out one")

@@ -285,9 +285,9 @@ class TrainConfig(Section):
         checks.check_thresholds(self.learn, self.select, None, self.retained)
         checks.check_pairs(self.pairs, self.learn)
         if self.select.max_lag is not None and self.learn.algorithm == "process_reward":
-            raise ValueError("select.max_lag has no effect: values of states are the world's, whoever plays")
+            raise ValueError("select.max_lag has no effect: values of states do not depend on the weights")
         if self.learn.reference != "start":
-            raise ValueError("learn.reference has no effect here: the base is what learning starts with")
+            raise ValueError("learn.reference has no effect here: training starts from the base")
         checks.check_memory(self.learn, self.select, self.replay, self.retained, shown=0)
         if self.pooled and self.learn.algorithm != "process_reward":
             raise ValueError(f"pooled has no effect: {self.learn.algorithm!r} learns no values of states")

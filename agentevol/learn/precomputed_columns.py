@@ -1,4 +1,4 @@
-"""Frozen columns: log-probabilities and values under fixed weights, computed once before the first step.
+"""Precomputed columns: log-probabilities and values under fixed weights, computed once before the first step.
 
 pi_old is the learner's own pass with the weights at the start of the update, pi_ref that of a reference
 model; pi_rollout, recorded by the engine, is neither.

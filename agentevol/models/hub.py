@@ -118,7 +118,7 @@ def _fetched(name: HubName, weights: bool) -> Path:
     if is_whole(folder, weights=weights):
         return folder
     if _offline():
-        raise errors.LocalEntryNotFoundError("the snapshot is not whole")
+        raise errors.LocalEntryNotFoundError("the snapshot is incomplete")
     raise ConfigError(
         f"the model {name} cannot be used: its repository lacks config.json, tokenizer.json or weights as"
         " safetensors, the only ones that are read"
@@ -150,11 +150,11 @@ def _missing(name: HubName, cache: str, *, offline: bool) -> str:
 
     if offline:
         return (
-            f"the model {name} is not whole in the hub's cache {cache}, and HF_HUB_OFFLINE forbids to fetch"
+            f"the model {name} is incomplete in the hub's cache {cache}, and HF_HUB_OFFLINE forbids to fetch"
             " it: run once without, or give a folder"
         )
     return (
-        f"no model {str(name)!r}: no such folder, not whole in the hub's cache {cache}, and"
+        f"no model {str(name)!r}: no such folder, incomplete in the hub's cache {cache}, and"
         f" {constants.ENDPOINT} cannot be reached; check the network, set HF_ENDPOINT to a mirror, or give a"
         " folder"
     )

@@ -68,7 +68,7 @@ def check_words(name: str, tokenizer: "PreTrainedTokenizerBase", texts: Sequence
     share = unknown_share(tokenizer, texts)
     if share > MOST_UNKNOWN:
         raise ConfigError(
-            f"base {name} cannot speak to this environment: {share:.0%} of the words of its players are not"
+            f"base {name} does not fit this environment: {share:.0%} of the words of its players are not"
             " in the base's vocabulary; give another base, or build one with `agentevol starter build`"
         )
 

@@ -106,7 +106,7 @@ def plan(config: RunConfig) -> list[str]:
     return [
         f"base: {config.base}",
         *_cloning(config),
-        f"{config.iterations} iterations, each learning from the {config.start} checkpoint",
+        f"{config.iterations} iterations, each trained from the {config.start} checkpoint",
         f"explore: {explore.tasks} tasks of {config.environment.name}/{config.explore_split}"
         f" ({explore.difficulty or 'all levels'}), {explore.samples} samples each: {episodes} episodes",
         *(
@@ -154,7 +154,7 @@ def _cloning(config: RunConfig) -> list[str]:
     if not shown.clone:
         return ["clone: no, the base is an agent already"]
     return [
-        f"clone: the base learns {shown.tasks} episodes of the expert, {how.epochs} epochs, learning rate"
+        f"clone: the base trains on {shown.tasks} episodes of the expert, {how.epochs} epochs, learning rate"
         f" {how.learning_rate:g}"
     ]
 

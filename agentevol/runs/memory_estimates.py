@@ -74,7 +74,7 @@ def shape_of(folder: Path, lora: LoraConfig | None = None) -> ModelShape:
         with torch.device("meta"):
             model = AutoModelForCausalLM.from_config(config)
     except _NO_MODEL as cause:
-        raise ConfigError(f"no model can be made of {folder / 'config.json'}: {one_line(cause)}") from cause
+        raise ConfigError(f"cannot build a model from {folder / 'config.json'}: {one_line(cause)}") from cause
     text: Any = config.get_text_config()
     counted = _counted(model)
     heads = int(text.num_attention_heads)

@@ -117,7 +117,7 @@ def _learners(config: RunConfig, shape: ModelShape) -> Process:
     device: Device = "cpu" if learn.device == "cpu" else "gpu if any" if learn.device == "auto" else "gpu"
     parts = training_state(shape, learn) | working_memory(shape, learn)
     trained = shape.adapters or shape.parameters
-    remark = f"{trained:,} of {shape.parameters + shape.adapters:,} weights learn"
+    remark = f"{trained:,} of {shape.parameters + shape.adapters:,} weights are trained"
     if learn.lora is None and config.learn.shards > 1:
         remark += f", spread over {learn.shards} learners"
     return Process("learner", learn.shards, device, parts, remark, shares=config.engine.shares_gpus)

@@ -110,7 +110,7 @@ def _rows(
         stale = {"stale": float(len(episodes) - len(current))} if len(current) < len(episodes) else {}
         return rows, {**kept_figures(episodes, rows), **stale}
     if config.objectives:
-        raise ConfigError(f"objectives are what episodes achieved: {data} holds chats, leave them out")
+        raise ConfigError(f"objectives need episodes: {data} holds chats, leave them out")
     if config.select.rows != "fork":
         raise ConfigError(f"select.rows has no effect: {data} holds chats, and each is one training sequence")
     found = read_texts(Path(data), renderer)

@@ -1,4 +1,4 @@
-"""Errors of the service in OpenAI's shape.
+"""Errors of the service in OpenAI's format.
 
 {"error": {"message": "no session has this id", "type": "invalid_request_error", "param": null,
            "code": "session_not_found"}}

@@ -81,7 +81,7 @@ def test_the_server_is_where_the_label_is_and_comes_again_at_its_address(head: A
         assert sum(one.lost_servers for one in noted) == 2
 
         head.remove_node(labelled, allow_graceful=False)
-        line = r"^node \S+ \(Ray node \w+\) was lost, and the environment server was there: resume the run"
+        line = r"^node \S+ \(Ray node \w+\) was lost, and the environment server ran there: resume the run"
         with pytest.raises(RunStopped, match=line):
             until(lambda: cluster._members.look(at_once=True) is not None)
 
@@ -108,7 +108,7 @@ def test_a_run_that_loses_its_environment_node_ends_with_one_line_and_is_resumed
     _, errors = process.communicate(timeout=300)
     assert process.returncode != 0
     (line,) = errors.strip().splitlines()
-    assert "was lost, and the environment server was there: resume the run" in line
+    assert "was lost, and the environment server ran there: resume the run" in line
     head.add_node(num_cpus=1, labels={"role": "worlds"})
     resumed = subprocess.run(
         [sys.executable, "-m", "agentevol", "run", "--resume", str(out)],

@@ -229,7 +229,7 @@ def test_offline_the_cache_is_what_there_is(hub: Hub, files: dict[str, bytes], m
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     assert resolve("acme/tiny").path == folder
     for name in ("acme/small", "acme/never"):
-        with pytest.raises(ConfigError, match=f"{name} is not whole in the hub's cache .* HF_HUB_OFFLINE"):
+        with pytest.raises(ConfigError, match=f"{name} is incomplete in the hub's cache .* HF_HUB_OFFLINE"):
             resolve(name)
     assert hub.asked == []
 

@@ -153,7 +153,7 @@ def test_a_model_whose_configuration_names_no_inner_width_has_four_times_its_own
 
 def test_what_is_no_model_is_one_line(tmp_path: Path):
     (tmp_path / "config.json").write_text('{"model_type": "nothing"}')
-    with pytest.raises(ConfigError, match="no model can be made of"):
+    with pytest.raises(ConfigError, match="cannot build a model from"):
         shape_of(tmp_path)
 
 

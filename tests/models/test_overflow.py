@@ -221,5 +221,5 @@ def test_prompts_fit_or_are_refused_and_change_only_where_they_do_not_fit(
 def test_rows_that_only_append_and_conversations_that_are_cut_exclude_each_other():
     load(None, ["engine.overflow=drop_oldest"])
     load(None, ["select.rows=append_only"])
-    with pytest.raises(ConfigError, match="drop_oldest' begins rows that do not extend"):
+    with pytest.raises(ConfigError, match="drop_oldest' begins sequences that do not extend"):
         load(None, ["engine.overflow=drop_oldest", "select.rows=append_only"])

@@ -47,7 +47,7 @@ def test_the_plan_says_what_each_process_needs_and_where(seven_billion: Path):
     assert "(weights 14.2 GiB, keys and values 28.0 GiB)" in told[0]
     assert told[2].startswith("4 learners, each on a GPU of its own: about ")
     assert "(weights 7.1 GiB, gradients 7.1 GiB, optimiser 14.2 GiB, activations " in told[2]
-    assert told[3].strip() == "7,615,616,512 of 7,615,616,512 weights learn, spread over 4 learners"
+    assert told[3].strip() == "7,615,616,512 of 7,615,616,512 weights are trained, spread over 4 learners"
     assert told[4:] == ["GPUs: 8"]
 
 
@@ -118,7 +118,7 @@ def test_gpus_that_are_used_in_turns_are_told_once_with_what_each_side_holds(sev
             ["learn.shards=2"],
             "2 learners, each on a GPU of its own where Ray sees any, else on the CPU: about",
         ),
-        (["learn.lora.rank=8"], "of 2,077,632 weights learn"),
+        (["learn.lora.rank=8"], "of 2,077,632 weights are trained"),
         (["ray.address=auto", "checkpoints=s3://bucket/a"], "^checkpoints: s3://bucket/a$"),
         (["table=s3://bucket/a"], "^table: s3://bucket/a$"),
     ],

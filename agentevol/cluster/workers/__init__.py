@@ -1,4 +1,4 @@
-"""Workers of a run's processes, and the dispatch of episodes to them.
+"""Worker processes of a run: rollout workers, learners and environment servers.
 
 `agentevol.cluster` starts these processes.
 """

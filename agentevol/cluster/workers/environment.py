@@ -106,7 +106,9 @@ class PlacedServer:
             self.url = self._start(node)
         except ProcessLost as cause:
             raise start_failure(str(cause), "the environment server") from cause
-        self._members.need(node, "the environment server was there: resume the run, and another has it")
+        self._members.need(
+            node, "the environment server ran there: resume the run to start it on another node"
+        )
         self._watcher = threading.Thread(
             target=self._watch, args=(node,), daemon=True, name="environment-server"
         )

@@ -67,7 +67,7 @@ def check_heads(folder: Path, tensor_parallel: int) -> None:
         config: Any = AutoConfig.from_pretrained(folder, local_files_only=True)
         heads, kv_heads = _heads(config)
     except (AttributeError, OSError, ValueError) as cause:
-        raise ConfigError(f"no model can be made of {folder / 'config.json'}: {one_line(cause)}") from cause
+        raise ConfigError(f"cannot build a model from {folder / 'config.json'}: {one_line(cause)}") from cause
     check_split(heads, kv_heads, tensor_parallel)
 
 

@@ -169,7 +169,7 @@ def check_kept(learn: LearnConfig, base: Path) -> None:
     if learn.ewc is None or learn.lora is None or (base / FILE).is_file():
         return
     raise ConfigError(
-        f"learn.ewc holds adapters where they were, and {base} has none: fresh ones have no Fisher"
+        f"learn.ewc keeps adapters near earlier values, and {base} has none: fresh ones have no Fisher"
         " information; begin with a checkpoint of learn.lora.keep = true, or take learn.distillation on"
         " replayed rows (select.merge = 'replay')"
     )

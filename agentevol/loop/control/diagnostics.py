@@ -1,4 +1,4 @@
-"""Remarks and warnings about an update, from its figures."""
+"""Diagnostics of an update: remarks and warnings from its figures."""
 
 import math
 from collections.abc import Iterator, Mapping

@@ -53,7 +53,7 @@ class InterpolationSearch:
         figures = {f"interpolation_success_{one:g}": value for one, value in success.items()}
         chosen = {**context.drafts.of(iteration).learn, "interpolation_share": share, **figures}
         context.drafts.note(iteration, learn=chosen)
-        context.say(iteration, f"{share:g} of the update stays, by validation")
+        context.say(iteration, f"{share:g} of the update is kept, by validation")
         return folder.destination(iteration)
 
     def _mixed(self, iteration: int, share: float) -> Checkpoint:

@@ -1,4 +1,4 @@
-"""A counter that much happens to, and modes of thinking that matter: answer at once, or note digits first.
+"""A counter that changes several times, and modes of thinking: answer at once, or note digits first.
 
 > world = Deliberate(expert_mode=2)
 > task = world.task("test/medium/2")

@@ -63,7 +63,7 @@ def internal_fault(what: str, trace: str) -> HostFault:
 
 
 class Overloaded(Exception):
-    """The operation was not started: the queue is full, or no worker is up."""
+    """The operation was not started: the queue is full, or no worker is running."""
 
 
 class Host(Protocol):

@@ -404,7 +404,7 @@ class WorkerPool:
     def _least_loaded(self) -> Worker:
         workers = [worker for worker in self._workers.values() if worker.up]
         if not workers:
-            raise Overloaded("no worker is up")
+            raise Overloaded("no worker is running")
         return min(workers, key=lambda worker: len(worker.keys))
 
     def _lost(self, key: str, fault: HostFault) -> None:

@@ -175,7 +175,7 @@ async def test_a_checkpoint_on_other_weights_or_with_scaled_adapters_is_refused(
     elsewhere = learnt(
         write_checkpoint(tmp_path / "base", seed=7, tied=True, window=512), tmp_path / "elsewhere", seed=1
     )
-    with pytest.raises(ConfigError, match="they lie on other weights than those that vLLM holds"):
+    with pytest.raises(ConfigError, match="their base weights differ from those in vLLM"):
         engine.update(Checkpoint(elsewhere, 2))
     scaled = learnt(run[1], tmp_path / "scaled", seed=2)
     stored = load_file(scaled / FILE)

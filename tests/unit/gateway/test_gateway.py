@@ -399,7 +399,7 @@ async def test_two_servers_of_one_instance_are_not_mixed_up(
         await gateway.watch.update(source)
     assert len(gateway.fleet.living) == 3
     assert not gateway.fleet.complete
-    assert "other at http://m2 has the instance of mischief; start it again" in caplog.text
+    assert "other at http://m2 has the instance of mischief; restart it" in caplog.text
 
 
 async def test_a_draining_gateway_takes_no_new_sessions(house: House) -> None:

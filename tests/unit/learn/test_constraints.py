@@ -92,7 +92,7 @@ def replace_limit(constraint: Constraint, limit: float) -> Constraint:
 def test_the_log_form_multiplies():
     step = after([0.4] * 100, form="log", initial=0.5)
     assert step.value == pytest.approx(0.5 * exp(0.05 * 0.2), abs=1e-12)
-    with pytest.raises(ValidationError, match="never leaves 0"):
+    with pytest.raises(ValidationError, match="stays at 0"):
         Constraint(limit=0.2, form="log")
 
 

@@ -250,12 +250,12 @@ def test_goals_of_products_that_are_not_there_are_counted(tmp_path: Path) -> Non
         (
             "items_shuffle_1000.json",
             '[{"asin": "B0',
-            "items_shuffle_1000.json is no sound JSON: Unterminated",
+            "items_shuffle_1000.json is not valid JSON: Unterminated",
         ),
         (
             "items_shuffle_1000.json",
             "[" * 100_000,
-            "items_shuffle_1000.json is no sound JSON: it is nested too",
+            "items_shuffle_1000.json is not valid JSON: it is nested too",
         ),
         (
             "items_shuffle_1000.json",
@@ -264,7 +264,7 @@ def test_goals_of_products_that_are_not_there_are_counted(tmp_path: Path) -> Non
         ),
         ("items_ins_v2_1000.json", "[]", "items_ins_v2_1000.json is no JSON object: it begins with '['"),
         ("items_ins_v2_1000.json", "{}", "no product has an instruction, and so the catalogue no goal"),
-        ("items_human_ins.json", '{"B0001": [', "items_human_ins.json is no sound JSON: Expecting value"),
+        ("items_human_ins.json", '{"B0001": [', "items_human_ins.json is not valid JSON: Expecting value"),
         ("purchase_prices.json", '{"synthetic": {"B0001": "1"}}', "synthetic: B0001: no price in dollars"),
         ("purchase_prices.json", '{"synthetic": {"B0001": NaN}}', "synthetic: B0001: no price in dollars"),
         ("purchase_prices.json", '{"synthetic": {"B0001": -1}}', "synthetic: B0001: no price in dollars"),

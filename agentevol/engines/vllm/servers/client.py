@@ -1,4 +1,4 @@
-"""Client of one vLLM server: weight updates over HTTP, and proof that the server holds the weights.
+"""Client of one vLLM server: weight updates over HTTP, and verification of the server's weights.
 
 The server's weights carry a mark, `stamp/nonce`: the stamp identifies the checkpoint, the nonce the load. A
 restarted server says "default", a server that another client changed has a different mark. Both answer on

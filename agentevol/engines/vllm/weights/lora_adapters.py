@@ -102,8 +102,8 @@ def check_base(path: Path, base: Path, adapters: Mapping[str, torch.Tensor], lor
                 lora.alpha / lora.rank,
             ):
                 raise ConfigError(
-                    f"{name} in {path} is not that in {base} with the adapters beside it: they lie on other"
-                    " weights than those that vLLM holds; leave out engine.lora"
+                    f"{name} in {path} is not that in {base} with the adapters beside it: their base"
+                    " weights differ from those in vLLM; leave out engine.lora"
                 )
         strays = _modules(adapters) - {name.removesuffix(".weight") for name in merged}
     if strays:

@@ -104,7 +104,7 @@ class _Text:
     def wrong(self, what: str, at: int | None = None) -> CatalogueError:
         """An error with its position: counted from 1, as in editors."""
         place = self._before + (self._at if at is None else at) + 1
-        return CatalogueError(f"{self._path} is no sound JSON: {what} at character {place:,}")
+        return CatalogueError(f"{self._path} is not valid JSON: {what} at character {place:,}")
 
     def _decoded(self, followers: str) -> tuple[Any, str, int]:
         """The value, an error or '', and the end or the error's position."""

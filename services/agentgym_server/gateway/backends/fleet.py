@@ -138,7 +138,9 @@ class Fleet:
         if tag in self._dead:
             raise worker_lost()
         if tag not in self._living and not self.complete:
-            raise Problem("unavailable", "not every server has answered yet, and the session may be there")
+            raise Problem(
+                "unavailable", "not every server has answered yet, and the session may be on a missing one"
+            )
         return self._living.get(tag)
 
     def candidates(self, place: Destination) -> list[Backend]:

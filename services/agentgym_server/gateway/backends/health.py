@@ -176,7 +176,7 @@ class HealthPoller:
         holder = self._fleet.tagged(tag)
         if holder is not None:
             if holder.name != post.name:  # else: one server under two addresses, as `localhost` has
-                self._complain(post, f"has the instance of {holder.name}; start it again")
+                self._complain(post, f"has the instance of {holder.name}; restart it")
             return
         post.backend = Backend(post.name, post.url, tag, cast("list[dict[str, Any]]", entries))
         self._fleet.add(post.backend)
@@ -197,7 +197,7 @@ class HealthPoller:
         post.misses += 1
         if post.up and post.backend is not None and (definite or post.misses >= MISSES):
             if not self._fleet.draining:
-                self._complain(post, "is gone" if definite else "does not answer any more")
+                self._complain(post, "is gone" if definite else "no longer answers")
             self._fleet.lose(post.backend)
 
     def _complain(self, post: Post, text: str) -> None:
