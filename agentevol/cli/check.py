@@ -1,10 +1,15 @@
 """`agentevol check`: checks of extensions against their contracts."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from agentevol.cli.console.output import AsJson, print_json
+
+if TYPE_CHECKING:
+    from agentgym_envs.testing import Report
+
+Name = Annotated[str, typer.Argument(help="A registered name, or module:attribute.")]
 
 app = typer.Typer(no_args_is_help=True, help="Check extensions against their contracts.")
 
@@ -23,9 +28,7 @@ def check() -> None:
 
 
 @app.command()
-def algorithm(
-    name: Annotated[str, typer.Argument(help="A registered name, or module:attribute.")], json: AsJson = False
-) -> None:
+def algorithm(name: Name, json: AsJson = False) -> None:
     """Check a learning algorithm: micro-batches, order, gradients, determinism, extremes, options; exit code
     1 if one fails.
 
@@ -33,7 +36,45 @@ def algorithm(
     """
     from agentevol.learn.algorithms.check import check_algorithm
 
-    report = check_algorithm(name)
+    _show(name, check_algorithm(name), json)
+
+
+@app.command()
+def reward(name: Name, json: AsJson = False) -> None:
+    """Check a reward function: finite numbers, order, determinism, options; exit code 1 if one fails.
+
+    Example: agentevol check reward discounted_return
+    """
+    from agentevol.data.rewards.check import check_reward
+
+    _show(name, check_reward(name), json)
+
+
+@app.command()
+def shaping(name: Name, json: AsJson = False) -> None:
+    """Check a potential for shaping: finite numbers, of the history alone, determinism; exit code 1 if one
+    fails.
+
+    Example: agentevol check shaping new_observations
+    """
+    from agentevol.data.rewards.check import check_potential
+
+    _show(name, check_potential(name), json)
+
+
+@app.command("turn-reward")
+def turn_reward(name: Name, json: AsJson = False) -> None:
+    """Check a reward of single turns: finite numbers, determinism, an effect; exit code 1 if one fails.
+
+    Example: agentevol check turn-reward turn_cost
+    """
+    from agentevol.data.rewards.check import check_turn_reward
+
+    _show(name, check_turn_reward(name), json)
+
+
+def _show(name: str, report: "Report", json: bool) -> None:
+    """Print the report of a check. Exit code 1 where a check failed."""
     if json:
         print_json({"passed": report.passed, **report.model_dump()})
     else:

@@ -317,25 +317,36 @@ def check_reward(
     default = RewardConfig()
     if not reward.on:
         if reward != default:
-            raise ValueError("reward.* has no effect without reward.model or reward.refresh")
+            raise ValueError("reward.* has no effect without reward.function, reward.model or reward.refresh")
         return
     name = learn.algorithm
     data = algorithm(name).data
     if data != "groups":
         raise ValueError(f"reward.* has no effect: learn.algorithm {name!r} learns from {data}, not rewards")
-    learnt = (reward.learning_rate, reward.epochs, reward.options)
-    if not reward.refresh and learnt != (default.learning_rate, default.epochs, default.options):
-        raise ValueError("reward.learning_rate, .epochs and .options have no effect without reward.refresh")
+    check_reward_source(reward)
     if reward.refresh and reward.patience is not None:
         raise ValueError(
             "reward.patience compares scores of one model, and reward.refresh changes it: set"
             " reward.patience=null"
         )
-    objective("bradley_terry", reward.options)
     if process.on:
         raise ValueError("reward.* and process.* both set the rewards of turns: leave out one of them")
     if explore.resample:
         raise ValueError("explore.resample uses the environment's returns, not reward.*: leave it at 0")
+
+
+def check_reward_source(reward: RewardConfig) -> None:
+    """Raise `ValueError` where scores have two sources, or a setting belongs to another source."""
+    default = RewardConfig()
+    if reward.function is not None and reward.learnt:
+        raise ValueError("reward.function and reward.model or .refresh both give scores: leave out one")
+    learnt = (reward.learning_rate, reward.epochs, reward.options if reward.function is None else {})
+    if not reward.refresh and learnt != (default.learning_rate, default.epochs, default.options):
+        raise ValueError("reward.learning_rate, .epochs and .options have no effect without reward.refresh")
+    if not reward.learnt and reward.caution != default.caution:
+        raise ValueError("reward.caution has no effect without a reward model: reward.model or .refresh")
+    if reward.learnt:
+        objective("bradley_terry", reward.options)
 
 
 def check_process_source(process: ProcessConfig) -> None:

@@ -52,6 +52,7 @@ from agentevol.config.sections import (
     Section,
     SelectConfig,
 )
+from agentevol.config.shaping import ShapingConfig, check_shaping
 from agentevol.core.algorithms.contract import Option
 from agentevol.core.algorithms.registry import algorithm, objective
 from agentevol.core.errors import ConfigError
@@ -110,6 +111,7 @@ class RunConfig(Section):
     learn: LearnConfig = LearnConfig(algorithm="agentevol", **_SMALL)
     process: ProcessConfig = ProcessConfig()
     reward: RewardConfig = RewardConfig()
+    shaping: ShapingConfig = ShapingConfig()
     constraints: dict[str, Constraint] = Field(default_factory=dict[str, Constraint])
     """Limits of mean costs by name, for the algorithm `lagrangian`: `turns`, sampled `tokens` and
     `invalid_actions` of an episode, and any cost that the environment reports of its turns.
@@ -162,6 +164,7 @@ class RunConfig(Section):
         checks.check_interpolate(self.interpolate, learn)
         checks.check_process(self.process, learn)
         checks.check_reward(self.reward, self.process, learn, self.explore)
+        check_shaping(self.shaping, self.reward.on or self.process.on, learn, self.explore)
         checks.check_controllers(self.constraints, self.kl, learn)
         checks.check_groups(self.explore, learn)
         return self

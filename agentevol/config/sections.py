@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from agentevol.config.registries import REWARDS
 from agentevol.core.algorithms.contract import Option
 from agentevol.core.extensions import Extensions
 from agentevol.core.protocols import RowKind
@@ -187,14 +188,19 @@ class CautionConfig(Section):
 
 
 class RewardConfig(Section):
-    """Reward model for explored episodes, in place of the environment's return or in addition to it.
+    """Scores of explored episodes, in place of the environment's return or in addition to it: of a function
+    or of a reward model.
 
     The model is a checkpoint of `agentevol train TABLE algorithm=bradley_terry` on the run's own base: it
     reads the same tokens. Or the run trains it (`refresh`). Evaluations use the environment's own rewards.
     """
 
+    function: str | None = None
+    """Reward function: `success`, `discounted_return`, `good_accuracy`; one of another distribution, or
+    `module:attribute` (`agentevol.data.rewards.reward_functions.RewardFunction`).
+    """
     model: str | None = None
-    """Its folder; without it and `refresh` only the environment's rewards are used."""
+    """Folder of a reward model; without any source only the environment's rewards are used."""
     refresh: bool = False
     """Train it, or continue to train it, in every iteration on pairs of explored episodes (`pairs.*`), before
     it scores them. Without `model` it begins from the base.
@@ -203,22 +209,32 @@ class RewardConfig(Section):
     epochs: int = Field(default=1, ge=1)
     """Epochs of its training: reward models overfit soon. All other settings are those of `learn`."""
     options: dict[str, Option] = {}
-    """Options of the algorithm `bradley_terry`."""
+    """Options of the function, or with `refresh` of the algorithm `bradley_terry`."""
     alpha: float = Field(default=0.0, ge=0)
     """Weight of an episode's return, at its last turn."""
     beta: float = Field(default=1.0, gt=0)
-    """Weight of the reward model's score, at the last turn too."""
+    """Weight of the score, at the last turn too."""
     caution: CautionConfig = CautionConfig()
     patience: int | None = Field(default=2, ge=1)
     """Stop when for this number of evaluations in a row the score of the validation episodes rose and their
-    return fell: the model is exploited. None continues; with `refresh`, scores of two iterations cannot be
+    return fell: the score is exploited. None continues; with `refresh`, scores of two iterations cannot be
     compared.
     """
 
     @property
     def on(self) -> bool:
+        """True if episodes have scores."""
+        return self.learnt or self.function is not None
+
+    @property
+    def learnt(self) -> bool:
         """True if a reward model scores episodes."""
         return self.refresh or self.model is not None
+
+    @field_validator("function")
+    @classmethod
+    def _is_a_function(cls, value: str | None) -> str | None:
+        return value if value is None else REWARDS.checked(value)
 
 
 class ProcessConfig(Section):

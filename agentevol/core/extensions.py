@@ -14,10 +14,11 @@ A name of the package's own always means this project's object: an entry point c
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,20 @@ class Extensions:
         except Exception as cause:  # any type that a user's module raises during its import
             reason = one_line(cause)
             raise ConfigError(f"{self.kind} {name!r} cannot be imported: {reason}") from cause
+
+    def function(self, name: str, *arguments: str) -> Callable[..., Any]:
+        """The function behind a name, which takes these positional arguments and needs no others.
+
+        Raises `ConfigError` as `load` does, and for an object that is no such function.
+        """
+        found, wanted = self.load(name), ", ".join(arguments)
+        if not callable(found):
+            raise ConfigError(f"{self.kind} {name!r} is {type(found).__name__}, not a function of ({wanted})")
+        try:
+            signature(found).bind(*arguments)
+        except (TypeError, ValueError) as cause:
+            raise ConfigError(f"{self.kind} {name!r} is no function of ({wanted}): {cause}") from cause
+        return found
 
     def _target(self, name: str) -> str:
         if name in self.own:

@@ -103,7 +103,7 @@ class IterationSummary(Record):
     rejected: str | None = None
     """Reason for which the update of this iteration was rejected; its checkpoint is then the previous one."""
     proxy: float | None = None
-    """Mean score of `reward.model` on the validation episodes; None without one."""
+    """Mean score of `reward.*` on the validation episodes; None without one."""
     seconds: dict[str, float] = Field(default_factory=dict[str, float])
     """Phase -> duration, for example `{"explore": 31.2, "learn": 40.0}`; `AHEAD` runs concurrently with
     others.

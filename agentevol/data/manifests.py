@@ -4,10 +4,10 @@
                  "policy_version": 0},
      "score": .., "filter": .., "merge": .., "reward": .., "train": .., "evaluate": ..}
 
-The output of a stage is an input of later ones. `reward` is present only where `process.*` or `reward.model`
-changes the filter's result. Times and log-probabilities are left out (the last bits of log-probabilities
-depend on the batch), so that a run with equal settings and seeds has equal manifests, killed and resumed or
-not.
+The output of a stage is an input of later ones. `reward` is present only where `process.*`, `reward.*` or
+`shaping.*` changes the filter's result. Times and log-probabilities are left out (the last bits of
+log-probabilities depend on the batch), so that a run with equal settings and seeds has equal manifests,
+killed and resumed or not.
 """
 
 import hashlib

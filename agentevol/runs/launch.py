@@ -10,9 +10,13 @@ from agentevol.config.engine import EngineConfig, VllmConfig, VllmServersConfig
 from agentevol.config.rollout import AsynchronousConfig, RolloutConfig
 from agentevol.config.run import RunConfig
 from agentevol.config.sections import EnvironmentConfig
+from agentevol.config.shaping import potential_discount
 from agentevol.core.errors import ConfigError
 from agentevol.core.summaries import RunSummary
+from agentevol.data.rewards.potentials import potential_of
+from agentevol.data.rewards.reward_functions import reward_function
 from agentevol.data.rewards.run_reward_model import check_process_model, check_reward_model, take_in
+from agentevol.data.rewards.turn_rewards import turn_reward
 from agentevol.engines.vllm.capabilities import check_installed
 from agentevol.loop.evolve import evolve
 from agentevol.loop.stages.acceptance import protected_environments
@@ -47,6 +51,7 @@ def check(config: RunConfig, *, here: bool = True) -> None:
         check_folder(base)
     check_vocabulary(base, ChatRenderer(load_tokenizer(base), config.chat_template_kwargs).tokenizer)
     check_reward_model(config)
+    check_functions(config)
     engine = config.engine
     if here and isinstance(engine, VllmServersConfig):
         from agentevol.engines.vllm.servers.protocol import check_servers  # brings torch
@@ -63,6 +68,18 @@ def check(config: RunConfig, *, here: bool = True) -> None:
         from agentevol.learn.continual.consolidation import check_kept  # brings peft
 
         check_kept(config.learn, base)
+
+
+def check_functions(config: RunConfig) -> None:
+    """Raise `ConfigError` where a reward function, a potential or a turn reward is not one, or takes other
+    options.
+    """
+    if config.reward.function is not None:
+        reward_function(config.reward.function, config.reward.options)
+    if config.shaping.potential is not None:
+        potential_of(config.shaping.potential)
+    if config.shaping.reward is not None:
+        turn_reward(config.shaping.reward)
 
 
 def launch(folder: RunFolder, progress: Progress) -> RunSummary:
@@ -119,6 +136,7 @@ def plan(config: RunConfig) -> list[str]:
         f"learn: {_algorithm(config)}, {config.learn.epochs} epochs,"
         f" learning rate {config.learn.learning_rate:g}",
         *_rewards(config),
+        *_shaping(config),
         *_controllers(config),
         f"evaluate: {tasks} tasks of {config.evaluate_split}, {evaluate.validation_episodes or 'all'} of"
         f" {config.validate_split} to choose the best checkpoint",
@@ -179,9 +197,9 @@ def _rewards(config: RunConfig) -> list[str]:
         stop = (
             "no stop" if reward.patience is None else f"stop when exploited {reward.patience} times in a row"
         )
-        model = reward.model or "a reward model"
+        model = reward.function or reward.model or "a reward model"
         refreshed = ", trained on pairs in every iteration" if reward.refresh else ""
-        score = f"{reward.caution.combination} of {model}{refreshed}"
+        score = f"{reward.caution.combination} of {model}{refreshed}" if reward.learnt else model
         return [f"reward: {reward.alpha:g} * return + {reward.beta:g} * {score}, {stop}"]
     if not process.on:
         return []
@@ -200,6 +218,20 @@ def _rewards(config: RunConfig) -> list[str]:
         f"process rewards: values {source}{begin}",
         f"turns earn {process.alpha:g} * return + {process.beta:g} * value differences ({heads}{rules})",
     ]
+
+
+def _shaping(config: RunConfig) -> list[str]:
+    """Plan of shaped rewards, and whether they keep the optimal policy."""
+    shaping, found = config.shaping, list[str]()
+    if shaping.reward is not None:
+        found.append(f"shaping: turns earn {shaping.reward}, which may change the optimal policy")
+    if shaping.potential is not None:
+        discount = potential_discount(config.learn)
+        found.append(
+            f"shaping: turns earn {discount:g} * P(s') - P(s) of the potential {shaping.potential} in"
+            " addition; the optimal policy stays"
+        )
+    return found
 
 
 def _continuations(config: RunConfig) -> int:

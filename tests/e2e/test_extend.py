@@ -58,9 +58,36 @@ def test_a_world_and_an_algorithm_of_ones_own_train_from_an_empty_folder(
         sys.stdout.write(f"\nfrom an empty folder to a report: {time.monotonic() - started:.0f} s\n")
 
 
+def code_of(section: str) -> str:
+    """The Python code of a section of the page."""
+    text = PAGE.read_text(encoding="utf-8").partition(f"## {section}\n")[2].partition("\n## ")[0]
+    (code,) = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
+    return code
+
+
+def test_rewards_in_the_working_folder_are_learnt_from(tmp_path: Path):
+    (tmp_path / "rewards.py").write_text(code_of("A reward function"))
+    (tmp_path / "shapings.py").write_text(code_of("Shaping"))
+    run = ["run", "env=guess", "--iters", "1", "--out", "run", "algorithm=reinforce_pp", "explore.tasks=8"]
+    settings = ["reward.function=rewards:short", "reward.options.turns=2"]
+    settings += ["shaping.potential=shapings:narrowed"]
+    sizes = ["evaluate.episodes=4", "evaluate.validation_episodes=4"]
+    done = subprocess.run(
+        [sys.executable, "-m", "agentevol", *run, *settings, *sizes],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    folder = RunFolder.resume(tmp_path / "run")
+    (iteration,) = [one for one in folder.run_summary().iterations if one.iteration]
+    assert 0 < iteration.learn["reward_score"] < 1
+    assert "reward" in folder.manifests(1)
+
+
 def test_a_rule_in_the_working_folder_selects(tmp_path: Path):
-    code = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)[-1]
-    (tmp_path / "rules.py").write_text(code)
+    (tmp_path / "rules.py").write_text(code_of("A selection rule"))
     run = [sys.executable, "-m", "agentevol", "run", "env=guess", "--iters", "1", "--out", "run"]
     done = subprocess.run(
         [*run, "select.rule=rules:short_wins"], cwd=tmp_path, capture_output=True, text=True, timeout=600

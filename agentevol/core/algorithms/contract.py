@@ -253,6 +253,11 @@ class Algorithm:
     """Options that have no effect unless another is on, or has one of certain values; of a list of
     conditions, one suffices.
     """
+    turn_discount: float | str | None = None
+    """Discount of rewards from turn to turn, a number or the name of its option, of an algorithm that learns
+    from the rewards that follow a turn (`shaping.potential`). None: it compares whole returns, or the turns
+    of equal states, where a potential cancels out.
+    """
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Annotated, Any, TypeVar, get_type_hints
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
+
+from agentevol.core.errors import ConfigError
 
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -49,6 +51,20 @@ def own(function: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, A
     """Subset of `options` that the function takes."""
     taken = options_of(function)
     return {name: value for name, value in options.items() if name in taken}
+
+
+def check_option(name: str, option: str, value: Any, known: Mapping[str, Any]) -> None:
+    """Raise `ConfigError` for an option that `name` does not have, by the types of its options, or for a
+    value of another type or out of range.
+    """
+    if option not in known:
+        raise ConfigError(f"{name} has no option {option!r}; there are: {', '.join(sorted(known)) or 'none'}")
+    try:
+        TypeAdapter(known[option]).validate_python(value, strict=True)
+    except ValidationError as cause:
+        raise ConfigError(
+            f"option {option!r} of {name} cannot be {value!r}: {cause.errors()[0]['msg']}"
+        ) from cause
 
 
 def takes_options_of(*parts: Callable[..., Any]) -> Callable[[FunctionT], FunctionT]:

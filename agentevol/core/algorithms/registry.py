@@ -9,8 +9,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-from pydantic import TypeAdapter, ValidationError
-
 from agentevol.core.algorithms.contract import (
     Algorithm,
     Column,
@@ -20,7 +18,7 @@ from agentevol.core.algorithms.contract import (
     conditions,
     is_on,
 )
-from agentevol.core.algorithms.options import options_of, own, unbound
+from agentevol.core.algorithms.options import check_option, options_of, own, unbound
 from agentevol.core.errors import ConfigError
 from agentevol.core.extensions import Extensions
 
@@ -73,7 +71,7 @@ def objective(name: str, options: Mapping[str, Option] | None = None) -> Objecti
     chosen, given = algorithm(name), dict(options or {})
     known = _declared_types(chosen)
     for option, value in given.items():
-        _check(name, option, value, known)
+        check_option(name, option, value, known)
     values = {**option_defaults(chosen), **given}
     for option in given:
         _check_effect(name, option, chosen, values)
@@ -126,17 +124,6 @@ def _functions(chosen: Algorithm) -> list[Callable[..., Any]]:
 
 def _bound(function: Callable[..., Any], values: Mapping[str, Option]) -> Callable[..., Any]:
     return partial(function, **own(function, values))
-
-
-def _check(name: str, option: str, value: Option, known: Mapping[str, Any]) -> None:
-    if option not in known:
-        raise ConfigError(f"{name} has no option {option!r}; there are: {', '.join(sorted(known)) or 'none'}")
-    try:
-        TypeAdapter(known[option]).validate_python(value, strict=True)
-    except ValidationError as cause:
-        raise ConfigError(
-            f"option {option!r} of {name} cannot be {value!r}: {cause.errors()[0]['msg']}"
-        ) from cause
 
 
 def _check_effect(name: str, option: str, chosen: Algorithm, values: Mapping[str, Option]) -> None:

@@ -105,10 +105,17 @@ def rewarded(
     """Training sequences with alpha * return + beta * score at the last turn; episodes without a judgement
     are left out.
     """
+    return with_scores(rows, {name: one.score for name, one in judgements.items()}, alpha=alpha, beta=beta)
+
+
+def with_scores(
+    rows: Sequence[TrainingSequence], scores: Mapping[str, float], *, alpha: float, beta: float
+) -> list[TrainingSequence]:
+    """Training sequences with alpha * return + beta * score at the last turn; episodes without a score are
+    left out.
+    """
     return [
-        _rewarded(row, judgements[row.trajectory_id].score, alpha, beta)
-        for row in rows
-        if row.trajectory_id in judgements
+        _rewarded(row, scores[row.trajectory_id], alpha, beta) for row in rows if row.trajectory_id in scores
     ]
 
 

@@ -10,7 +10,7 @@ algorithm NAME` prints the report.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
+from functools import partial
 from math import isclose, isfinite
 from typing import Any, get_args
 
@@ -28,9 +28,10 @@ from agentevol.core.algorithms.contract import (
     is_on,
 )
 from agentevol.core.algorithms.registry import objective, option_defaults, option_types
-from agentevol.core.errors import ConfigError, one_line
+from agentevol.core.conformance import check_result, unless
+from agentevol.core.errors import ConfigError
 from agentevol.learn.algorithms.testing import example_batch, example_rollouts, part_of
-from agentgym_envs.testing import CheckResult, Report
+from agentgym_envs.testing import Report
 
 Check = Callable[[Objective], Iterator[str | None]]
 """Yields None for a case that holds and a sentence for one that does not."""
@@ -39,7 +40,6 @@ Values = Mapping[str, list[Option]]
 
 GRADIENTS = ("logp", "entropy", "value", "head")
 """Columns of a batch that a loss may have gradients by."""
-MOST_VIOLATIONS = 20
 _BESIDE: tuple[dict[str, Option], ...] = ({"kto_reference": "mismatched"}, {"nll_scope": "all"})
 """Options that ask for sequences of side 0 in every unit."""
 
@@ -52,7 +52,9 @@ def check_algorithm(name: str, values: Values | None = None) -> Report:
     """
     bound = objective(name)
     checks: dict[str, Check] = {**CHECKS, "options": lambda subject: _options(subject, values or {})}
-    return Report(env=name, results=tuple(_result(kind, check, bound) for kind, check in checks.items()))
+    return Report(
+        env=name, results=tuple(check_result(kind, partial(check, bound)) for kind, check in checks.items())
+    )
 
 
 def value_and_gradients(loss: Callable[[Batch], Any], batch: Batch) -> tuple[float, list[Tensor]]:
@@ -126,18 +128,6 @@ def switched_on(
     return {switch: next(value for value in others if is_on(value))}
 
 
-def _result(name: str, check: Check, subject: Objective) -> CheckResult:
-    cases, violations = 0, list[str]()
-    try:
-        for violation in check(subject):
-            cases += 1
-            violations += [] if violation is None else [violation]
-    except Exception as cause:  # noqa: BLE001 - whatever an algorithm raises is a finding
-        cases += 1
-        violations.append(f"raised {type(cause).__name__}: {one_line(cause)}")
-    return CheckResult(name=name, cases=cases, violations=tuple(islice(violations, MOST_VIOLATIONS)))
-
-
 def _leaves(batch: Batch) -> dict[str, Tensor]:
     """The columns of a batch that can have gradients, as leaves of their own."""
     columns: dict[str, Tensor | None] = {name: getattr(batch, name) for name in GRADIENTS}
@@ -146,10 +136,6 @@ def _leaves(batch: Batch) -> dict[str, Tensor]:
         for name, tensor in columns.items()
         if tensor is not None
     }
-
-
-def _unless(holds: bool, violation: str) -> str | None:
-    return None if holds else violation
 
 
 def _micro_batches(subject: Objective) -> Iterator[str | None]:
@@ -161,12 +147,12 @@ def _micro_batches(subject: Objective) -> Iterator[str | None]:
         for sequences in groups_of(subject.algorithm, whole)
     ]
     total = sum(part for part, _ in parts)
-    yield _unless(
+    yield unless(
         isclose(total, value, rel_tol=1e-9, abs_tol=1e-12),
         f"micro-batches add up to a loss of {total:.9g}, the whole batch has {value:.9g}",
     )
     together = torch.cat([gradients[0] for _, gradients in parts])
-    yield _unless(
+    yield unless(
         torch.allclose(together, gradient, rtol=1e-9, atol=1e-12),
         "gradients of micro-batches do not add up to that of the whole batch",
     )
@@ -180,14 +166,14 @@ def _order(subject: Objective) -> Iterator[str | None]:
         order = order[::-1]
     value, _ = value_and_gradients(subject.loss, whole)
     other, _ = value_and_gradients(subject.loss, part_of(whole, order))
-    yield _unless(
+    yield unless(
         isclose(other, value, rel_tol=1e-9, abs_tol=1e-12),
         f"in another order of sequences the loss is {other:.9g}, not {value:.9g}",
     )
     if subject.advantage is not None:
         rollouts = example_rollouts(6)
         renamed = replace(rollouts, group=[f"z{name[::-1]}" for name in rollouts.group])
-        yield _unless(
+        yield unless(
             np.allclose(
                 subject.advantage(renamed).advantage, subject.advantage(rollouts).advantage, atol=1e-12
             ),
@@ -206,10 +192,10 @@ def _gradients(subject: Objective) -> Iterator[str | None]:
 
     if subject.algorithm.stops_gradient:
         gradient = torch.autograd.grad(value(*leaves), leaves, allow_unused=True)[0]
-        yield _unless(bool(torch.isfinite(gradient).all()), "gradients are not finite")
+        yield unless(bool(torch.isfinite(gradient).all()), "gradients are not finite")
     else:
         agree = torch.autograd.gradcheck(value, leaves, raise_exception=False)
-        yield _unless(agree, "gradients differ from finite differences; is stops_gradient meant?")
+        yield unless(agree, "gradients differ from finite differences; is stops_gradient meant?")
 
 
 def _determinism(subject: Objective) -> Iterator[str | None]:
@@ -218,7 +204,7 @@ def _determinism(subject: Objective) -> Iterator[str | None]:
         value_and_gradients(subject.loss, example_batch(subject.algorithm, seed=4)) for _ in range(2)
     )
     equal = one[0] == other[0] and all(torch.equal(*pair) for pair in zip(one[1], other[1], strict=True))
-    yield _unless(equal, "equal inputs give other results")
+    yield unless(equal, "equal inputs give other results")
 
 
 def _extremes(subject: Objective) -> Iterator[str | None]:
@@ -239,7 +225,7 @@ def _extremes(subject: Objective) -> Iterator[str | None]:
 def _finite(subject: Objective, batch: Batch, what: str) -> str | None:
     value, gradients = value_and_gradients(subject.loss, batch)
     holds = isfinite(value) and all(bool(gradient.isfinite().all()) for gradient in gradients)
-    return _unless(holds, f"{what}: the loss or its gradient is not finite")
+    return unless(holds, f"{what}: the loss or its gradient is not finite")
 
 
 def _finite_advantages(subject: Objective, reward: float) -> Iterator[str | None]:
@@ -256,7 +242,7 @@ def _finite_advantages(subject: Objective, reward: float) -> Iterator[str | None
     )
     for rollouts in (equal, mixed):
         found = subject.advantage(rollouts).advantage
-        yield _unless(bool(np.isfinite(found).all()), f"rewards of {reward:g}: advantages are not finite")
+        yield unless(bool(np.isfinite(found).all()), f"rewards of {reward:g}: advantages are not finite")
 
 
 def _options(subject: Objective, values: Values) -> Iterator[str | None]:
@@ -268,7 +254,7 @@ def _options(subject: Objective, values: Values) -> Iterator[str | None]:
             beside = switched_on(switches[0], defaults, types, values)
             if not all(defaults[key] == value for key, value in beside.items()):
                 alone = {option: other_values(option, defaults[option], types[option], values)[0]}
-                yield _unless(
+                yield unless(
                     not _is_in_range(subject.name, alone),
                     f"option {option!r} is not refused where {', '.join(beside)} leaves it without effect",
                 )
@@ -280,7 +266,7 @@ def _options(subject: Objective, values: Values) -> Iterator[str | None]:
         ]
         effects = [results(subject.name, {**beside, option: value}) != without for value in others]
         holds = all(effects) if get_args(types[option]) else any(effects)
-        yield _unless(holds, f"option {option!r} has no effect with {', '.join(map(repr, others))}")
+        yield unless(holds, f"option {option!r} has no effect with {', '.join(map(repr, others))}")
 
 
 def _is_in_range(name: str, options: Mapping[str, Option]) -> bool:

@@ -79,7 +79,7 @@ class Stages:
         explored: Sequence[Trajectory],
         rows: list[TrainingSequence],
     ) -> list[TrainingSequence]:
-        """The training sequences with the rewards of `process.*` and `reward.*`."""
+        """The training sequences with the rewards of `process.*`, `reward.*` and `shaping.*`."""
         return self.rewards.shape(iteration, policy, explored, rows)
 
     def learn(self, iteration: int, start: Checkpoint, rows: Sequence[TrainingSequence]) -> Checkpoint:

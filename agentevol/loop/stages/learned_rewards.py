@@ -1,6 +1,6 @@
-"""Learned rewards: of a reward model, or of single turns by a process reward model.
+"""Rewards besides the environment's: of a function, a reward model or a process reward model, and shaping.
 
-Both are models of the run, which may be trained in every iteration, before the policy.
+Both models are of the run and may be trained in every iteration, before the policy.
 """
 
 import math
@@ -8,9 +8,12 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from agentevol.config.learner import LearnConfig
+from agentevol.config.shaping import potential_discount
+from agentevol.core.algorithms.registry import algorithm
 from agentevol.core.errors import RunStopped
 from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
 from agentevol.core.summaries import IterationSummary
+from agentevol.data.rewards.potentials import with_potential
 from agentevol.data.rewards.process_rewards import (
     agreements,
     counted_by_head,
@@ -18,6 +21,7 @@ from agentevol.data.rewards.process_rewards import (
     process_rewards,
     watched,
 )
+from agentevol.data.rewards.reward_functions import episode_scores, reward_function, score_figures
 from agentevol.data.rewards.reward_model import Judgement, rows_to_judge
 from agentevol.data.rewards.run_reward_model import (
     agreement_figures,
@@ -27,9 +31,11 @@ from agentevol.data.rewards.run_reward_model import (
     judged,
     judged_figures,
     rewarded,
+    with_scores,
 )
 from agentevol.data.rewards.shaping import episodes_of, length_correlation, shaped
 from agentevol.data.rewards.state_values import Counted, chosen_states, is_mismatch
+from agentevol.data.rewards.turn_rewards import with_turn_rewards
 from agentevol.data.selection.filters import select
 from agentevol.data.training_sequences import valued
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
@@ -40,7 +46,7 @@ from agentgym_store.records import Trajectory
 
 
 class LearnedRewards:
-    """Learned rewards of one run by `process.*` and `reward.*`. Safe to repeat: results on disk are
+    """Rewards of one run by `process.*`, `reward.*` and `shaping.*`. Safe to repeat: results on disk are
     reused.
     """
 
@@ -55,41 +61,85 @@ class LearnedRewards:
         explored: Sequence[Trajectory],
         rows: list[TrainingSequence],
     ) -> list[TrainingSequence]:
-        """The training sequences with rewards of single turns (`agentevol.data.rewards.shaping`) or of a
-        reward model (`agentevol.data.rewards.run_reward_model`); unchanged without `process.*` and
-        `reward.*`.
+        """The training sequences with rewards of single turns (`agentevol.data.rewards.shaping`), of a
+        function (`agentevol.data.rewards.reward_functions`) or of a reward model
+        (`agentevol.data.rewards.run_reward_model`), then shaped by `shaping.*`; unchanged without any.
         """
         if self._folder.checkpoint(iteration).path.is_dir():  # trained already
             return rows
-        if self.config.reward.on:
-            given, model = self._judged(iteration, explored, rows), self._folder.reward_model(iteration)
-        elif self.config.process.on:
-            given, model = self._shaped(iteration, policy, explored, rows), self._folder.process(iteration)
-        else:
-            return rows
-        self._context.manifests.rewarded(iteration, given, model)
+        given, model = self._rewarded(iteration, policy, explored, rows)
+        shaping = self.config.shaping
+        if shaping.potential is not None:
+            given = with_potential(
+                given,
+                explored,
+                shaping.potential,
+                discount=potential_discount(self.config.learn),
+                has_critic=algorithm(self.config.learn.algorithm).model == "critic",
+            )
+        if given is not rows:
+            self._context.manifests.rewarded(iteration, given, model)
         return given
 
+    def _rewarded(
+        self,
+        iteration: int,
+        policy: Checkpoint,
+        explored: Sequence[Trajectory],
+        rows: list[TrainingSequence],
+    ) -> tuple[list[TrainingSequence], Checkpoint | None]:
+        """The training sequences with rewards in place of the environment's, and the model that set them;
+        None where a function did.
+        """
+        if self.config.reward.learnt:
+            return self._judged(iteration, explored, rows), self._folder.reward_model(iteration)
+        if self.config.reward.on:
+            return self._scored(iteration, explored, rows), None
+        if self.config.process.on:
+            return self._shaped(iteration, policy, explored, rows), self._folder.process(iteration)
+        if self.config.shaping.reward is not None:
+            return with_turn_rewards(rows, explored, self.config.shaping.reward), None
+        return rows, None
+
     def proxy(self, iteration: int) -> float | None:
-        """Mean score of the reward model on the validation episodes; None for a model that changes."""
+        """Mean score of the validation episodes; None without scores and for a model that changes."""
         if not self.config.reward.on or self.config.reward.refresh:
             return None
+        if not self.config.reward.learnt:
+            scores = self._scores(self._validated(iteration))
+            return fmean(scores.values()) if scores else None
         read = rows_to_judge(self._validated(iteration))
         found = self._judgements(self._folder.reward_model(iteration), read)
         return fmean(one.score for one in found.values()) if found else None
 
     def is_exploited(self, iteration: int, evaluated: Sequence[IterationSummary]) -> bool:
-        """Return whether the reward model's scores rose while the returns fell, up to this iteration."""
+        """Return whether scores rose while returns fell in validation, up to this iteration."""
         patience = self.config.reward.patience
         if not self.config.reward.on or patience is None or not is_exploited(evaluated, patience):
             return False
         kl = evaluated[-1].learn.get("kl")
+        source = "reward model" if self.config.reward.learnt else "reward function"
         self._context.say(
             iteration,
-            f"the reward model's score rose and the return fell {patience} times in a"
+            f"the {source}'s score rose and the return fell {patience} times in a"
             f" row, so the run stops; KL {'not known' if kl is None else format(kl, '.3g')}",
         )
         return True
+
+    def _scored(
+        self, iteration: int, explored: Sequence[Trajectory], rows: Sequence[TrainingSequence]
+    ) -> list[TrainingSequence]:
+        """The training sequences with the scores of `reward.function`."""
+        config = self.config.reward
+        with self._context.drafts.timed(iteration, "score"):
+            scores = self._scores(explored)
+        self._folder.note_process(iteration, score_figures(explored, scores))
+        return with_scores(rows, scores, alpha=config.alpha, beta=config.beta)
+
+    def _scores(self, episodes: Sequence[Trajectory]) -> dict[str, float]:
+        config = self.config.reward
+        assert config.function is not None  # no other source of scores is without a model
+        return episode_scores(config.function, reward_function(config.function, config.options), episodes)
 
     def _judged(
         self, iteration: int, explored: Sequence[Trajectory], rows: Sequence[TrainingSequence]

@@ -46,9 +46,9 @@ class ManifestWriter:
         made = of_parts([own, *added])
         self._note(iteration, "merge", inputs, made, self._drawn(iteration), iteration - 1)
 
-    def rewarded(self, iteration: int, rows: Sequence[TrainingSequence], model: Checkpoint) -> None:
-        """Note the rewards of a reward model or a process reward model."""
-        inputs = {**self._made(iteration, "merge"), "model": self._hash(model)}
+    def rewarded(self, iteration: int, rows: Sequence[TrainingSequence], model: Checkpoint | None) -> None:
+        """Note the rewards of a reward model or a process reward model, or of functions alone (None)."""
+        inputs = {**self._made(iteration, "merge"), **({} if model is None else {"model": self._hash(model)})}
         self._note(iteration, "reward", inputs, of_rows(rows), self._drawn(iteration), iteration - 1)
 
     def trained(self, iteration: int, start: Checkpoint, update: Checkpoint) -> None:

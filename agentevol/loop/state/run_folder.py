@@ -10,7 +10,7 @@ iteration.
     probe.jsonl         the training sequences of `probe.data`
     process/0001/       the process reward model of iteration 1, where `process.continuations` is on;
                         0000 is a copy of `process.model`
-    process/0001.json   its figures, or those of `reward.model`
+    process/0001.json   its figures, or those of `reward.*`
     reward/             a copy of `reward.model`, where there is one
     rewards/0001/       the reward model as trained by iteration 1, where `reward.refresh` is on
     iterations/0001.json
@@ -175,7 +175,7 @@ class RunFolder:
         return Checkpoint(self.path / "reward", 0) if self.config.reward.model else self.checkpoint(0)
 
     def note_process(self, iteration: int, figures: Mapping[str, float]) -> None:
-        """Store the figures of a process reward model, or of the scores of `reward.model`."""
+        """Store the figures of a process reward model, or of the scores of `reward.*`."""
         write_atomically(self._process_file(iteration), json.dumps(figures))
 
     def process_figures(self, iteration: int) -> dict[str, float]:

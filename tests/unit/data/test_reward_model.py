@@ -354,7 +354,7 @@ def test_a_model_whose_score_rises_while_returns_fall_twice_is_exploited():
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (["reward.beta=2"], "no effect without reward.model"),
+        (["reward.beta=2"], "no effect without reward.function, reward.model"),
         (["reward.model=rm", "algorithm=dpo"], "learns from pairs, not rewards"),
         (["reward.model=rm", "process.continuations=2"], "leave out one of them"),
         (["reward.model=rm", "explore.resample=1"], "leave it at 0"),

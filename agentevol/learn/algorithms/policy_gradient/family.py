@@ -55,6 +55,7 @@ def family(
     model: Literal["policy", "critic"] = "policy",
     needs: Mapping[Column, str | None] | None = None,
     only_with: Mapping[str, Switch] | None = None,
+    turn_discount: float | str | None = None,
     **settings: Option,
 ) -> Algorithm:
     """Return the policy gradient with the advantages of `estimate`; `settings` are its options' own defaults.
@@ -77,6 +78,7 @@ def family(
             for option, switch in switches.items()
             if option in options and (switch if isinstance(switch, str) else switch[0]) in options
         },
+        turn_discount=turn_discount,
     )
 
 

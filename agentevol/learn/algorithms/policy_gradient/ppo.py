@@ -38,6 +38,7 @@ ALGORITHM = family(
     model="critic",
     needs={"value": None},
     only_with={"gamma": ("turn_gae", False)},
+    turn_discount="turn_discount",
     kl="reward",
     kl_coef=0.001,
 )

@@ -3,4 +3,4 @@
 from agentevol.learn.algorithms.advantages.baselines import reinforce_pp
 from agentevol.learn.algorithms.policy_gradient.family import family
 
-ALGORITHM = family(reinforce_pp, kl="reward", kl_coef=0.01)
+ALGORITHM = family(reinforce_pp, turn_discount=1.0, kl="reward", kl_coef=0.01)
