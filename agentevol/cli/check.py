@@ -40,6 +40,38 @@ def algorithm(name: Name, json: AsJson = False) -> None:
 
 
 @app.command()
+def engine(
+    name: Annotated[str, typer.Argument(help="embedded, vllm, a registered name, or module:attribute.")],
+    overrides: Annotated[
+        list[str] | None, typer.Argument(metavar="[engine.KEY=VALUE]...", help="Further settings of it.")
+    ] = None,
+    model: Annotated[
+        str, typer.Option(help="Weights that it serves: starter, a model folder or a run's folder.")
+    ] = "starter",
+    json: AsJson = False,
+) -> None:
+    """Check an inference engine: samples, probabilities, seeds, concurrency, turns, context, updates,
+    closing; exit code 1 if one fails.
+
+    Example: agentevol check engine embedded
+    """
+    from agentevol.config.run import load
+    from agentevol.core.errors import ConfigError
+    from agentevol.engines.check import CONTEXT, SLOTS, check_engine
+    from agentevol.models.resolution import resolve
+    from agentevol.rollout.engine_factory import start_engine
+
+    given = overrides or []
+    for override in given:
+        if not override.startswith("engine."):
+            raise ConfigError(f"{override.partition('=')[0]} has no effect in this check: see engine.*")
+    own = [f"engine.name={name}", f"engine.slots={SLOTS}", f"engine.context={CONTEXT}"]
+    settings = load(None, [*own, *given]).engine
+    report = check_engine(name, lambda checkpoint: start_engine(settings, checkpoint), resolve(model))
+    _show(name, report, json)
+
+
+@app.command()
 def reward(name: Name, json: AsJson = False) -> None:
     """Check a reward function: finite numbers, order, determinism, options; exit code 1 if one fails.
 

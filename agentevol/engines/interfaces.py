@@ -1,12 +1,25 @@
-"""Protocols of engines that continue given token ids: both engines that hold weights implement them."""
+"""Protocols of engines: factories of other distributions, and engines that continue given token ids."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from agentevol.core.protocols import Policy, RolloutEngine, Sampling
+from agentevol.config.engine import CustomEngineConfig
+from agentevol.core.protocols import Checkpoint, Policy, RolloutEngine, Sampling
 from agentevol.models.rendering import ChatRenderer
 from agentgym_store.records import Sample
+
+
+class EngineFactory(Protocol):
+    """Start an engine of another distribution (`engine.name`): a class or a function."""
+
+    def __call__(self, settings: CustomEngineConfig, checkpoint: Checkpoint) -> RolloutEngine:
+        """Return an engine that serves the checkpoint's weights.
+
+        `settings` is the section `engine`; the engine's own settings are in `settings.options`. Raises
+        `ConfigError` for a setting that it does not have, and for a checkpoint that it cannot serve.
+        """
+        ...
 
 
 class TokenPolicy(Policy, Protocol):

@@ -14,7 +14,7 @@ from agentevol.config.engine import (
 )
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint, RolloutEngine
-from agentevol.engines.interfaces import TokenEngine
+from agentevol.engines.interfaces import EngineFactory, TokenEngine
 from agentevol.models.lora_config import LoraConfig
 
 
@@ -34,7 +34,8 @@ def start_engine(
     configuration of the adapters, for `engine.lora`.
     """
     if isinstance(config, CustomEngineConfig):
-        return ENGINES.load(config.name)(config, checkpoint)
+        factory: EngineFactory = ENGINES.load(config.name)
+        return factory(config, checkpoint)
     return start_token_engine(config, checkpoint, updates=updates, all_threads=all_threads, lora=lora)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agentevol.cluster.checkpoints.object_store import CheckpointStore
 from agentevol.cluster.cluster import Cluster
-from agentevol.config.engine import EngineConfig, VllmConfig, VllmServersConfig
+from agentevol.config.engine import ENGINES, CustomEngineConfig, EngineConfig, VllmConfig, VllmServersConfig
 from agentevol.config.rollout import AsynchronousConfig, RolloutConfig
 from agentevol.config.run import RunConfig
 from agentevol.config.sections import EnvironmentConfig
@@ -59,6 +59,8 @@ def check(config: RunConfig, *, here: bool = True) -> None:
         check_servers(engine)
     elif here and isinstance(engine, VllmConfig):
         check_installed()
+    elif here and isinstance(engine, CustomEngineConfig):
+        ENGINES.load(engine.name)
     check_process_model(config)
     if isinstance(engine, VllmConfig) and engine.tensor_parallel > 1:
         from agentevol.engines.vllm.arguments import check_heads  # brings torch

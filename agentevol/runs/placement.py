@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from agentevol.config.engine import VllmConfig, VllmServersConfig
+from agentevol.config.engine import CustomEngineConfig, VllmConfig, VllmServersConfig
 from agentevol.config.run import RunConfig
 from agentevol.models.limits import check_split, context_of
 from agentevol.runs.memory_estimates import (
@@ -97,6 +97,12 @@ def _rollouts(config: RunConfig, shape: ModelShape) -> Process:
     if isinstance(engine, VllmServersConfig):
         remark = "the servers have memory of their own; here the weights are compared with transformers"
         return Process("rollout worker", engine.workers, "cpu", {"weights": weights}, remark)
+    if isinstance(engine, CustomEngineConfig):
+        device: Device = "gpu if any" if engine.gpus else "cpu"
+        remark = "what the engine needs beside the weights is not known"
+        return Process(
+            "rollout worker", engine.workers, device, {"weights": weights}, remark, engine.gpus or 1
+        )
     if not isinstance(engine, VllmConfig):
         parts["weights of an update"] = weights
         return Process("rollout worker", engine.workers, "cpu", parts, f"keys and values: at most {held}")
@@ -106,7 +112,7 @@ def _rollouts(config: RunConfig, shape: ModelShape) -> Process:
         remark = f"keys and values: engine.cache_gib; {_gib(engine.slots * episode)} are room for {held}"
     if engine.lora and config.learn.lora is not None:
         parts["adapters"] = adapter_bytes(shape, engine.dtype, config.learn.lora.rank)
-    device: Device = "gpu" if _has_gpus(config) else "gpu if any"
+    device = "gpu" if _has_gpus(config) else "gpu if any"
     whole = _gib(shape.parameters * number)
     host = f"; beside it, {whole} of the machine's memory to compare the weights with transformers"
     return Process("rollout worker", engine.workers, device, parts, remark + host, parallel)

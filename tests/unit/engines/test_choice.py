@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agentevol.cluster.processes.gpu_allocation import gpus_of_rollouts
 from agentevol.config.engine import EmbeddedConfig, VllmConfig, VllmServersConfig
 from agentevol.config.run import load
 from agentevol.core.errors import ConfigError
@@ -161,6 +162,22 @@ def test_a_run_whose_server_is_not_there_does_not_begin():
         with pytest.raises(ConfigError, match=rf"engine.url: GET {url}/version: All connection attempts"):
             check(config)
     assert f"engine: vllm, float32, at {url}" in plan(config)
+
+
+def test_a_run_whose_engine_cannot_be_imported_does_not_begin():
+    config = load(None, ["engine=json:no_engine", "engine.gpus=2"])
+    with pytest.raises(ConfigError, match="engine 'json:no_engine' cannot be imported"):
+        check(config)
+    assert "engine: json:no_engine, float32" in plan(config)
+    assert "GPUs: 5 where there are any" in plan(config)  # two of each worker, one learner
+    assert gpus_of_rollouts(config, 5) == 2
+
+
+def test_an_engine_of_anothers_gets_its_section_and_the_checkpoint(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("json.my_engine", lambda *given: given, raising=False)
+    config = load(None, ["engine=json:my_engine", "engine.options.depth=3", "engine.slots=2"])
+    settings, checkpoint = engine_factory.start_engine(config.engine, resolve("starter"))
+    assert (settings.slots, settings.options, checkpoint) == (2, {"depth": 3}, resolve("starter"))
 
 
 def test_a_run_whose_key_is_missing_does_not_begin(monkeypatch: pytest.MonkeyPatch):

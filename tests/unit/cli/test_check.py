@@ -1,0 +1,30 @@
+import pytest
+from typer.testing import CliRunner
+
+from agentevol.cli import app
+from agentevol.config.engine import EmbeddedConfig
+from agentevol.rollout import engine_factory
+from agentgym_envs.testing import CheckResult, Report
+
+
+@pytest.mark.parametrize(
+    ("violations", "code", "line"),
+    [((), 0, "embedded: keeps the contract"), (("too slow",), 1, "embedded: BREAKS the contract")],
+)
+def test_an_engine_is_checked_with_its_settings(violations, code, line, monkeypatch: pytest.MonkeyPatch):
+    started = []
+    monkeypatch.setattr(engine_factory, "start_engine", lambda settings, _: started.append(settings))
+
+    def checked(name, start, checkpoint):
+        start(checkpoint)
+        return Report(env=name, results=(CheckResult(name="seeds", cases=1, violations=violations),))
+
+    monkeypatch.setattr("agentevol.engines.check.check_engine", checked)
+    shown = CliRunner().invoke(app, ["check", "engine", "embedded", "engine.dtype=bfloat16"])
+    assert (shown.exit_code, shown.stdout.splitlines()[0]) == (code, line)
+    assert started == [EmbeddedConfig(slots=4, context=128, dtype="bfloat16")]
+
+
+def test_a_setting_of_another_section_is_refused():
+    refused = CliRunner().invoke(app, ["check", "engine", "embedded", "learn.epochs=3"])
+    assert str(refused.exception) == "learn.epochs has no effect in this check: see engine.*"
