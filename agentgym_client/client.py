@@ -95,17 +95,37 @@ class EnvClient:
 
         Waits while the server is full; raises `ServerProblem` (`task-not-found`, ...) or `TransportError`.
         """
-        choices: dict[str, Any] = {
-            "seed": seed,
-            "max_turns": max_turns,
-            "labels": labels,
-            "lease_ttl_s": lease_ttl_s,
-            "format": action_format,
-        }
+        choices = {"seed": seed, "max_turns": max_turns, "labels": labels, "lease_ttl_s": lease_ttl_s}
+        reply = await self._create(env, task_id, choices | {"format": action_format})
+        return Session(self._caller, reply, self._timeout_s)
+
+    async def open_seats(
+        self,
+        env: str,
+        task_id: str,
+        *,
+        seats: int = 2,
+        seed: int | None = None,
+        max_turns: int | None = None,
+        labels: dict[str, str] | None = None,
+        lease_ttl_s: float | None = None,
+        action_format: str | None = None,
+    ) -> tuple[Session, ...]:
+        """Start an episode that several agents play; a session for each seat, in the environment's order.
+
+        Before its first step, a seat waits for its turn (`Session.await_turn`). A step returns when it is the
+        seat's turn again, so that the seats must be played concurrently. Raises as `open`.
+        """
+        choices = {"seed": seed, "max_turns": max_turns, "labels": labels, "lease_ttl_s": lease_ttl_s}
+        first = await self._create(env, task_id, choices | {"format": action_format, "seats": seats})
+        return tuple(Session(self._caller, reply, self._timeout_s) for reply in (first, *first["partners"]))
+
+    async def _create(self, env: str, task_id: str, choices: dict[str, Any]) -> dict[str, Any]:
         members: dict[str, Any] = {"env": env, "task_id": task_id}
         members |= {name: value for name, value in choices.items() if value is not None}
-        operation = Operation("create", members, fresh_key(), waiting_s(self._timeout_s))
-        return Session(self._caller, await self._caller.perform(operation), self._timeout_s)
+        return await self._caller.perform(
+            Operation("create", members, fresh_key(), waiting_s(self._timeout_s))
+        )
 
     async def close(self) -> None:
         """Close the connections; sessions continue."""
@@ -142,6 +162,11 @@ class SyncEnvClient:
     def open(self, env: str, task_id: str, **choices: Any) -> SyncSession:
         """See `EnvClient.open`."""
         return SyncSession(self._thread.run(self._client.open(env, task_id, **choices)), self._thread)
+
+    def open_seats(self, env: str, task_id: str, **choices: Any) -> tuple[SyncSession, ...]:
+        """See `EnvClient.open_seats`; each seat is played in a thread of its own."""
+        sessions = self._thread.run(self._client.open_seats(env, task_id, **choices))
+        return tuple(SyncSession(session, self._thread) for session in sessions)
 
     def close(self) -> None:
         """Close the connections and stop the thread; may be called twice."""

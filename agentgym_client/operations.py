@@ -16,6 +16,7 @@ PATHS: dict[str, tuple[str, str]] = {
     "step": ("POST", "/sessions/{session_id}/steps"),
     "fork": ("POST", "/sessions/{session_id}/fork"),
     "lease": ("POST", "/sessions/{session_id}/lease"),
+    "get": ("GET", "/sessions/{session_id}"),
     "delete": ("DELETE", "/sessions/{session_id}"),
 }
 SUBJECTS = ("env", "session_id")
@@ -32,7 +33,9 @@ class Operation(NamedTuple):
     key: str | None = None
     """`Idempotency-Key` of operations that create a session."""
     wait_s: int = 0
-    """Maximum time that a full server may hold the request, seconds."""
+    """Maximum time that the server may hold the request, for a slot or a turn, seconds."""
+    alone: bool = False
+    """True if no other operation may be answered together with it, since it waits for a partner."""
 
 
 class Request(NamedTuple):

@@ -44,3 +44,5 @@ class EnvironmentInfo(Info):
     difficulties: tuple[str, ...] = ()
     capabilities: dict[str, object] = {}
     reward_range: tuple[float, float] = (0.0, 1.0)
+    seats: tuple[str, ...] = ()
+    """Seats of an episode that several agents play; empty where there is one agent only."""

@@ -14,7 +14,7 @@ from agentgym_client.operations import Operation
 from agentgym_client.websocket import NoLane
 
 LATER = (429, 503)
-FAST = ("create", "step", "fork", "lease", "delete")
+FAST = ("create", "step", "fork", "lease", "get", "delete")
 """Operations on sessions."""
 
 

@@ -44,10 +44,14 @@ class Session:
         self.terminated: bool = reply["terminated"]
         self.truncated: bool = reply["truncated"]
         self.total_reward: float = reply["total_reward"]
+        self.episode_id: str | None = reply.get("episode_id")
+        """Equal for the sessions of one episode with several seats; None for a session of its own."""
+        self.seat: str | None = reply.get("seat")
+        self.your_turn: bool = reply.get("your_turn", True)
+        """False before a seat's first turn: see `await_turn`."""
         self.outcome: str | None = None
         """After closing: the outcome that the server counted: `terminated`, `failed`, ..."""
-        tools: list[dict[str, Any]] | None = reply["tools"]
-        self._tools = None if tools is None else tuple(tools)
+        self._tools = _tools(reply)
         info = dict(reply["info"])
         self.observation: Observation = self._observed(reply["observation"], info)
         """The latest observation."""
@@ -66,7 +70,7 @@ class Session:
         over, failed (`problem.failure` is the kind) or gone, and `TransportError`.
         """
         members = {"session_id": self.id, "turn": self.turn + 1, "action": action}
-        reply = await self._caller.perform(Operation("step", members))
+        reply = await self._caller.perform(Operation("step", members, alone=self.seat is not None))
         info: dict[str, Any] = reply["info"]
         self.observation, self.info = self._observed(reply["observation"], info), info
         self.turn = reply["turn"]
@@ -80,6 +84,24 @@ class Session:
             costs=reply.get("costs", {}),
             info=info,
         )
+
+    async def await_turn(self) -> Observation:
+        """Wait for the first turn of a seat, or for its end; the observation to act upon.
+
+        Returns at once where it is its turn. Raises `ServerProblem` if the episode failed (with the
+        failure `partner` where one left) or is gone.
+        """
+        while not self.your_turn and not self.done:
+            wait_s = max(1, waiting_s(self._timeout_s))
+            reply = await self._caller.perform(Operation("get", {"session_id": self.id}, wait_s=wait_s))
+            if reply["state"] not in ("open", "ended"):
+                raise _gone(reply)
+            self.your_turn = reply["your_turn"]
+            self.terminated, self.truncated = reply["terminated"], reply["truncated"]
+            self.total_reward, self._tools = reply["total_reward"], _tools(reply)
+            self.info = dict(reply["info"])
+            self.observation = self._observed(reply["observation"], self.info)
+        return self.observation
 
     async def fork(self, at_turn: int | None = None) -> "Session":
         """A new, independent session in the state of this one, or in its state after `at_turn` turns."""
@@ -117,3 +139,16 @@ class Session:
             tools: list[dict[str, Any]] | None = info.pop("tools")
             self._tools = None if tools is None else tuple(tools)
         return Observation(text=text, actions=None if actions is None else tuple(actions), tools=self._tools)
+
+
+def _tools(reply: dict[str, Any]) -> tuple[dict[str, Any], ...] | None:
+    tools: list[dict[str, Any]] | None = reply["tools"]
+    return None if tools is None else tuple(tools)
+
+
+def _gone(reply: dict[str, Any]) -> ServerProblem:
+    """The problem of a session that failed or is gone while it waited for its turn."""
+    state, failure = reply["state"], reply["failure"]
+    members = {"failure": failure} if failure is not None else {}
+    detail = f"the session is {state}" if failure is None else failure["message"]
+    return ServerProblem(f"session-{state}", 409, detail, False, members)

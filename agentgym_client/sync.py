@@ -57,6 +57,7 @@ class SyncSession:
         self.env_version = session.env_version
         self.data_version = session.data_version
         self.max_turns = session.max_turns
+        self.episode_id, self.seat = session.episode_id, session.seat
 
     @property
     def observation(self) -> Observation:
@@ -96,6 +97,10 @@ class SyncSession:
     def step(self, action: Action) -> StepResult:
         """See `Session.step`."""
         return self._thread.run(self._session.step(action))
+
+    def await_turn(self) -> Observation:
+        """See `Session.await_turn`."""
+        return self._thread.run(self._session.await_turn())
 
     def fork(self, at_turn: int | None = None) -> "SyncSession":
         """See `Session.fork`."""

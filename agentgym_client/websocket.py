@@ -44,12 +44,13 @@ class Waiting(NamedTuple):
     """Frame without its id."""
     reply: asyncio.Future[Any]
     timeout_s: float
+    alone: bool = False
 
     @property
     def is_small_step(self) -> bool:
         """True if it may be sent in a batch."""
         action = self.frame.get("action")
-        return isinstance(action, str) and len(action) <= MOST_ACTION_CHARS
+        return not self.alone and isinstance(action, str) and len(action) <= MOST_ACTION_CHARS
 
 
 class Sent(NamedTuple):
@@ -79,7 +80,7 @@ class WebSocketLane:
         frame = as_frame(operation)
         if not isinstance(frame.get("action"), str):
             encoded(frame)  # a value that is not JSON is its caller's error, and must not fail the others
-        return await line.ask(frame, timeout_s)
+        return await line.ask(frame, timeout_s, operation.alone)
 
     async def close(self) -> None:
         """Close the connection; sessions continue."""
@@ -147,10 +148,10 @@ class Connection:
         self._reader = asyncio.create_task(self._read())
         self.lost = False
 
-    def ask(self, frame: dict[str, Any], timeout_s: float) -> asyncio.Future[Any]:
+    def ask(self, frame: dict[str, Any], timeout_s: float, alone: bool = False) -> asyncio.Future[Any]:
         """Send a frame; the future gets its result."""
         reply: asyncio.Future[Any] = self._loop.create_future()
-        self._queued.append(Waiting(frame, reply, timeout_s))
+        self._queued.append(Waiting(frame, reply, timeout_s, alone))
         self._wake.set()
         return reply
 

@@ -118,6 +118,10 @@ class Environment(ABC, Generic[TaskT]):
     difficulties: ClassVar[tuple[str, ...]] = ()
     tools: ClassVar[tuple[dict[str, Any], ...] | None] = None
     """Tools of every task, as JSON-schema function descriptions; None without tools."""
+    seats: ClassVar[tuple[str, ...]] = ()
+    """Names of the seats of an episode that several agents play, each in a session of its own; () where there
+    is one agent only. `reset` and `step` play one agent against the environment's own partners.
+    """
     forkable: ClassVar[bool] = False
     """True if `snapshot` and `restore` are implemented."""
     baselines: ClassVar[Mapping[str, tuple[float, float]]] = {"idle": (0.0, 0.0), "spray": (0.0, 0.0)}
@@ -164,6 +168,23 @@ class Environment(ABC, Generic[TaskT]):
     @abstractmethod
     def step(self, action: str) -> StepResult | Awaitable[StepResult]:
         """Execute one action of the current episode."""
+
+    def reset_seats(
+        self, task: TaskT, seed: int
+    ) -> Mapping[str, Observation] | Awaitable[Mapping[str, Observation]]:
+        """Start an episode with an agent in every seat; the observations of the seats that act first."""
+        raise NotImplementedError(f"{self.name} has one seat")
+
+    def step_seats(
+        self, actions: Mapping[str, str]
+    ) -> Mapping[str, StepResult] | Awaitable[Mapping[str, StepResult]]:
+        """Execute the actions of all seats whose turn it is: one by one, or simultaneously.
+
+        Returns a result for every seat that acts next: all it observes and earns since its own last action.
+        A result that terminates ends its seat, also where the seat does not act. The last call of an episode
+        ends all seats that are left.
+        """
+        raise NotImplementedError(f"{self.name} has one seat")
 
     def close(self) -> None:
         """Free the resources of the instance; may be called twice."""

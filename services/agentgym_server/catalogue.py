@@ -142,9 +142,10 @@ def _entry(world: World) -> dict[str, Any]:
         "capabilities": {
             "fork": fork_capability(environment),
             "tools": environment.tools is not None,
-            "multi_agent": False,
+            "multi_agent": bool(environment.seats),
         },
         "reward_range": list(environment.reward_range),
+        "seats": list(environment.seats),
     }
 
 

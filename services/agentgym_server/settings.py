@@ -50,6 +50,8 @@ class ServerSettings(Record):
     """Lifetime of an `Idempotency-Key`, seconds."""
     step_deadline_s: Seconds = 60.0
     """Longest time for one step; beyond, its worker is killed."""
+    partner_wait_s: Seconds = 30.0
+    """Longest time that a step waits for partners; beyond, 503 `partner-turn`: it is to be repeated."""
     reset_deadline_s: Seconds = 120.0
     """Longest time for the reset that creates or forks a session."""
     worker_memory_bytes: Count = 2 << 30

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -17,7 +17,7 @@ def violations(report: Report, check: str) -> tuple[str, ...]:
     return next(result.violations for result in report.results if result.name == check)
 
 
-OPTIONAL = {"fork", "expert", "waits"}
+OPTIONAL = {"fork", "expert", "waits", "seats"}
 """Checks of what an environment may lack."""
 
 
@@ -255,6 +255,54 @@ class CannotBeCancelled(Guess):
         return Guess.step(self, action)
 
 
+class Race(Guess):
+    """Two seats guess in turn; the one that finds the number wins."""
+
+    seats = ("first", "second")
+
+    def reset_seats(self, task: GuessTask, seed: int) -> Mapping[str, Observation]:
+        return {"first": super().reset(task, seed)}
+
+    def step_seats(self, actions: Mapping[str, str]) -> Mapping[str, StepResult]:
+        ((seat, action),) = actions.items()
+        result = super().step(action)
+        other = "second" if seat == "first" else "first"
+        if not result.terminated:
+            return {other: StepResult(observation=Observation(text=f"{action}: {result.observation.text}"))}
+        lost = StepResult(observation=result.observation, terminated=True)
+        return {seat: result, other: lost}
+
+
+class LosesItsSeats(Race):
+    """The episode stops without an end: nobody is to act."""
+
+    def step_seats(self, actions: Mapping[str, str]) -> Mapping[str, StepResult]:
+        results = super().step_seats(actions)
+        return {seat: result for seat, result in results.items() if result.terminated}
+
+
+class SharesSeats(Race):
+    """The secret lives in the class."""
+
+    shared = 0
+
+    def reset_seats(self, task: GuessTask, seed: int) -> Mapping[str, Observation]:
+        type(self).shared = task.secret
+        return {"first": Observation(text="Make a guess.")}
+
+    def step_seats(self, actions: Mapping[str, str]) -> Mapping[str, StepResult]:
+        self.secret = type(self).shared
+        return super().step_seats(actions)
+
+
+class PaysSeatsTwice(Race):
+    def step_seats(self, actions: Mapping[str, str]) -> Mapping[str, StepResult]:
+        results = super().step_seats(actions)
+        return {
+            seat: result.model_copy(update={"reward": 2 * result.reward}) for seat, result in results.items()
+        }
+
+
 BROKEN: list[tuple[type[Guess], str, str]] = [
     (BadFacts, "facts", "max_turns is 0"),
     (SameIds, "tasks", "id 'guess-1' occurs twice"),
@@ -275,6 +323,9 @@ BROKEN: list[tuple[type[Guess], str, str]] = [
     (PaysForSilence, "baselines", "idle earns 1.000 on average of 8 tasks; declared is 0.0 to 0.0"),
     (ForgetsWhileItWaits, "waits", "coroutines of another episode that run meanwhile change it"),
     (CannotBeCancelled, "waits", "a step that is cancelled goes on"),
+    (LosesItsSeats, "seats", "seats [] are to act; there are ['first', 'second']"),
+    (SharesSeats, "seats", "equal actions of the seats give other episodes"),
+    (PaysSeatsTwice, "seats", "return 2.0 of seat"),
     (DeclaresTooMuch, "baselines", "spray earns 0.375 on average of 8 tasks; declared is 0.9 to 1.0"),
 ]
 
@@ -307,6 +358,12 @@ def test_an_environment_of_coroutines_is_checked_as_well() -> None:
     report = check_environment(Waits)
     assert report.passed, report.lines()
     assert "ok    waits" in "\n".join(report.lines())
+
+
+def test_an_environment_with_seats_is_checked_as_well() -> None:
+    report = check_environment(Race)
+    assert report.passed, report.lines()
+    assert "ok    seats       8 checked" in report.lines()
 
 
 def test_an_environment_that_cannot_be_made_is_a_finding() -> None:

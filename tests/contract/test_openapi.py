@@ -72,6 +72,9 @@ def aim(case: Case) -> None:
         path["env"] = next(ENVS)
     if isinstance(case.body, dict):
         case.body = {name: aimed(name, value, path.get("env")) for name, value in case.body.items()}
+        # Environments differ in their seats, too: a number that none of these has is refused.
+        if isinstance(seats := case.body.get("seats"), int | float) and 2 <= seats <= 64:
+            del case.body["seats"]
     if isinstance(query.get("split"), str):
         query["split"] = ("train", "test")[len(query["split"]) % 2]
     # Environments differ in their difficulties: no schema of the parameter can list them.

@@ -34,9 +34,12 @@ WIRE = {
 ADDED = {
     "bad-request": 400,
     "request-timeout": 408,
+    "out-of-turn": 409,
     "uri-too-long": 414,
     "rate-limited": 429,
     "head-too-large": 431,
+    "partner": 502,
+    "partner-turn": 503,
     "unavailable": 503,
 }
 """Situations for which the wire format has no slug; docs/serving.md lists them."""

@@ -21,6 +21,7 @@ from agentgym_envs.testing.play import (
     check_isolation,
     check_returns,
 )
+from agentgym_envs.testing.seats import check_seats
 from agentgym_envs.testing.subject import Check, CheckResult, Factory, Report, Subject, spaced
 from agentgym_envs.testing.tasks import check_facts, check_splits, check_tasks
 from agentgym_envs.testing.waiting import check_waits
@@ -40,6 +41,7 @@ CHECKS: dict[str, Check] = {
     "expert": check_expert,
     "baselines": check_baselines,
     "waits": check_waits,
+    "seats": check_seats,
 }
 
 

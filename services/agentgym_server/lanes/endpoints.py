@@ -151,7 +151,7 @@ async def get(service: Service, call: Call) -> Reply:
     history = members.pop("history", "false")
     if members or history not in ("true", "false"):
         raise invalid(("/history", "must be true or false, and the only parameter"))
-    return service.episodes.get(call.param, history == "true")
+    return await service.episodes.get_at_turn(call.param, history == "true", wait_s(call))
 
 
 async def many(service: Service, call: Call) -> Reply:
@@ -242,7 +242,7 @@ ENDPOINTS: tuple[Endpoint[Service], ...] = (
         "Begin an episode",
         status=201,
         body=CreateRequest,
-        problems=("env-not-found", "validation", *BEGIN_PROBLEMS, *BROKEN),
+        problems=("env-not-found", "validation", *BEGIN_PROBLEMS, "unsupported-operation", *BROKEN),
         reply=replies.SessionReply,
     ),
     Endpoint(
@@ -273,9 +273,12 @@ ENDPOINTS: tuple[Endpoint[Service], ...] = (
             *SESSION_PROBLEMS,
             "validation",
             "turn-conflict",
+            "out-of-turn",
             "action-mismatch",
             "session-ended",
             "overloaded",
+            "partner-turn",
+            "partner",
             *BROKEN,
         ),
         reply=replies.StepReply,

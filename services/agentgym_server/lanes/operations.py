@@ -1,7 +1,7 @@
 """Operations by name for `POST /batch` and the WebSocket, with the same rules as the routes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from agentgym_server.catalogue import Page
@@ -55,6 +55,10 @@ def _step(service: Service, session_id: str, members: Item) -> Answer:
     return service.episodes.step(session_id, members)
 
 
+def _step_at_once(service: Service, session_id: str, members: Item) -> Answer:
+    return service.episodes.step(session_id, members, hold=False)
+
+
 def _lease(service: Service, session_id: str, members: Item) -> Reply:
     return service.episodes.lease(session_id, members)
 
@@ -64,13 +68,17 @@ def _fork(service: Service, session_id: str, members: Item) -> Answer:
     return service.episodes.fork(session_id, members, key, wait_s)
 
 
-def _get(service: Service, session_id: str, members: Item) -> Reply:
+def _get(service: Service, session_id: str, members: Item) -> Answer:
     service.registry.find(session_id)
-    history = members.pop("history", False)
+    history, wait_s = members.pop("history", False), members.pop("wait_s", 0)
     _nothing(members)
     if not isinstance(history, bool):
         raise invalid(("/history", "must be true or false"))
-    return service.episodes.get(session_id, history)
+    if not is_wait(wait_s):
+        raise invalid(("/wait_s", f"must be a number from 0 to {MOST_WAIT_S:g}"))
+    if not wait_s:
+        return service.episodes.get(session_id, history)
+    return service.episodes.get_at_turn(session_id, history, float(wait_s))
 
 
 def _delete(service: Service, session_id: str, members: Item) -> Reply:
@@ -93,28 +101,36 @@ OPERATIONS: dict[str, Operation] = {
 }
 
 
-def operate(service: Service, item: object, caller: Scope) -> Answer:
+BATCHED = OPERATIONS | {"step": Operation("session_id", _step_at_once, "agent")}
+"""Operations of a batch: it is answered as a whole, so that no step in it waits for a partner."""
+
+
+def operate(
+    service: Service, item: object, caller: Scope, operations: Mapping[str, Operation] = OPERATIONS
+) -> Answer:
     """Execute one operation, the reply at once where no waiting is needed; raises its `Problem`."""
     if not isinstance(item, dict):
         raise invalid(("", "must be an object"))
     members = dict(cast("Item", item))
     name = members.pop("op", None)
-    operation = OPERATIONS.get(name) if isinstance(name, str) else None
+    operation = operations.get(name) if isinstance(name, str) else None
     if operation is None:
-        raise invalid(("/op", "must be one of: " + ", ".join(OPERATIONS)))
+        raise invalid(("/op", "must be one of: " + ", ".join(operations)))
     if RANKS[caller] < RANKS[operation.scope]:
         raise Problem("forbidden-scope", f"a token of scope {operation.scope} is needed")
     subject = "" if operation.subject is None else _text(members, operation.subject)
     return operation.work(service, subject, members)
 
 
-def result(service: Service, item: object, caller: Scope) -> bytes | Awaitable[bytes]:
+def result(
+    service: Service, item: object, caller: Scope, operations: Mapping[str, Operation] = OPERATIONS
+) -> bytes | Awaitable[bytes]:
     """One operation's result as the members of a JSON object; at once where no waiting is needed.
 
     `"ok":true,"status":200,"result":{...}`, or `"ok":false,"status":404,"problem":{...}`.
     """
     try:
-        answer = operate(service, item, caller)
+        answer = operate(service, item, caller, operations)
     except Exception as cause:  # noqa: BLE001 - every exception becomes a problem
         return refused(cause)
     return _accepted(answer) if isinstance(answer, Reply) else _result_of(answer)
@@ -175,7 +191,7 @@ class _Batch:
     def follow(self, places: Sequence[int]) -> Awaitable[None] | None:
         """Execute a chain up to the first operation that waits; the rest is to be awaited."""
         for position, place in enumerate(places):
-            answer = result(self._service, self._items[place], self._caller)
+            answer = result(self._service, self._items[place], self._caller, BATCHED)
             if not isinstance(answer, bytes):
                 return self._finish(answer, places[position:])
             self.results[place] = answer

@@ -53,7 +53,7 @@ class ErrorRow(Shown):
 class Failure(Shown):
     """Failure of an episode's infrastructure; it is never a reward."""
 
-    kind: Literal["worker-lost", "step-timeout", "internal"]
+    kind: Literal["worker-lost", "step-timeout", "internal", "partner"]
     turn: Natural
     message: str
 
@@ -117,6 +117,11 @@ class SessionFacts(Shown):
     """Outcome of the episode; null while it is open."""
     reason: str | None
     """Reason of a cancelled session: `closed` or `lease-expired`."""
+    episode_id: str = maybe()
+    """Equal for the sessions of one episode with several seats."""
+    seat: str = maybe()
+    your_turn: bool = maybe()
+    """False while a partner is to act: the observation is then not the one to act upon."""
 
 
 class SessionReply(SessionFacts):
@@ -127,6 +132,8 @@ class SessionReply(SessionFacts):
     reward: float
     tools: list[Json] | None
     lease: Lease
+    partners: list["SessionReply"] = maybe()
+    """Sessions of the other seats."""
 
 
 class HistoryRow(Shown):
@@ -216,6 +223,8 @@ class EnvReply(Shown):
     difficulties: list[str]
     capabilities: Capabilities
     reward_range: Annotated[list[float], Field(min_length=2, max_length=2)]
+    seats: list[str]
+    """Seats of an episode that several agents play; empty where there is one agent only."""
 
 
 class EnvsReply(Shown):

@@ -33,38 +33,48 @@ class Capacity:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.taken = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: deque[tuple[asyncio.Future[None], int]] = deque()
 
     @property
     def free(self) -> int:
         """Free slots."""
         return max(0, self.limit - self.taken)
 
-    async def take(self, wait_s: float) -> bool:
-        """Take a slot, waiting at most `wait_s` for one; False on timeout."""
-        if self.taken < self.limit and not self._waiting:
-            self.taken += 1
+    async def take(self, wait_s: float, count: int = 1) -> bool:
+        """Take `count` slots at once, waiting at most `wait_s` for them; False on timeout."""
+        if self.taken + count <= self.limit and not self._waiting:
+            self.taken += count
             return True
-        return wait_s > 0 and await self._queue(wait_s)
+        return wait_s > 0 and count <= self.limit and await self._queue(wait_s, count)
 
     def give(self) -> None:
-        """Free a slot, or pass it to the next waiting caller."""
-        while self._waiting:
-            first = self._waiting.popleft()
-            if not first.done():
-                first.set_result(None)
-                return
+        """Free a slot, for the next waiting caller if it has enough of them."""
         self.taken -= 1
+        self._grant()
 
-    async def _queue(self, wait_s: float) -> bool:
+    def _grant(self) -> None:
+        while self._waiting:
+            first, count = self._waiting[0]
+            if not first.done():
+                if self.taken + count > self.limit:
+                    return
+                self.taken += count
+                first.set_result(None)
+            self._waiting.popleft()
+
+    async def _queue(self, wait_s: float, count: int) -> bool:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
+        self._waiting.append((turn, count))
         try:
             await asyncio.wait([turn], timeout=wait_s)
         except asyncio.CancelledError:
             if turn.done():
-                self.give()
-            else:
-                turn.cancel()
+                self.taken -= count
+            turn.cancel()
+            self._grant()
             raise
-        return turn.done() or not turn.cancel()
+        if turn.done():
+            return True
+        turn.cancel()
+        self._grant()  # to those behind, who may need fewer
+        return False

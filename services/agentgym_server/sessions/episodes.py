@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 import traceback
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import reduce
 from operator import add
 from typing import Any
@@ -15,15 +15,18 @@ from agentgym_server.monitoring.metrics import Metrics
 from agentgym_server.sessions.capacity import Slot
 from agentgym_server.sessions.idempotency import Idempotency
 from agentgym_server.sessions.registry import Registry
+from agentgym_server.sessions.seats import SeatTurns
 from agentgym_server.sessions.session import (
     FailedStep,
     JsonAction,
     Replies,
     Running,
     Session,
+    SharedEpisode,
     account_view,
     history_view,
     lease_view,
+    new_episode_id,
     new_session_id,
     session_view,
 )
@@ -49,7 +52,15 @@ from agentgym_server.wire.requests import (
     validated,
 )
 from agentgym_server.workers.fork_server import WorkerStartFailed
-from agentgym_server.workers.hosts import Host, HostFault, Origin, Outcome, Overloaded, internal_fault
+from agentgym_server.workers.hosts import (
+    Host,
+    HostFault,
+    Origin,
+    Outcome,
+    Outcomes,
+    Overloaded,
+    internal_fault,
+)
 
 MAX_TASK_ID_CHARS = 256
 
@@ -73,6 +84,7 @@ class Episodes:
         self._clock = clock
         self._metrics = metrics
         self._keyed = Idempotency(clock, settings.idempotency_s)
+        self._seats = SeatTurns(self.registry, clock, self._commit, self._fail_shared)
 
     async def create(
         self,
@@ -101,8 +113,11 @@ class Episodes:
             raise self._beginning_problem(cause, Origin(env, "", 0)) from None
         return slot
 
-    def step(self, session_id: str, body: object) -> Reply | Awaitable[Reply]:
-        """Play one numbered turn, or return its stored reply; immediate where no waiting is needed."""
+    def step(self, session_id: str, body: object, hold: bool = True) -> Reply | Awaitable[Reply]:
+        """Play one numbered turn, or return its stored reply; immediate where no waiting is needed.
+
+        With `hold`, the step of a seat waits for its partners, at most `partner_wait_s`.
+        """
         session = self.registry.find(session_id)
         step = step_request(body)
         self._check_size(step.action)
@@ -113,11 +128,11 @@ class Episodes:
             self._metrics.steps[env, "conflict"] += 1
             raise
         if known is None:
-            return self._play(session, step)
+            return self._play(session, step, hold)
         self._metrics.steps[env, "replay"] += 1
         if isinstance(known, bytes):
             return Reply(200, known, REPLAY)
-        return _reply_of(known, REPLAY)
+        return _reply_of(known, REPLAY) if session.shared is None else self._held(known, hold, REPLAY)
 
     async def act(self, session_id: str, action: JsonAction, deadline_s: float | None = None) -> Reply:
         """Play an action as the next turn, after the running one.
@@ -136,6 +151,8 @@ class Episodes:
         parent = self.registry.find(session_id)
         request = validated(ForkRequest, {} if body is None else body)
         self._check_alive(parent)
+        if parent.shared is not None:
+            raise Problem("unsupported-operation", "an episode with several seats cannot be forked")
         at_turn = parent.turn if request.at_turn is None else request.at_turn
         if at_turn > parent.turn:
             raise conflict(parent, at_turn)
@@ -170,7 +187,59 @@ class Episodes:
             view["history"] = history_view(session)
         return json_reply(view)
 
+    async def get_at_turn(self, session_id: str, history: bool, wait_s: float) -> Reply:
+        """As `get`, but waits at most `wait_s` for the turn or the end of a seat that has not acted yet."""
+        session = self.registry.find(session_id)
+        until = asyncio.get_running_loop().time() + wait_s
+        while (shared := session.shared) is not None and session.state == "open" and not session.your_turn:
+            changed = asyncio.ensure_future(shared.changed.wait())
+            left = until - asyncio.get_running_loop().time()
+            await asyncio.wait([changed], timeout=max(0.0, left))
+            if not changed.done():
+                changed.cancel()
+                break
+        return self.get(session_id, history)
+
+    async def _create_seats(self, world: World, request: CreateRequest, wait_s: float) -> Reply:
+        """Start an episode with several seats: the session of the first, with those of its partners."""
+        seats = world.environment.seats
+        if request.seats != len(seats):
+            known = ", ".join(seats) or "one agent"
+            raise Problem("unsupported-operation", f"the seats of {world.name} are: {known}")
+        seed = secrets.randbelow(2**53) if request.seed is None else request.seed
+        origin = Origin(world.name, request.task_id, seed)
+        shared = SharedEpisode(new_episode_id(self._settings.instance), origin, self._hosts[world.name])
+        slots = await self._take_slots(world.name, wait_s, len(seats))
+        deadline_s = self._settings.reset_deadline_s
+        free = lambda: [slot.give() for slot in slots]  # noqa: E731
+        opened = await self._begun(
+            origin, shared.host, free, lambda: shared.host.open_seats(shared.id, origin, deadline_s)
+        )
+        for seat, slot in zip(seats, slots, strict=True):
+            key = new_session_id(self._settings.instance)
+            session = self._session(key, origin, slot, request.lease_ttl_s, request.labels, None)
+            session.seat, session.shared = seat, shared
+            session.format = request.format or DEFAULT_FORMAT
+            session.max_turns = request.max_turns or world.environment.max_turns
+            shared.sessions[seat] = session
+        return self._enter_seats(shared, opened, free)
+
+    def _enter_seats(self, shared: SharedEpisode, opened: Outcomes, free: Callable[[], object]) -> Reply:
+        try:
+            self._seats.open(shared, opened)
+            first, *others = [session_view(session, self._clock) for session in shared.sessions.values()]
+            location = ((b"location", f"/sessions/{first['session_id']}".encode()),)
+            reply = json_reply(first | {"partners": others}, 201, location)
+        except (TypeError, ValueError) as cause:
+            shared.host.drop(shared.id)
+            free()
+            raise self.registry.failure_problem(_fault(cause), 0) from None
+        self.registry.add_shared(shared)
+        return reply
+
     async def _create(self, world: World, request: CreateRequest, wait_s: float, slot: Slot | None) -> Reply:
+        if request.seats is not None:
+            return await self._create_seats(world, request, wait_s)
         seed = secrets.randbelow(2**53) if request.seed is None else request.seed
         origin = Origin(world.name, request.task_id, seed)
         host = self._hosts[world.name]
@@ -178,7 +247,7 @@ class Episodes:
         deadline_s = self._settings.reset_deadline_s
         self._check_draining()
         slot = slot or await self._take_slot(world.name, wait_s)
-        opened = await self._begun(origin, host, slot, lambda: host.open(key, origin, deadline_s))
+        opened = await self._begun(origin, host, slot.give, lambda: host.open(key, origin, deadline_s))
         session = self._session(key, origin, slot, request.lease_ttl_s, request.labels, None)
         session.format = request.format or DEFAULT_FORMAT
         session.max_turns = request.max_turns or world.environment.max_turns
@@ -200,7 +269,10 @@ class Episodes:
         slot = await self._take_slot(parent.origin.env, wait_s)
         child = self._child(key, parent, slot, at_turn, request)
         reached = await self._begun(
-            parent.origin, host, slot, lambda: host.fork(key, parent.id, parent.origin, actions, deadline_s)
+            parent.origin,
+            host,
+            slot.give,
+            lambda: host.fork(key, parent.id, parent.origin, actions, deadline_s),
         )
         if reached is not None:
             child.observation, child.info, child.tools = reached.text, visible_info(reached), reached.tools
@@ -255,12 +327,15 @@ class Episodes:
         )
 
     async def _take_slot(self, env: str, wait_s: float) -> Slot:
+        return (await self._take_slots(env, wait_s, 1))[0]
+
+    async def _take_slots(self, env: str, wait_s: float, count: int) -> list[Slot]:
         self._check_draining()
         self.registry.keep_sweeping()
         capacity = self.registry.capacity
-        if capacity.taken >= capacity.limit:
+        if capacity.taken + count > capacity.limit:
             self.registry.sweep()
-        if not await capacity.take(wait_s):
+        if not await capacity.take(wait_s, count):
             self._metrics.rejections[env] += 1
             raise Problem(
                 "capacity",
@@ -268,21 +343,21 @@ class Episodes:
                 active_sessions=capacity.taken,
                 max_sessions=capacity.limit,
             )
-        return Slot(capacity.give)
+        return [Slot(capacity.give) for _ in range(count)]
 
     def _check_draining(self) -> None:
         if self.draining:
             raise Problem("draining", "the server is about to stop")
 
-    async def _begun(self, origin: Origin, host: Host, slot: Slot, begin: Any) -> Any:
-        """The outcome of `begin`; a failure releases the slot and is a problem."""
+    async def _begun(self, origin: Origin, host: Host, free: Callable[[], object], begin: Any) -> Any:
+        """The outcome of `begin`; a failure releases its slots with `free`, and is a problem."""
         try:
             if not _fit(origin.task_id):
                 raise TaskNotFound
             await host.start()
             return await begin()
         except BaseException as cause:
-            slot.give()
+            free()
             if not isinstance(cause, Exception):
                 raise
             raise self._beginning_problem(cause, origin) from None
@@ -309,11 +384,15 @@ class Episodes:
         self.registry.add(session)
         return reply
 
-    def _play(self, session: Session, step: Step) -> Reply | Awaitable[Reply]:
+    def _play(self, session: Session, step: Step, hold: bool) -> Reply | Awaitable[Reply]:
         deadline_s = self._settings.step_deadline_s
         if step.deadline_s is not None:
             deadline_s = min(deadline_s, step.deadline_s)
         action = step.action
+        if session.shared is not None:
+            running = self._running(step)
+            self._seats.play(session.shared, session, running, deadline_s)
+            return self._held(running, hold)
         try:
             played = session.host.step(session.id, action_text(session, action), deadline_s)
             if isinstance(played, Outcome):
@@ -323,11 +402,27 @@ class Episodes:
         except Exception as cause:  # noqa: BLE001 - a world may raise anything; its session fails
             raise self._failed(session, action, cause) from None
         session.renew(self._clock.now())
-        running = Running(step.turn, action, asyncio.get_running_loop().create_future())
-        running.reply.add_done_callback(_seen)
-        session.running = running
+        session.running = running = self._running(step)
         running.task = asyncio.create_task(self._await_step(session, running, played))
         return _reply_of(running)
+
+    @staticmethod
+    def _running(step: Step) -> Running:
+        running = Running(step.turn, step.action, asyncio.get_running_loop().create_future())
+        running.reply.add_done_callback(_seen)
+        return running
+
+    async def _held(self, running: Running, hold: bool, headers: Headers = ()) -> Reply:
+        """The reply of a seat's step, if it comes in time; raises the problem `partner-turn`."""
+        if hold and not running.reply.done():
+            await asyncio.wait([running.reply], timeout=self._settings.partner_wait_s)
+        if not running.reply.done():
+            raise Problem("partner-turn", "a partner has not acted yet: repeat this request for the reply")
+        return Reply(200, running.reply.result(), headers)
+
+    def _fail_shared(self, shared: SharedEpisode, cause: Exception) -> None:
+        self._metrics.steps[shared.origin.env, "failed"] += 1
+        self.registry.fail(shared.id, _fault(cause))
 
     async def _await_step(self, session: Session, running: Running, step: Awaitable[Outcome]) -> None:
         """Finish a step, even if its caller no longer waits."""

@@ -13,7 +13,14 @@ from typing import Any
 from agentgym_server.clock import Clock
 from agentgym_server.monitoring.logs import about
 from agentgym_server.sessions.capacity import Capacity
-from agentgym_server.sessions.session import ENDINGS, Ending, FailedStep, Session, State
+from agentgym_server.sessions.session import (
+    ENDINGS,
+    Ending,
+    FailedStep,
+    Session,
+    SharedEpisode,
+    State,
+)
 from agentgym_server.settings import ServerSettings
 from agentgym_server.wire.problems import Problem, clipped
 from agentgym_server.workers.hosts import HostFault
@@ -25,6 +32,7 @@ FAILURE_TITLES = {
     "worker-lost": "the worker of this episode died",
     "step-timeout": "the environment did not answer in time",
     "internal": "the environment broke",
+    "partner": "the partner left the episode",
 }
 
 
@@ -38,6 +46,7 @@ class Registry:
         self._sessions: dict[str, Session] = {}
         self._open: dict[str, Session] = {}
         self._ended: OrderedDict[str, Session] = OrderedDict()
+        self._shared: dict[str, SharedEpisode] = {}
         self._graves: deque[tuple[float, Session]] = deque()
         self._sweeper: asyncio.Task[None] | None = None
         self.idle = asyncio.Event()
@@ -70,6 +79,12 @@ class Registry:
         self.idle.clear()
         self.created[session.origin.env] += 1
 
+    def add_shared(self, shared: SharedEpisode) -> None:
+        """Enter an episode with several seats, whose sessions hold their slots."""
+        self._shared[shared.id] = shared
+        for session in shared.sessions.values():
+            self.add(session)
+
     def find(self, session_id: str) -> Session:
         """A session or its tombstone; raises the problem `session-not-found`."""
         session = self._sessions.get(session_id)
@@ -91,9 +106,17 @@ class Registry:
         if len(self._ended) > self._settings.retained_sessions:
             self.expire(next(iter(self._ended.values())))
 
-    def fail(self, session_id: str, fault: HostFault, step: FailedStep | None = None) -> None:
-        """Fail a session because of its environment; sessions that are not open (any more) are left alone."""
-        session = self._open.get(session_id)
+    def fail(self, key: str, fault: HostFault, step: FailedStep | None = None) -> None:
+        """Fail a session, or all sessions of an episode, because of the environment.
+
+        Sessions that are not open (any more) are left alone.
+        """
+        shared = self._shared.get(key)
+        if shared is not None:
+            for session in shared.open:
+                self.fail(session.id, fault)
+            return
+        session = self._open.get(key)
         if session is None:
             return
         running, session.running = session.running, None
@@ -173,15 +196,31 @@ class Registry:
         del self._open[session.id]
         if not self._open:
             self.idle.set()
-        session.host.drop(session.id)
         session.slot.give()
+        if session.shared is None:
+            session.host.drop(session.id)
+        else:
+            self._leave(session.shared)
+
+    def _leave(self, shared: SharedEpisode) -> None:
+        """Free the environment of an episode with several seats after its last session."""
+        shared.note_change()
+        if any(session.outcome is None for session in shared.sessions.values()):
+            return
+        self._shared.pop(shared.id, None)
+        if shared.task is not None and shared.task is not asyncio.current_task():
+            shared.task.cancel()
+        shared.host.drop(shared.id)
 
     def _depart(self, session: Session, state: State, reason: str) -> None:
-        if session.outcome is None:
+        leaves = session.outcome is None
+        if leaves:
             session.reason = reason
             self._finish(session, "cancelled")
         self._ended.pop(session.id, None)
         session.state = state
+        if leaves and session.shared is not None:
+            self.fail(session.shared.id, HostFault("partner", f"seat {session.seat!r}: {reason}"))
         session.forget()
         self._bury(session)
 
@@ -192,7 +231,8 @@ class Registry:
 
 def failure_view(fault: HostFault, turn: int) -> dict[str, Any]:
     """The `failure` member; an environment's own message stays in the log."""
-    text = fault.message if fault.kind == "step-timeout" else FAILURE_TITLES[fault.kind]
+    told = fault.kind in ("step-timeout", "partner")
+    text = fault.message if told else FAILURE_TITLES[fault.kind]
     return {"kind": fault.kind, "turn": turn, "message": text}
 
 

@@ -26,6 +26,11 @@ def new_session_id(instance: int) -> str:
     return f"s_{instance_tag(instance)}{secrets.token_urlsafe(18)}"
 
 
+def new_episode_id(instance: int) -> str:
+    """An id of an episode with several seats, which is no session id."""
+    return f"e_{instance_tag(instance)}{secrets.token_urlsafe(18)}"
+
+
 def instance_tag(instance: int) -> str:
     """Prefix of every session id of a server (four characters), by which a gateway finds the server."""
     return base64.urlsafe_b64encode(instance.to_bytes(3, "big")).decode()
@@ -139,6 +144,12 @@ class Session:
     purge_at: float | None = None
     """Time at which the tombstone is removed; None while the session lives."""
     steps_executed: int = 0
+    seat: str = ""
+    """Name of the seat in an episode with several."""
+    shared: "SharedEpisode | None" = None
+    """The episode, where it has several seats."""
+    your_turn: bool = True
+    """False while a partner is to act."""
 
     def renew(self, now: float) -> None:
         """Restart the lease."""
@@ -146,8 +157,9 @@ class Session:
         self.expires_at = now + self.lease_ttl_s
 
     def is_expired(self, now: float) -> bool:
-        """True if the lease is over; a running step extends it."""
-        return now >= self.expires_at and self.running is None and self.state in ("open", "ended")
+        """True if the lease is over; a running step extends it, and so does a partner's turn."""
+        waits = self.running is not None or not self.your_turn
+        return now >= self.expires_at and not waits and self.state in ("open", "ended")
 
     @property
     def stored_bytes(self) -> int:
@@ -163,6 +175,33 @@ class Session:
         self.observation, self.info, self.tools = "", {}, None
 
 
+@dataclass(slots=True, eq=False)
+class SharedEpisode:
+    """Episode with several seats, each of which has a session."""
+
+    id: str
+    origin: Origin
+    host: Host
+    sessions: dict[str, Session] = field(default_factory=dict[str, Session])
+    """Sessions by seat."""
+    actions: dict[str, str] = field(default_factory=dict[str, str])
+    """Actions of this turn, by seat, until all that are to act have acted."""
+    task: asyncio.Task[None] | None = None
+    """The turn that is being played."""
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set at the next change of turn or state, and then replaced."""
+
+    @property
+    def open(self) -> list[Session]:
+        """Sessions that are open."""
+        return [session for session in self.sessions.values() if session.state == "open"]
+
+    def note_change(self) -> None:
+        """Wake everybody who waits for a turn."""
+        self.changed.set()
+        self.changed = asyncio.Event()
+
+
 def lease_view(session: Session, clock: Clock) -> dict[str, Any]:
     """The `lease` member of replies."""
     ttl_s = session.lease_ttl_s
@@ -173,6 +212,7 @@ def lease_view(session: Session, clock: Clock) -> dict[str, Any]:
 def session_view(session: Session, clock: Clock) -> dict[str, Any]:
     """The session object of create, fork and GET."""
     living = session.state in ("open", "ended")
+    shared = session.shared
     view: dict[str, Any] = {
         "session_id": session.id,
         "env": session.origin.env,
@@ -184,6 +224,9 @@ def session_view(session: Session, clock: Clock) -> dict[str, Any]:
     if living:
         view |= {"observation": session.observation, "info": session.info, "reward": session.reward}
         view |= {"tools": session.tools, "lease": lease_view(session, clock)}
+    if shared is not None:
+        view |= {"episode_id": shared.id, "seat": session.seat}
+        view["your_turn"] = session.your_turn and session.state == "open"
     return view | {
         "total_reward": session.total_reward,
         "terminated": session.terminated,

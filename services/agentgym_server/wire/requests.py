@@ -114,6 +114,8 @@ class CreateRequest(Body):
     lease_ttl_s: Omittable[LeaseSeconds] = absent()
     format: Omittable[Format] = absent()
     """Name of the action format of `completion` actions."""
+    seats: Omittable[Annotated[int, Field(ge=2, le=64)]] = absent()
+    """Number of seats of the environment: a session for each is created. Absent: one agent plays."""
     labels: Labels = {}
 
 

@@ -19,6 +19,7 @@ log = logging.getLogger(__name__)
 
 Factory = Callable[[], Environment[Any]]
 ValueT = TypeVar("ValueT")
+PlayedT = TypeVar("PlayedT", "Outcome", "dict[str, Outcome]")
 
 
 class Outcome(NamedTuple):
@@ -32,6 +33,10 @@ class Outcome(NamedTuple):
     truncated: bool
     info: dict[str, Any]
     costs: Costs
+
+
+Outcomes = dict[str, Outcome]
+"""Outcomes by seat."""
 
 
 class Origin(NamedTuple):
@@ -92,6 +97,16 @@ class Host(Protocol):
 
     def step(self, key: str, action: str, deadline_s: float) -> Outcome | Awaitable[Outcome]:
         """Play one action; the outcome is immediate where that is cheap."""
+        ...
+
+    async def open_seats(self, key: str, origin: Origin, deadline_s: float) -> Outcomes:
+        """Start an episode with several seats; the outcomes of those that act first."""
+        ...
+
+    def step_seats(
+        self, key: str, actions: Mapping[str, str], deadline_s: float
+    ) -> Outcomes | Awaitable[Outcomes]:
+        """Play the actions of all seats whose turn it is; the outcomes of those that act next or ended."""
         ...
 
     def drop(self, key: str) -> None:
@@ -166,6 +181,28 @@ class Instances:
             return outcome(result)
         return _awaited(self._limit(self._names[key]).run(result, deadline_s))
 
+    async def open_seats(self, key: str, origin: Origin, deadline_s: float) -> Outcomes:
+        """See `Host.open_seats`; raises as `open`."""
+        task = self._world(origin.env).task(origin.task_id)
+        environment = self._of_episode(key, origin.env)
+        try:
+            observations = environment.reset_seats(task, origin.seed)
+            if not isinstance(observations, Mapping):
+                observations = await self._limit(origin.env).run(observations, deadline_s)
+            return {seat: opening(observation) for seat, observation in observations.items()}
+        except BaseException:
+            self.drop(key)
+            raise
+
+    def step_seats(
+        self, key: str, actions: Mapping[str, str], deadline_s: float
+    ) -> Outcomes | Awaitable[Outcomes]:
+        """See `Host.step_seats`; raises as `step`."""
+        results = self._episodes[key].step_seats(actions)
+        if isinstance(results, Mapping):
+            return outcomes(results)
+        return _awaited_all(self._limit(self._names[key]).run(results, deadline_s))
+
     def env(self, key: str) -> str:
         """The environment of an episode."""
         return self._names[key]
@@ -207,6 +244,15 @@ class Instances:
 
 async def _awaited(result: Awaitable[StepResult]) -> Outcome:
     return outcome(await result)
+
+
+async def _awaited_all(results: Awaitable[Mapping[str, StepResult]]) -> Outcomes:
+    return outcomes(await results)
+
+
+def outcomes(results: Mapping[str, StepResult]) -> Outcomes:
+    """The results of several seats as JSON values; raises as `outcome`."""
+    return {seat: outcome(result) for seat, result in results.items()}
 
 
 def opening(observation: Observation) -> Outcome:
@@ -257,11 +303,26 @@ class LoopHost:
 
     def step(self, key: str, action: str, deadline_s: float) -> Outcome | Awaitable[Outcome]:
         """See `Host.step`; only a coroutine can be cancelled at its deadline."""
+        return self._played(key, lambda: self._room.step(key, action, deadline_s))
+
+    async def open_seats(self, key: str, origin: Origin, deadline_s: float) -> Outcomes:
+        """See `Host.open_seats`."""
+        return await self._waited(origin.env, self._room.open_seats(key, origin, deadline_s))
+
+    def step_seats(
+        self, key: str, actions: Mapping[str, str], deadline_s: float
+    ) -> Outcomes | Awaitable[Outcomes]:
+        """See `Host.step_seats`."""
+        return self._played(key, lambda: self._room.step_seats(key, actions, deadline_s))
+
+    def _played(
+        self, key: str, play: Callable[[], PlayedT | Awaitable[PlayedT]]
+    ) -> PlayedT | Awaitable[PlayedT]:
         env = self._room.env(key)
         self._check_queue(env)
         began = time.perf_counter()
-        step = self._room.step(key, action, deadline_s)
-        if not isinstance(step, Outcome):
+        step = play()
+        if isinstance(step, Awaitable):
             return self._timed(env, self._waited(env, step), began)
         self._times[env].observe(time.perf_counter() - began)
         return step
@@ -278,7 +339,7 @@ class LoopHost:
         if self.waiting[env] >= self._max_queue:
             raise Overloaded(f"{self.waiting[env]} operations of {env} wait")
 
-    async def _timed(self, env: str, step: Awaitable[Outcome], began: float) -> Outcome:
+    async def _timed(self, env: str, step: Awaitable[PlayedT], began: float) -> PlayedT:
         try:
             return await step
         finally:

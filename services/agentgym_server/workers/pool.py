@@ -11,7 +11,7 @@ import contextlib
 import logging
 import socket
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -20,7 +20,15 @@ from agentgym_server.monitoring.histograms import Histogram
 from agentgym_server.monitoring.logs import about
 from agentgym_server.workers.fork_server import Child, ForkServer, WorkerStartFailed
 from agentgym_server.workers.frames import FrameProtocol, packed
-from agentgym_server.workers.hosts import Factory, HostFault, Origin, Outcome, Overloaded, internal_fault
+from agentgym_server.workers.hosts import (
+    Factory,
+    HostFault,
+    Origin,
+    Outcome,
+    Outcomes,
+    Overloaded,
+    internal_fault,
+)
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +65,7 @@ class Operation:
 
     key: str
     deadline_s: float
-    reply: asyncio.Future[Outcome | None]
+    reply: asyncio.Future[Any]
     moment: float
     """Time at which it was queued; once running, the time at which it started."""
     check: asyncio.TimerHandle | None = None
@@ -128,7 +136,7 @@ class Worker:
             self.lose("worker-lost", f"the worker process had {held >> 20} MiB of memory", "memory")
         return held
 
-    def call(self, request: dict[str, Any], deadline_s: float) -> asyncio.Future[Outcome | None]:
+    def call(self, request: dict[str, Any], deadline_s: float) -> asyncio.Future[Any]:
         """Queue an operation; raises `Overloaded` (the queue is full) or `HostFault` (the worker is gone)."""
         if self._transport is None or self.gone.is_set():
             raise HostFault("worker-lost", "the worker process died")
@@ -262,9 +270,16 @@ class Worker:
             self._timer = None
 
 
-def _settle(reply: asyncio.Future[Outcome | None], message: dict[str, Any]) -> None:
+def _outcome(value: Any) -> Any:
+    if isinstance(value, dict):
+        seats = cast("dict[str, list[Any]]", value)
+        return {seat: Outcome(*members) for seat, members in seats.items()}
+    return None if value is None else Outcome(*value)
+
+
+def _settle(reply: asyncio.Future[Any], message: dict[str, Any]) -> None:
     if "fault" not in message:
-        reply.set_result(None if message["outcome"] is None else Outcome(*message["outcome"]))
+        reply.set_result(_outcome(message["outcome"]))
     elif message["fault"] == "task":
         reply.set_exception(TaskNotFound(message["message"]))
     elif message["fault"] == "step-timeout":
@@ -341,7 +356,13 @@ class WorkerPool:
 
     async def open(self, key: str, origin: Origin, deadline_s: float) -> Outcome:
         """See `Host.open`. It survives the loss of a worker: no episode has started."""
-        request = {"op": "open", "key": key, "origin": origin}
+        return await self._open({"op": "open", "key": key, "origin": origin}, deadline_s)
+
+    async def open_seats(self, key: str, origin: Origin, deadline_s: float) -> Outcomes:
+        """See `Host.open_seats`; all seats are in one worker."""
+        return await self._open({"op": "open_seats", "key": key, "origin": origin}, deadline_s)
+
+    async def _open(self, request: dict[str, Any], deadline_s: float) -> Any:
         try:
             reached = await self._begin(self._least_loaded(), request, deadline_s)
         except HostFault as fault:
@@ -365,6 +386,10 @@ class WorkerPool:
         reply = self._home(key).call({"op": "step", "key": key, "action": action}, deadline_s)
         return cast("Awaitable[Outcome]", reply)  # a step always has an outcome
 
+    def step_seats(self, key: str, actions: Mapping[str, str], deadline_s: float) -> Awaitable[Outcomes]:
+        """See `Host.step_seats`."""
+        return self._home(key).call({"op": "step_seats", "key": key, "actions": dict(actions)}, deadline_s)
+
     def drop(self, key: str) -> None:
         """See `Host.drop`."""
         worker = self._homes.pop(key, None)
@@ -384,7 +409,7 @@ class WorkerPool:
     def _new(self) -> Worker:
         return Worker(self._cradle, self._limits, self._times, self._lost)
 
-    async def _begin(self, worker: Worker, request: dict[str, Any], deadline_s: float) -> Outcome | None:
+    async def _begin(self, worker: Worker, request: dict[str, Any], deadline_s: float) -> Any:
         key = request["key"]
         reply = worker.call(request, deadline_s)
         worker.keys.add(key)

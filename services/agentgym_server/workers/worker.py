@@ -1,8 +1,8 @@
 """Worker process: a room of many episodes, played one operation at a time.
 
-Requests are `{"op": "open" | "fork" | "step" | "drop" | "ping", "key": ..., ...}`; all but `drop` get one
-reply, in order: `{"outcome": [...]}`, or `{"fault": "task" | "step-timeout" | "internal", "message": ...,
-"trace": ...}`. The first message is `{"ready": true}`.
+Requests are `{"op": "open" | "fork" | "step" | "open_seats" | "step_seats" | "drop" | "ping", "key": ...}`
+and more; all but `drop` get one reply, in order: `{"outcome": [...]}` (of seats an object), or `{"fault":
+"task" | "step-timeout" | "internal", "message": ..., "trace": ...}`. The first message is `{"ready": true}`.
 
 A coroutine that waits gets `{"later": true}` in its place, and the worker goes on. Its own reply follows when
 it is done, with its `key`. It is cancelled at its deadline, and with its episode.
@@ -18,7 +18,7 @@ import time
 import traceback
 from collections.abc import Awaitable, Coroutine
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from agentgym_envs.core import TaskNotFound
 from agentgym_server.workers import frames
@@ -64,8 +64,8 @@ class _Room:
 
     def __init__(self, sock: socket.socket, instances: Instances, runner: asyncio.Runner) -> None:
         self._sock, self._instances, self._runner = sock, instances, runner
-        self._waiting: dict[str, asyncio.Task[Outcome | None]] = {}
-        self._unfinished = set[asyncio.Task[Outcome | None]]()
+        self._waiting: dict[str, asyncio.Task[Any]] = {}
+        self._unfinished = set[asyncio.Task[Any]]()
         """Those that wait, and cancelled ones that have not ended yet."""
 
     def serve(self) -> None:
@@ -96,34 +96,40 @@ class _Room:
         if not isinstance(played, asyncio.Task):
             self._sock.sendall(_packed({"outcome": played}))
             return
+        self._put_off(request["key"], cast("asyncio.Task[Any]", played))
+
+    def _put_off(self, key: str, played: asyncio.Task[Any]) -> None:
         self._sock.sendall(frames.packed({"later": True}))
-        key = request["key"]
         self._waiting[key] = played
         self._unfinished.add(played)
         played.add_done_callback(lambda task: self._finish(key, task))
 
-    def _play(self, request: dict[str, Any]) -> "Outcome | asyncio.Task[Outcome | None] | None":
+    def _play(self, request: dict[str, Any]) -> Any:
+        """The outcome, or outcomes by seat; a task for a coroutine that waits."""
         if request["op"] == "ping":
             return None
         key, deadline_s = request["key"], request["deadline_s"]
         if request["op"] == "step":
             step = self._instances.step(key, request["action"], deadline_s)
             return step if isinstance(step, Outcome) else self._begun(_result(step))
+        if request["op"] == "step_seats":
+            steps = self._instances.step_seats(key, request["actions"], deadline_s)
+            return steps if isinstance(steps, dict) else self._begun(_result(steps))
         origin = Origin(*request["origin"])
         if request["op"] == "open":
             return self._begun(self._instances.open(key, origin, deadline_s))
+        if request["op"] == "open_seats":
+            return self._begun(self._instances.open_seats(key, origin, deadline_s))
         parent, actions = request["parent"], request["actions"]
         return self._begun(self._instances.fork(key, parent, origin, actions, deadline_s))
 
-    def _begun(
-        self, work: Coroutine[Any, Any, Outcome | None]
-    ) -> "Outcome | asyncio.Task[Outcome | None] | None":
+    def _begun(self, work: Coroutine[Any, Any, Any]) -> Any:
         """The result of a coroutine that ends without waiting; otherwise its task."""
         task = self._runner.get_loop().create_task(work)
         self._runner.run(asyncio.sleep(0))  # up to its first wait
         return task.result() if task.done() else task
 
-    def _finish(self, key: str, task: asyncio.Task[Outcome | None]) -> None:
+    def _finish(self, key: str, task: asyncio.Task[Any]) -> None:
         self._unfinished.discard(task)
         if self._waiting.get(key) is not task:
             return  # dropped meanwhile
@@ -146,7 +152,7 @@ class _Room:
         self._instances.drop(key)
 
 
-async def _result(step: Awaitable[Outcome]) -> Outcome:
+async def _result(step: Awaitable[Any]) -> Any:
     return await step
 
 

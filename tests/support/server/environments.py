@@ -9,7 +9,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
 from typing import ClassVar, cast
 
@@ -281,6 +281,78 @@ class LoopGathering(Gathering):
 
     name = "loop-gathering"
     blocking = False
+
+
+class Duel(Echo):
+    """Two seats that speak in turn; `stop` ends it, with 1 for its speaker and 0.25 for the other.
+
+    `exit`, `hang`, `nobody` (no seat may act next) and `pass` (the same seat acts again) break or vary it.
+    """
+
+    name = "duel"
+    seats = ("left", "right")
+    forkable = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._heard: dict[str, list[str]] = {}
+
+    def reset_seats(self, task: Task, seed: int) -> Mapping[str, Observation]:
+        """The first seat begins."""
+        self._heard = {seat: [f"You are {seat}. {task.instruction} Seed {seed}."] for seat in self.seats}
+        return {"left": self._heard_by("left")}
+
+    def step_seats(self, actions: Mapping[str, str]) -> Mapping[str, StepResult]:
+        """Tell the other seat what was said."""
+        ((seat, action),) = actions.items()
+        other = self.seats[1 - self.seats.index(seat)]
+        misdeeds: dict[str, Callable[[], object]] = {
+            "exit": lambda: os._exit(3),
+            "hang": lambda: time.sleep(3600),
+        }
+        if action in misdeeds:
+            misdeeds[action]()
+        self._heard[other].append(f"{seat}: {action}")
+        if action == "stop":
+            return {one: self._over(one, 1.0 if one == seat else 0.25) for one in self.seats}
+        if action == "nobody":
+            return {}
+        return {
+            next_one: StepResult(observation=self._heard_by(next_one), reward=0.125)
+            for next_one in ((seat,) if action == "pass" else (other,))
+        }
+
+    def _heard_by(self, seat: str) -> Observation:
+        heard, self._heard[seat] = self._heard[seat], []
+        return Observation(text=" / ".join(heard), actions=("say", "stop"))
+
+    def _over(self, seat: str, reward: float) -> StepResult:
+        return StepResult(observation=self._heard_by(seat), reward=reward, terminated=True)
+
+
+class WorkerDuel(Duel):
+    """As `Duel`, in workers."""
+
+    name = "worker-duel"
+    blocking = True
+
+
+class Chorus(Duel):
+    """Two seats that speak simultaneously; it ends when both say `stop`."""
+
+    name = "chorus"
+
+    def reset_seats(self, task: Task, seed: int) -> Mapping[str, Observation]:
+        """Both begin."""
+        super().reset_seats(task, seed)
+        return {seat: Observation(text=f"You are {seat}.") for seat in self.seats}
+
+    def step_seats(self, actions: Mapping[str, str]) -> Mapping[str, StepResult]:
+        """Tell both what both said."""
+        text = " / ".join(f"{seat}: {actions[seat]}" for seat in self.seats)
+        over = set(actions.values()) == {"stop"}
+        result = StepResult(observation=Observation(text=text), reward=0.5, terminated=over)
+        return dict.fromkeys(self.seats, result)
 
 
 class Broken(Echo):
