@@ -101,11 +101,13 @@ def test_every_command_shows_an_example_of_itself() -> None:
 
 
 def test_the_environment_of_the_guide_keeps_the_contract() -> None:
-    environment, check = blocks(ROOT / "docs" / "environments.md", "python")
+    environment, seats, check = blocks(ROOT / "docs" / "environments.md", "python")
     names: dict[str, Any] = {"__name__": "guide"}
     exec(compile(environment, "environments.md", "exec"), names)  # our own page, not somebody's input
+    exec(compile(seats, "environments.md", "exec"), names)
     report = check_environment(names["Backwards"])
-    assert report.passed, report.lines()
+    for one in (report, check_environment(names["Duel"])):
+        assert one.passed, one.lines()
     exec(compile(check, "environments.md", "exec"), names)
     assert names["report"] == report
 
