@@ -80,7 +80,9 @@ def test_a_folder_that_was_cut_short_is_no_model(store: CheckpointStore, tmp_pat
 
     with monkeypatch.context() as patch:
         patch.setattr(object_store.fs, "copy_files", Mock(side_effect=OSError("it broke")))
-        with pytest.raises(RunStopped, match=r"^cannot write s3://.*/0001: it broke; resume the run"):
+        with pytest.raises(
+            RunStopped, match=r"^cannot write s3://.*/0001: it broke; fix this and resume the run"
+        ):
             store.put(path, written(tmp_path / "second"))
     with pytest.raises(RunStopped, match=r"cannot copy s3://.*/0001 to .*: there is no config\.json"):
         store.get(path, tmp_path / "there" / "0001")
@@ -92,7 +94,9 @@ def test_a_full_disk_is_told_and_nothing_is_left(store: CheckpointStore, disk):
     (one.path / "model.safetensors").write_bytes(bytes(2**20))
     store.put(one.path)
     place = disk(512)
-    with pytest.raises(RunStopped, match=r"cannot copy s3://.* to .*: the disk is full; resume the run"):
+    with pytest.raises(
+        RunStopped, match=r"cannot copy s3://.* to .*: the disk is full; fix this and resume the run"
+    ):
         store.get(one.path, place / "0001")
     assert list(place.iterdir()) == []
 
