@@ -23,8 +23,8 @@ from agentevol.data.selection.filters import learnt_turns
 from agentevol.learn.algorithms.episode_weights import members
 from agentevol.learn.batches.packing import last_tokens, sequences
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
-from agentevol.learn.rewards.good_accuracy import repeated_share
 from agentevol.learn.rewards.monte_carlo_values import StateValue, StateValues
+from agentevol.learn.rewards.repetition import repeated_share
 from agentevol.models.resolution import resolve
 from agentgym_store.records import STATE, Trajectory, total_costs
 

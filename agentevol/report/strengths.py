@@ -99,11 +99,6 @@ def win_probability(strength_A: Floats) -> Floats:
     return strength_A[:, None] / (strength_A[:, None] + strength_A[None, :])
 
 
-def log_likelihood(strength_A: Floats, wins_AA: Floats) -> float:
-    """Log-likelihood of the wins under the strengths."""
-    return float((wins_AA * np.log(win_probability(strength_A))).sum())
-
-
 def with_virtual_wins(wins_AA: Floats) -> Floats:
     """The wins with `VIRTUAL_WINS` against every opponent; the diagonal stays 0."""
     others = 1 - np.eye(wins_AA.shape[-1])

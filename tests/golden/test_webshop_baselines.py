@@ -8,8 +8,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from support.webshop import MemoryCatalogue
 
-from agentgym_envs.webshop.catalogues.catalogue import MemoryCatalogue
 from agentgym_envs.webshop.official.goals import ORDER_SEED, shuffled, synthetic
 from agentgym_envs.webshop.players.baselines import BASELINES, scores
 from agentgym_envs.webshop.products import Product, cleaned

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.webshop import MemoryCatalogue
 
 from agentgym_envs.webshop import pages
-from agentgym_envs.webshop.catalogues.catalogue import MemoryCatalogue
 from agentgym_envs.webshop.products import cleaned
 from agentgym_envs.webshop.shop import Shop
 from agentgym_envs.webshop.state import State

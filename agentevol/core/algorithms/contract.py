@@ -193,7 +193,7 @@ class Rollouts:
     environment: Sequence[str] = ()
     """(J,) name of the environment, "" where unknown; empty where unknown for all."""
     repeated: Floats = ABSENT
-    """(J,) share of repeated 4-grams in the agent's text (`rewards.good_accuracy`)."""
+    """(J,) share of repeated 4-grams in the agent's text (`learn.rewards.repetition`)."""
     multipliers: Mapping[str, float] = field(default_factory=dict[str, float])
     """Price of one unit of each cost, at least 0, as updated by `agentevol.learn.constraints`."""
     final_value: Floats = ABSENT

@@ -8,7 +8,7 @@ episodes of one task that passed through the same state serve as continuations (
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from math import nan, sqrt
+from math import nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +29,6 @@ class StateValue:
     def value(self) -> float:
         """Share of successes; NaN without a continuation."""
         return self.successes / self.samples if self.samples else nan
-
-    @property
-    def standard_error(self) -> float:
-        """sqrt(V (1 - V) / K): 0.18 for 4 successes of 8. At 0 or 1 it is 0, which is too small."""
-        value = self.value
-        return sqrt(value * (1 - value) / self.samples) if self.samples else nan
 
 
 StateValues = Mapping[str, Mapping[int, StateValue]]

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from agentevol.core.algorithms.contract import Rollouts, Steps
+from agentevol.core.algorithms.contract import Steps
 from agentevol.core.errors import ConfigError
 
 Floats = NDArray[np.float64]
@@ -45,35 +45,6 @@ def value_differences(
     after = np.roll(before_S, -1)
     after[last] = outcome_J[sequence_S[last]]
     return discount * after - before_S
-
-
-def r3(
-    rollouts: Rollouts,
-    outcome_J: Floats,
-    step_reward_S: Floats,
-    *,
-    alpha: float = 1.0,
-    beta: float = 0.5,
-    kl_coef: float = 0.001,
-) -> Floats:
-    """(N,) alpha * outcome + beta * step reward - kl_coef * KL, each at the token that it belongs to.
-
-    The outcome is at the last token of the episode, a step reward at the last token of its turn, and the KL
-    at each token, as old - reference log-probability (k1). The reward of a turn without a learnt token goes
-    to the previous learnt token; where there is none, it is dropped.
-    """
-    reward_N = np.zeros(len(rollouts.sequence))
-    if kl_coef:
-        if rollouts.ref_logp is None:
-            raise ConfigError(f"kl_coef is {kl_coef}, but there are no log-probabilities of a reference")
-        reward_N -= kl_coef * (rollouts.old_logp - rollouts.ref_logp)
-    steps = np.arange(len(step_reward_S))
-    token_S = np.searchsorted(rollouts.step, steps, side="right") - 1
-    own_S = (token_S >= 0) & (rollouts.sequence[token_S] == rollouts.steps.sequence)
-    np.add.at(reward_N, token_S[own_S], beta * step_reward_S[own_S])
-    last = _last(rollouts.sequence)
-    reward_N[last] += alpha * outcome_J[rollouts.sequence[last]]
-    return reward_N
 
 
 def weighted(heads: Mapping[str, Floats], weights: Mapping[str, float]) -> Floats:

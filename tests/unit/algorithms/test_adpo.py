@@ -15,7 +15,6 @@ from agentevol.core.errors import ConfigError
 from agentevol.learn.algorithms.preference.adpo import adpo, advantage, weigh
 from agentevol.learn.algorithms.preference.adpo_loss import k3, relative_entropy, target
 from agentevol.learn.algorithms.testing import batch_of, part_of
-from agentevol.learn.rewards.good_accuracy import good_accuracy
 
 Scale = Literal["group", "batch", "none"]
 
@@ -178,8 +177,7 @@ def test_advantages_by_hand():
 def test_failures_that_repeat_themselves_earn_less_as_in_the_original():
     rollouts = replace(rollouts_of([1.0, 0.0, 0.0], [[1]] * 3, ["a"] * 3), repeated=np.array([1.0, 0.0, 0.2]))
     found = advantage(rollouts, scale_rewards="none", repetition_penalty=0.05).advantage
-    wrong = "a b c d a b c d"  # 4 of its 5 4-grams differ
-    earned = np.array([good_accuracy(True, wrong), good_accuracy(False, "a"), good_accuracy(False, wrong)])
+    earned = np.array([1.0, 0.0, -0.01])  # 1 for success, and -0.05 times the share for a failure
     assert found.tolist() == pytest.approx((earned - earned.mean()).tolist())
     assert found[1] > found[2]
     plain = advantage(rollouts, scale_rewards="none").advantage

@@ -4,8 +4,8 @@ import json
 from types import SimpleNamespace
 
 import pytest
+from support.webshop import MemoryCatalogue
 
-from agentgym_envs.webshop.catalogues.catalogue import MemoryCatalogue
 from agentgym_envs.webshop.products import Product
 from agentgym_envs.webshop.rewards import Goal
 from agentgym_envs.webshop.rules import COMPAT

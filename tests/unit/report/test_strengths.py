@@ -11,7 +11,6 @@ from hypothesis.extra.numpy import arrays
 from agentevol.core.errors import ConfigError
 from agentevol.report.strengths import (
     improved,
-    log_likelihood,
     ranked,
     strengths,
     win_probability,
@@ -58,6 +57,10 @@ def test_another_order_of_policies_gives_theirs_in_that_order(wins: np.ndarray, 
 def test_one_of_two_wins(wins: np.ndarray):
     probability = win_probability(strengths(wins))
     assert np.allclose(probability + probability.T, 1.0, rtol=0, atol=1e-12)
+
+
+def log_likelihood(strength: np.ndarray, wins: np.ndarray) -> float:
+    return float((wins * np.log(win_probability(strength))).sum())
 
 
 @given(wins=WINS, start=arrays(np.float64, 4, elements=st.floats(0.01, 1)))

@@ -4,8 +4,8 @@ from dataclasses import replace
 from random import Random
 
 import pytest
+from support.webshop import MemoryCatalogue
 
-from agentgym_envs.webshop.catalogues.catalogue import MemoryCatalogue
 from agentgym_envs.webshop.nouns import nouns
 from agentgym_envs.webshop.players.baselines import (
     BASELINES,

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+from support.webshop import MemoryCatalogue
 
 from agentgym_envs.webshop import pages
-from agentgym_envs.webshop.catalogues.catalogue import MemoryCatalogue
 from agentgym_envs.webshop.products import NO_ATTRIBUTES, cleaned
 from agentgym_envs.webshop.shop import HITS, Shop
 from agentgym_envs.webshop.state import State

@@ -1,9 +1,9 @@
 """Catalogues and messages as they should not be, and are: what the shop does about each."""
 
 import pytest
+from support.webshop import MemoryCatalogue
 
 from agentgym_envs.webshop import pages
-from agentgym_envs.webshop.catalogues.catalogue import MemoryCatalogue
 from agentgym_envs.webshop.nouns import nouns
 from agentgym_envs.webshop.products import Product, cleaned
 from agentgym_envs.webshop.rewards import Goal, earned

@@ -17,9 +17,9 @@ from statistics import mean, median
 from typing import Any
 
 import pytest
+from support.webshop import MemoryCatalogue
 
 from agentgym_envs.webshop import generator
-from agentgym_envs.webshop.catalogues.catalogue import MemoryCatalogue
 from agentgym_envs.webshop.generator import checks, instructions, measures, names
 from agentgym_envs.webshop.generator.asins import asin
 from agentgym_envs.webshop.generator.options import shown

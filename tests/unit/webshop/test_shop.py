@@ -6,10 +6,10 @@ from itertools import product as combinations
 from time import perf_counter
 
 import pytest
+from support.webshop import MemoryCatalogue
 
 from agentgym_envs.webshop import pages
 from agentgym_envs.webshop.actions import parsed
-from agentgym_envs.webshop.catalogues.catalogue import MemoryCatalogue
 from agentgym_envs.webshop.products import Product
 from agentgym_envs.webshop.rules import COMPAT, FIXED
 from agentgym_envs.webshop.shop import Shop

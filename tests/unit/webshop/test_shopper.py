@@ -3,8 +3,8 @@
 from random import Random
 
 import pytest
+from support.webshop import MemoryCatalogue
 
-from agentgym_envs.webshop.catalogues.catalogue import MemoryCatalogue
 from agentgym_envs.webshop.players.shopper import shop_around
 from agentgym_envs.webshop.players.visit import Visit
 from agentgym_envs.webshop.products import Product

@@ -1,8 +1,8 @@
 """The web site's language, on states that no recorded episode came to."""
 
 import pytest
+from support.webshop import MemoryCatalogue
 
-from agentgym_envs.webshop.catalogues.catalogue import MemoryCatalogue
 from agentgym_envs.webshop.dialects import site
 from agentgym_envs.webshop.dialects.site import LATS, REACT, Reply
 from agentgym_envs.webshop.products import Product

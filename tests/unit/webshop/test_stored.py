@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.webshop import MemoryCatalogue
 
 from agentgym_envs.webshop import nouns
-from agentgym_envs.webshop.catalogues.catalogue import MemoryCatalogue
 from agentgym_envs.webshop.catalogues.manifest import FILE
 from agentgym_envs.webshop.catalogues.stored import About, CatalogueError, StoredCatalogue, damage, write
 from agentgym_envs.webshop.products import Product

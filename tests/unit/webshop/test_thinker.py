@@ -3,10 +3,10 @@
 from random import Random
 
 import pytest
+from support.webshop import MemoryCatalogue
 
 from agentgym_envs.formats import after_thinking
 from agentgym_envs.webshop import WebShop
-from agentgym_envs.webshop.catalogues.catalogue import MemoryCatalogue
 from agentgym_envs.webshop.players.thinker import think_aloud
 from agentgym_envs.webshop.players.visit import Visit
 from agentgym_envs.webshop.products import Product

@@ -124,7 +124,7 @@ def advantage(
     episodes, or by nothing; equal at every token of an episode. 0 in groups of equal returns.
 
     A return of at most 0 is reduced by `repetition_penalty` times the share of repeated 4-grams of words:
-    with 0.05 and returns of 0 or 1 that is the reward of the original (`rewards.good_accuracy`).
+    with 0.05 and returns of 0 or 1 that is the reward `good_accuracy` of the original.
     """
     returns = rollouts.returns
     if repetition_penalty:
