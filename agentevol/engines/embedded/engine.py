@@ -19,9 +19,10 @@ import torch
 
 from agentevol.core.errors import ConfigError, PolicyFault, WeightsReplaced, one_line
 from agentevol.core.protocols import Checkpoint, Overflow, Sampling
+from agentevol.core.splitmix import uniform
 from agentevol.engines.embedded.forward import StepModel
 from agentevol.engines.embedded.loading import Weights, load_weights
-from agentevol.engines.embedded.sampling import Draw, draw, uniform
+from agentevol.engines.embedded.sampling import Draw, draw
 from agentevol.engines.embedded.scheduler import Request, Scheduler, Slot
 from agentevol.engines.embedded.slot_cache import Chunk, SlotCache
 from agentevol.engines.interfaces import Sampled

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 import torch
 
-_MASK = (1 << 64) - 1
-
 
 @dataclass(frozen=True)
 class Draw:
@@ -21,21 +19,6 @@ class Draw:
     top_ps: list[float]
     uniforms: list[float]
     """In [0, 1); greedy rows ignore it."""
-
-
-def uniform(seed: int, position: int) -> float:
-    """Uniform number in [0, 1) for one position of a request: the counter hashed by SplitMix64 (Steele,
-    2014).
-    """
-    state = _mix(_mix(seed & _MASK) + position)
-    return (state >> 11) / (1 << 53)
-
-
-def _mix(value: int) -> int:
-    value = (value + 0x9E3779B97F4A7C15) & _MASK
-    value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK
-    return value ^ (value >> 31)
 
 
 def draw(logits_BV: torch.Tensor, rows: Draw) -> tuple[list[int], list[float]]:

@@ -6,7 +6,8 @@ from math import exp, inf, log, nan
 import pytest
 import torch
 
-from agentevol.engines.embedded.sampling import Draw, draw, uniform
+from agentevol.core.splitmix import uniform
+from agentevol.engines.embedded.sampling import Draw, draw
 
 # Three tokens of probability 0.5, 0.3 and 0.2: cumulative 0.5, 0.8, 1.
 LOGITS = [log(0.5), log(0.3), log(0.2)]

@@ -8,11 +8,11 @@ from math import exp, factorial
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from agentevol.core.algorithms.contract import Batch
 from agentevol.core.errors import ConfigError
+from agentevol.core.splitmix import uniform
 
 _POISSON = np.cumsum([exp(-1) / factorial(count) for count in range(16)])
 """P(count <= 0, 1, ...) of a Poisson variable of mean 1; the rest is below the resolution of a float."""
@@ -45,16 +45,6 @@ def bootstrap(group: Tensor, members: int, seed: int) -> Tensor:
     """
     if members == 1:
         return torch.ones(len(group), 1, device=group.device)
-    groups = group.cpu().numpy().astype(np.uint64)[:, None]
-    seeded = _mixed(groups + _mixed(np.asarray([seed % 2**64], np.uint64)))
-    drawn = _mixed(seeded + np.arange(members, dtype=np.uint64))
-    uniform = (drawn >> np.uint64(11)).astype(np.float64) / 2.0**53
-    return torch.from_numpy(np.searchsorted(_POISSON, uniform, side="right")).to(group.device)
-
-
-def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Pseudorandom 64-bit numbers: the output function of SplitMix64 (Steele et al., 2014)."""
-    mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
+    drawn = [uniform(seed, name, member) for name in group.tolist() for member in range(members)]
+    uniform_GM = np.asarray(drawn).reshape(len(group), members)
+    return torch.from_numpy(np.searchsorted(_POISSON, uniform_GM, side="right")).to(group.device)
