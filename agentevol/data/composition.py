@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from agentevol.core.protocols import TrainingSequence
+from agentevol.data.groups import by_key
 from agentevol.learn.algorithms.episode_weights import effective_sample_size
 from agentgym_store.records import Trajectory
 
@@ -78,10 +79,8 @@ def learnt_figures(found: Iterable[Share]) -> dict[str, dict[str, float]]:
 
     `explored_to_expert` (|D_m| / |D_s| of AgentEvol) is present only where there are expert sequences.
     """
-    by_environment: dict[str, list[Share]] = defaultdict(list)
-    for share in found:
-        if len(share.weights):
-            by_environment[share.environment].append(share)
+    trained = (share for share in found if len(share.weights))
+    by_environment = by_key(trained, lambda share: share.environment)
     tokens = {name: sum(share.tokens for share in own) for name, own in by_environment.items()}
     whole = sum(tokens.values())
     part = {name: {"token_share": count / whole} if whole else {} for name, count in tokens.items()}

@@ -5,7 +5,6 @@ equal success and return the turns decide. With 8 and 9 turns they would be tied
 functions are pure, and independent of the order of the input.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
@@ -13,6 +12,7 @@ from math import inf, isnan
 from random import Random
 from typing import Literal
 
+from agentevol.data.groups import by_key
 from agentevol.data.selection.filters import scored
 from agentgym_store.records import Sample, Trajectory, total_costs
 
@@ -95,13 +95,11 @@ def pair_up(
     or return, which it might yet have reached, unless `truncated_is_loss`.
     """
     limits = bands or Bands()
-    by_task: dict[tuple[str, ...], list[Trajectory]] = defaultdict(list)
-    for trajectory in scored(trajectories):
-        by_task[_task(trajectory)].append(trajectory)
+    groups = by_key(scored(trajectories), _task)
     found: list[Pair] = []
     one_sided = cut_off = identical = 0
-    for task in sorted(by_task):
-        ordered = ranked(by_task[task], limits)
+    for task in sorted(groups):
+        ordered = ranked(groups[task], limits)
         better = _better_worse(ordered, limits)
         kept = [(i, j) for i, j, by in better if truncated_is_loss or not _only_cut_off(ordered[j], by)]
         unlike = [(i, j) for i, j in kept if _said(ordered[i]) != _said(ordered[j])]
@@ -111,7 +109,7 @@ def pair_up(
         draw = Random(f"{seed}/{'/'.join(task)}")
         chosen = _chosen(strategy, ordered, unlike, per_task, draw)
         found += [_pair(ordered[i], ordered[j], strategy) for i, j in chosen]
-    return Pairing(tuple(found), len(by_task), one_sided, cut_off, identical)
+    return Pairing(tuple(found), len(groups), one_sided, cut_off, identical)
 
 
 def compare(

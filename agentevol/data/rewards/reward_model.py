@@ -5,7 +5,6 @@ is 2 - sqrt(2) = 0.59: disagreement lowers the score.
 """
 
 import json
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
@@ -17,6 +16,7 @@ import numpy as np
 from agentevol.config.sections import CautionConfig
 from agentevol.core.algorithms.contract import Floats
 from agentevol.core.protocols import TrainingSequence
+from agentevol.data.groups import by_task
 from agentevol.data.preference_pairs import Bands, compare
 from agentevol.data.rewards.metrics import (
     accuracy_by_length,
@@ -117,12 +117,11 @@ def figures(trajectories: Sequence[Trajectory], judged: Mapping[str, Judgement])
 
 def _pairs(trajectories: Sequence[Trajectory]) -> list[tuple[Trajectory, Trajectory]]:
     """(better, worse) pairs within tasks."""
-    by_task: dict[tuple[str, str], list[Trajectory]] = defaultdict(list)
-    for t in trajectories:
-        by_task[t.env, t.task_id].append(t)
     bands = Bands(cost=inf, invalid=inf, turns=inf, tokens=inf)
     found: list[tuple[Trajectory, Trajectory]] = []
-    for first, second in (pair for group in by_task.values() for pair in combinations(group, 2)):
+    for first, second in (
+        pair for group in by_task(trajectories).values() for pair in combinations(group, 2)
+    ):
         sign, _ = compare(first, second, bands)
         if sign:
             found.append((first, second) if sign > 0 else (second, first))

@@ -5,7 +5,7 @@ of its input, so equal inputs give equal outputs in whatever order the episodes 
 first).
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import Literal
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from agentevol.config.sections import SELECTIONS, SelectConfig
 from agentevol.core.errors import ConfigError
+from agentevol.data.groups import by_task
 from agentevol.learn.algorithms.advantages.baselines import grouped
 from agentgym_store.records import Trajectory
 
@@ -72,11 +73,8 @@ def at_most_per_task(trajectories: Iterable[Trajectory], count: int) -> list[Tra
     """At most `count` of every task: higher return first, then fewer turns, then fewer actions that the
     environment could not carry out, then the smaller id.
     """
-    by_task: dict[tuple[str, str], list[Trajectory]] = defaultdict(list)
     candidates = list(trajectories)
-    for t in candidates:
-        by_task[t.env, t.task_id].append(t)
-    chosen = {t.id for group in by_task.values() for t in sorted(group, key=_preference)[:count]}
+    chosen = {t.id for group in by_task(candidates).values() for t in sorted(group, key=_preference)[:count]}
     return [t for t in candidates if t.id in chosen]
 
 

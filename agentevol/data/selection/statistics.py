@@ -5,9 +5,9 @@ keep_rate 2/8, tasks_solved 1, tasks_never_solved 1, distinct_ratio 1/2. If a wa
 counts as newly solved; if b was won in one, as lost.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 
+from agentevol.data.groups import by_key
 from agentevol.data.selection.filters import distinct, informative, sampled_tokens, scored
 from agentgym_store.records import Trajectory
 
@@ -70,9 +70,7 @@ def group_figures(explored: Sequence[Trajectory]) -> dict[str, float]:
     `kept_group_frac` is the share of tasks whose samples had different returns; all tokens of the others are
     `wasted_tokens` (dynamic sampling, arXiv:2503.14476).
     """
-    groups: dict[str, list[Trajectory]] = defaultdict(list)
-    for t in scored(explored):
-        groups[t.task_id].append(t)
+    groups = by_key(scored(explored), lambda t: t.task_id)
     if not groups:
         return {}
     telling = {t.task_id for t in informative(explored)}
