@@ -156,7 +156,9 @@ def config(*overrides: str) -> RunConfig:
 def stages(folder: RunFolder) -> Stages:
     """Stages of a run without processes: nothing is played or trained."""
     return Stages(
-        RunContext.of(folder, cast(Any, None), "", folder.checkpoint(0), Progress(Console(quiet=True)))
+        RunContext.of(
+            folder, cast(Any, None), "", folder.checkpoints.accepted(0), Progress(Console(quiet=True))
+        )
     )
 
 
@@ -240,7 +242,10 @@ def prices_of(folder: RunFolder, run: Stages) -> Prices:
     """Prices of a run with constraints, over the same episodes."""
     priced = config(*PRICED)
     return Prices(
-        folder.path / "prices", priced, run.context.episodes, CacheKeys(priced, folder.checkpoint(0))
+        folder.path / "prices",
+        priced,
+        run.context.episodes,
+        CacheKeys(priced, folder.checkpoints.accepted(0)),
     )
 
 

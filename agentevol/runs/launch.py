@@ -1,5 +1,6 @@
 """Launch of a run: start the processes, run the loop, end the processes."""
 
+import json
 import math
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,7 +13,8 @@ from agentevol.config.run import RunConfig
 from agentevol.config.sections import EnvironmentConfig
 from agentevol.config.shaping import potential_discount
 from agentevol.core.errors import ConfigError
-from agentevol.core.summaries import RunSummary
+from agentevol.core.files import write_atomically
+from agentevol.core.summaries import RunSummary, best
 from agentevol.data.rewards.potentials import potential_of
 from agentevol.data.rewards.reward_functions import reward_function
 from agentevol.data.rewards.run_reward_model import check_process_model, check_reward_model, take_in
@@ -28,6 +30,7 @@ from agentevol.models.hub import hub_name
 from agentevol.models.rendering import ChatRenderer, load_tokenizer
 from agentevol.models.resolution import check_folder, resolve
 from agentevol.models.tokenizer_checks import check_vocabulary
+from agentevol.report.page import write_report
 from agentevol.rollout.faults import FaultLog
 from agentgym_envs.registry import environment_class, names
 
@@ -88,13 +91,13 @@ def launch(folder: RunFolder, progress: Progress) -> RunSummary:
     """Run, or finish, the run in `folder`."""
     config = folder.config
     folder.clear_partial()
-    base = folder.base()
+    base = folder.checkpoints.base()
     if not base.path.is_dir():  # killed before it was copied
-        folder.repeat(resolve(config.base), base)
+        folder.checkpoints.repeat(resolve(config.base), base)
     if config.reward.model is not None:
-        take_in(Path(config.reward.model), folder.reward_model(0).path)
+        take_in(Path(config.reward.model), folder.checkpoints.reward_model(0).path)
     if config.process.model is not None:
-        take_in(Path(config.process.model), folder.process(0).path)
+        take_in(Path(config.process.model), folder.checkpoints.process_model(0).path)
     with ExitStack() as stack:
         faults = FaultLog(progress.say)
         store = CheckpointStore(config.checkpoints, folder.path) if config.checkpoints else None
@@ -111,7 +114,18 @@ def launch(folder: RunFolder, progress: Progress) -> RunSummary:
         cluster.check_nodes(folder.path, url)
         cluster.start_rollouts(base, url)
         context = RunContext.of(folder, cluster, url, base, progress, faults)
-        return evolve(stack.enter_context(Stages(context)))
+        summary = evolve(stack.enter_context(Stages(context)))
+        _conclude(folder.path, summary)
+        return summary
+
+
+def _conclude(folder: Path, summary: RunSummary) -> None:
+    """Record the best checkpoint of a run and write its report."""
+    leader = best(summary)
+    if leader is not None:
+        told = {"iteration": leader.iteration, "path": str(Path("checkpoints") / leader.checkpoint)}
+        write_atomically(folder / "best.json", json.dumps(told))
+    write_report(folder, summary)
 
 
 def plan(config: RunConfig) -> list[str]:

@@ -114,7 +114,7 @@ def test_every_registered_environment_trains_with_its_defaults(tmp_path: Path, n
     settings = ("--iters", "1", "--out", str(out), *FEWER.get(name, ()))
     ran = agentevol("run", f"env={name}", *settings, home=tmp_path)
     assert ran.returncode == 0, ran.stderr
-    last = RunFolder.resume(out).summary(1)
+    last = RunFolder.resume(out).summaries.of(1)
     assert last is not None
     assert last.evaluation is not None
     assert last.evaluation.n > 0

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from agentevol.loop.state.manifest_writer import read_manifests
 from agentevol.loop.state.run_folder import RunFolder
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "extend.md"
@@ -45,7 +46,7 @@ def test_a_world_and_an_algorithm_of_ones_own_train_from_an_empty_folder(
         )
         assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
     monkeypatch.syspath_prepend(site)  # the run's configuration names the algorithm
-    summary = RunFolder.resume(work / "runs" / "mirror").run_summary()
+    summary = RunFolder.resume(work / "runs" / "mirror").summaries.run()
     first, last = summary.iterations[0].evaluation, summary.iterations[-1].evaluation
     assert len(summary.iterations) == 3
     assert first is not None
@@ -81,9 +82,9 @@ def test_rewards_in_the_working_folder_are_learnt_from(tmp_path: Path):
     )
     assert done.returncode == 0, done.stderr
     folder = RunFolder.resume(tmp_path / "run")
-    (iteration,) = [one for one in folder.run_summary().iterations if one.iteration]
+    (iteration,) = [one for one in folder.summaries.run().iterations if one.iteration]
     assert 0 < iteration.learn["reward_score"] < 1
-    assert "reward" in folder.manifests(1)
+    assert "reward" in read_manifests(folder.path, 1)
 
 
 def test_a_rule_in_the_working_folder_selects(tmp_path: Path):

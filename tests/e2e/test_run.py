@@ -103,7 +103,7 @@ def test_a_run_goes_from_exploration_to_a_report_and_its_numbers_add_up(tmp_path
         t.ending.kind for t in Store.open(out / "trajectories").trajectories(Where(purpose="explore"))
     )
     assert explored["terminated"] + explored["truncated"] == explored.total() == 2 * 4 * 40
-    for one in RunFolder.resume(out).run_summary().iterations[1:]:
+    for one in RunFolder.resume(out).summaries.run().iterations[1:]:
         assert sum(one.explored.values()) == one.requested == 160
         assert 0 < one.selected <= 80
         assert one.learn["logp_gap"] < 1e-4  # float32 on both sides
@@ -289,7 +289,7 @@ def test_new_weights_reach_episodes_under_way_and_the_sums_are_right_after_a_kil
         process.kill()
     done = finish(resume(out))
     assert done.returncode == 0, done.stderr
-    summaries = RunFolder.resume(out).run_summary().iterations
+    summaries = RunFolder.resume(out).summaries.run().iterations
     for one in summaries[1:]:
         assert sum(one.explored.values()) == one.requested == EXPLORED
         assert one.selection["policy_version_lag_max"] <= 2
@@ -421,7 +421,7 @@ def test_process_rewards_come_from_continuations_and_a_resumed_run_has_the_same(
         assert t.ending.kind in ("terminated", "truncated")
         assert t.turns[: state + 1] == begun.turns[: state + 1]
         assert len(t.turns) > state + 1
-    learnt = [one.learn for one in RunFolder.resume(out).run_summary().iterations[1:]]
+    learnt = [one.learn for one in RunFolder.resume(out).summaries.run().iterations[1:]]
     assert sum(4 * one["process_states"] for one in learnt) == len(played)
     assert [one["process_mismatch_rate"] for one in learnt] == [0.0, 0.0]
     assert all(0 <= one["process_brier"] < 0.3 for one in learnt)
@@ -437,7 +437,7 @@ def test_process_rewards_come_from_continuations_and_a_resumed_run_has_the_same(
         again = finish(resume(out))
         assert again.returncode == 0, again.stderr
         assert (rows(out), figures(out), weights(out, 2)) == (before, figures_before, after)
-        found = RunFolder.resume(out).run_summary().iterations[2].learn
+        found = RunFolder.resume(out).summaries.run().iterations[2].learn
         assert {k: v for k, v in found.items() if k.startswith("process_")} == {
             k: v for k, v in learnt[1].items() if k.startswith("process_")
         }

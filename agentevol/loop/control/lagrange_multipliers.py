@@ -15,11 +15,11 @@ from typing import Any
 from agentevol.config.run import RunConfig
 from agentevol.core.algorithms.registry import objective
 from agentevol.core.errors import ConfigError
+from agentevol.core.files import write_atomically
 from agentevol.learn.constraints import Multiplier, from_json, to_json
 from agentevol.loop.control.controllers import multipliers
 from agentevol.loop.state.cache import CacheKeys
 from agentevol.loop.state.episodes import Episodes
-from agentevol.loop.state.run_folder import write_atomically
 from agentgym_store.records import Trajectory
 
 

@@ -60,16 +60,16 @@ class Acceptance:
         context, config, folder = self._context, self._context.config, self._context.folder
         if not config.protect or context.has_finished(iteration):
             return update
-        earlier = folder.earlier(iteration)
+        earlier = folder.summaries.earlier(iteration)
         with context.drafts.timed(iteration, "protect"):
             after = play_protected(context.episodes, config, iteration, update)
         verdict = verdict_on(config.protect, earlier[0].protected, after, earlier)
         learnt = {**context.drafts.of(iteration).learn, **verdict.figures}
         context.drafts.note(iteration, protected=after, rejected=verdict.reason, learn=learnt)
         if verdict.reason is None:
-            return folder.accept(iteration)
+            return folder.checkpoints.accept(iteration)
         context.say(iteration, f"update rejected, {verdict.reason}")
-        return folder.reject(iteration)
+        return folder.checkpoints.reject(iteration)
 
 
 def protected_environments(config: RunConfig) -> list[str]:

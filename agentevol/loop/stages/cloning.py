@@ -41,7 +41,7 @@ class Cloning:
         Raises `RunStopped` where the demonstrations contain nothing to train on.
         """
         context = self._context
-        first = context.folder.checkpoint(0)
+        first = context.folder.checkpoints.accepted(0)
         if base == first or context.has_finished(0):
             return first
         rows = list(self._mixture.demonstrations())
@@ -50,7 +50,7 @@ class Cloning:
             self._learn(base, rows, first)
         context.manifests.trained(0, base, first)
         context.drafts.note(0, rows=len(rows))
-        context.drafts.learnt(0, context.folder.metrics_of(first))
+        context.drafts.learnt(0, context.folder.checkpoints.metrics_of(first))
         return first
 
     def _learn(self, base: Checkpoint, rows: list[TrainingSequence], first: Checkpoint) -> None:

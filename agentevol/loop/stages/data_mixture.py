@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from agentevol.core.files import write_atomically
 from agentevol.core.protocols import Anchor, Checkpoint, TrainingSequence
 from agentevol.core.splits import drawn
 from agentevol.data.columnar_file import EncodedRows
@@ -19,7 +20,6 @@ from agentevol.loop.stages.perplexity_probe import FILE as PROBE
 from agentevol.loop.stages.perplexity_probe import from_lines, probe_rows, to_lines
 from agentevol.loop.state.cache import RowCache
 from agentevol.loop.state.context import RunContext
-from agentevol.loop.state.run_folder import write_atomically
 from agentevol.rollout.expert_demonstrations import demonstrate, demonstration_rows
 from agentgym_store.records import Trajectory
 
@@ -205,7 +205,9 @@ class DataMixture:
     def anchor_checkpoint(self, iteration: int) -> Checkpoint:
         """Checkpoint that regularisation anchors to: the first policy, or with online EWC the latest."""
         ewc = self.config.learn.ewc
-        return self._context.folder.checkpoint(iteration - 1 if ewc is not None and ewc.online else 0)
+        return self._context.folder.checkpoints.accepted(
+            iteration - 1 if ewc is not None and ewc.online else 0
+        )
 
     def anchor(self, iteration: int) -> Anchor:
         """Anchor of the regularisation, with training sequences for the Fisher information where it is
@@ -214,7 +216,7 @@ class DataMixture:
         config, checkpoint = self.config.learn.ewc, self.anchor_checkpoint(iteration)
         if config is None:
             return Anchor(checkpoint)
-        stage = last_stage(self._context.folder.earlier(iteration)) if config.online else 0
+        stage = last_stage(self._context.folder.summaries.earlier(iteration)) if config.online else 0
         rows = said_in(self._stage_rows(stage)) if stage else [*self.demonstrations(), *self.retained()]
         return Anchor(
             checkpoint, rows, None if config.online else self._context.folder.path / "ewc.safetensors"

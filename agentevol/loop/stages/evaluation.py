@@ -8,7 +8,7 @@ from agentevol.loop.stages.acceptance import Acceptance
 from agentevol.loop.stages.data_mixture import DataMixture
 from agentevol.loop.stages.learned_rewards import LearnedRewards
 from agentevol.loop.state.context import RunContext
-from agentevol.loop.state.run_folder import append_metrics
+from agentevol.loop.state.summaries import append_metrics
 from agentevol.report.tensorboard import write_curves
 from agentevol.rollout.metrics import compared, summarise
 
@@ -71,12 +71,12 @@ class Evaluation:
         validation tasks, or the reward model is exploited (`reward.patience`).
         """
         folder = self._context.folder
-        if self._rewards.is_exploited(iteration, folder.earlier(iteration + 1)):
+        if self._rewards.is_exploited(iteration, folder.summaries.earlier(iteration + 1)):
             return True
         patience = self._context.config.evaluate.patience
         if patience is None:
             return False
-        leader = best(folder.run_summary())
+        leader = best(folder.summaries.run())
         return leader is not None and iteration - leader.iteration >= patience
 
     def _probed(self, iteration: int, policy: Checkpoint) -> dict[str, float]:
@@ -91,7 +91,7 @@ class Evaluation:
         """Write the summary of an iteration, which marks it as finished, and what is derived from it."""
         folder, summary = self._context.folder, self._context.drafts.take(iteration)
         write_curves(folder.path / "tensorboard", summary)
-        folder.finish(summary)
+        folder.summaries.finish(summary)
         folder.forget_shares()
         append_metrics(folder.path, summary.model_dump(mode="json"))
         self._context.progress.finished(summary)

@@ -33,7 +33,7 @@ class Exploration:
             return []
         if iteration not in self._ahead:
             if self._config.rollout.mode == "one_step_off" and iteration > 1:  # a resumed run
-                policy = self._context.folder.checkpoint(iteration - 2)
+                policy = self._context.folder.checkpoints.accepted(iteration - 2)
             return self.round(iteration, policy)
         with self._context.drafts.timed(iteration, "wait"):
             return self._ahead.episodes(iteration)
@@ -67,7 +67,9 @@ class Exploration:
         tasks, requested, rounds = self._config.explore.tasks, 0, 0
         replayed = aborted = 0
         explored, asked = list[Trajectory](), set[str]()
-        limit = turns_allowed(self._config.horizon, iteration, self._context.folder.earlier(iteration))
+        limit = turns_allowed(
+            self._config.horizon, iteration, self._context.folder.summaries.earlier(iteration)
+        )
         if limit is not None:
             self._context.say(iteration, f"episodes of at most {limit} turns")
         for _ in range(1 + self._config.explore.resample):

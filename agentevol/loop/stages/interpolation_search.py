@@ -35,7 +35,7 @@ class InterpolationSearch:
         shares the update is returned unchanged.
         """
         context, folder = self._context, self._context.folder
-        learnt = folder.learnt(iteration)
+        learnt = folder.checkpoints.learnt(iteration)
         if update != learnt or context.has_finished(iteration):
             return update
         with context.drafts.timed(iteration, "interpolate"):
@@ -47,21 +47,21 @@ class InterpolationSearch:
                 lambda share: self._mixed(iteration, share),
             )
             share = best_share(success)
-            place = folder.destination(iteration)
-            if not (place.path.is_dir() or folder.update(iteration).path.is_dir()):
-                folder.repeat(learnt if share == WHOLE else self._mixed(iteration, share), place)
+            place = folder.checkpoints.destination(iteration)
+            if not (place.path.is_dir() or folder.checkpoints.update(iteration).path.is_dir()):
+                folder.checkpoints.repeat(learnt if share == WHOLE else self._mixed(iteration, share), place)
         figures = {f"interpolation_success_{one:g}": value for one, value in success.items()}
         chosen = {**context.drafts.of(iteration).learn, "interpolation_share": share, **figures}
         context.drafts.note(iteration, learn=chosen)
         context.say(iteration, f"{share:g} of the update is kept, by validation")
-        return folder.destination(iteration)
+        return folder.checkpoints.destination(iteration)
 
     def _mixed(self, iteration: int, share: float) -> Checkpoint:
         """Checkpoint with this share of the update, computed where it is missing."""
         folder, anchor = self._context.folder, self._mixture.anchor_checkpoint(iteration)
-        mixed = folder.mixed(iteration, share)
+        mixed = folder.checkpoints.mixed(iteration, share)
         if not mixed.path.is_dir():
-            self._context.cluster.interpolate(anchor, folder.learnt(iteration), share, mixed)
+            self._context.cluster.interpolate(anchor, folder.checkpoints.learnt(iteration), share, mixed)
         return mixed
 
 

@@ -112,10 +112,8 @@ class Stages:
         return self._evaluation.has_stalled(iteration)
 
     def finish(self) -> RunSummary:
-        """Mark the best checkpoint and write the report."""
-        summary = self.context.folder.run_summary()
-        self.context.folder.conclude(summary)
-        return summary
+        """Summary of the finished iterations."""
+        return self.context.folder.summaries.run()
 
     def __enter__(self) -> "Stages":
         return self

@@ -3,14 +3,17 @@
 Both models are of the run and may be trained in every iteration, before the policy.
 """
 
+import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from statistics import fmean
 
 from agentevol.config.learner import LearnConfig
 from agentevol.config.shaping import potential_discount
 from agentevol.core.algorithms.registry import algorithm
 from agentevol.core.errors import RunStopped
+from agentevol.core.files import write_atomically
 from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
 from agentevol.core.summaries import IterationSummary
 from agentevol.data.rewards.potentials import with_potential
@@ -65,7 +68,7 @@ class LearnedRewards:
         function (`agentevol.data.rewards.reward_functions`) or of a reward model
         (`agentevol.data.rewards.run_reward_model`), then shaped by `shaping.*`; unchanged without any.
         """
-        if self._folder.checkpoint(iteration).path.is_dir():  # trained already
+        if self._folder.checkpoints.accepted(iteration).path.is_dir():  # trained already
             return rows
         given, model = self._rewarded(iteration, policy, explored, rows)
         shaping = self.config.shaping
@@ -92,11 +95,13 @@ class LearnedRewards:
         None where a function did.
         """
         if self.config.reward.learnt:
-            return self._judged(iteration, explored, rows), self._folder.reward_model(iteration)
+            return self._judged(iteration, explored, rows), self._folder.checkpoints.reward_model(iteration)
         if self.config.reward.on:
             return self._scored(iteration, explored, rows), None
         if self.config.process.on:
-            return self._shaped(iteration, policy, explored, rows), self._folder.process(iteration)
+            return self._shaped(iteration, policy, explored, rows), self._folder.checkpoints.process_model(
+                iteration
+            )
         if self.config.shaping.reward is not None:
             return with_turn_rewards(rows, explored, self.config.shaping.reward), None
         return rows, None
@@ -109,7 +114,7 @@ class LearnedRewards:
             scores = self._scores(self._validated(iteration))
             return fmean(scores.values()) if scores else None
         read = rows_to_judge(self._validated(iteration))
-        found = self._judgements(self._folder.reward_model(iteration), read)
+        found = self._judgements(self._folder.checkpoints.reward_model(iteration), read)
         return fmean(one.score for one in found.values()) if found else None
 
     def is_exploited(self, iteration: int, evaluated: Sequence[IterationSummary]) -> bool:
@@ -133,7 +138,7 @@ class LearnedRewards:
         config = self.config.reward
         with self._context.drafts.timed(iteration, "score"):
             scores = self._scores(explored)
-        self._folder.note_process(iteration, score_figures(explored, scores))
+        _note_figures(self._folder.path, iteration, score_figures(explored, scores))
         return with_scores(rows, scores, alpha=config.alpha, beta=config.beta)
 
     def _scores(self, episodes: Sequence[Trajectory]) -> dict[str, float]:
@@ -147,7 +152,7 @@ class LearnedRewards:
         """The training sequences with the reward model's scores in place of the environment's rewards, or
         beside them.
         """
-        config, model = self.config.reward, self._folder.reward_model(iteration)
+        config, model = self.config.reward, self._folder.checkpoints.reward_model(iteration)
         figures: dict[str, float] = {}
         if config.refresh:
             figures = self._refresh(iteration, explored)
@@ -157,14 +162,17 @@ class LearnedRewards:
         with self._context.drafts.timed(iteration, "judge"):
             found = self._judgements(model, rows)
         figures["reward_spread_learnt"] = load_scale(model.path).spread
-        self._folder.note_process(iteration, {**judged_figures(rows, found), **figures})
+        _note_figures(self._folder.path, iteration, {**judged_figures(rows, found), **figures})
         return rewarded(rows, found, alpha=config.alpha, beta=config.beta)
 
     def _refresh(self, iteration: int, explored: Sequence[Trajectory]) -> dict[str, float]:
         """Train the reward model of this iteration; metrics of the previous one, which has not seen these
         pairs, and of the new one.
         """
-        start, model = self._folder.reward_model(iteration - 1), self._folder.reward_model(iteration)
+        start, model = (
+            self._folder.checkpoints.reward_model(iteration - 1),
+            self._folder.checkpoints.reward_model(iteration),
+        )
         rows = self._preferences(iteration, explored)
         self._learn(iteration, "learn rewards", self.config.reward_learn, start, model, rows)
         read = rows_to_judge(explored)
@@ -201,13 +209,15 @@ class LearnedRewards:
             explored, episodes_of(rows), values, process.model_heads, process.rules, discount=process.discount
         )
         figures["process_length_correlation"] = length_correlation(steps)
-        self._folder.note_process(iteration, {k: v for k, v in figures.items() if math.isfinite(v)})
+        _note_figures(self._folder.path, iteration, {k: v for k, v in figures.items() if math.isfinite(v)})
         return shaped(rows, steps, alpha=process.alpha, beta=process.beta)
 
     def watched(self, iteration: int) -> dict[str, float]:
         """Scores of the process reward model on the validation episodes, compared with their outcomes."""
         model = self._process_model(iteration)
-        if not self.config.process.on or model == self._folder.checkpoint(0):  # it says 0.5 for everything
+        if not self.config.process.on or model == self._folder.checkpoints.accepted(
+            0
+        ):  # it says 0.5 for everything
             return {}
         values = self._cluster.values(model, rows_to_judge(self._validated(iteration)))
         return watched(self._validated(iteration), values, self.config.process.model_heads)
@@ -218,7 +228,7 @@ class LearnedRewards:
 
     def _process_model(self, iteration: int) -> Checkpoint:
         """Process reward model of an iteration: one that is not trained is the same in all."""
-        return self._folder.process(iteration if self.config.process.learns else 0)
+        return self._folder.checkpoints.process_model(iteration if self.config.process.learns else 0)
 
     def _refresh_values(
         self, iteration: int, policy: Checkpoint, explored: Sequence[Trajectory]
@@ -227,7 +237,10 @@ class LearnedRewards:
         counted = self._count_values(iteration, policy, explored)
         values_of = (one.values for one in counted.values())
         labelled = valued(explored, *values_of, kind=self.config.select.rows)
-        start, model = self._folder.process(iteration - 1), self._folder.process(iteration)
+        start, model = (
+            self._folder.checkpoints.process_model(iteration - 1),
+            self._folder.checkpoints.process_model(iteration),
+        )
         names = list(self.config.process.model_heads)
         self._learn(iteration, "learn values", self.config.process_learn, start, model, labelled, names)
         # the model of the iteration before has not seen these labels
@@ -297,4 +310,18 @@ class LearnedRewards:
                 self._cluster.learn(job, step, how)
             except NothingToLearn as reason:
                 self._context.say(iteration, f"cannot {what}, {reason}")
-                self._folder.repeat(start, model)
+                self._folder.checkpoints.repeat(start, model)
+
+
+def reward_figures(run_folder: Path, iteration: int) -> dict[str, float]:
+    """Figures of the rewards of this iteration's process reward model or reward model; empty without one."""
+    file = _figures_file(run_folder, iteration)
+    return json.loads(file.read_text()) if file.is_file() else {}
+
+
+def _note_figures(run_folder: Path, iteration: int, figures: Mapping[str, float]) -> None:
+    write_atomically(_figures_file(run_folder, iteration), json.dumps(figures))
+
+
+def _figures_file(run_folder: Path, iteration: int) -> Path:
+    return run_folder / "process" / f"{iteration:04d}.json"

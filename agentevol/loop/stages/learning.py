@@ -9,6 +9,7 @@ from agentevol.loop.control.controllers import kl_coefficient, price_figures
 from agentevol.loop.control.diagnostics import remarks
 from agentevol.loop.control.lagrange_multipliers import Prices
 from agentevol.loop.stages.data_mixture import DataMixture
+from agentevol.loop.stages.learned_rewards import reward_figures
 from agentevol.loop.state.context import RunContext
 
 
@@ -21,7 +22,7 @@ class Learning:
     def update(self, iteration: int, start: Checkpoint, rows: Sequence[TrainingSequence]) -> Checkpoint:
         """The update of this iteration; without training data it is a copy of the previous checkpoint."""
         folder = self._context.folder
-        for done in (folder.learnt(iteration), folder.destination(iteration)):
+        for done in (folder.checkpoints.learnt(iteration), folder.checkpoints.destination(iteration)):
             if done.path.is_dir():
                 self._note_again(iteration, start, done)
                 return done
@@ -32,14 +33,14 @@ class Learning:
         folder = self._context.folder
         if self._context.has_finished(iteration):
             return
-        own = done if done == folder.learnt(iteration) else folder.update(iteration)
+        own = done if done == folder.checkpoints.learnt(iteration) else folder.checkpoints.update(iteration)
         self._context.manifests.trained(iteration, start, own)
-        self._note(iteration, folder.metrics_of(own))
+        self._note(iteration, folder.checkpoints.metrics_of(own))
 
     def _learn(self, iteration: int, start: Checkpoint, rows: Sequence[TrainingSequence]) -> Checkpoint:
         context, folder = self._context, self._context.folder
-        destination = folder.destination(iteration)
-        out = folder.learnt(iteration) if context.config.interpolate.shares else destination
+        destination = folder.checkpoints.destination(iteration)
+        out = folder.checkpoints.learnt(iteration) if context.config.interpolate.shares else destination
         prices = self._priced(iteration)
         with context.drafts.timed(iteration, "learn"), context.progress.learning(iteration) as step:
             try:
@@ -48,7 +49,7 @@ class Learning:
             except NothingToLearn as reason:
                 context.say(iteration, f"no update, {reason}")
                 self._note(iteration, {})
-                repeated = folder.repeat(folder.checkpoint(iteration - 1), destination)
+                repeated = folder.checkpoints.repeat(folder.checkpoints.accepted(iteration - 1), destination)
                 context.manifests.trained(iteration, start, repeated)
                 return repeated
         for remark in remarks(report.metrics):
@@ -73,7 +74,7 @@ class Learning:
             seed=context.seed(iteration),
             version=iteration,
             table_version=folder.store.version(),
-            reference=folder.checkpoint(0) if context.config.learn.reference == "base" else None,
+            reference=folder.checkpoints.accepted(0) if context.config.learn.reference == "base" else None,
             sampler=self._sampler(rows),
             anchor=self._mixture.anchor(iteration),
             multipliers=prices,
@@ -83,7 +84,11 @@ class Learning:
         """Weights that sampled the newest training sequences; None where none is of one version alone."""
         own = self._context.config.name + "/"  # retained episodes of other runs have versions of those runs
         found = {row.policy_version for row in rows if row.trajectory_id.startswith(own)} - {None}
-        return self._context.folder.checkpoint(max(v for v in found if v is not None)) if found else None
+        return (
+            self._context.folder.checkpoints.accepted(max(v for v in found if v is not None))
+            if found
+            else None
+        )
 
     def _priced(self, iteration: int) -> dict[str, float]:
         """Price of a unit of each constrained cost in this iteration."""
@@ -101,11 +106,11 @@ class Learning:
         if target is None:
             return learn
         begun = float(self._context.objective.options["kl_coef"])
-        coefficient = kl_coefficient(begun, target, self._context.folder.earlier(iteration))
+        coefficient = kl_coefficient(begun, target, self._context.folder.summaries.earlier(iteration))
         self._context.say(iteration, f"kl_coef {coefficient:.3g}")
         return learn.model_copy(update={"options": {**learn.options, "kl_coef": coefficient}})
 
     def _note(self, iteration: int, figures: Mapping[str, float | None]) -> None:
         prices = price_figures(self._prices.before(iteration))
-        found = {**self._context.folder.process_figures(iteration), **prices, **figures}
+        found = {**reward_figures(self._context.folder.path, iteration), **prices, **figures}
         self._context.drafts.learnt(iteration, found)

@@ -79,7 +79,7 @@ class RunContext:
 
     def has_finished(self, iteration: int) -> bool:
         """Return whether the summary of an iteration is on disk: its stages have nothing left to do."""
-        return self.folder.summary(iteration) is not None
+        return self.folder.summaries.of(iteration) is not None
 
     def say(self, iteration: int, text: str) -> None:
         """Print one line about an iteration."""

@@ -1,8 +1,10 @@
 """Writer of a run's manifests as its iterations proceed (`agentevol.data.manifests`)."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from agentevol.core.files import write_atomically
 from agentevol.core.protocols import Checkpoint, TrainingSequence
 from agentevol.core.splits import iteration_seed
 from agentevol.data.composition import versions
@@ -28,7 +30,9 @@ class ManifestWriter:
         found = {version for turns in versions(episodes).values() for version in turns if version is not None}
         inputs, newest = {"policy": self._hash(policy)}, policy.version
         if found - {policy.version}:
-            known = {version: self._hash(self._folder.checkpoint(version)) for version in sorted(found)}
+            known = {
+                version: self._hash(self._folder.checkpoints.accepted(version)) for version in sorted(found)
+            }
             inputs = {f"policy {version}": weights for version, weights in known.items()}
             newest = max(found)
         played = of_episodes(episodes)
@@ -63,7 +67,7 @@ class ManifestWriter:
         self._note(iteration, "evaluate", inputs, of_episodes(episodes), self._seed, policy.version)
 
     def _made(self, iteration: int, *stages: Stage) -> dict[str, str]:
-        found = self._folder.manifests(iteration)
+        found = read_manifests(self._folder.path, iteration)
         return {stage: found[stage].output for stage in stages if stage in found}
 
     def _drawn(self, iteration: int) -> int:
@@ -81,7 +85,25 @@ class ManifestWriter:
         self, iteration: int, stage: Stage, inputs: dict[str, str], output: str, seed: int, version: int
     ) -> None:
         manifest = Manifest(inputs=inputs, output=output, seed=seed, policy_version=version)
-        self._folder.note_manifest(iteration, stage, manifest)
+        note_manifest(self._folder.path, iteration, stage, manifest)
+
+
+def note_manifest(run_folder: Path, iteration: int, stage: Stage, manifest: Manifest) -> None:
+    """Store the manifest of a stage, replacing an earlier one."""
+    found = {**read_manifests(run_folder, iteration), stage: manifest}
+    told = {name: one.model_dump(mode="json") for name, one in found.items()}
+    write_atomically(_file(run_folder, iteration), json.dumps(told, indent=1))
+
+
+def read_manifests(run_folder: Path, iteration: int) -> dict[str, Manifest]:
+    """Manifests of the stages of an iteration that have finished."""
+    file = _file(run_folder, iteration)
+    told = json.loads(file.read_text()) if file.is_file() else {}
+    return {name: Manifest.model_validate(one) for name, one in told.items()}
+
+
+def _file(run_folder: Path, iteration: int) -> Path:
+    return run_folder / "manifests" / f"{iteration:04d}.json"
 
 
 def _weight_files(folder: Path) -> list[Path]:

@@ -21,6 +21,7 @@ from agentevol.loop.stages.cloning import settled
 from agentevol.loop.stages.data_mixture import DataMixture
 from agentevol.loop.stages.iteration import Stages
 from agentevol.loop.state.context import RunContext
+from agentevol.loop.state.manifest_writer import read_manifests
 from agentevol.loop.state.progress import Progress
 from agentevol.loop.state.run_folder import RunFolder
 from agentevol.rollout.episode import EpisodeRequest
@@ -34,7 +35,7 @@ class Unreported(Stages):
     """The stages, without a report at the end."""
 
     def finish(self) -> RunSummary:
-        return self.context.folder.run_summary()
+        return self.context.folder.summaries.run()
 
 
 class Processes:
@@ -111,7 +112,7 @@ def begun(place: Path, *overrides: str) -> RunFolder:
 
 def evolved(folder: RunFolder, processes: Processes) -> RunSummary:
     with Unreported(
-        RunContext.of(folder, processes, "", folder.base(), Progress(Console(quiet=True)))
+        RunContext.of(folder, processes, "", folder.checkpoints.base(), Progress(Console(quiet=True)))
     ) as run:  # pyright: ignore[reportArgumentType]
         return evolve(run)
 
@@ -132,11 +133,11 @@ def test_a_base_that_is_no_agent_learns_the_demonstrations_before_anything_is_pl
     assert (job.start.path.name, job.out.name, len(job.rows)) == ("base", "0000", 3)
     assert (job.seed, job.version) == (0, 0)
     assert (learn.algorithm, learn.epochs) == ("sft", 4)
-    assert weights(folder.base()) == "base"
-    assert weights(folder.checkpoint(0)) == "learnt from base"
+    assert weights(folder.checkpoints.base()) == "base"
+    assert weights(folder.checkpoints.accepted(0)) == "learnt from base"
     assert summary.iterations[0].trained_tokens == 7
     assert summary.iterations[0].rows == 3
-    assert folder.manifests(0)["train"].inputs.keys() == {"merge", "start"}
+    assert read_manifests(folder.path, 0)["train"].inputs.keys() == {"merge", "start"}
 
 
 def test_a_run_that_was_killed_while_cloning_clones_and_one_that_had_cloned_does_not(tmp_path: Path):
@@ -167,10 +168,10 @@ def test_the_reference_and_the_anchor_are_the_clone(tmp_path: Path):
         "learn.options.kl_coef=0.1", "learn.reference=base",
     )  # fmt: skip
     evolved(folder, processes)
-    assert [job.reference for job, _ in processes.learnt] == [None, *[folder.checkpoint(0)] * 2]
+    assert [job.reference for job, _ in processes.learnt] == [None, *[folder.checkpoints.accepted(0)] * 2]
     anchor = processes.learnt[1][0].anchor
     assert anchor is not None
-    assert anchor.checkpoint == folder.checkpoint(0)
+    assert anchor.checkpoint == folder.checkpoints.accepted(0)
 
 
 def test_a_base_that_is_an_agent_is_not_cloned(tmp_path: Path):
@@ -180,7 +181,7 @@ def test_a_base_that_is_an_agent_is_not_cloned(tmp_path: Path):
     evolved(folder, processes)
     assert folder.config.demonstrations.clone is False
     assert processes.told[:2] == [("evaluate", 0), ("evaluate", 0)]
-    assert weights(folder.checkpoint(0)) == "base"
+    assert weights(folder.checkpoints.accepted(0)) == "base"
 
 
 def test_a_run_ends_where_the_demonstrations_have_nothing_to_learn(tmp_path: Path):
@@ -192,12 +193,14 @@ def test_a_run_ends_where_the_demonstrations_have_nothing_to_learn(tmp_path: Pat
 
 def test_an_evaluation_before_the_engines_have_the_weights_is_refused(tmp_path: Path):
     folder = begun(tmp_path)
-    folder.repeat(folder.checkpoint(0), folder.checkpoint(1))
-    run = Unreported(RunContext.of(folder, Processes(), "", folder.base(), Progress(Console(quiet=True))))  # pyright: ignore[reportArgumentType]
+    folder.checkpoints.repeat(folder.checkpoints.accepted(0), folder.checkpoints.accepted(1))
+    run = Unreported(
+        RunContext.of(folder, Processes(), "", folder.checkpoints.base(), Progress(Console(quiet=True)))
+    )  # pyright: ignore[reportArgumentType]
     with pytest.raises(RuntimeError, match=r"the engines hold .*0000, not .*0001"):
-        run.evaluate(1, folder.checkpoint(1))
-    run.update(1, folder.checkpoint(1))
-    run.evaluate(1, folder.checkpoint(1))
+        run.evaluate(1, folder.checkpoints.accepted(1))
+    run.update(1, folder.checkpoints.accepted(1))
+    run.evaluate(1, folder.checkpoints.accepted(1))
 
 
 @pytest.mark.parametrize(
@@ -224,6 +227,6 @@ def test_engine_and_learner_are_compared_by_the_weights_that_explored(tmp_path: 
     evolved(folder, processes)
     assert [job.sampler for job, _ in processes.learnt] == [
         None,
-        folder.checkpoint(0),
-        folder.checkpoint(1),
+        folder.checkpoints.accepted(0),
+        folder.checkpoints.accepted(1),
     ]

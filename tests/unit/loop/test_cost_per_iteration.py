@@ -144,7 +144,7 @@ class Unreported(Stages):
     """The stages, without a report at the end."""
 
     def finish(self) -> RunSummary:
-        return self.context.folder.run_summary()
+        return self.context.folder.summaries.run()
 
 
 def evolved(place: Path, *overrides: str) -> RunFolder:
@@ -160,7 +160,7 @@ def evolved(place: Path, *overrides: str) -> RunFolder:
 
 def go_on(folder: RunFolder) -> None:
     with Unreported(
-        RunContext.of(folder, Processes(), "", folder.base(), Progress(Console(quiet=True)))
+        RunContext.of(folder, Processes(), "", folder.checkpoints.base(), Progress(Console(quiet=True)))
     ) as run:  # pyright: ignore[reportArgumentType]
         evolve(run)
 
@@ -174,7 +174,7 @@ def test_each_round_is_read_and_encoded_in_its_own_iteration_alone(tmp_path: Pat
     assert dict(work.rounds) == ONE_ROUND_EACH
     # 3 of 4 episodes of 2 tasks won
     assert dict(work.encoded) == {1: 6, 2: 6, 3: 6, 4: 6, 5: 6}
-    rows = [one.rows for one in folder.run_summary().iterations[1:]]
+    rows = [one.rows for one in folder.summaries.run().iterations[1:]]
     # a fifth of all learnt tokens is replayed: 2 of 8 rows; all earlier ones are learnt otherwise
     assert rows == ([6, 12, 18, 24, 30] if merge == "cumulative" else [6, 8, 8, 8, 8])
 
@@ -182,7 +182,7 @@ def test_each_round_is_read_and_encoded_in_its_own_iteration_alone(tmp_path: Pat
 def test_the_costs_of_a_round_are_counted_in_its_own_iteration_alone(tmp_path: Path, work: Work):
     folder = evolved(tmp_path, "algorithm=lagrangian", "constraints.turns.limit=1", "explore.samples=64")
     assert dict(work.rounds) == ONE_ROUND_EACH
-    found = [one.learn.get("mean_cost_turns") for one in folder.run_summary().iterations[1:]]
+    found = [one.learn.get("mean_cost_turns") for one in folder.summaries.run().iterations[1:]]
     # the first iteration has no earlier round whose cost it knows
     assert found == [None, 2.0, 2.0, 2.0, 2.0]
 
@@ -194,7 +194,7 @@ def test_a_task_that_was_won_is_looked_up_in_the_latest_round_alone(tmp_path: Pa
         1: {0, 1}, 2: {1, 2}, 3: {2, 3}, 4: {3, 4}, 5: {4, 5},
     }  # fmt: skip
     # of sixteen tasks ten are explored at a time
-    newly = [one.selection["tasks_newly_solved"] for one in folder.run_summary().iterations[1:]]
+    newly = [one.selection["tasks_newly_solved"] for one in folder.summaries.run().iterations[1:]]
     assert newly == [10.0, 6.0, 0.0, 0.0, 0.0]
 
 

@@ -19,6 +19,7 @@ from agentevol.learn.batches.trainable_sequences import NothingToLearn
 from agentevol.learn.heads.reward_scale import FILE, RewardScale
 from agentevol.learn.rewards.ensemble import Standard
 from agentevol.loop.stages.iteration import Stages
+from agentevol.loop.stages.learned_rewards import reward_figures
 from agentevol.loop.state.context import RunContext
 from agentevol.loop.state.progress import Progress
 from agentevol.loop.state.run_folder import RunFolder
@@ -104,7 +105,7 @@ def stages(tmp_path: Path, cluster: Any, *overrides: str) -> tuple[Stages, RunFo
     settings = ["name=same", "algorithm=reinforce_pp", "environment.name=guess", *overrides]
     folder = RunFolder.create(tmp_path / "run", load(None, settings), Checkpoint(base, 0))
     return Stages(
-        RunContext.of(folder, cluster, "", folder.checkpoint(0), Progress(Console(quiet=True)))
+        RunContext.of(folder, cluster, "", folder.checkpoints.accepted(0), Progress(Console(quiet=True)))
     ), folder
 
 
@@ -121,46 +122,54 @@ def test_states_are_valued_a_model_learns_them_and_turns_are_rewarded_once(tmp_p
     run, folder = stages(tmp_path, cluster, *ON)
     # V(start) = 0.5: 0.75 - 0.5 and 1 - 0.75, then 2 for the outcome; 0.75 - 0.5 and 0 - 0.75
     expected = [(0.25, 2.25), (0.25, -0.75)]
-    assert rewards(run.shape(1, folder.checkpoint(0), EXPLORED, ROWS)) == expected
+    assert rewards(run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS)) == expected
     assert len(cluster.played) == 6  # the state after the first turn of both episodes, three times
-    assert cluster.learnt == [(folder.checkpoint(0).path, folder.process(1).path, "process_reward", 2)]
-    figures = folder.process_figures(1)
+    assert cluster.learnt == [
+        (folder.checkpoints.accepted(0).path, folder.checkpoints.process_model(1).path, "process_reward", 2)
+    ]
+    figures = reward_figures(folder.path, 1)
     assert (figures["process_states"], figures["process_mismatch_rate"]) == (2.0, 0.0)
     assert figures["process_brier"] == pytest.approx(0.0625)  # (0.75 - 1)^2
 
     # a run that was killed here and goes on plays and learns nothing of it again
-    assert rewards(run.shape(1, folder.checkpoint(0), EXPLORED, ROWS)) == expected
+    assert rewards(run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS)) == expected
     assert (len(cluster.played), len(cluster.learnt)) == (6, 1)
     # and where the policy has learnt already, nothing is needed at all
-    folder.repeat(folder.checkpoint(0), folder.checkpoint(1))
-    assert run.shape(1, folder.checkpoint(0), EXPLORED, ROWS) is ROWS
+    folder.checkpoints.repeat(folder.checkpoints.accepted(0), folder.checkpoints.accepted(1))
+    assert run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS) is ROWS
 
 
 def test_the_model_of_an_iteration_begins_with_the_one_before(tmp_path: Path):
     cluster = Playing()
     run, folder = stages(tmp_path, cluster, *ON)
-    run.shape(1, folder.checkpoint(0), EXPLORED, ROWS)
+    run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS)
     later = [t.model_copy(update={"iteration": 2}) for t in EXPLORED]
-    run.shape(2, folder.checkpoint(0), later, grouped(later, objective("reinforce_pp")))
-    assert [start for start, *_ in cluster.learnt] == [folder.checkpoint(0).path, folder.process(1).path]
+    run.shape(2, folder.checkpoints.accepted(0), later, grouped(later, objective("reinforce_pp")))
+    assert [start for start, *_ in cluster.learnt] == [
+        folder.checkpoints.accepted(0).path,
+        folder.checkpoints.process_model(1).path,
+    ]
 
 
 def test_a_run_begins_with_an_earlier_model_and_goes_on_from_it(tmp_path: Path):
     cluster = Playing()
     run, folder = stages(tmp_path, cluster, *ON, "process.model=earlier")
-    folder.process(0).path.mkdir(parents=True)
-    run.shape(1, folder.checkpoint(0), EXPLORED, ROWS)
-    assert folder.process(0).path == folder.path / "process" / "0000"
-    assert [start for start, *_ in cluster.learnt] == [folder.process(0).path]
+    folder.checkpoints.process_model(0).path.mkdir(parents=True)
+    run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS)
+    assert folder.checkpoints.process_model(0).path == folder.path / "process" / "0000"
+    assert [start for start, *_ in cluster.learnt] == [folder.checkpoints.process_model(0).path]
 
 
 def test_without_continuations_an_earlier_model_stays_as_it_is(tmp_path: Path):
     cluster = Playing()
     run, folder = stages(tmp_path, cluster, "process.model=earlier", "process.alpha=2", "process.beta=1")
-    assert rewards(run.shape(1, folder.checkpoint(0), EXPLORED, ROWS)) == [(0.25, 2.25), (0.25, -0.75)]
+    assert rewards(run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS)) == [
+        (0.25, 2.25),
+        (0.25, -0.75),
+    ]
     assert (cluster.played, cluster.learnt) == ([], [])
-    assert cluster.asked == [folder.process(0).path]
-    assert sorted(folder.process_figures(1)) == []  # nothing was counted
+    assert cluster.asked == [folder.checkpoints.process_model(0).path]
+    assert sorted(reward_figures(folder.path, 1)) == []  # nothing was counted
 
 
 def test_what_the_model_says_of_held_out_episodes_is_told_beside_how_they_ended(tmp_path: Path):
@@ -170,7 +179,7 @@ def test_what_the_model_says_of_held_out_episodes_is_told_beside_how_they_ended(
     played = [episode("same/0", turns(0.0, 1.0), **place), episode("same/1", turns(0.0, 0.0, 0.0), **place)]
     folder.store.append(played, commit={"purpose": "evaluate"})
     assert run.rewards.watched(2) == {"process_validation_value": 0.75, "process_validation_auc": 0.5}
-    assert cluster.asked == [folder.process(0).path]
+    assert cluster.asked == [folder.checkpoints.process_model(0).path]
     fresh, _ = stages(tmp_path / "fresh", cluster, *ON)
     assert fresh.rewards.watched(0) == {}  # nothing has been learnt yet
 
@@ -178,7 +187,7 @@ def test_what_the_model_says_of_held_out_episodes_is_told_beside_how_they_ended(
 def test_without_process_rewards_rows_are_what_they_were(tmp_path: Path):
     cluster = Playing()
     run, folder = stages(tmp_path, cluster)
-    assert run.shape(1, folder.checkpoint(0), EXPLORED, ROWS) is ROWS
+    assert run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS) is ROWS
     assert not cluster.played
     assert not (folder.path / "process").exists()
 
@@ -186,13 +195,13 @@ def test_without_process_rewards_rows_are_what_they_were(tmp_path: Path):
 def test_a_world_that_cannot_be_replayed_stops_the_run(tmp_path: Path):
     run, folder = stages(tmp_path, Playing(mismatch=True), *ON)
     with pytest.raises(RunStopped, match="no state of guess was reached again"):
-        run.shape(1, folder.checkpoint(0), EXPLORED, ROWS)
+        run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS)
 
 
 def test_without_a_label_the_model_is_the_one_before(tmp_path: Path):
     run, folder = stages(tmp_path, Playing(nothing=True), *ON)
-    run.shape(1, folder.checkpoint(0), EXPLORED, ROWS)
-    assert (folder.process(1).path / "weights").read_text() == "base"
+    run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS)
+    assert (folder.checkpoints.process_model(1).path / "weights").read_text() == "base"
 
 
 def test_a_reward_model_replaces_the_worlds_rewards_and_whom_it_cannot_read_is_left_out(tmp_path: Path):
@@ -204,19 +213,19 @@ def test_a_reward_model_replaces_the_worlds_rewards_and_whom_it_cannot_read_is_l
         "reward.beta=0.5",
         "reward.caution.kappa=2",
     )
-    folder.reward_model(0).path.mkdir()
-    (folder.reward_model(0).path / FILE).write_bytes(SCALE.to_bytes())
+    folder.checkpoints.reward_model(0).path.mkdir()
+    (folder.checkpoints.reward_model(0).path / FILE).write_bytes(SCALE.to_bytes())
     # members 3 and 5: 4 - 2 * sqrt(2), half of it, and 1 for the outcome; same/1 has no score
     expected = (0.0, 1 + (4 - 2 * 2**0.5) / 2)
-    (found,) = rewards(run.shape(1, folder.checkpoint(0), EXPLORED, ROWS))
+    (found,) = rewards(run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS))
     assert found == pytest.approx(expected)
-    assert folder.process_figures(1) == {
+    assert reward_figures(folder.path, 1) == {
         "reward_score": pytest.approx(4 - 2 * 2**0.5), "reward_spread": pytest.approx(2**0.5),
         "reward_unjudged": 1.0, "reward_spread_learnt": 0.0,
     }  # fmt: skip
     # where the policy has learnt already, nothing is asked again
-    folder.repeat(folder.checkpoint(0), folder.checkpoint(1))
-    assert run.shape(1, folder.checkpoint(0), EXPLORED, ROWS) is ROWS
+    folder.checkpoints.repeat(folder.checkpoints.accepted(0), folder.checkpoints.accepted(1))
+    assert run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS) is ROWS
 
 
 REFRESHED = ("reward.refresh=true", "reward.patience=null", "pairs.truncated_is_loss=true")
@@ -229,27 +238,32 @@ def test_a_refreshed_reward_model_learns_from_pairs_before_it_judges_and_begins_
     run, folder = stages(tmp_path, cluster, *REFRESHED)
     explored = [EXPLORED[0], episode("same/1", turns(0.0, 0.0, 0.0))]
     rows = grouped(explored, objective("reinforce_pp"))
-    (found,) = rewards(run.shape(1, folder.checkpoint(0), explored, rows))
+    (found,) = rewards(run.shape(1, folder.checkpoints.accepted(0), explored, rows))
     assert found == (0.0, pytest.approx(4 - 2**0.5))  # members 3 and 5, kappa 1, and nothing of the outcome
-    assert cluster.learnt == [(folder.checkpoint(0).path, folder.reward_model(1).path, "bradley_terry", 2)]
-    run.shape(1, folder.checkpoint(0), explored, rows)
+    assert cluster.learnt == [
+        (folder.checkpoints.accepted(0).path, folder.checkpoints.reward_model(1).path, "bradley_terry", 2)
+    ]
+    run.shape(1, folder.checkpoints.accepted(0), explored, rows)
     assert len(cluster.learnt) == 1  # a run that was killed here and goes on learns nothing again
     later = [t.model_copy(update={"iteration": 2}) for t in explored]
-    run.shape(2, folder.checkpoint(0), later, grouped(later, objective("reinforce_pp")))
-    assert [start for start, *_ in cluster.learnt] == [folder.checkpoint(0).path, folder.reward_model(1).path]
-    assert folder.reward_model(1).path != folder.reward_model(2).path
+    run.shape(2, folder.checkpoints.accepted(0), later, grouped(later, objective("reinforce_pp")))
+    assert [start for start, *_ in cluster.learnt] == [
+        folder.checkpoints.accepted(0).path,
+        folder.checkpoints.reward_model(1).path,
+    ]
+    assert folder.checkpoints.reward_model(1).path != folder.checkpoints.reward_model(2).path
 
 
 def test_without_a_pair_there_is_no_reward_model_yet_and_nothing_to_learn_from(tmp_path: Path):
     run, folder = stages(tmp_path, Playing(nothing=True), *REFRESHED)
-    assert run.shape(1, folder.checkpoint(0), EXPLORED, ROWS) == []
+    assert run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS) == []
 
 
 def test_a_run_stops_when_its_reward_model_is_exploited(tmp_path: Path):
     run, folder = stages(tmp_path, Playing(), "reward.model=judge")
     for number, (proxy, gold) in enumerate([(0.1, 0.4), (0.2, 0.3), (0.3, 0.2), (0.4, 0.3)]):
         validation = EvaluationSummary(split="valid", n=2, successes=0, mean_reward=gold, mean_turns=1.0)
-        folder.finish(
+        folder.summaries.finish(
             IterationSummary(
                 iteration=number, checkpoint="", table_version=0, validation=validation, proxy=proxy
             )
@@ -258,5 +272,5 @@ def test_a_run_stops_when_its_reward_model_is_exploited(tmp_path: Path):
     (tmp_path / "other").mkdir()
     patient, again = stages(tmp_path / "other", Playing(), "reward.model=judge", "reward.patience=null")
     for number in range(4):
-        again.finish(folder.summary(number))
+        again.summaries.finish(folder.summaries.of(number))
     assert not patient.has_stalled(3)

@@ -26,6 +26,7 @@ from agentevol.data.manifests import Manifest, of_episodes, of_scores, of_weight
 from agentevol.loop.evolve import evolve
 from agentevol.loop.stages.iteration import Stages
 from agentevol.loop.state.context import RunContext
+from agentevol.loop.state.manifest_writer import note_manifest, read_manifests
 from agentevol.loop.state.progress import Progress
 from agentevol.loop.state.run_folder import RunFolder
 from agentevol.rollout.episode import EpisodeRequest
@@ -114,12 +115,12 @@ class Unreported(Stages):
     """The stages, without a report at the end."""
 
     def finish(self) -> RunSummary:
-        return self.context.folder.run_summary()
+        return self.context.folder.summaries.run()
 
 
 def go_on(folder: RunFolder, processes: Any) -> None:
     with Unreported(
-        RunContext.of(folder, processes, "", folder.base(), Progress(Console(quiet=True)))
+        RunContext.of(folder, processes, "", folder.checkpoints.base(), Progress(Console(quiet=True)))
     ) as run:
         evolve(run)
 
@@ -130,23 +131,23 @@ def manifests(folder: RunFolder) -> list[bytes]:
 
 def figures(folder: RunFolder) -> list[object]:
     """What the summaries say, apart from times and from when the table was written."""
-    found = folder.run_summary().iterations
+    found = folder.summaries.run().iterations
     return [one.model_copy(update={"seconds": {}, "table_version": 0, "replayed": 0}) for one in found]
 
 
 def test_each_stage_says_what_it_read_and_made(tmp_path: Path):
     folder = begun(tmp_path)
     go_on(folder, Processes())
-    assert list(folder.manifests(0)) == ["evaluate"]
-    found = folder.manifests(2)
+    assert list(read_manifests(folder.path, 0)) == ["evaluate"]
+    found = read_manifests(folder.path, 2)
     assert list(found) == ["explore", "score", "filter", "merge", "train", "evaluate"]
-    before = folder.manifests(1)["train"].output
-    assert before == of_weights(folder.checkpoint(1).path)
+    before = read_manifests(folder.path, 1)["train"].output
+    assert before == of_weights(folder.checkpoints.accepted(1).path)
     assert found["explore"].inputs == {"policy": before}
     assert found["score"].inputs == {"explore": found["explore"].output}
     assert found["filter"].inputs == {"explore": found["explore"].output, "score": found["score"].output}
     # beside its own rows it learns those of the first iteration
-    first = folder.manifests(1)["merge"].output
+    first = read_manifests(folder.path, 1)["merge"].output
     assert found["merge"].inputs == {"filter": found["filter"].output, "added": first}
     assert found["train"].inputs == {"merge": found["merge"].output, "start": before}
     assert found["evaluate"].inputs == {"policy": found["train"].output}
@@ -163,7 +164,7 @@ def test_equal_seeds_make_equal_manifests_and_others_do_not(tmp_path: Path):
         go_on(folder, Processes())
     assert manifests(one) == manifests(again)
     assert figures(one) == figures(again)
-    assert one.manifests(1)["explore"].output != other.manifests(1)["explore"].output
+    assert read_manifests(one.path, 1)["explore"].output != read_manifests(other.path, 1)["explore"].output
 
 
 ONE_STEP_OFF = ["rollout.mode=one_step_off", "iterations=3"]
@@ -195,7 +196,7 @@ def test_a_run_killed_at_any_episode_has_the_manifests_and_figures_of_an_undistu
     assert manifests(rough) == manifests(calm)
     assert figures(rough) == figures(calm)
     if overrides is RESAMPLED:
-        assert calm.run_summary().iterations[1].selection["gen_batches_used"] > 1
+        assert calm.summaries.run().iterations[1].selection["gen_batches_used"] > 1
 
 
 def test_one_step_off_explores_with_the_weights_before_the_last(tmp_path: Path):
@@ -211,9 +212,9 @@ def test_one_step_off_explores_with_the_weights_before_the_last(tmp_path: Path):
         for number in (1, 2, 3)
     }
     assert sampled_by == {1: {0}, 2: {0}, 3: {1}}
-    lags = [one.selection["policy_version_lag_max"] for one in folder.run_summary().iterations[1:]]
+    lags = [one.selection["policy_version_lag_max"] for one in folder.summaries.run().iterations[1:]]
     assert lags[0] == 0.0
-    assert folder.manifests(3)["explore"].policy_version == 1
+    assert read_manifests(folder.path, 3)["explore"].policy_version == 1
     evaluated = {
         (t.iteration, t.turns[0].sample.policy_version)
         for t in folder.store.trajectories(Where(purpose="evaluate"))
@@ -229,16 +230,16 @@ def test_an_asynchronous_run_never_learns_what_is_staler_than_its_bound(tmp_path
         "algorithm=grpo", "explore.samples=2", "explore.commit_every=64",
     )  # fmt: skip
     go_on(folder, Processes())
-    for one in folder.run_summary().iterations[1:]:
+    for one in folder.summaries.run().iterations[1:]:
         assert one.selection["policy_version_lag_max"] <= bound
         assert sum(one.explored.values()) == one.requested == 12
-    assert max(one.selection["policy_version_lag_max"] for one in folder.run_summary().iterations[1:]) > 0
+    assert max(one.selection["policy_version_lag_max"] for one in folder.summaries.run().iterations[1:]) > 0
 
 
 def test_the_horizon_is_noted_and_evaluations_have_none(tmp_path: Path):
     folder, processes = begun(tmp_path, "horizon.rounds=[3,5]"), Processes()
     go_on(folder, processes)
-    start, first, second = folder.run_summary().iterations
+    start, first, second = folder.summaries.run().iterations
     assert [one.selection.get("horizon") for one in (start, first, second)] == [None, 3.0, 5.0]
     assert processes.limits == {
         *(("explore", 1, 3), ("explore", 2, 5)),
@@ -253,7 +254,7 @@ def test_an_evaluation_says_what_changed_since_the_one_before(tmp_path: Path):
         {t.task_id: t.succeeded() for t in folder.store.trajectories(Where(purpose="evaluate", iteration=m))}
         for m in range(3)
     ]
-    start, *later = folder.run_summary().iterations
+    start, *later = folder.summaries.run().iterations
     assert [(one.gained, one.lost) for one in _evaluations(start)] == [(None, None)] * 2
     found = [(one.gained, one.lost) for summary in later for one in _evaluations(summary)]
     expected: list[tuple[int, int]] = []
@@ -273,7 +274,7 @@ def test_a_split_without_further_tasks_ends_the_resampling(tmp_path: Path):
     # of sixteen tasks fourteen are asked for, then the two that are left
     folder = begun(tmp_path, *RESAMPLED, "explore.tasks=14", "explore.commit_every=64")
     go_on(folder, Processes())
-    one = folder.run_summary().iterations[1]
+    one = folder.summaries.run().iterations[1]
     assert one.selection["gen_batches_used"] == 2.0
     assert one.requested == sum(one.explored.values()) == 2 * 16
 
@@ -337,10 +338,10 @@ def test_rows_differ_by_tokens_mask_weight_reward_and_order():
 def test_a_manifest_of_a_stage_takes_the_place_of_an_earlier_one(tmp_path: Path):
     folder = begun(tmp_path)
     first = Manifest(inputs={}, output="sha256:1", seed=0, policy_version=0)
-    folder.note_manifest(1, "explore", first)
-    folder.note_manifest(1, "score", first)
-    folder.note_manifest(1, "explore", first.model_copy(update={"output": "sha256:2"}))
-    assert {stage: one.output for stage, one in folder.manifests(1).items()} == {
+    note_manifest(folder.path, 1, "explore", first)
+    note_manifest(folder.path, 1, "score", first)
+    note_manifest(folder.path, 1, "explore", first.model_copy(update={"output": "sha256:2"}))
+    assert {stage: one.output for stage, one in read_manifests(folder.path, 1).items()} == {
         "explore": "sha256:2",
         "score": "sha256:1",
     }

@@ -79,7 +79,9 @@ def begun(tmp_path: Path, cluster: Any, *overrides: str) -> tuple[Stages, RunFol
 
 
 def resumed(folder: RunFolder, cluster: Any) -> Stages:
-    return Stages(RunContext.of(folder, cluster, "", folder.checkpoint(0), Progress(Console(quiet=True))))
+    return Stages(
+        RunContext.of(folder, cluster, "", folder.checkpoints.accepted(0), Progress(Console(quiet=True)))
+    )
 
 
 def explored(folder: RunFolder, iterations: int, count: int = 8) -> list[Trajectory]:
@@ -188,9 +190,9 @@ def test_retained_episodes_are_copied_once_and_replayed_and_measured(tmp_path: P
     data = again.context.drafts.of(1).data
     assert (data["guess"]["token_share"], data["maze"]["token_share"]) == (0.8, 0.2)
     assert all(row.trajectory_id.startswith("now/retain/before/explore/") for row in rows[8:])
-    again.learn(1, folder.checkpoint(0), rows)
+    again.learn(1, folder.checkpoints.accepted(0), rows)
     (anchor,) = cluster.anchors
-    assert anchor.checkpoint == folder.checkpoint(0)
+    assert anchor.checkpoint == folder.checkpoints.accepted(0)
     assert len(anchor.rows) == 4
     assert anchor.file == folder.path / "ewc.safetensors"
 
@@ -202,19 +204,19 @@ def test_online_the_latest_accepted_stage_is_what_is_held_on_to(tmp_path: Path):
     cluster = Learning()
     run, folder = begun(tmp_path, cluster, *given)
     explored(folder, 3)
-    run.learn(1, folder.checkpoint(0), NONE)
+    run.learn(1, folder.checkpoints.accepted(0), NONE)
     for number, learnt, rejected in ((0, 0, None), (1, 24, None), (2, 24, "easy fell")):
         told = {"iteration": number, "checkpoint": "", "table_version": 0}
-        folder.finish(IterationSummary(**told, trained_tokens=learnt, rejected=rejected))
-    folder.repeat(folder.checkpoint(1), folder.checkpoint(2))
+        folder.summaries.finish(IterationSummary(**told, trained_tokens=learnt, rejected=rejected))
+    folder.checkpoints.repeat(folder.checkpoints.accepted(1), folder.checkpoints.accepted(2))
     # resumed or not: iteration 3 goes on from checkpoint 2, a copy of 1, and what 1 had learnt
     for again in (run, resumed(folder, cluster)):
-        again.learn(3, folder.checkpoint(2), NONE)
-        shutil.rmtree(folder.checkpoint(3).path)
+        again.learn(3, folder.checkpoints.accepted(2), NONE)
+        shutil.rmtree(folder.checkpoints.accepted(3).path)
     first, third, resumed_third = cluster.anchors
-    assert first.checkpoint == folder.checkpoint(0)
+    assert first.checkpoint == folder.checkpoints.accepted(0)
     assert {row.trajectory_id.split("/")[1] for row in first.rows} == {"retain"}
-    assert third.checkpoint == folder.checkpoint(2)
+    assert third.checkpoint == folder.checkpoints.accepted(2)
     assert {row.trajectory_id.split("/")[2] for row in third.rows} == {"0001"}
     assert (third.file, first.file) == (None, None)
     assert names(resumed_third.rows) == names(third.rows)
@@ -243,8 +245,8 @@ def guarded(
     monkeypatch.setattr(agentevol.loop.stages.acceptance, "play_protected", played)
     run, folder = begun(tmp_path, cluster, PROTECT)
     monkeypatch.setattr(Evaluation, "of_split", lambda *_: None)
-    run.update(0, folder.checkpoint(0))
-    run.evaluate(0, folder.checkpoint(0))
+    run.update(0, folder.checkpoints.accepted(0))
+    run.evaluate(0, folder.checkpoints.accepted(0))
     return run, folder
 
 
@@ -252,16 +254,16 @@ def test_an_update_that_forgets_is_rejected_and_the_policy_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     run, folder = guarded(tmp_path, monkeypatch, {"base": 80, "update 1": 50}, Learning())
-    update = run.learn(1, folder.checkpoint(0), NONE)
-    assert update == folder.candidate(1)
-    assert not folder.checkpoint(1).path.exists()
+    update = run.learn(1, folder.checkpoints.accepted(0), NONE)
+    assert update == folder.checkpoints.candidate(1)
+    assert not folder.checkpoints.accepted(1).path.exists()
     latest = run.accept(1, update)
-    assert latest == folder.checkpoint(1)
+    assert latest == folder.checkpoints.accepted(1)
     assert (latest.path / "weights").read_text() == "base"
-    assert (folder.rejected(1).path / "weights").read_text() == "update 1"
+    assert (folder.checkpoints.rejected(1).path / "weights").read_text() == "update 1"
     run.update(1, latest)
     run.evaluate(1, latest)
-    summary = folder.summary(1)
+    summary = folder.summaries.of(1)
     assert summary is not None
     assert summary.rejected == "easy fell by 0.300, more than 0.129"
     assert (summary.learn["rejected"], summary.learn["forgetting_easy"]) == (1.0, pytest.approx(0.3))
@@ -270,12 +272,12 @@ def test_an_update_that_forgets_is_rejected_and_the_policy_stays(
 
 def test_an_update_that_does_not_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     run, folder = guarded(tmp_path, monkeypatch, {"base": 80, "update 1": 79}, Learning())
-    latest = run.accept(1, run.learn(1, folder.checkpoint(0), NONE))
+    latest = run.accept(1, run.learn(1, folder.checkpoints.accepted(0), NONE))
     assert (latest.path / "weights").read_text() == "update 1"
-    assert not folder.candidate(1).path.exists()
+    assert not folder.checkpoints.candidate(1).path.exists()
     run.update(1, latest)
     run.evaluate(1, latest)
-    summary = folder.summary(1)
+    summary = folder.summaries.of(1)
     assert summary is not None
     assert (summary.rejected, summary.learn["rejected"]) == (None, 0.0)
 
@@ -287,9 +289,9 @@ def test_a_run_that_was_killed_after_the_verdict_comes_to_the_same(
     # the stand-in for the table: the update still earns 50, wherever its weights lie now
     earns = {"base": 80, "update 1": 50}
     run, folder = guarded(tmp_path, monkeypatch, earns, Learning())
-    run.accept(1, run.learn(1, folder.checkpoint(0), NONE))
+    run.accept(1, run.learn(1, folder.checkpoints.accepted(0), NONE))
     if copied_only:  # killed between the two halves of a rejection
-        folder.rejected(1).path.rename(folder.candidate(1).path)
+        folder.checkpoints.rejected(1).path.rename(folder.checkpoints.candidate(1).path)
 
     def played(*_: Any) -> dict[str, Any]:
         return {"easy": EvaluationSummary(split="v", n=100, successes=50, mean_reward=0, mean_turns=1)}
@@ -298,12 +300,12 @@ def test_a_run_that_was_killed_after_the_verdict_comes_to_the_same(
         agentevol.loop.stages.acceptance, "play_protected", played
     )  # what the table says of iteration 1
     again = resumed(folder, Learning())
-    latest = again.accept(1, again.learn(1, folder.checkpoint(0), NONE))
+    latest = again.accept(1, again.learn(1, folder.checkpoints.accepted(0), NONE))
     assert (latest.path / "weights").read_text() == "base"
-    assert (folder.rejected(1).path / "weights").read_text() == "update 1"
+    assert (folder.checkpoints.rejected(1).path / "weights").read_text() == "update 1"
     again.update(1, latest)
     again.evaluate(1, latest)
-    summary = folder.summary(1)
+    summary = folder.summaries.of(1)
     assert summary is not None
     assert summary.learn["loss_last"] == 0.5  # of the rejected update, not of the one before
     assert summary.rejected is not None
@@ -311,16 +313,16 @@ def test_a_run_that_was_killed_after_the_verdict_comes_to_the_same(
 
 def test_where_nothing_was_learnt_the_copy_is_judged_as_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     run, folder = guarded(tmp_path, monkeypatch, {"base": 80}, Learning(nothing=True))
-    latest = run.accept(1, run.learn(1, folder.checkpoint(0), NONE))
+    latest = run.accept(1, run.learn(1, folder.checkpoints.accepted(0), NONE))
     assert (latest.path / "weights").read_text() == "base"
-    assert latest == folder.checkpoint(1)
-    assert not folder.rejected(1).path.exists()
+    assert latest == folder.checkpoints.accepted(1)
+    assert not folder.checkpoints.rejected(1).path.exists()
 
 
 def test_without_protected_tasks_an_update_is_a_checkpoint_at_once(tmp_path: Path):
     run, folder = begun(tmp_path, Learning())
-    update = run.learn(1, folder.checkpoint(0), NONE)
-    assert update == folder.checkpoint(1)
+    update = run.learn(1, folder.checkpoints.accepted(0), NONE)
+    assert update == folder.checkpoints.accepted(1)
     assert run.accept(1, update) == update
     assert not (folder.path / "candidates").exists()
 
@@ -391,10 +393,10 @@ def test_the_share_that_validates_best_stays_whenever_the_run_is_killed(tmp_path
     cluster, table = Mixing(), Table(won_by)
     run, folder = begun(tmp_path, cluster, *SHARES, *(["protect.easy.episodes=10"] if guarded else []))
     run = Stages(replace(run.context, episodes=cast(Any, table)))
-    whole = run.learn(1, folder.checkpoint(0), NONE)
-    assert whole == folder.learnt(1)
+    whole = run.learn(1, folder.checkpoints.accepted(0), NONE)
+    assert whole == folder.checkpoints.learnt(1)
     chosen = run.mix(1, whole)
-    assert chosen == (folder.candidate(1) if guarded else folder.checkpoint(1))
+    assert chosen == (folder.checkpoints.candidate(1) if guarded else folder.checkpoints.accepted(1))
     assert (chosen.path / "weights").read_text() == "0.5 of update 1 with base"
     figures = run.context.drafts.of(1).learn
     assert figures["interpolation_share"] == 0.5
@@ -404,11 +406,11 @@ def test_the_share_that_validates_best_stays_whenever_the_run_is_killed(tmp_path
 
     # killed after the choice, before the verdict
     again = Stages(replace(resumed(folder, cluster).context, episodes=cast(Any, table)))
-    assert again.mix(1, again.learn(1, folder.checkpoint(0), NONE)) == chosen
+    assert again.mix(1, again.learn(1, folder.checkpoints.accepted(0), NONE)) == chosen
     assert again.context.drafts.of(1).learn["interpolation_share"] == 0.5
     assert cluster.mixed == ["0001-0.25", "0001-0.5"]
     place = {"iteration": 1, "checkpoint": "", "table_version": 0}
-    folder.finish(IterationSummary(**place))
+    folder.summaries.finish(IterationSummary(**place))
     folder.forget_shares()
     assert not any((folder.path / "learnt").iterdir())
     assert not any((folder.path / "mixed").iterdir())
@@ -417,8 +419,8 @@ def test_the_share_that_validates_best_stays_whenever_the_run_is_killed(tmp_path
 def test_of_equal_shares_the_largest_stays_and_where_nothing_was_learnt_none_is_tried(tmp_path: Path):
     assert best_share({0.25: 0.5, 0.5: 0.8, 1.0: 0.8}) == 1.0
     run, folder = begun(tmp_path, Learning(nothing=True), *SHARES)
-    update = run.learn(1, folder.checkpoint(0), NONE)
-    assert update == folder.checkpoint(1)
+    update = run.learn(1, folder.checkpoints.accepted(0), NONE)
+    assert update == folder.checkpoints.accepted(1)
     assert run.mix(1, update) == update
 
 
@@ -432,9 +434,9 @@ def test_the_probe_is_copied_once_and_told_of_every_policy(tmp_path: Path, monke
     monkeypatch.setattr(Evaluation, "of_split", lambda *_: None)
     again = resumed(folder, cluster)
     again.base()
-    again.evaluate(0, folder.checkpoint(0))
+    again.evaluate(0, folder.checkpoints.accepted(0))
     assert cluster.probed == [("base", 3)]
-    summary = folder.summary(0)
+    summary = folder.summaries.of(0)
     assert summary is not None
     assert summary.learn == {"probe_ppl": 7.0}
     (first, *_) = again.mixture.probe()

@@ -16,7 +16,9 @@ from agentevol.core.protocols import Checkpoint, TrainingSequence
 from agentevol.data.rewards.testing import example_episodes
 from agentevol.data.training_sequences import grouped
 from agentevol.loop.stages.iteration import Stages
+from agentevol.loop.stages.learned_rewards import reward_figures
 from agentevol.loop.state.context import RunContext
+from agentevol.loop.state.manifest_writer import read_manifests
 from agentevol.loop.state.progress import Progress
 from agentevol.loop.state.run_folder import RunFolder
 
@@ -50,7 +52,7 @@ def stages(tmp_path: Path, *overrides: str) -> tuple[Stages, RunFolder]:
     settings = ["name=same", "algorithm=reinforce_pp", "environment.name=guess", *overrides]
     folder = RunFolder.create(tmp_path / "run", load(None, settings), Checkpoint(base, 0))
     nobody: Any = None  # no process is asked
-    context = RunContext.of(folder, nobody, "", folder.checkpoint(0), Progress(Console(quiet=True)))
+    context = RunContext.of(folder, nobody, "", folder.checkpoints.accepted(0), Progress(Console(quiet=True)))
     return Stages(context), folder
 
 
@@ -61,28 +63,28 @@ def rewards(rows: list[TrainingSequence]) -> dict[str, tuple[float, ...]]:
 def test_a_foreign_function_scores_episodes_and_its_figures_and_manifest_are_noted(tmp_path: Path):
     given = ("reward.function=own_rules:turns", "reward.options.scale=2.0", "reward.alpha=1", "reward.beta=3")
     run, folder = stages(tmp_path, *given)
-    found = rewards(run.shape(1, folder.checkpoint(0), EXPLORED, ROWS))
+    found = rewards(run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS))
     for one in EXPLORED:
         turns = len(one.turns)
         assert found[one.id] == (0.0,) * (turns - 1) + ((one.total_reward or 0) + 3 * 2 * turns,)
     expected = 2 * sum(len(one.turns) for one in EXPLORED) / len(EXPLORED)
-    assert folder.process_figures(1)["reward_score"] == pytest.approx(expected)
-    noted = folder.manifests(1)["reward"]
+    assert reward_figures(folder.path, 1)["reward_score"] == pytest.approx(expected)
+    noted = read_manifests(folder.path, 1)["reward"]
     assert "model" not in noted.inputs
-    again = rewards(run.shape(1, folder.checkpoint(0), EXPLORED, ROWS))  # killed here, and resumed
+    again = rewards(run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS))  # killed here, and resumed
     assert again == found
-    assert folder.manifests(1)["reward"] == noted
+    assert read_manifests(folder.path, 1)["reward"] == noted
 
 
 def test_a_foreign_potential_is_added_and_needs_no_model(tmp_path: Path):
     run, folder = stages(tmp_path, "shaping.potential=own_rules:depth")
-    found = run.shape(1, folder.checkpoint(0), EXPLORED, ROWS)
+    found = run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS)
     plain, shaped = rewards(ROWS), rewards(found)
     for one in EXPLORED:
         turns = len(one.turns)
         added = np.subtract(shaped[one.id], plain[one.id])
         assert added.tolist() == [1.0] * (turns - 1) + [1.0 - turns]  # the end has potential 0
-    assert folder.manifests(1)["reward"].inputs == {}
+    assert read_manifests(folder.path, 1)["reward"].inputs == {}
 
 
 def test_the_score_of_the_validation_episodes_is_the_functions_mean(tmp_path: Path):
@@ -97,5 +99,5 @@ def test_the_score_of_the_validation_episodes_is_the_functions_mean(tmp_path: Pa
 def test_a_function_that_gives_another_length_stops_the_run(tmp_path: Path):
     run, folder = stages(tmp_path, "reward.function=own_rules:broken")
     with pytest.raises(RunStopped, match=f"'own_rules:broken' gave 1 numbers for {len(EXPLORED)} episodes"):
-        run.shape(1, folder.checkpoint(0), EXPLORED, ROWS)
-    assert "reward" not in folder.manifests(1)
+        run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS)
+    assert "reward" not in read_manifests(folder.path, 1)

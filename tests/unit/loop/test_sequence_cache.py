@@ -18,6 +18,7 @@ from agentevol.config.constraints import Constraint
 from agentevol.config.run import RunConfig, load
 from agentevol.config.sections import SelectConfig
 from agentevol.core.algorithms.registry import objective
+from agentevol.core.files import write_atomically
 from agentevol.core.protocols import Checkpoint, EpisodeFacts, TrainingSequence
 from agentevol.data.columnar_file import EncodedRows, read_rows
 from agentevol.data.composition import versions
@@ -31,7 +32,7 @@ from agentevol.loop.stages.iteration import Stages
 from agentevol.loop.state.cache import CacheKeys, RowCache
 from agentevol.loop.state.context import RunContext
 from agentevol.loop.state.progress import Progress
-from agentevol.loop.state.run_folder import RunFolder, write_atomically
+from agentevol.loop.state.run_folder import RunFolder
 from agentgym_store.records import Failed, Sample, Terminated, Trajectory, Turn
 from agentgym_store.store import Where
 
@@ -91,7 +92,9 @@ def resumed(folder: RunFolder, config: RunConfig | None = None) -> Stages:
     """The stages of a process that has read nothing of the run yet."""
     folder.config = config or folder.config
     return Stages(
-        RunContext.of(folder, cast(Any, None), "", folder.checkpoint(0), Progress(Console(quiet=True)))
+        RunContext.of(
+            folder, cast(Any, None), "", folder.checkpoints.accepted(0), Progress(Console(quiet=True))
+        )
     )
 
 
@@ -110,7 +113,9 @@ def derived(folder: RunFolder, iteration: int) -> list[TrainingSequence]:
         current = fresh(of("explore", earlier), config.select.max_lag, iteration - 1)
         old += sources.rows(earlier, current)
     shown = [t for t in of("demonstrate", 0) if config.demonstrations.tasks]
-    old += agentevol.loop.stages.data_mixture.demonstration_rows(shown, folder.checkpoint(0), config)
+    old += agentevol.loop.stages.data_mixture.demonstration_rows(
+        shown, folder.checkpoints.accepted(0), config
+    )
     if config.select.merge == "cumulative":
         return rows + old
     seed = config.seed * 1000 + iteration
@@ -278,7 +283,7 @@ def test_rows_of_other_episodes_or_settings_are_not_trusted(tmp_path: Path):
     selected(folder, 3, resumed(folder, folder.config.model_copy(update={"iterations": 9})))
     assert (folder.path / "rows" / "0001.safetensors").stat() == before
     # another tokenizer
-    (folder.checkpoint(0).path / "tokenizer.json").write_text('{"other": 1}')
+    (folder.checkpoints.accepted(0).path / "tokenizer.json").write_text('{"other": 1}')
     selected(folder, 3)
     assert (folder.path / "rows" / "0001.safetensors").stat() != before
 

@@ -24,7 +24,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     def launch(folder: RunFolder, progress: Progress) -> RunSummary:
         progress.say("launched")
         folders.append(folder.path)
-        return folder.run_summary()
+        return folder.summaries.run()
 
     monkeypatch.setattr("agentevol.runs.lifecycle.launch", launch)
     return folders
@@ -65,7 +65,7 @@ def test_a_finished_run_lets_its_folder_go_while_something_still_refers_to_it(
             agentevol.resume(folder.path)
         if len(folders) == 1:
             raise RunStopped("the launch fails")
-        return folder.run_summary()
+        return folder.summaries.run()
 
     monkeypatch.setattr("agentevol.runs.lifecycle.launch", launch)
     with pytest.raises(RunStopped):
