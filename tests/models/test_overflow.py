@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM
 
-from agentevol.config.engine import EmbeddedConfig
+from agentevol.config.engine import EmbeddedConfig, VllmConfig
 from agentevol.config.run import load
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint, ContextFull, Conversation, Message, Sampling
@@ -116,8 +116,8 @@ def started(checkpoints: dict[str, Path]) -> Generator[Engines]:
     """Starts engines, and ends them."""
     running: list[Any] = []
 
-    def start(family: str, **given: Any) -> Any:
-        config = EmbeddedConfig(slots=2, context=CONTEXT, **given)
+    def start(family: str, kind: type[EmbeddedConfig | VllmConfig] = EmbeddedConfig, **given: Any) -> Any:
+        config = kind(slots=2, context=CONTEXT, **given)
         running.append(start_engine(config, Checkpoint(checkpoints[family], 0)))
         return running[-1]
 
@@ -148,7 +148,7 @@ def test_by_default_the_episode_ends(checkpoints: Any, started: Engines):
 @pytest.mark.skipif(bool(MISSING), reason=MISSING)
 @pytest.mark.parametrize("overflow", ["drop_oldest", "truncate"])
 def test_vllm_does_the_same(families: Any, checkpoints: Any, started: Engines, overflow: str):
-    engine = started("qwen3", name="vllm", overflow=overflow)
+    engine = started("qwen3", VllmConfig, overflow=overflow)
     episode = an_episode(engine)
     if overflow == "truncate":
         assert (episode.ending.kind, episode.ending.limit) == ("truncated", "context")
