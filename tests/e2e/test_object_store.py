@@ -10,34 +10,29 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from support.trajectories import trajectory
 
 from agentevol.loop.state.run_folder import read_summary
 from agentevol.report.examples import run_examples
 from agentgym_store.errors import StoreError
-from agentgym_store.records import Terminated, Trajectory
+from agentgym_store.records import Trajectory
 from agentgym_store.store import Store, Where
 
 FIRST, SECOND = {"run": "a", "iteration": "1"}, {"run": "a", "iteration": "2"}
 
 
 def episode(name: str, iteration: int = 1) -> Trajectory:
-    return Trajectory(
+    return trajectory(
         id=name,
         run="a",
         iteration=iteration,
-        purpose="explore",
-        env="guess",
         env_version="1.0.0",
         data_version="builtin:1.0.0",
         task_id="train/0",
-        split="train",
         instruction="guess.",
         seed=1,
-        attempt=0,
         policy="checkpoint-0",
         initial_observation="?",
-        turns=(),
-        ending=Terminated(),
         started_at="2025-01-01T00:00:00Z",
         wall_s=0.5,
     )

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.trajectories import trajectory
 
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Conversation, Message
@@ -13,7 +14,7 @@ from agentevol.learn.batches.packing import sequences
 from agentevol.models.chat_templates import variables
 from agentevol.models.rendering import ChatRenderer
 from agentgym_envs.core import Observation
-from agentgym_store.records import Sample, Terminated, Trajectory, Turn
+from agentgym_store.records import Sample, Trajectory, Turn
 
 EMPTY = "<think>\n\n</think>\n\n"
 WEATHER = {"type": "function", "function": {"name": "weather", "parameters": {}}}
@@ -61,11 +62,7 @@ def play(renderer: ChatRenderer, conversation: Conversation, turns: list[tuple[s
 
 def episode_of(samples: list[Sample]) -> Trajectory:
     turns = [Turn(action="?", observation="?", reward=0.0, sample=sample) for sample in samples]
-    return Trajectory(
-        id="e", run="r", iteration=1, purpose="explore", env="x", env_version="1", data_version="1",
-        task_id="t", split="train", instruction="", seed=0, attempt=0, policy="p", initial_observation="",
-        turns=tuple(turns), ending=Terminated(), started_at="2026-01-01T00:00:00Z", wall_s=0.0,
-    )  # fmt: skip
+    return trajectory(id="e", env="x", turns=tuple(turns))
 
 
 exchanges = st.lists(st.tuples(words, observations), min_size=1, max_size=3)

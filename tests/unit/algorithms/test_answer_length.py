@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.rollouts import rollouts_of, single_steps
+from support.trajectories import trajectory
 
 from agentevol.config.run import load
 from agentevol.core.algorithms.contract import Rollouts
@@ -18,7 +19,7 @@ from agentevol.learn.algorithms.policy_gradient.ampo import ampo_advantage
 from agentevol.learn.batches.assembly import Assembly
 from agentevol.models.word_tokenizer import word_tokenizer
 from agentgym_envs.thinking import render
-from agentgym_store.records import Sample, Terminated, Trajectory, Turn
+from agentgym_store.records import Sample, Trajectory, Turn
 
 TOKENS = [175, 250, 325, 400]
 
@@ -87,12 +88,7 @@ def replied(name: str, *texts: str) -> Trajectory:
         )
         for number, text in enumerate(texts)
     ]
-    return Trajectory(
-        id=name, run="r", iteration=1, purpose="explore", env="talk", env_version="1", data_version="1",
-        task_id="t", split="train", instruction="", seed=0, attempt=0, policy="p",
-        initial_observation="start", turns=tuple(turns), ending=Terminated(),
-        started_at="2026-01-01T00:00:00Z", wall_s=0.0,
-    )  # fmt: skip
+    return trajectory(id=name, env="talk", initial_observation="start", turns=tuple(turns))
 
 
 @pytest.fixture

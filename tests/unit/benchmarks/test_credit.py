@@ -1,6 +1,7 @@
 """GiGPO beside GRPO: the arms differ in what they say, and the figures are what they are called."""
 
 import pytest
+from support.trajectories import trajectory
 
 from agentgym_store.records import Terminated, Trajectory, Truncated, Turn
 from benchmarks import credit
@@ -11,17 +12,18 @@ def episode(name: str, task: str, seen: str, *, won: bool = False) -> Trajectory
     """One turn in the room where a task begins, then one after each word of `seen` but the last."""
     words = seen.split()
     rewards = [0.0] * (len(words) - 1) + [1.0 if won else 0.0]
-    return Trajectory(
-        id=name, run="r", iteration=0, purpose="explore", env="house", env_version="1", data_version="1",
-        task_id=task, split="train", instruction="", seed=0, attempt=0, policy="p",
+    return trajectory(
+        id=name,
+        iteration=0,
+        env="house",
+        task_id=task,
         initial_observation="door",
         turns=tuple(
             Turn(action="go", observation=word, reward=reward, sample=None)
             for word, reward in zip(words, rewards, strict=True)
         ),
         ending=Terminated() if won else Truncated(limit="max_turns"),
-        started_at="2026-01-01T00:00:00Z", wall_s=0.0,
-    )  # fmt: skip
+    )
 
 
 def outcome(arm: str, seed: int, success: float) -> Outcome:

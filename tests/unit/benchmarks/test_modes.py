@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import pytest
+from support.trajectories import trajectory
 
 from agentevol.core.algorithms.registry import objective
-from agentgym_store.records import Sample, Terminated, Trajectory, Turn
+from agentgym_store.records import Sample, Trajectory, Turn
 from benchmarks import modes
 from benchmarks.modes import Conduct, Result, Trial, by_level, table
 
@@ -15,12 +16,17 @@ def answered(level: str, mode: int, tokens: int, reward: float) -> Trajectory:
         text="", prompt_ids=(1,), token_ids=(2,) * tokens, logprobs=(-0.5,) * tokens, policy_version=0
     )
     turn = Turn(action="", observation="", reward=reward, sample=sample, info={"mode": mode})
-    return Trajectory(
-        id=f"{level}{mode}{tokens}", run="bench", iteration=0, purpose="evaluate", env="deliberate",
-        env_version="1", data_version="1", task_id=level, split="test", difficulty=level, instruction="",
-        seed=0, attempt=0, policy="p", initial_observation="", turns=(turn,), ending=Terminated(),
-        started_at="2026-01-01T00:00:00Z", wall_s=0.0,
-    )  # fmt: skip
+    return trajectory(
+        id=f"{level}{mode}{tokens}",
+        run="bench",
+        iteration=0,
+        purpose="evaluate",
+        env="deliberate",
+        task_id=level,
+        split="test",
+        difficulty=level,
+        turns=(turn,),
+    )
 
 
 def test_answers_are_counted_by_difficulty():

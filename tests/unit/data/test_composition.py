@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.trajectories import trajectory
 
 from agentevol.core.protocols import TrainingSequence
 from agentevol.data.composition import Share, learnt_figures, shares, turns_by_version, version_lag, versions
-from agentgym_store.records import Sample, Terminated, Trajectory, Turn
+from agentgym_store.records import Sample, Trajectory, Turn
 
 
 def row(name: str, weight: float = 1.0, learnt: tuple[int, ...] = (0, 1)) -> TrainingSequence:
@@ -35,11 +36,7 @@ def played(name: str, *sampled_by: int | None) -> Trajectory:
         )
         for version in sampled_by
     )
-    return Trajectory(
-        id=name, run="r", iteration=1, purpose="explore", env="guess", env_version="1", data_version="1",
-        task_id="t", split="train", instruction="", seed=0, attempt=0, policy="p", initial_observation="",
-        turns=turns, ending=Terminated(), started_at="2026-01-01T00:00:00Z", wall_s=0.0,
-    )  # fmt: skip
+    return trajectory(id=name, turns=turns)
 
 
 def test_rows_are_counted_by_source_and_environment_with_their_weights():

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+from support.trajectories import trajectory
 
 from agentevol.core.algorithms.registry import objective
 from agentevol.core.protocols import Message
@@ -23,13 +24,13 @@ def episode(name: str, ending: Ending) -> Trajectory:
         text="look", prompt_ids=tuple(PROMPT), token_ids=tuple(SAID),
         logprobs=(-1.0,) * len(SAID), policy_version=0,
     )  # fmt: skip
-    return Trajectory(
-        id=name, run="r", iteration=1, purpose="explore", env="e", env_version="1", data_version="1",
-        task_id="t", split="train", instruction="", seed=0, attempt=0, policy="p",
+    return trajectory(
+        id=name,
+        env="e",
         initial_observation="You are in a room.",
         turns=(Turn(action="look", observation="You see a door.", reward=0.0, sample=sample),),
-        ending=ending, started_at="2026-01-01T00:00:00Z", wall_s=0.0,
-    )  # fmt: skip
+        ending=ending,
+    )
 
 
 def test_what_the_world_answered_last_is_read_as_an_engine_would_have_and_not_learnt():

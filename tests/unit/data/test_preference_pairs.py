@@ -6,6 +6,7 @@ from typing import Any, Literal, get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.trajectories import trajectory
 
 from agentevol.data.preference_pairs import (
     Bands,
@@ -61,20 +62,10 @@ def episode(
 
 
 def of_turns(name: str, turns: list[Turn], *, task: str = "t", kind: Kind = "terminated") -> Trajectory:
-    return Trajectory(
+    return trajectory(
         id=name,
-        run="r",
-        iteration=1,
-        purpose="explore",
-        env="guess",
-        env_version="1",
-        data_version="1",
         task_id=task,
-        split="train",
         instruction="Guess.",
-        seed=0,
-        attempt=0,
-        policy="p",
         initial_observation="Start.",
         turns=tuple(turns),
         ending=ENDINGS[kind],

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.trajectories import trajectory
 
 from agentevol.config.run import TrainConfig, load
 from agentevol.core.errors import ConfigError
@@ -16,7 +17,7 @@ from agentevol.data.training_sequences import facts, valued
 from agentevol.learn.rewards.monte_carlo_values import StateValue
 from agentevol.rollout.continuations import continuations
 from agentevol.runs.training import state_rows
-from agentgym_store.records import Sample, Terminated, Trajectory, Turn
+from agentgym_store.records import Sample, Trajectory, Turn
 
 
 def episode(name: str, rewards: Sequence[float], attempt: int = 0, **info: object) -> Trajectory:
@@ -26,12 +27,9 @@ def episode(name: str, rewards: Sequence[float], attempt: int = 0, **info: objec
         sample = Sample(text="", **ids, logprobs=(-0.5, -0.25), policy_version=3)
         turns.append(Turn(action="a", observation=f"o{number}", reward=reward, sample=sample, info=info))
         prompt += [10 + number, 2, 3]
-    return Trajectory(
-        id=name, run="r", iteration=2, purpose="explore", env="guess", env_version="1", data_version="1",
-        task_id="t/1", split="train", instruction="", seed=0, attempt=attempt, policy="p",
-        initial_observation="start", turns=tuple(turns), ending=Terminated(),
-        started_at="2026-01-01T00:00:00Z", wall_s=0.0,
-    )  # fmt: skip
+    return trajectory(
+        id=name, iteration=2, task_id="t/1", attempt=attempt, initial_observation="start", turns=tuple(turns)
+    )
 
 
 WON, LOST = episode("won", [0.0, 1.0]), episode("lost", [0.0, 0.0], 1)

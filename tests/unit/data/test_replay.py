@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.trajectories import trajectory
 
 from agentevol.config.forgetting import ReplayConfig
 from agentevol.config.run import RunConfig, load
@@ -14,7 +15,7 @@ from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint, TrainingSequence
 from agentevol.data.replay import Old, copied, replayed, retained_episodes, retained_rows
 from agentevol.data.selection.filters import fresh
-from agentgym_store.records import Failed, Sample, Terminated, Trajectory, Turn
+from agentgym_store.records import Failed, Sample, Trajectory, Turn
 from agentgym_store.store import Store
 
 NO_MODEL = Checkpoint(Path("nowhere"), 0)
@@ -44,12 +45,7 @@ def episode(
         )
         for number, version in enumerate(versions)
     )
-    plain = Trajectory(
-        id=name, run="before", iteration=2, purpose="explore", env="guess", env_version="1",
-        data_version="1", task_id=name, split="train", instruction="", seed=0, attempt=0, policy="p",
-        initial_observation="", turns=turns, ending=Terminated(), started_at="2026-01-01T00:00:00Z",
-        wall_s=0.0,
-    )  # fmt: skip
+    plain = trajectory(id=name, run="before", iteration=2, task_id=name, turns=turns)
     return plain.model_copy(update=changes)
 
 

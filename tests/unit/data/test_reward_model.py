@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from support.trajectories import trajectory
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from agentevol.config.learner import LearnConfig
@@ -36,7 +37,7 @@ from agentevol.learn.heads.reward_scale import FILE as SCALE
 from agentevol.learn.heads.reward_scale import RewardScale, load_scale
 from agentevol.learn.learner import GradientLearner
 from agentevol.learn.rewards.ensemble import Standard
-from agentgym_store.records import Failed, Sample, Terminated, Trajectory, Turn
+from agentgym_store.records import Failed, Sample, Trajectory, Turn
 
 LEARN = LearnConfig(
     algorithm="bradley_terry",
@@ -80,12 +81,7 @@ def episode(name: str, rewards: list[float], task: str = "t", **info: object) ->
         )
         turns.append(Turn(action=name, observation="o", reward=reward, sample=sample, info=info))
         prompt += [3 + number, 2, 3]
-    return Trajectory(
-        id=name, run="r", iteration=1, purpose="explore", env="guess", env_version="1", data_version="1",
-        task_id=task, split="train", instruction="", seed=0, attempt=0, policy="p",
-        initial_observation="start", turns=tuple(turns), ending=Terminated(),
-        started_at="2026-01-01T00:00:00Z", wall_s=0.0,
-    )  # fmt: skip
+    return trajectory(id=name, task_id=task, initial_observation="start", turns=tuple(turns))
 
 
 WON, LOST = episode("won", [0.0, 1.0], scores={"polite": 0.5}), episode("lost", [0.0])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.trajectories import trajectory
 
 from agentevol.core.algorithms.registry import objective
 from agentevol.core.protocols import EpisodeFacts
@@ -21,7 +22,7 @@ from agentevol.data.training_sequences import grouped, valued
 from agentevol.learn.batches.assembly import Assembly
 from agentevol.learn.batches.trainable_sequences import fit
 from agentevol.learn.rewards.monte_carlo_values import StateValue
-from agentgym_store.records import Failed, Sample, Terminated, Trajectory, Turn
+from agentgym_store.records import Failed, Sample, Trajectory, Turn
 
 
 def episode(name: str, rewards: Sequence[float], task: str = "t") -> Trajectory:
@@ -32,12 +33,7 @@ def episode(name: str, rewards: Sequence[float], task: str = "t") -> Trajectory:
         sample = Sample(text="", **ids, logprobs=(-0.5, -0.25), policy_version=3)
         turns.append(Turn(action="a", observation="o", reward=reward, sample=sample))
         prompt += [10 + number, 2, 3]
-    return Trajectory(
-        id=name, run="r", iteration=2, purpose="explore", env="guess", env_version="1", data_version="1",
-        task_id=task, split="train", instruction="", seed=0, attempt=0, policy="p",
-        initial_observation="start", turns=tuple(turns), ending=Terminated(),
-        started_at="2026-01-01T00:00:00Z", wall_s=0.0,
-    )  # fmt: skip
+    return trajectory(id=name, iteration=2, task_id=task, initial_observation="start", turns=tuple(turns))
 
 
 WON, LOST, OTHER = episode("won", [0.0, 1.0]), episode("lost", [0.0, 0.0, 0.0]), episode("other", [1.0], "u")

@@ -1,3 +1,5 @@
+from support.trajectories import trajectory
+
 from agentevol.config.sections import SelectConfig
 from agentevol.data.selection.filters import (
     accepted,
@@ -8,32 +10,13 @@ from agentevol.data.selection.filters import (
     select,
     top_ratio,
 )
-from agentgym_store.records import Cancelled, Ending, Failed, Terminated, Trajectory, Truncated, Turn
+from agentgym_store.records import Cancelled, Ending, Failed, Terminated, Truncated, Turn
 
 
 def episode(name: str, reward: float, *, task: str = "t", actions: str = "ab", ending: Ending | None = None):
     turns = tuple(Turn(action=a, observation="", reward=0.0) for a in actions[:-1])
     last = Turn(action=actions[-1], observation="", reward=reward)
-    return Trajectory(
-        id=name,
-        run="r",
-        iteration=1,
-        purpose="explore",
-        env="guess",
-        env_version="1",
-        data_version="1",
-        task_id=task,
-        split="train",
-        instruction="",
-        seed=0,
-        attempt=0,
-        policy="p",
-        initial_observation="",
-        turns=(*turns, last),
-        ending=ending or Terminated(),
-        started_at="2026-01-01T00:00:00Z",
-        wall_s=0.0,
-    )
+    return trajectory(id=name, task_id=task, turns=(*turns, last), ending=ending or Terminated())
 
 
 def names(trajectories):

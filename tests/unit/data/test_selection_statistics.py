@@ -1,5 +1,7 @@
 """What a round solved and what was kept of it: literal figures."""
 
+from support.trajectories import trajectory
+
 from agentevol.data.selection.statistics import (
     group_figures,
     outcomes,
@@ -15,25 +17,12 @@ def episode(task: str, attempt: int, action: str, reward: float, ending: Ending 
     sample = Sample(
         prompt_ids=(1, 2), token_ids=(3, 4, 5), logprobs=(-0.1, -0.1, -0.1), text=action, policy_version=0
     )
-    return Trajectory(
+    return trajectory(
         id=f"{task}/{attempt}",
-        run="r",
-        iteration=1,
-        purpose="explore",
-        env="guess",
-        env_version="1",
-        data_version="1",
         task_id=task,
-        split="train",
-        instruction="",
-        seed=0,
         attempt=attempt,
-        policy="p",
-        initial_observation="",
         turns=(Turn(action=action, observation="", reward=reward, sample=sample),),
         ending=ending or Terminated(),
-        started_at="2026-01-01T00:00:00Z",
-        wall_s=0.0,
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import httpx
 import pytest
+from support.trajectories import trajectory
 
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Conversation
@@ -26,12 +27,16 @@ def episode(attempt: int, turns: int, *, reward: float = 0.0, ending: Ending | N
     taken = [Turn(action=str(n), observation=f"Go higher than {n}.", reward=0.0) for n in range(1, turns + 1)]
     if taken:
         taken[-1] = taken[-1].model_copy(update={"reward": reward})
-    return Trajectory(
-        id=f"r/explore/0003/guess-8/{attempt}", run="r", iteration=3, purpose="explore", env="guess",
-        env_version="1", data_version="1", task_id="guess-8", split="train", instruction="",
-        seed=70 + attempt, attempt=attempt, policy="p", initial_observation="Make a guess.",
-        turns=tuple(taken), ending=ending or Terminated(), started_at="2026-01-01T00:00:00Z", wall_s=0.0,
-    )  # fmt: skip
+    return trajectory(
+        id=f"r/explore/0003/guess-8/{attempt}",
+        iteration=3,
+        task_id="guess-8",
+        seed=70 + attempt,
+        attempt=attempt,
+        initial_observation="Make a guess.",
+        turns=tuple(taken),
+        ending=ending or Terminated(),
+    )
 
 
 EXPLORED = [episode(attempt, turns=5) for attempt in range(8)]

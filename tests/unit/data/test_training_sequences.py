@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from support.trajectories import trajectory
 
 from agentevol.config.run import TrainConfig, load
 from agentevol.config.sections import SelectConfig
@@ -30,13 +31,14 @@ def episode(
         turn = Turn(action=f"{name}{number}", observation=f"seen {number}", reward=reward, sample=sample)
         turns.append(turn.model_copy(update={"info": infos[number]}) if infos else turn)
         prompt += [10 + number, 2, 3]
-    return Trajectory(
-        id=name, run="r", iteration=2, purpose="explore", env="guess", env_version="1", data_version="1",
-        task_id=task, split="train", instruction="", seed=0, attempt=0, policy="p",
-        initial_observation="start", turns=tuple(turns),
+    return trajectory(
+        id=name,
+        iteration=2,
+        task_id=task,
+        initial_observation="start",
+        turns=tuple(turns),
         ending=Truncated(limit="max_turns") if cut else Terminated(),
-        started_at="2026-01-01T00:00:00Z", wall_s=0.0,
-    )  # fmt: skip
+    )
 
 
 def test_facts_of_an_episode_by_turn():

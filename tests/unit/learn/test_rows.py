@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from support.trajectories import trajectory
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from agentevol.config.learner import LearnConfig
@@ -23,7 +24,7 @@ from agentevol.learn.network.attention import PACKED_ATTENTION
 from agentevol.learn.network.log_probabilities import score
 from agentevol.learn.resume import fingerprint
 from agentevol.models.causal_lm import load_model
-from agentgym_store.records import Sample, Terminated, Trajectory, Turn
+from agentgym_store.records import Sample, Trajectory, Turn
 
 VOCABULARY = 12
 FAST = LearnConfig(
@@ -65,11 +66,7 @@ def episode(
         )  # fmt: skip
         turns.append(Turn(action="", observation="", reward=reward, sample=sample))
         prompt += [*said, 1]
-    return Trajectory(
-        id=name, run="r", iteration=1, purpose="explore", env=env, env_version="1", data_version="1",
-        task_id="t", split="train", instruction="", seed=0, attempt=0, policy="p", initial_observation="",
-        turns=tuple(turns), ending=Terminated(), started_at="2026-01-01T00:00:00Z", wall_s=0.0,
-    )  # fmt: skip
+    return trajectory(id=name, env=env, turns=tuple(turns))
 
 
 GROUP = [episode("a", 0.0, 0.0, 1.0), episode("b", 0.0, 0.5), episode("c", 0.0)]

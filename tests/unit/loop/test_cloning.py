@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.console import Console
+from support.runs import list_tasks, requested
 
 from agentevol.config.learner import LearnConfig
 from agentevol.config.run import load
@@ -25,17 +25,9 @@ from agentevol.loop.state.manifest_writer import read_manifests
 from agentevol.loop.state.progress import Progress
 from agentevol.loop.state.run_folder import RunFolder
 from agentevol.rollout.episode import EpisodeRequest
-from agentevol.rollout.tasks import EnvTask
-from agentgym_store.records import Sample, Terminated, Trajectory, Turn
+from agentgym_store.records import Sample, Trajectory, Turn
 
 DEMONSTRATED = ["demonstrations.tasks=3", "select.merge=expert"]
-
-
-class Unreported(Stages):
-    """The stages, without a report at the end."""
-
-    def finish(self) -> RunSummary:
-        return self.context.folder.summaries.run()
 
 
 class Processes:
@@ -71,24 +63,12 @@ class Processes:
 
 def won(request: EpisodeRequest, version: int) -> Trajectory:
     sample = Sample(text="", prompt_ids=(1,), token_ids=(2,), logprobs=(-1.0,), policy_version=version)
-    return Trajectory(
-        id=request.id, run=request.run, iteration=request.iteration, purpose=request.purpose, env=request.env,
-        env_version="1", data_version="1", task_id=request.task_id, split=request.split, instruction="",
-        seed=request.seed, attempt=request.attempt, policy="p", initial_observation="start",
-        turns=(Turn(action="2", observation="o", reward=1.0, sample=sample),),
-        ending=Terminated(), started_at="2026-01-01T00:00:00Z", wall_s=0.0,
-    )  # fmt: skip
+    return requested(request, turns=(Turn(action="2", observation="o", reward=1.0, sample=sample),))
 
 
 @pytest.fixture(autouse=True)
 def world(monkeypatch: pytest.MonkeyPatch) -> None:
     """A split of sixteen tasks, three of which an expert has shown."""
-
-    def listed(_url: str, _env: str, split: str, _difficulty: Any, choose: Any) -> list[EnvTask]:
-        return [
-            EnvTask(task_id=f"{split}-{n}", split=split, kind="", difficulty="", instruction="")
-            for n in choose(16)
-        ]
 
     def shown(_: DataMixture) -> list[TrainingSequence]:
         request = EpisodeRequest(
@@ -97,7 +77,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> None:
         )  # fmt: skip
         return imitated([won(request, 0)], objective("sft", {}), SelectConfig(turns="all")) * 3
 
-    monkeypatch.setattr("agentevol.loop.state.episodes.list_tasks", listed)
+    monkeypatch.setattr("agentevol.loop.state.episodes.list_tasks", list_tasks)
     monkeypatch.setattr(DataMixture, "demonstrations", shown)
 
 
@@ -111,7 +91,7 @@ def begun(place: Path, *overrides: str) -> RunFolder:
 
 
 def evolved(folder: RunFolder, processes: Processes) -> RunSummary:
-    with Unreported(
+    with Stages(
         RunContext.of(folder, processes, "", folder.checkpoints.base(), Progress(Console(quiet=True)))
     ) as run:  # pyright: ignore[reportArgumentType]
         return evolve(run)
@@ -194,7 +174,7 @@ def test_a_run_ends_where_the_demonstrations_have_nothing_to_learn(tmp_path: Pat
 def test_an_evaluation_before_the_engines_have_the_weights_is_refused(tmp_path: Path):
     folder = begun(tmp_path)
     folder.checkpoints.repeat(folder.checkpoints.accepted(0), folder.checkpoints.accepted(1))
-    run = Unreported(
+    run = Stages(
         RunContext.of(folder, Processes(), "", folder.checkpoints.base(), Progress(Console(quiet=True)))
     )  # pyright: ignore[reportArgumentType]
     with pytest.raises(RuntimeError, match=r"the engines hold .*0000, not .*0001"):

@@ -1,6 +1,7 @@
 """Settings that follow the run: the same whenever they are asked for."""
 
 import pytest
+from support.trajectories import trajectory
 
 from agentevol.config.constraints import Constraint
 from agentevol.config.run import load
@@ -15,12 +16,9 @@ def episode(name: str, invalid: int = 0, *, harm: float | None = 0.0, broken: bo
     infos = [{"invalid_action": True}] * invalid + [{"costs": {"harm": harm}}]
     sample = Sample(text="", prompt_ids=(1,), token_ids=(2, 3), logprobs=(-0.5, -0.5), policy_version=0)
     turns = [Turn(action="a", observation="o", reward=0.0, sample=sample, info=info) for info in infos]
-    return Trajectory(
-        id=name, run="r", iteration=1, purpose="explore", env="guess", env_version="1", data_version="1",
-        task_id="t", split="train", instruction="", seed=0, attempt=0, policy="p", initial_observation="",
-        turns=tuple(turns), ending=Failed(failure="worker-lost") if broken else Terminated(),
-        started_at="2026-01-01T00:00:00Z", wall_s=0.0,
-    )  # fmt: skip
+    return trajectory(
+        id=name, turns=tuple(turns), ending=Failed(failure="worker-lost") if broken else Terminated()
+    )
 
 
 def summary(iteration: int, *, kl: float | None = None, won: int = 0) -> IterationSummary:

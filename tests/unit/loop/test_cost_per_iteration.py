@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from support.runs import list_tasks, requested
 
 import agentevol.data.training_sequences
 from agentevol.config.run import load
 from agentevol.core.protocols import Checkpoint, LearnerJob, LearnReport, Sampling, TrainingSequence
-from agentevol.core.summaries import IterationSummary, RunSummary
+from agentevol.core.summaries import IterationSummary
 from agentevol.loop.evolve import evolve
 from agentevol.loop.stages.async_exploration import AsyncExploration
 from agentevol.loop.stages.iteration import Stages
@@ -22,8 +23,7 @@ from agentevol.loop.state.context import RunContext
 from agentevol.loop.state.progress import Progress
 from agentevol.loop.state.run_folder import RunFolder
 from agentevol.rollout.episode import EpisodeRequest
-from agentevol.rollout.tasks import EnvTask
-from agentgym_store.records import Sample, Terminated, Trajectory, Turn
+from agentgym_store.records import Sample, Trajectory, Turn
 from agentgym_store.store import ALL, Store, Where
 
 
@@ -41,12 +41,7 @@ def played(request: EpisodeRequest, version: int) -> Trajectory:
         )
         for number in range(2)
     )  # fmt: skip
-    return Trajectory(
-        id=request.id, run=request.run, iteration=request.iteration, purpose=request.purpose, env=request.env,
-        env_version="1", data_version="1", task_id=request.task_id, split=request.split, instruction="",
-        seed=request.seed, attempt=request.attempt, policy="p", initial_observation="start", turns=turns,
-        ending=Terminated(), started_at="2026-01-01T00:00:00Z", wall_s=0.0,
-    )  # fmt: skip
+    return requested(request, turns=turns)
 
 
 class Processes:
@@ -89,13 +84,7 @@ class Work:
 def work(monkeypatch: pytest.MonkeyPatch) -> Work:
     """Counts, beside a split of sixteen tasks."""
 
-    def listed(_url: str, _env: str, split: str, _difficulty: Any, choose: Any) -> list[EnvTask]:
-        return [
-            EnvTask(task_id=f"{split}-{n}", split=split, kind="", difficulty="", instruction="")
-            for n in choose(16)
-        ]
-
-    monkeypatch.setattr("agentevol.loop.state.episodes.list_tasks", listed)
+    monkeypatch.setattr("agentevol.loop.state.episodes.list_tasks", list_tasks)
     counted = Work()
     count_reads(counted, monkeypatch)
     count_rows_and_summaries(counted, monkeypatch)
@@ -140,13 +129,6 @@ def count_rows_and_summaries(counted: Work, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(IterationSummary, "model_validate_json", parsing)
 
 
-class Unreported(Stages):
-    """The stages, without a report at the end."""
-
-    def finish(self) -> RunSummary:
-        return self.context.folder.summaries.run()
-
-
 def evolved(place: Path, *overrides: str) -> RunFolder:
     """A run of five iterations with 4 episodes of each of 2 tasks."""
     (place / "base").mkdir(parents=True)
@@ -159,7 +141,7 @@ def evolved(place: Path, *overrides: str) -> RunFolder:
 
 
 def go_on(folder: RunFolder) -> None:
-    with Unreported(
+    with Stages(
         RunContext.of(folder, Processes(), "", folder.checkpoints.base(), Progress(Console(quiet=True)))
     ) as run:  # pyright: ignore[reportArgumentType]
         evolve(run)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from rich.console import Console
+from support.trajectories import trajectory
 
 from agentevol.config.learner import LearnConfig
 from agentevol.config.run import load
@@ -40,12 +41,9 @@ def turns(*rewards: float) -> tuple[Turn, ...]:
 
 
 def episode(name: str, played: tuple[Turn, ...], **changes: Any) -> Trajectory:
-    plain = Trajectory(
-        id=name, run="same", iteration=1, purpose="explore", env="guess", env_version="1", data_version="1",
-        task_id="t", split="train", instruction="", seed=3, attempt=int(name[-1]), policy="p",
-        initial_observation="start", turns=played, ending=Terminated(),
-        started_at="2026-01-01T00:00:00Z", wall_s=0.0,
-    )  # fmt: skip
+    plain = trajectory(
+        id=name, run="same", seed=3, attempt=int(name[-1]), initial_observation="start", turns=played
+    )
     return plain.model_copy(update=changes)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from rich.console import Console
+from support.runs import list_tasks, requested
 
 from agentevol.config.run import load
 from agentevol.core.errors import RunStopped
@@ -20,7 +21,7 @@ from agentevol.core.protocols import (
     Sampling,
     TrainingSequence,
 )
-from agentevol.core.summaries import EvaluationSummary, IterationSummary, RunSummary
+from agentevol.core.summaries import EvaluationSummary, IterationSummary
 from agentevol.data.hashes import of_rows
 from agentevol.data.manifests import Manifest, of_episodes, of_scores, of_weights
 from agentevol.loop.evolve import evolve
@@ -30,8 +31,7 @@ from agentevol.loop.state.manifest_writer import note_manifest, read_manifests
 from agentevol.loop.state.progress import Progress
 from agentevol.loop.state.run_folder import RunFolder
 from agentevol.rollout.episode import EpisodeRequest
-from agentevol.rollout.tasks import EnvTask
-from agentgym_store.records import Failed, Sample, Terminated, Trajectory, Turn
+from agentgym_store.records import Failed, Sample, Trajectory, Turn
 from agentgym_store.store import Where
 
 
@@ -41,12 +41,7 @@ def played(request: EpisodeRequest, version: int, **changes: Any) -> Trajectory:
     sample = Sample(text="", prompt_ids=(1,), token_ids=(token,), logprobs=(-1.0,), policy_version=version)
     won = float(request.seed % 2 == 0)
     turn = Turn(action=str(token), observation="o", reward=won, sample=sample)
-    plain = Trajectory(
-        id=request.id, run=request.run, iteration=request.iteration, purpose=request.purpose, env=request.env,
-        env_version="1", data_version="1", task_id=request.task_id, split=request.split, instruction="",
-        seed=request.seed, attempt=request.attempt, policy="p", initial_observation="start", turns=(turn,),
-        ending=Terminated(), started_at="2026-01-01T00:00:00Z", wall_s=0.0,
-    )  # fmt: skip
+    plain = requested(request, turns=(turn,))
     return plain.model_copy(update=changes)
 
 
@@ -88,13 +83,7 @@ class Processes:
 def tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A split of sixteen tasks."""
 
-    def listed(_url: str, _env: str, split: str, _difficulty: Any, choose: Any) -> list[EnvTask]:
-        return [
-            EnvTask(task_id=f"{split}-{n}", split=split, kind="", difficulty="", instruction="")
-            for n in choose(16)
-        ]
-
-    monkeypatch.setattr("agentevol.loop.state.episodes.list_tasks", listed)
+    monkeypatch.setattr("agentevol.loop.state.episodes.list_tasks", list_tasks)
 
 
 def begun(place: Path, *overrides: str) -> RunFolder:
@@ -111,15 +100,8 @@ def begun(place: Path, *overrides: str) -> RunFolder:
     return RunFolder.create(place / "run", config, Checkpoint(place / "base", 0))
 
 
-class Unreported(Stages):
-    """The stages, without a report at the end."""
-
-    def finish(self) -> RunSummary:
-        return self.context.folder.summaries.run()
-
-
 def go_on(folder: RunFolder, processes: Any) -> None:
-    with Unreported(
+    with Stages(
         RunContext.of(folder, processes, "", folder.checkpoints.base(), Progress(Console(quiet=True)))
     ) as run:
         evolve(run)

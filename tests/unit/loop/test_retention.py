@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 from rich.console import Console
+from support.trajectories import trajectory
 
 import agentevol.loop.stages.acceptance
 from agentevol.config.run import load
@@ -26,7 +27,7 @@ from agentevol.loop.state.progress import Progress
 from agentevol.loop.state.run_folder import RunFolder
 from agentevol.rollout.episode import EpisodeRequest
 from agentevol.rollout.tasks import EnvTask
-from agentgym_store.records import Sample, Terminated, Trajectory, Turn
+from agentgym_store.records import Sample, Trajectory, Turn
 from agentgym_store.store import Store
 
 
@@ -60,12 +61,15 @@ def won(run: str, iteration: int, attempt: int, **changes: Any) -> Trajectory:
         policy_version=max(0, iteration - 1),
     )
     turn = Turn(action=f"{iteration} {attempt}", observation="o", reward=1.0, sample=sample)
-    plain = Trajectory(
-        id=f"{run}/explore/{iteration:04d}/t/{attempt}", run=run, iteration=iteration, purpose="explore",
-        env="guess", env_version="1", data_version="1", task_id=f"t{iteration}", split="train",
-        instruction="", seed=0, attempt=attempt, policy="p", initial_observation="start", turns=(turn,),
-        ending=Terminated(), started_at="2026-01-01T00:00:00Z", wall_s=0.0,
-    )  # fmt: skip
+    plain = trajectory(
+        id=f"{run}/explore/{iteration:04d}/t/{attempt}",
+        run=run,
+        iteration=iteration,
+        task_id=f"t{iteration}",
+        attempt=attempt,
+        initial_observation="start",
+        turns=(turn,),
+    )
     return plain.model_copy(update=changes)
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
+from support.trajectories import trajectory
 
 import agentevol.loop.stages.data_mixture
 import agentevol.loop.state.cache
@@ -55,13 +56,16 @@ def episode(
         earned = reward if number == len(turns) - 1 else 0.0
         told.append(Turn(action=f"{attempt} {number}", observation="o", reward=earned, sample=sample))
         prompt = (*sample.prompt_ids, *said, 4)
-    plain = Trajectory(
-        id=f"now/explore/{iteration:04d}/{attempt:03d}", run="now", iteration=iteration, purpose="explore",
-        env="guess", env_version="1", data_version="1", task_id=f"t{attempt % 2}", split="train",
-        instruction="", seed=0, attempt=attempt, policy="p", initial_observation="start", turns=tuple(told),
+    plain = trajectory(
+        id=f"now/explore/{iteration:04d}/{attempt:03d}",
+        run="now",
+        iteration=iteration,
+        task_id=f"t{attempt % 2}",
+        attempt=attempt,
+        initial_observation="start",
+        turns=tuple(told),
         ending=Failed(failure="worker-lost") if broken else Terminated(),
-        started_at="2026-01-01T00:00:00Z", wall_s=0.0,
-    )  # fmt: skip
+    )
     return plain.model_copy(update=changes)
 
 

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.trajectories import trajectory
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
@@ -11,7 +12,7 @@ from agentevol.core.protocols import Conversation, Message
 from agentevol.learn.batches.packing import sequences
 from agentevol.models.rendering import ChatRenderer, load_tokenizer
 from agentgym_envs.core import Observation
-from agentgym_store.records import Sample, Terminated, Trajectory, Turn
+from agentgym_store.records import Sample, Trajectory, Turn
 
 STARTER = (
     "{% for message in messages %}{{ message.content }}"
@@ -87,11 +88,7 @@ def spoken(prompt_ids: list[int], token_ids: list[int]) -> Sample:
 
 
 def episode_of(turns: list[Turn]) -> Trajectory:
-    return Trajectory(
-        id="e", run="r", iteration=1, purpose="explore", env="x", env_version="1", data_version="1",
-        task_id="t", split="train", instruction="", seed=0, attempt=0, policy="p", initial_observation="",
-        turns=tuple(turns), ending=Terminated(), started_at="2026-01-01T00:00:00Z", wall_s=0.0,
-    )  # fmt: skip
+    return trajectory(id="e", env="x", turns=tuple(turns))
 
 
 @families

@@ -7,6 +7,7 @@ from io import StringIO
 
 import pytest
 from rich.console import Console
+from support.trajectories import trajectory
 
 from agentevol.core.summaries import EvaluationSummary, IterationSummary, RunSummary, best
 from agentevol.report.examples import Example, choose
@@ -92,21 +93,17 @@ def episode(
     name: str, number: int, rewards: tuple[float, ...], task: str = "t", text: str = "look"
 ) -> Trajectory:
     sample = Sample(text=text, prompt_ids=(1,), token_ids=(2, 3), logprobs=(-1.0, -2.0), policy_version=0)
-    return Trajectory(
+    return trajectory(
         id=name,
         run="evolve",
         iteration=number,
         purpose="evaluate",
         env="alfworld",
-        env_version="1",
-        data_version="1",
         task_id=task,
         split="test",
         kind="heat",
         instruction="heat a mug.",
         seed=1,
-        attempt=0,
-        policy="p",
         initial_observation="You see a mug.",
         turns=tuple(Turn(action="look", observation=text, reward=r, sample=sample) for r in rewards),
         ending=Terminated() if sum(rewards) >= 1 else Truncated(limit="max_turns"),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from support.trajectories import trajectory
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from agentevol.cli import main
@@ -15,7 +16,7 @@ from agentevol.models.rendering import ChatRenderer, load_tokenizer
 from agentevol.models.resolution import resolve
 from agentevol.models.word_tokenizer import word_tokenizer
 from agentgym_store.jsonl import export_jsonl
-from agentgym_store.records import Sample, Terminated, Trajectory, Turn
+from agentgym_store.records import Sample, Trajectory, Turn
 from agentgym_store.store import Store
 
 WORDS = ("Make a guess.", "look", "go", "Right.", "open", "one", "two")
@@ -63,25 +64,12 @@ def episodes(base: Path) -> list[Trajectory]:
                 policy_version=7,
             )
             found.append(
-                Trajectory(
+                trajectory(
                     id=f"{task}/{attempt}",
-                    run="r",
-                    iteration=1,
-                    purpose="explore",
-                    env="guess",
-                    env_version="1",
-                    data_version="1",
                     task_id=task,
-                    split="train",
-                    instruction="",
-                    seed=0,
                     attempt=attempt,
-                    policy="p",
                     initial_observation=task,
                     turns=(Turn(action=word, observation="Right.", reward=reward, sample=sample),),
-                    ending=Terminated(),
-                    started_at="2026-01-01T00:00:00Z",
-                    wall_s=0.0,
                 )
             )
     return found

@@ -4,6 +4,7 @@ import json
 import math
 
 import pytest
+from support.trajectories import trajectory
 
 from agentgym_store.errors import StoreError
 from agentgym_store.exports import agent_traj, conversational_sft, export_agent_traj, export_sft
@@ -12,8 +13,6 @@ from agentgym_store.records import (
     Cancelled,
     Failed,
     Sample,
-    Terminated,
-    Trajectory,
     Truncated,
     Turn,
 )
@@ -25,23 +24,18 @@ TURNS = (
     Turn(action="look", observation="a mug", reward=0.0, sample=THOUGHT),
     Turn(action="take mug", observation="taken", reward=1.0),
 )
-EPISODE = Trajectory(
+EPISODE = trajectory(
     id="a/1/train-7/0",
     run="a",
-    iteration=1,
-    purpose="explore",
     env="alfworld",
     env_version="1.0.0",
     data_version="builtin:1.0.0",
     task_id="train-7",
-    split="train",
     instruction="find a mug.",
     seed=7,
-    attempt=0,
     policy="checkpoint-4",
     initial_observation="You are in a room.",
     turns=TURNS,
-    ending=Terminated(),
     started_at="2025-01-01T00:00:00Z",
     wall_s=0.5,
 )

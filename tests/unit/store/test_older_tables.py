@@ -10,12 +10,13 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaError
+from support.trajectories import trajectory
 
 from agentgym_store.arrow import EPISODE_COLUMNS
 from agentgym_store.errors import StoreError
 from agentgym_store.exports import export_agent_traj
 from agentgym_store.jsonl import export_jsonl, import_jsonl
-from agentgym_store.records import Sample, Terminated, Trajectory, Turn
+from agentgym_store.records import Sample, Trajectory, Turn
 from agentgym_store.statistics import statistics
 from agentgym_store.store import Store, Where
 
@@ -144,24 +145,17 @@ def episode(name: str, **fields: object) -> Trajectory:
         Turn(action="look", observation="a mug", reward=0.0, sample=said, info={"won": False}),
         Turn(action="take", observation="done", reward=1.0),
     )
-    record = Trajectory(
+    record = trajectory(
         id=name,
         run="a",
-        iteration=1,
-        purpose="explore",
         env="house",
-        env_version="1",
         data_version="d",
-        task_id="t",
-        split="train",
         kind="pick",
         instruction="find a mug.",
         seed=7,
-        attempt=0,
         policy="base",
         initial_observation="a room",
         turns=turns,
-        ending=Terminated(),
         started_at="2025-01-01T00:00:00Z",
         wall_s=0.5,
     )

@@ -5,6 +5,7 @@ import math
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from support.trajectories import trajectory
 
 from agentgym_store.arrow import SCHEMA
 from agentgym_store.errors import StoreError
@@ -20,23 +21,17 @@ from agentgym_store.records import (
 )
 from agentgym_store.rows import from_batch, shared_prefix, to_batch
 
-EPISODE = Trajectory(
+EPISODE = trajectory(
     id="a/1/train-7/0",
     run="a",
-    iteration=1,
-    purpose="explore",
     env="alfworld",
     env_version="1.0.0",
     data_version="builtin:1.0.0",
     task_id="train-7",
-    split="train",
     instruction="put a mug in shelf.",
     seed=7,
-    attempt=0,
     policy="checkpoint-0",
     initial_observation="You see a shelf 1.",
-    turns=(),
-    ending=Terminated(),
     started_at="2025-01-01T00:00:00Z",
     wall_s=0.5,
 )

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from support.trajectories import trajectory
 
 from agentgym_store.errors import StoreError
 from agentgym_store.records import Cancelled, Failed, Sample, Terminated, Trajectory, Truncated, Turn
@@ -15,23 +16,14 @@ SAMPLE = Sample(text="look", prompt_ids=(1,), token_ids=(2, 3), logprobs=(-1.0, 
 
 
 def episode(name, ending, rewards, iteration=1, kind="look", difficulty="small") -> Trajectory:
-    return Trajectory(
+    return trajectory(
         id=name,
         run="a",
         iteration=iteration,
-        purpose="explore",
         env="alfworld",
-        env_version="1",
-        data_version="1",
         task_id=name,
-        split="train",
         kind=kind,
         difficulty=difficulty,
-        instruction="",
-        seed=0,
-        attempt=0,
-        policy="p",
-        initial_observation="",
         turns=tuple(Turn(action="a", observation="o", reward=r, sample=SAMPLE) for r in rewards),
         ending=ending,
         started_at="2025-01-01T00:00:00Z",

@@ -14,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from support.trajectories import trajectory
 
 from agentgym_store.arrow import EPISODE_COLUMNS
 from agentgym_store.errors import StoreError
@@ -37,19 +38,16 @@ SECOND = {"run": "a", "iteration": "2", "stage": "explore"}
 def episode(name: str, iteration: int = 1, ending: Ending | None = None, **fields: object) -> Trajectory:
     ids = tuple(range(len(name)))
     sample = Sample(text="look", prompt_ids=ids, token_ids=(5, 6), logprobs=(-0.25, -0.5), policy_version=1)
-    record = Trajectory(
+    record = trajectory(
         id=name,
         run="a",
         iteration=iteration,
-        purpose="explore",
         env="alfworld",
         env_version="1.0.0",
         data_version="builtin:1.0.0",
         task_id=f"train-{name}",
-        split="train",
         instruction="find a mug.",
         seed=1,
-        attempt=0,
         policy="checkpoint-0",
         initial_observation="a room",
         turns=(Turn(action="look", observation="<b>", reward=1.0, sample=sample, info={"won": True}),),
