@@ -1,7 +1,7 @@
 """Default settings of a run by its algorithm and environment.
 
 `agentevol run algorithm=grpo` takes these values for keys that neither the file nor another override sets.
-They are for small policies on two cores; spec of each algorithm: `agentevol.core.algorithms.registry`.
+They are for small policies on two cores; the algorithms: `agentevol.learn.algorithms`.
 """
 
 from collections.abc import Mapping

@@ -24,8 +24,7 @@ from agentevol.learn.continual import ewc
 from agentevol.learn.continual.consolidation import in_one_piece
 from agentevol.learn.distributed.ranks import ALONE, Ranks
 from agentevol.learn.gradients import MAXIMUM, accumulate
-from agentevol.learn.heads import critic, reward_scale
-from agentevol.learn.heads import linear as heads
+from agentevol.learn.heads import critic, linear, reward_scale
 from agentevol.learn.heads import names as head_names
 from agentevol.learn.heads.episode_scores import final_scores
 from agentevol.learn.heads.initialisation import process_heads
@@ -127,7 +126,7 @@ class GradientLearner:
         """
         device = _device(self.config.device)
         with _threads(self.config.threads):
-            said = heads.load_heads(checkpoint.path)
+            said = linear.load_heads(checkpoint.path)
             if said is None:
                 raise ConfigError(f"{checkpoint.path} is no reward model: it has no heads")
             model = load_model(checkpoint.path, PACKED_ATTENTION)

@@ -41,24 +41,24 @@ class AgentGymEnv(gymnasium.Env[str, str]):
         self.observation_space, self.action_space = observation_space(), action_space()
         self._engine = engine or engine_for(env_name, base_url, token, transport)
         self._settings = (env_name, base_url, token, split, max_turns, transport)
-        self._seat = EpisodeSequence(self._engine, split, max_turns)
+        self._episodes = EpisodeSequence(self._engine, split, max_turns)
         self._closed = False
 
     @property
     def session_id(self) -> str | None:
         """Id of the current session; None without one."""
-        return None if self._seat.episode is None else self._seat.episode.id
+        return None if self._episodes.episode is None else self._episodes.episode.id
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Opening:
         """Start an episode, dropping the previous one."""
         super().reset(seed=seed)
         self._check_open()
-        return self._engine.run(self._seat.begin(self.np_random, seed, options))
+        return self._engine.run(self._episodes.begin(self.np_random, seed, options))
 
     def step(self, action: str) -> Transition:
         """Play one turn; raises `ResetNeeded` if there is no episode, or it is over."""
         self._check_open()
-        return self._engine.run(self._seat.act(checked_action(action)))
+        return self._engine.run(self._episodes.act(checked_action(action)))
 
     def spawn(self, same_state: bool = False) -> "AgentGymEnv":
         """A new, independent environment of the same settings; with `same_state` in a fork of the episode.
@@ -66,11 +66,11 @@ class AgentGymEnv(gymnasium.Env[str, str]):
         Raises `NotImplementedError` where the environment cannot be forked.
         """
         self._check_open()
-        seat = self._engine.run(self._seat.forked()) if same_state else None
+        episodes = self._engine.run(self._episodes.forked()) if same_state else None
         child = AgentGymEnv(*self._settings, engine=self._engine.share())
         child.spec = self.spec
-        if seat is not None:
-            child._seat = seat
+        if episodes is not None:
+            child._episodes = episodes
             child.np_random = deepcopy(self.np_random)
         return child
 
@@ -80,7 +80,7 @@ class AgentGymEnv(gymnasium.Env[str, str]):
             return
         self._closed = True
         try:
-            self._engine.run(self._seat.leave())
+            self._engine.run(self._episodes.leave())
         finally:
             self._engine.release()
 

@@ -69,10 +69,10 @@ class EpisodeSequence:
         return episode
 
     async def forked(self) -> "EpisodeSequence":
-        """Another seat with a fork of this episode."""
-        seat = EpisodeSequence(self._engine, self._split, self._max_turns)
-        seat.episode = await self.playing().fork()
-        return seat
+        """Another sequence with a fork of this episode."""
+        episodes = EpisodeSequence(self._engine, self._split, self._max_turns)
+        episodes.episode = await self.playing().fork()
+        return episodes
 
     async def leave(self) -> None:
         """Close the current episode, if there is one; an unreachable one ends with its lease."""

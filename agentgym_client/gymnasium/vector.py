@@ -55,7 +55,7 @@ class AgentGymVectorEnv(VectorEnv[Texts, Sequence[str], NDArray[Any]]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._engine = engine_for(env_name, base_url, token, transport)
-        self._seats = [EpisodeSequence(self._engine, split, max_turns) for _ in range(num_envs)]
+        self._sequences = [EpisodeSequence(self._engine, split, max_turns) for _ in range(num_envs)]
         self._generators = [seeding.np_random()[0] for _ in range(num_envs)]
         self._observations = [""] * num_envs
         self._over = np.zeros(num_envs, dtype=np.bool_)
@@ -95,7 +95,7 @@ class AgentGymVectorEnv(VectorEnv[Texts, Sequence[str], NDArray[Any]]):
         if self.autoreset_mode is not AutoresetMode.NEXT_STEP and self._over.any():
             raise ResetNeeded(f"episodes are over in {np.flatnonzero(self._over).tolist()}: call reset")
         turns = [
-            self._renewed(place) if self._over[place] else self._seats[place].act(action)
+            self._renewed(place) if self._over[place] else self._sequences[place].act(action)
             for place, action in enumerate(chosen)
         ]
         return self._combined(self._together(range(self.num_envs), turns))
@@ -103,7 +103,7 @@ class AgentGymVectorEnv(VectorEnv[Texts, Sequence[str], NDArray[Any]]):
     def close_extras(self, **kwargs: Any) -> None:
         """Close all episodes and free their resources."""
         try:
-            self._together(range(self.num_envs), [seat.leave() for seat in self._seats])
+            self._together(range(self.num_envs), [episodes.leave() for episodes in self._sequences])
         finally:
             self._engine.release()
 
@@ -139,7 +139,7 @@ class AgentGymVectorEnv(VectorEnv[Texts, Sequence[str], NDArray[Any]]):
     async def _begin(self, place: int, seed: int | None, options: dict[str, Any]) -> Opening:
         if seed is not None:
             self._generators[place] = seeding.np_random(seed)[0]
-        return await self._seats[place].begin(self._generators[place], seed, options)
+        return await self._sequences[place].begin(self._generators[place], seed, options)
 
     def _together(self, places: Sequence[int], work: Sequence[Coroutine[Any, Any, ResultT]]) -> list[ResultT]:
         """Results of concurrent coroutines; raises the first failure once all are done."""

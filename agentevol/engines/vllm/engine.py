@@ -2,9 +2,9 @@
 
 Input and output are token ids; vLLM decodes and encodes nothing. Prefixes shared between conversations and
 turns are found in vLLM's prefix cache. Weights are reloaded from a checkpoint's folder and then compared with
-transformers (`probe`): an engine that samples with other weights stops the run. Alternatively the learner's
-process sends them (`receive`, `deliver`; `vllm_sending`). Where the two share a GPU, vLLM sleeps while the
-learner trains.
+transformers (`weights.verification`): an engine that samples with other weights stops the run.
+Alternatively the learner's process sends them (`receive`, `deliver`; `weights.sender`). Where the two
+share a GPU, vLLM sleeps while the learner trains.
 
 vLLM computes in separate processes, which end with this one (`watchdog`).
 """
@@ -67,8 +67,8 @@ class VllmEngine(OutsideEngine):
     at most `limits.DEFAULT_CONTEXT`. `tensor_parallel` GPUs, or processes on a CPU, hold the weights
     together. `cache_gib` is the memory of each for keys and values; None is room for `slots` full
     conversations on a CPU, and the memory that vLLM finds free on a GPU. `transfer` is the way in which
-    received weights are transferred (`vllm_transfer`); `colocated` says that a learner computes on the same
-    GPU while this engine sleeps.
+    received weights are transferred (`weights.transfer_modes`); `colocated` says that a learner computes
+    on the same GPU while this engine sleeps.
     """
 
     _sleep_level = DISCARD

@@ -12,11 +12,11 @@ from agentevol.core.protocols import Anchor, Checkpoint, TrainingSequence
 from agentevol.learn.continual.interpolation import toward
 from agentevol.learn.distributed.ranks import Ranks
 from agentevol.learn.distributed.sharding import on_first
-from agentevol.learn.heads import linear as heads
+from agentevol.learn.heads import linear
 from agentevol.learn.network.attention import PACKED_ATTENTION
 from agentevol.learn.network.model_checks import precision
 from agentevol.learn.network.network import Network, Reader
-from agentevol.models import lora as kept_adapters
+from agentevol.models import lora
 from agentevol.models.causal_lm import load_model
 from agentevol.models.checkpoints import Lineage, save
 
@@ -49,7 +49,7 @@ def write(
         files = dict(extra)
         if network.adapters is not None:
             if config.lora is not None and config.lora.keep:
-                files[kept_adapters.FILE] = kept_adapters.to_bytes(network.model)
+                files[lora.FILE] = lora.to_bytes(network.model)
             network.adapters.merge_and_unload()  # in place
         torch.nn.Module.to(network.model, device="cpu")
         if anchor is not None and config.interpolation is not None:
@@ -58,7 +58,7 @@ def write(
         torch.nn.Module.to(network.model, dtype=precision(config.save_dtype))
         files[ROWS] = "".join(json.dumps(_origin(row)) + "\n" for row in learnt).encode()
         if network.heads is not None:
-            files[heads.FILE] = heads.to_bytes(network.heads)
+            files[linear.FILE] = linear.to_bytes(network.heads)
         save(network.model, start.path, out, lineage, files)
     ranks.wait()
     return mixed
@@ -79,8 +79,8 @@ def _in_one_piece(network: Network, config: LearnConfig, start: Checkpoint, rank
     if ranks.rank:
         return network
     model = load_model(start.path, PACKED_ATTENTION)
-    adapters = None if config.lora is None else kept_adapters.adapted_from(model, config.lora, start.path)
-    own = None if network.heads is None else heads.new_heads(model, network.heads.out_features)
+    adapters = None if config.lora is None else lora.adapted_from(model, config.lora, start.path)
+    own = None if network.heads is None else linear.new_heads(model, network.heads.out_features)
     reader = Reader(model, own)
     for name, parameter in reader.named_parameters():
         if parameter.requires_grad:

@@ -13,7 +13,7 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from agentevol.config.learner import LearnConfig
 from agentevol.learn.distributed.sharding import whole
-from agentevol.learn.heads import linear as heads
+from agentevol.learn.heads import linear
 from agentevol.learn.network.network import Network
 from agentevol.models.checkpoints import read_lineage
 
@@ -23,7 +23,7 @@ BATCHES = "critic_batches"
 
 def batches_learnt(start: Path) -> int:
     """Number of optimiser batches that the critic of this checkpoint was trained on; 0 without a critic."""
-    lineage = read_lineage(start) if (start / heads.FILE).is_file() else None
+    lineage = read_lineage(start) if (start / linear.FILE).is_file() else None
     return int((lineage.metrics.get(BATCHES) if lineage else None) or 0)
 
 

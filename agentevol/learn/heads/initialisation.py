@@ -8,8 +8,7 @@ from transformers import PreTrainedModel
 
 from agentevol.core.algorithms.contract import Objective
 from agentevol.core.errors import ConfigError
-from agentevol.learn.heads import linear as heads
-from agentevol.learn.heads import reward_scale
+from agentevol.learn.heads import linear, reward_scale
 from agentevol.learn.heads.names import check_heads, head_names, named
 
 
@@ -20,8 +19,8 @@ def process_heads(folder: Path, model: PreTrainedModel, names: Sequence[str]) ->
     """
     check_heads(folder, names)
     if head_names(folder) is None:  # heads without names, if any, are a critic's
-        return heads.new_heads(model, len(names))
-    return heads.heads_for(folder, model, len(names))
+        return linear.new_heads(model, len(names))
+    return linear.heads_for(folder, model, len(names))
 
 
 def first_heads(
@@ -35,7 +34,7 @@ def first_heads(
         return process_heads(folder, model, named(objectives, outputs))
     members, seed = int(chosen.options.get("heads", 1)), int(chosen.options.get("seed", 0))
     if head_names(folder) is not None:
-        return heads.new_heads(model, outputs, members=members, seed=seed)
+        return linear.new_heads(model, outputs, members=members, seed=seed)
     if chosen.algorithm.model == "reward" and (folder / reward_scale.FILE).is_file():
         known = reward_scale.load_scale(folder).objectives
         wanted = tuple(objectives) or (reward_scale.PREFERENCE,)
@@ -43,4 +42,4 @@ def first_heads(
             raise ConfigError(
                 f"the reward model {folder} has the objectives {', '.join(known)}, not {', '.join(wanted)}"
             )
-    return heads.heads_for(folder, model, outputs, members=members, seed=seed)
+    return linear.heads_for(folder, model, outputs, members=members, seed=seed)

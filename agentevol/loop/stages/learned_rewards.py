@@ -99,9 +99,8 @@ class LearnedRewards:
         if self.config.reward.on:
             return self._scored(iteration, explored, rows), None
         if self.config.process.on:
-            return self._shaped(iteration, policy, explored, rows), self._folder.checkpoints.process_model(
-                iteration
-            )
+            model = self._folder.checkpoints.process_model(iteration)
+            return self._shaped(iteration, policy, explored, rows), model
         if self.config.shaping.reward is not None:
             return with_turn_rewards(rows, explored, self.config.shaping.reward), None
         return rows, None
@@ -169,10 +168,8 @@ class LearnedRewards:
         """Train the reward model of this iteration; metrics of the previous one, which has not seen these
         pairs, and of the new one.
         """
-        start, model = (
-            self._folder.checkpoints.reward_model(iteration - 1),
-            self._folder.checkpoints.reward_model(iteration),
-        )
+        models = self._folder.checkpoints
+        start, model = models.reward_model(iteration - 1), models.reward_model(iteration)
         rows = self._preferences(iteration, explored)
         self._learn(iteration, "learn rewards", self.config.reward_learn, start, model, rows)
         read = rows_to_judge(explored)
@@ -215,9 +212,8 @@ class LearnedRewards:
     def watched(self, iteration: int) -> dict[str, float]:
         """Scores of the process reward model on the validation episodes, compared with their outcomes."""
         model = self._process_model(iteration)
-        if not self.config.process.on or model == self._folder.checkpoints.accepted(
-            0
-        ):  # it says 0.5 for everything
+        base = self._folder.checkpoints.accepted(0)  # as a model, it says 0.5 for everything
+        if not self.config.process.on or model == base:
             return {}
         values = self._cluster.values(model, rows_to_judge(self._validated(iteration)))
         return watched(self._validated(iteration), values, self.config.process.model_heads)
@@ -237,10 +233,8 @@ class LearnedRewards:
         counted = self._count_values(iteration, policy, explored)
         values_of = (one.values for one in counted.values())
         labelled = valued(explored, *values_of, kind=self.config.select.rows)
-        start, model = (
-            self._folder.checkpoints.process_model(iteration - 1),
-            self._folder.checkpoints.process_model(iteration),
-        )
+        models = self._folder.checkpoints
+        start, model = models.process_model(iteration - 1), models.process_model(iteration)
         names = list(self.config.process.model_heads)
         self._learn(iteration, "learn values", self.config.process_learn, start, model, labelled, names)
         # the model of the iteration before has not seen these labels

@@ -84,11 +84,8 @@ class Learning:
         """Weights that sampled the newest training sequences; None where none is of one version alone."""
         own = self._context.config.name + "/"  # retained episodes of other runs have versions of those runs
         found = {row.policy_version for row in rows if row.trajectory_id.startswith(own)} - {None}
-        return (
-            self._context.folder.checkpoints.accepted(max(v for v in found if v is not None))
-            if found
-            else None
-        )
+        newest = max((version for version in found if version is not None), default=None)
+        return None if newest is None else self._context.folder.checkpoints.accepted(newest)
 
     def _priced(self, iteration: int) -> dict[str, float]:
         """Price of a unit of each constrained cost in this iteration."""

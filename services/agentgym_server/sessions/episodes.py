@@ -211,7 +211,11 @@ class Episodes:
         shared = SharedEpisode(new_episode_id(self._settings.instance), origin, self._hosts[world.name])
         slots = await self._take_slots(world.name, wait_s, len(seats))
         deadline_s = self._settings.reset_deadline_s
-        free = lambda: [slot.give() for slot in slots]  # noqa: E731
+
+        def free() -> None:
+            for slot in slots:
+                slot.give()
+
         opened = await self._begun(
             origin, shared.host, free, lambda: shared.host.open_seats(shared.id, origin, deadline_s)
         )

@@ -353,15 +353,15 @@ async def test_an_attached_session_that_has_ended_needs_a_slot_again(
 
 
 async def test_ids_of_sessions_that_are_gone_are_forgotten(service: Service):
-    seats = OpenEnvSessions(service)
-    kept, _ = await seats.begin("echo", ResetOptions())
+    env_sessions = OpenEnvSessions(service)
+    kept, _ = await env_sessions.begin("echo", ResetOptions())
     for _ in range(300):
-        seat, _ = await seats.begin("echo", ResetOptions())
-        seat.close()
-        await seats.reset(kept, ResetOptions())
-    assert len(seats) <= 130
+        env_session, _ = await env_sessions.begin("echo", ResetOptions())
+        env_session.close()
+        await env_sessions.reset(kept, ResetOptions())
+    assert len(env_sessions) <= 130
     assert kept.name is not None
-    assert seats.find("echo", kept.name) is kept
+    assert env_sessions.find("echo", kept.name) is kept
 
 
 class Waking(Slow):

@@ -1,7 +1,7 @@
 """Engine over one or several vLLM servers of third parties: token ids in and out over HTTP.
 
 A conversation stays with its first server, whose prefix cache holds its turns; a new one goes to the server
-with the fewest conversations. Each server is verified to sample with the served weights (`vllm_remote`)
+with the fewest conversations. Each server is verified to sample with the served weights (`client`)
 before it is used, after every update, and after an outage. An unreachable server is skipped while there are
 others; when none is reachable, requests wait, and fail after a while: their episodes are played again.
 """

@@ -7,7 +7,7 @@
     log-probabilities of a probe        <-  probe
                                             admit                         sampling goes on, with new weights
 
-vLLM's own senders for NCCL and IPC are used unchanged; the sender for CPUs is in `vllm_gloo`.
+vLLM's own senders for NCCL and IPC are used unchanged; the sender for CPUs is in `gloo`.
 """
 
 import socket

@@ -4,8 +4,8 @@ POST /agentgym/alfworld/create                               {"id": 0}
 POST /agentgym/alfworld/reset   {"id": 0, "game": 17, ...}   {"id": 0, "observation": "You are ...", ...}
 POST /agentgym/alfworld/step    {"id": 0, "action": "look"}  {"observation": "...", "done": false, ...}
 
-router (paths) > mount (one environment) > counterparts (message shapes, as data) > moments (reply members)
-                                       > ids (ids)  fields (bodies)  refusals (errors)
+router (paths) > mount (one environment) > environments (message shapes, as data) > reply_fields
+                                         > environment_ids  request_fields  errors
 """
 
 from starlette.routing import BaseRoute

@@ -52,40 +52,40 @@ class EnvironmentIds:
         """A new id for a new session."""
         if len(self._ids) >= self._sweep_at:
             self._sweep()
-        seat = EnvironmentId(next(self._numbers), env, session_id, task, asked, opening)
-        self._ids[seat.number] = seat
-        return seat
+        entry = EnvironmentId(next(self._numbers), env, session_id, task, asked, opening)
+        self._ids[entry.number] = entry
+        return entry
 
     def find(self, env: str, number: int) -> tuple[EnvironmentId, Session]:
         """Record and session of an id (the session may be closed); raises `Refusal` for an unknown
         id.
         """
-        seat = self._ids.get(number)
-        if seat is None or seat.env != env:
+        entry = self._ids.get(number)
+        if entry is None or entry.env != env:
             raise _unknown(number)
-        session = self._session(seat)
+        session = self._session(entry)
         if session is None or session.state == "expired":
             raise _unknown(number)
-        if seat.closed:
+        if entry.closed:
             raise deleted(number)
-        return seat, session
+        return entry, session
 
     def of(self, env: str) -> list[int]:
         """Ids of an environment, oldest first."""
-        return [number for number, seat in self._ids.items() if seat.env == env and self._is_open(seat)]
+        return [number for number, entry in self._ids.items() if entry.env == env and self._is_open(entry)]
 
-    def _is_open(self, seat: EnvironmentId) -> bool:
-        session = self._session(seat)
-        return session is not None and session.state in ("open", "ended", "failed") and not seat.closed
+    def _is_open(self, entry: EnvironmentId) -> bool:
+        session = self._session(entry)
+        return session is not None and session.state in ("open", "ended", "failed") and not entry.closed
 
-    def _session(self, seat: EnvironmentId) -> Session | None:
+    def _session(self, entry: EnvironmentId) -> Session | None:
         try:
-            return self._registry.find(seat.session_id)
+            return self._registry.find(entry.session_id)
         except Problem:  # its tombstone is gone
             return None
 
     def _sweep(self) -> None:
-        self._ids = {n: seat for n, seat in self._ids.items() if self._session(seat) is not None}
+        self._ids = {n: entry for n, entry in self._ids.items() if self._session(entry) is not None}
         self._sweep_at = max(FEWEST_TO_SWEEP, 2 * len(self._ids))
 
 

@@ -1,13 +1,13 @@
 """AgentGym's environments as data: names, request fields and reply members of each.
 
-An environment of ours without a counterpart is served as `stranger`, whose replies have the members of all
-classes of dialect A.
+An environment of ours without an original is served as `stranger`, whose replies have the
+members of all classes of dialect A.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from agentgym_server.dialects.agentgym import reply_fields as m
+from agentgym_server.dialects.agentgym import reply_fields as reply
 from agentgym_server.dialects.agentgym.errors import Dialect
 
 DEVIATIONS = (
@@ -42,10 +42,10 @@ class AgentGymEnvironment:
     """Splits that indexes count over, where the environment has any of them; otherwise all splits."""
     ends: bool = True
     """True if a step after the end is an error; otherwise it repeats the last observation."""
-    created: m.Shape
-    begun: m.Shape
-    stepped: m.Shape
-    facts: Mapping[str, m.Shape] = field(default_factory=dict[str, m.Shape])
+    created: reply.Shape
+    begun: reply.Shape
+    stepped: reply.Shape
+    facts: Mapping[str, reply.Shape] = field(default_factory=dict[str, reply.Shape])
     """Per-episode facts of an id: `GET /{name}?id=`."""
     constants: Mapping[str, object] = field(default_factory=dict[str, object])
     """Constant facts: `GET /{name}` without an id."""
@@ -60,20 +60,32 @@ class AgentGymEnvironment:
         return ("env_idx",) if "id" in self.argument else ("env_idx", "id")
 
 
-ID: m.Shape = {"id": m.number}
-SCORED: dict[str, m.Member] = {"observation": m.observation, "reward": m.reward, "score": m.score}
-PERCENT: dict[str, m.Member] = {
-    "observation": m.observation,
-    "reward": m.percent_reward,
-    "score": m.percent_score,
+ID: reply.Shape = {"id": reply.number}
+SCORED: dict[str, reply.Member] = {
+    "observation": reply.observation,
+    "reward": reply.reward,
+    "score": reply.score,
 }
-DONE: dict[str, m.Member] = {"done": m.done}
-DELETED: dict[str, m.Member] = {"deleted": m.always(False)}
-PLAYED: dict[str, m.Member] = {"observation": m.observation, "reward": m.reward, **DONE}
-LISTED: dict[str, m.Member] = {"available_actions": m.actions}
-STATE: dict[str, m.Member] = {"state": m.observation, "reward": m.reward, **DONE}
-NOTHING: dict[str, m.Member] = {"info": m.always(None)}
-ROOM: dict[str, m.Member] = {"observation": m.household}
+PERCENT: dict[str, reply.Member] = {
+    "observation": reply.observation,
+    "reward": reply.percent_reward,
+    "score": reply.percent_score,
+}
+DONE: dict[str, reply.Member] = {"done": reply.done}
+DELETED: dict[str, reply.Member] = {"deleted": reply.always(False)}
+PLAYED: dict[str, reply.Member] = {
+    "observation": reply.observation,
+    "reward": reply.reward,
+    **DONE,
+}
+LISTED: dict[str, reply.Member] = {"available_actions": reply.actions}
+STATE: dict[str, reply.Member] = {
+    "state": reply.observation,
+    "reward": reply.reward,
+    **DONE,
+}
+NOTHING: dict[str, reply.Member] = {"info": reply.always(None)}
+ROOM: dict[str, reply.Member] = {"observation": reply.household}
 MOVES = ["move left", "move right", "move up", "move down"]
 SMALL_SHOP = ("1k-synthetic-test", "1k-synthetic-train")
 """Splits whose indexes equal AgentGym's goal numbers."""
@@ -81,7 +93,7 @@ OFFICIAL_GAMES = ("official_train", "valid_train", "valid_seen", "valid_unseen")
 
 
 def _tool(title: str) -> AgentGymEnvironment:
-    """The counterpart of one of the five tool servers."""
+    """The original of one of the five tool servers."""
     return AgentGymEnvironment(
         title=title,
         dialect="B",
@@ -89,10 +101,10 @@ def _tool(title: str) -> AgentGymEnvironment:
         argument_default=0,
         creates_by_index=True,
         ends=False,
-        created=m.number,
-        begun=m.observation,
+        created=reply.number,
+        begun=reply.observation,
         stepped=PLAYED,
-        facts={"observation": m.observation},
+        facts={"observation": reply.observation},
     )
 
 
@@ -104,9 +116,13 @@ COUNTERPARTS: dict[str, AgentGymEnvironment] = {
         worlds=("Text", "Embody", "Hybrid"),
         splits=OFFICIAL_GAMES,
         created=ID,
-        begun={"id": m.number, **ROOM, **LISTED, "task_type": m.trial},
-        stepped={**ROOM, "reward": m.reward, **LISTED, **DONE},
-        facts={"available_actions": m.actions, "observation": m.household, "detail": m.detail},
+        begun={"id": reply.number, **ROOM, **LISTED, "task_type": reply.trial},
+        stepped={**ROOM, "reward": reply.reward, **LISTED, **DONE},
+        facts={
+            "available_actions": reply.actions,
+            "observation": reply.household,
+            "detail": reply.detail,
+        },
     ),
     "babyai": AgentGymEnvironment(
         title="BabyAI",
@@ -124,22 +140,22 @@ COUNTERPARTS: dict[str, AgentGymEnvironment] = {
         argument=("data_idx",),
         created=ID,
         begun={
-            "task_name": m.kind,
-            "var_num": m.place,
-            "task_description": m.instruction,
+            "task_name": reply.kind,
+            "var_num": reply.place,
+            "task_description": reply.instruction,
             **PERCENT,
             **DELETED,
             **DONE,
         },
         stepped={**PERCENT, **DONE},
         facts={
-            "observation": m.observation,
-            "action_hint": m.hints,
-            "goals": {"goals": m.told("goals")},
-            "detail": m.detail,
-            "task_description": {"task_description": m.instruction},
-            "object_tree": {"object_tree": m.told("object_tree")},
-            "state": m.told("state"),
+            "observation": reply.observation,
+            "action_hint": reply.hints,
+            "goals": {"goals": reply.told("goals")},
+            "detail": reply.detail,
+            "task_description": {"task_description": reply.instruction},
+            "object_tree": {"object_tree": reply.told("object_tree")},
+            "state": reply.told("state"),
         },
         pictures=("step_visual",),
     ),
@@ -150,19 +166,34 @@ COUNTERPARTS: dict[str, AgentGymEnvironment] = {
         argument_default=0,
         own_texts=("commands", "goal"),
         ends=False,
-        created={"id": m.number, "observation": m.observation, **DONE, "reward": m.reward},
-        begun={"id": m.number, "observation": m.observation, **DONE, "reward": m.reward},
+        created={
+            "id": reply.number,
+            "observation": reply.observation,
+            **DONE,
+            "reward": reply.reward,
+        },
+        begun={
+            "id": reply.number,
+            "observation": reply.observation,
+            **DONE,
+            "reward": reply.reward,
+        },
         stepped=PLAYED,
-        facts={"observation": m.observation, "detail": m.detail, "commands": m.recipes, "goal": m.craft},
+        facts={
+            "observation": reply.observation,
+            "detail": reply.detail,
+            "commands": reply.recipes,
+            "goal": reply.craft,
+        },
     ),
     "maze": AgentGymEnvironment(
         title="LMRL-Gym",
         dialect="A",
         argument=("game",),
         created=ID,
-        begun={"observation": m.observation},
+        begun={"observation": reply.observation},
         stepped=PLAYED,
-        facts={"observation": m.observation, "detail": m.detail},
+        facts={"observation": reply.observation, "detail": reply.detail},
         constants={"available_actions": MOVES},
     ),
     "wordle": AgentGymEnvironment(
@@ -170,9 +201,13 @@ COUNTERPARTS: dict[str, AgentGymEnvironment] = {
         dialect="A",
         argument=("seed",),
         created=ID,
-        begun={"id": m.number, "observation": m.always("Let's start Wordle!")},
-        stepped={"observation": m.marks, "reward": m.reward, **DONE},
-        facts={"filtered_vocab": m.vocabulary, "observation": m.observation, "detail": m.detail},
+        begun={"id": reply.number, "observation": reply.always("Let's start Wordle!")},
+        stepped={"observation": reply.marks, "reward": reply.reward, **DONE},
+        facts={
+            "filtered_vocab": reply.vocabulary,
+            "observation": reply.observation,
+            "detail": reply.detail,
+        },
     ),
     "webshop": AgentGymEnvironment(
         title="WebShop",
@@ -181,14 +216,18 @@ COUNTERPARTS: dict[str, AgentGymEnvironment] = {
         draws=True,
         splits=SMALL_SHOP,
         ends=False,
-        created=m.number,
-        begun=m.with_nothing,
+        created=reply.number,
+        begun=reply.with_nothing,
         stepped={**STATE, **NOTHING},
         facts={
-            "observation": m.observation,
-            "available_actions": m.buttons,
-            "instruction_text": m.wish,
-            "state": {"url": m.told("url"), "html": m.told("html"), "instruction_text": m.wish},
+            "observation": reply.observation,
+            "available_actions": reply.buttons,
+            "instruction_text": reply.wish,
+            "state": {
+                "url": reply.told("url"),
+                "html": reply.told("html"),
+                "instruction_text": reply.wish,
+            },
         },
     ),
     "sqlgym": AgentGymEnvironment(
@@ -196,10 +235,10 @@ COUNTERPARTS: dict[str, AgentGymEnvironment] = {
         dialect="B",
         argument=("item_id",),
         ends=False,
-        created=m.number,
-        begun=m.with_nothing,
-        stepped={**STATE, "state": m.result, "info": m.always({})},
-        facts={"observation": m.observation},
+        created=reply.number,
+        begun=reply.with_nothing,
+        stepped={**STATE, "state": reply.result, "info": reply.always({})},
+        facts={"observation": reply.observation},
     ),
     "searchqa": AgentGymEnvironment(
         title="SearchQA",
@@ -208,10 +247,10 @@ COUNTERPARTS: dict[str, AgentGymEnvironment] = {
         creates_by_index=True,
         splits=("test", "train"),
         ends=False,
-        created=m.number,
-        begun=m.observation,
+        created=reply.number,
+        begun=reply.observation,
         stepped={**PLAYED, **NOTHING},
-        facts={"observation": m.observation},
+        facts={"observation": reply.observation},
     ),
     "weather": _tool("Weather"),
     "movie": _tool("Movie"),
@@ -224,16 +263,23 @@ COUNTERPARTS: dict[str, AgentGymEnvironment] = {
         argument=("idx",),
         seeded=True,
         ends=False,
-        created={"env_idx": m.number},
-        begun={"observation": m.observation, "sites": m.sites, "object": m.instruction},
-        stepped={
-            "observation": m.observation,
-            "reward": m.reward,
-            "terminated": m.terminated,
-            "truncated": m.truncated,
-            "info": m.always({}),
+        created={"env_idx": reply.number},
+        begun={
+            "observation": reply.observation,
+            "sites": reply.sites,
+            "object": reply.instruction,
         },
-        facts={"observation": m.observation, "observation_metadata": m.told("observation_metadata")},
+        stepped={
+            "observation": reply.observation,
+            "reward": reply.reward,
+            "terminated": reply.terminated,
+            "truncated": reply.truncated,
+            "info": reply.always({}),
+        },
+        facts={
+            "observation": reply.observation,
+            "observation_metadata": reply.told("observation_metadata"),
+        },
     ),
 }
 """Counterparts by the name of our environment."""
@@ -243,14 +289,18 @@ ALIASES = {"lmrlgym/maze": "maze", "lmrlgym/wordle": "wordle"}
 
 
 def stranger(name: str) -> AgentGymEnvironment:
-    """The default counterpart, for an environment that AgentGym does not have."""
+    """The default original, for an environment that AgentGym does not have."""
     return AgentGymEnvironment(
         title=name,
         dialect="A",
         argument=("data_idx", "game", "idx"),
         argument_default=0,
         created=ID,
-        begun={"id": m.number, **SCORED, **LISTED, **DONE, **DELETED},
+        begun={"id": reply.number, **SCORED, **LISTED, **DONE, **DELETED},
         stepped={**SCORED, **LISTED, **DONE},
-        facts={"observation": m.observation, "available_actions": m.actions, "detail": m.detail},
+        facts={
+            "observation": reply.observation,
+            "available_actions": reply.actions,
+            "detail": reply.detail,
+        },
     )

@@ -32,18 +32,18 @@ class Mount:
     """Handlers of one environment below `/agentgym/{env}`."""
 
     def __init__(
-        self, service: Service, env: str, counterpart: AgentGymEnvironment, ids: EnvironmentIds
+        self, service: Service, env: str, original: AgentGymEnvironment, ids: EnvironmentIds
     ) -> None:
         self._service = service
         self._env = env
-        self._counterpart = counterpart
+        self._original = original
         self._ids = ids
         self._posts = {
             "create": self._create,
             "reset": self._reset,
             "step": self._step,
             "close": self._close,
-            **dict.fromkeys(counterpart.pictures, self._draw),
+            **dict.fromkeys(original.pictures, self._draw),
         }
 
     def methods(self, operation: str) -> tuple[str, ...]:
@@ -58,117 +58,117 @@ class Mount:
                 return JSONResponse(await self._posts[operation](await request.body()))
             return self._tell(operation, Fields("query", request.query_params))
         except (Refusal, Unfit, Problem) as cause:
-            return refused(self._counterpart.dialect, operation, cause)
+            return refused(self._original.dialect, operation, cause)
 
     async def _create(self, body: bytes) -> object:
-        counterpart = self._counterpart
+        original = self._original
         index = 0
-        if counterpart.creates_by_index:
+        if original.creates_by_index:
             fields = body_fields(body)
-            index = fields.integer(*counterpart.argument)
+            index = fields.integer(*original.argument)
             fields.check()
-        elif counterpart.own_texts:
-            _refuse_own_texts(body_fields(body), counterpart.own_texts)
+        elif original.own_texts:
+            _refuse_own_texts(body_fields(body), original.own_texts)
         task = await self._task(index)
         seen = await self._begin(task, seed=0, wait_s=0.0)
-        seat = self._ids.add(self._env, seen["session_id"], task, {}, seen["observation"])
-        return shown(counterpart.created, _moment(seat, seen))
+        entry = self._ids.add(self._env, seen["session_id"], task, {}, seen["observation"])
+        return shown(original.created, _moment(entry, seen))
 
     async def _reset(self, body: bytes) -> object:
-        fields, counterpart = body_fields(body), self._counterpart
-        number = fields.integer(*counterpart.id_names)
-        is_drawn = counterpart.draws and not fields.given(*counterpart.argument)
-        default = 0 if is_drawn else counterpart.argument_default
-        index = fields.integer(*counterpart.argument, default=default)
-        asked: dict[str, object] = {counterpart.argument[0]: index}
-        if counterpart.worlds:
+        fields, original = body_fields(body), self._original
+        number = fields.integer(*original.id_names)
+        is_drawn = original.draws and not fields.given(*original.argument)
+        default = 0 if is_drawn else original.argument_default
+        index = fields.integer(*original.argument, default=default)
+        asked: dict[str, object] = {original.argument[0]: index}
+        if original.worlds:
             asked["world_type"] = fields.text("world_type")
-        seed = fields.seed("seed") if counterpart.seeded else 0
+        seed = fields.seed("seed") if original.seeded else 0
         fields.check()
-        if counterpart.worlds and asked["world_type"] not in counterpart.worlds:
-            raise Refusal(f"world_type must be one of: {', '.join(counterpart.worlds)}")
-        seat, _ = self._ids.find(self._env, number)
+        if original.worlds and asked["world_type"] not in original.worlds:
+            raise Refusal(f"world_type must be one of: {', '.join(original.worlds)}")
+        entry, _ = self._ids.find(self._env, number)
         if is_drawn:
             index = await self._service.catalogue.drawn(self._env, self._splits(), secrets.randbelow(2**53))
-            asked[counterpart.argument[0]] = index
+            asked[original.argument[0]] = index
         task = await self._task(index)
-        async with seat.lock:
-            return shown(counterpart.begun, await self._begin_again(seat, task, asked, seed))
+        async with entry.lock:
+            return shown(original.begun, await self._begin_again(entry, task, asked, seed))
 
     async def _step(self, body: bytes) -> object:
         fields = body_fields(body)
-        number, action = fields.integer(*self._counterpart.id_names), fields.text("action")
+        number, action = fields.integer(*self._original.id_names), fields.text("action")
         fields.check()
-        seat, _ = self._ids.find(self._env, number)
-        async with seat.lock:
+        entry, _ = self._ids.find(self._env, number)
+        async with entry.lock:
             _, session = self._ids.find(self._env, number)
             if session.state == "closed":  # by another dialect, or by a reset that found no free slot
                 raise deleted(number)
             if session.state == "ended":
-                return shown(self._counterpart.stepped, self._after_the_end(seat))
-            seen = await _patiently(lambda: self._service.episodes.act(seat.session_id, action))
-            return shown(self._counterpart.stepped, _moment(seat, seen))
+                return shown(self._original.stepped, self._after_the_end(entry))
+            seen = await _patiently(lambda: self._service.episodes.act(entry.session_id, action))
+            return shown(self._original.stepped, _moment(entry, seen))
 
     async def _close(self, body: bytes) -> object:
         fields = body_fields(body)
-        number = fields.integer(*self._counterpart.id_names)
+        number = fields.integer(*self._original.id_names)
         fields.check()
         try:
-            seat, _ = self._ids.find(self._env, number)
+            entry, _ = self._ids.find(self._env, number)
         except Refusal:
             closed = False
         else:
-            closed = seat.closed = True
-            self._service.episodes.delete(seat.session_id)
-        return {"closed": "closed"} if self._counterpart.dialect == "C" else closed
+            closed = entry.closed = True
+            self._service.episodes.delete(entry.session_id)
+        return {"closed": "closed"} if self._original.dialect == "C" else closed
 
     async def _draw(self, body: bytes) -> object:
         fields = body_fields(body)
-        number = fields.integer(*self._counterpart.id_names)
+        number = fields.integer(*self._original.id_names)
         fields.check()
         self._ids.find(self._env, number)
         raise Refusal("this environment draws no images")
 
     def _can_tell(self, operation: str) -> bool:
-        counterpart = self._counterpart
+        original = self._original
         if operation == "list_envs":
-            return counterpart.dialect != "A"
-        return operation in ("", *counterpart.constants, *counterpart.facts)
+            return original.dialect != "A"
+        return operation in ("", *original.constants, *original.facts)
 
     def _tell(self, operation: str, query: Fields) -> Response:
-        counterpart = self._counterpart
+        original = self._original
         if not operation:
             return self._greet()
         if operation == "list_envs":
             return JSONResponse(self._ids.of(self._env))
-        if operation in counterpart.constants:
-            return JSONResponse(counterpart.constants[operation])
-        number = query.integer(*counterpart.id_names)
+        if operation in original.constants:
+            return JSONResponse(original.constants[operation])
+        number = query.integer(*original.id_names)
         query.check()
-        return JSONResponse(shown(counterpart.facts[operation], self._now(number)))
+        return JSONResponse(shown(original.facts[operation], self._now(number)))
 
     def _greet(self) -> Response:
         headers = {"x-agentevol-deviations": DEVIATIONS}
-        if self._counterpart.dialect == "C":
+        if self._original.dialect == "C":
             return PlainTextResponse("ok", headers=headers)
-        named = f"This is environment {self._counterpart.title}."
-        return JSONResponse(named if self._counterpart.dialect == "A" else "ok", headers=headers)
+        named = f"This is environment {self._original.title}."
+        return JSONResponse(named if self._original.dialect == "A" else "ok", headers=headers)
 
     def _now(self, number: int) -> EpisodeState:
         """The current state of an id's episode."""
-        seat, session = self._ids.find(self._env, number)
-        _check_playable(seat, session)
-        return _moment(seat, self._view(seat))
+        entry, session = self._ids.find(self._env, number)
+        _check_playable(entry, session)
+        return _moment(entry, self._view(entry))
 
-    def _after_the_end(self, seat: EnvironmentId) -> EpisodeState:
+    def _after_the_end(self, entry: EnvironmentId) -> EpisodeState:
         """The last observation again, with reward 0 and no admissible actions."""
-        if self._counterpart.ends:
-            raise Refusal(f"The task with environment {seat.number} has finished.")
+        if self._original.ends:
+            raise Refusal(f"The task with environment {entry.number} has finished.")
         # also where a limit cut the episode: a client that waits for `terminated` would never stop
-        return _moment(seat, {**self._view(seat), "reward": 0.0, "terminated": True})
+        return _moment(entry, {**self._view(entry), "reward": 0.0, "terminated": True})
 
-    def _view(self, seat: EnvironmentId) -> dict[str, Any]:
-        return json.loads(self._service.episodes.get(seat.session_id).body)
+    def _view(self, entry: EnvironmentId) -> dict[str, Any]:
+        return json.loads(self._service.episodes.get(entry.session_id).body)
 
     async def _begin(self, task: Mapping[str, Any], seed: int, wait_s: float) -> dict[str, Any]:
         """Start a session of a task, as native v1 shows it."""
@@ -176,18 +176,18 @@ class Mount:
         return await _patiently(lambda: self._service.episodes.create(self._env, start, wait_s=wait_s))
 
     async def _begin_again(
-        self, seat: EnvironmentId, task: Mapping[str, Any], asked: Mapping[str, object], seed: int
+        self, entry: EnvironmentId, task: Mapping[str, Any], asked: Mapping[str, object], seed: int
     ) -> EpisodeState:
         """Start another episode under the same id; its lock is held."""
-        self._ids.find(self._env, seat.number)
-        self._service.episodes.delete(seat.session_id)  # first: a full server has no second slot
+        self._ids.find(self._env, entry.number)
+        self._service.episodes.delete(entry.session_id)  # first: a full server has no second slot
         seen = await self._begin(task, seed, RESET_WAIT_S)
-        seat.session_id, seat.task, seat.asked = seen["session_id"], task, asked
-        seat.opening = seen["observation"]
-        if seat.closed:  # meanwhile
-            self._service.episodes.delete(seat.session_id)
-            raise deleted(seat.number)
-        return _moment(seat, seen)
+        entry.session_id, entry.task, entry.asked = seen["session_id"], task, asked
+        entry.opening = seen["observation"]
+        if entry.closed:  # meanwhile
+            self._service.episodes.delete(entry.session_id)
+            raise deleted(entry.number)
+        return _moment(entry, seen)
 
     async def _task(self, index: int) -> dict[str, Any]:
         """The row of the task with this index over the splits; raises `Refusal` for an unknown index."""
@@ -198,12 +198,12 @@ class Mount:
             if listed["tasks"] and index >= 0:
                 return listed["tasks"][0]
             first += listed["total"]
-        raise Refusal(f"{self._counterpart.argument[0]} must be from 0 to {first - 1}")
+        raise Refusal(f"{self._original.argument[0]} must be from 0 to {first - 1}")
 
     def _splits(self) -> list[str]:
         """Splits that indexes count over, in order: training splits come first."""
         splits = self._service.catalogue.world(self._env).environment.splits
-        preferred = [split for split in self._counterpart.splits if split in splits]
+        preferred = [split for split in self._original.splits if split in splits]
         return preferred or sorted(splits, key=lambda split: "train" not in split)
 
 
@@ -219,16 +219,16 @@ async def _patiently(work: Callable[[], Awaitable[Reply]]) -> dict[str, Any]:
     return json.loads((await work()).body)
 
 
-def _moment(seat: EnvironmentId, seen: Mapping[str, Any]) -> EpisodeState:
-    return EpisodeState(seat.number, seat.task, seat.asked, seat.opening, seen)
+def _moment(entry: EnvironmentId, seen: Mapping[str, Any]) -> EpisodeState:
+    return EpisodeState(entry.number, entry.task, entry.asked, entry.opening, seen)
 
 
-def _check_playable(seat: EnvironmentId, session: Session) -> None:
+def _check_playable(entry: EnvironmentId, session: Session) -> None:
     if session.state == "failed":
         message = (session.failure or {}).get("message", "unknown")
         raise Refusal(f"the episode failed: {message}")
     if session.state == "closed":
-        raise deleted(seat.number)
+        raise deleted(entry.number)
 
 
 def _refuse_own_texts(fields: Fields, names: tuple[str, ...]) -> None:

@@ -21,9 +21,9 @@ PREFIX = "/openenv"
 
 def routes(service: Service) -> list[BaseRoute]:
     """The routes of every environment of the catalogue."""
-    seats = OpenEnvSessions(service)
+    env_sessions = OpenEnvSessions(service)
     mounts = [
-        Mount(f"/{env}", Router(_environment(service, seats, env), redirect_slashes=False))
+        Mount(f"/{env}", Router(_environment(service, env_sessions, env), redirect_slashes=False))
         for env in service.catalogue.worlds
     ]
     app = Starlette(routes=mounts, exception_handlers=REFUSALS)
@@ -31,23 +31,23 @@ def routes(service: Service) -> list[BaseRoute]:
     return [Mount(PREFIX, app)]
 
 
-def _environment(service: Service, seats: OpenEnvSessions, env: str) -> list[BaseRoute]:
+def _environment(service: Service, env_sessions: OpenEnvSessions, env: str) -> list[BaseRoute]:
     return [
-        WebSocketRoute("/ws", Connections(EpisodeSocket, service, seats, env)),
-        WebSocketRoute("/mcp", Connections(RpcSocket, service, seats, env)),
-        *Http(service, seats, env).routes(),
+        WebSocketRoute("/ws", Connections(EpisodeSocket, service, env_sessions, env)),
+        WebSocketRoute("/mcp", Connections(RpcSocket, service, env_sessions, env)),
+        *Http(service, env_sessions, env).routes(),
     ]
 
 
 class Connections:
     """ASGI application that serves each connection by one kind of socket."""
 
-    def __init__(self, kind: type[Socket], service: Service, seats: OpenEnvSessions, env: str) -> None:
+    def __init__(self, kind: type[Socket], service: Service, env_sessions: OpenEnvSessions, env: str) -> None:
         self._kind = kind
         self._service = service
-        self._seats = seats
+        self._env_sessions = env_sessions
         self._env = env
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
-        await self._kind(self._service, self._seats, self._env, scope, receive, send).run()
+        await self._kind(self._service, self._env_sessions, self._env, scope, receive, send).run()

@@ -32,10 +32,16 @@ class EpisodeSocket(Socket):
     """Connection to `/ws`."""
 
     def __init__(
-        self, service: Service, seats: OpenEnvSessions, env: str, scope: Scope, receive: Receive, send: Send
+        self,
+        service: Service,
+        env_sessions: OpenEnvSessions,
+        env: str,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
     ) -> None:
-        super().__init__(service, seats, env, scope, receive, send)
-        self._rpc = Rpc(seats, env)
+        super().__init__(service, env_sessions, env, scope, receive, send)
+        self._rpc = Rpc(env_sessions, env)
         self._handlers: dict[str, Handler] = {
             "step": self._step,
             "reset": self._reset,
@@ -44,18 +50,18 @@ class EpisodeSocket(Socket):
             "close": self._close,
         }
 
-    async def seated(self) -> OpenEnvSession:
-        """See `Socket.seated`; `?session_id=` attaches to an existing session."""
+    async def attach(self) -> OpenEnvSession:
+        """See `Socket.attach`; `?session_id=` attaches to an existing session."""
         query = parse_qsl(self.scope["query_string"].decode("latin-1"), errors="replace")
         named = dict(query).get("session_id")
         if named is None:
-            return await super().seated()
-        seat = self.seats.find(self.env, named)
-        if seat.attached:
+            return await super().attach()
+        env_session = self.env_sessions.find(self.env, named)
+        if env_session.attached:
             text = f"Session {clipped(named)} already has an attached WebSocket"
             raise Farewell(Refusal("SESSION_ERROR", text).frame)
-        seat.attached = True
-        return seat
+        env_session.attached = True
+        return env_session
 
     def refused(self, problem: Problem) -> bytes:
         """See `Socket.refused`."""
@@ -67,11 +73,11 @@ class EpisodeSocket(Socket):
         """See `Socket.binary`."""
         return Refusal("SESSION_ERROR", "frames must be text").frame
 
-    async def answer(self, seat: OpenEnvSession, text: str) -> bytes:
+    async def answer(self, env_session: OpenEnvSession, text: str) -> bytes:
         """See `Socket.answer`."""
         try:
             self.bucket.take()
-            return await self._handled(seat, _parsed(text))
+            return await self._handled(env_session, _parsed(text))
         except (Farewell, Gone):
             raise
         except Refusal as told:
@@ -83,40 +89,42 @@ class EpisodeSocket(Socket):
         except Exception as cause:  # noqa: BLE001 - a bug in the server; the log has its details
             return refusal(internal_problem(cause)).frame
 
-    async def _handled(self, seat: OpenEnvSession, frame: Frame) -> bytes:
+    async def _handled(self, env_session: OpenEnvSession, frame: Frame) -> bytes:
         kind = frame.get("type", "")
         handler = self._handlers.get(kind) if isinstance(kind, str) else None
         if handler is None:
             raise Refusal("UNKNOWN_TYPE", f"Unknown message type: {clipped(str(kind))}")
-        return await handler(seat, frame)
+        return await handler(env_session, frame)
 
-    async def _step(self, seat: OpenEnvSession, frame: Frame) -> bytes:
+    async def _step(self, env_session: OpenEnvSession, frame: Frame) -> bytes:
         text = _plain_text(frame)
         if text is None:
             data = parsed(models.StepMessage, frame).data
-            action = models.parsed_action(data, tools.offered(seat))
+            action = models.parsed_action(data, tools.offered(env_session))
             if not isinstance(action, models.TextAction):
-                return _observed(await self.inbox.awaiting(tools.act(seat, action)))
+                return _observed(await self.inbox.awaiting(tools.act(env_session, action)))
             text = action.text
-        reply = seat.step(seat.written(text))
+        reply = env_session.step(env_session.written(text))
         if not isinstance(reply, Reply):
             reply = await self.inbox.awaiting(reply)
         return _observed(views.played(views.read(reply)))
 
-    async def _reset(self, seat: OpenEnvSession, frame: Frame) -> bytes:
+    async def _reset(self, env_session: OpenEnvSession, frame: Frame) -> bytes:
         options = parsed(models.ResetOptions, parsed(models.ResetMessage, frame).data)
-        return _observed(views.played(await self.inbox.awaiting(self.seats.reset(seat, options))))
+        return _observed(
+            views.played(await self.inbox.awaiting(self.env_sessions.reset(env_session, options)))
+        )
 
-    async def _state(self, seat: OpenEnvSession, frame: Frame) -> bytes:
+    async def _state(self, env_session: OpenEnvSession, frame: Frame) -> bytes:
         parsed(models.StateMessage, frame)
-        return strict_json.dump({"type": "state", "data": seat.state()})
+        return strict_json.dump({"type": "state", "data": env_session.state()})
 
-    async def _mcp(self, seat: OpenEnvSession, frame: Frame) -> bytes:
+    async def _mcp(self, env_session: OpenEnvSession, frame: Frame) -> bytes:
         request = parsed(models.RpcMessage, frame).data
-        reply = await self.inbox.awaiting(self._rpc.answer(request, seat))
+        reply = await self.inbox.awaiting(self._rpc.answer(request, env_session))
         return strict_json.dump({"type": "mcp", "data": reply})
 
-    async def _close(self, seat: OpenEnvSession, frame: Frame) -> bytes:
+    async def _close(self, env_session: OpenEnvSession, frame: Frame) -> bytes:
         parsed(models.CloseMessage, frame)
         raise Farewell(None)
 

@@ -34,12 +34,12 @@ Handler = Callable[[Request], Awaitable[Response]]
 class Http:
     """Handlers of one environment."""
 
-    def __init__(self, service: Service, seats: OpenEnvSessions, env: str) -> None:
+    def __init__(self, service: Service, env_sessions: OpenEnvSessions, env: str) -> None:
         self._service = service
         self._catalogue = service.catalogue
-        self._seats = seats
+        self._env_sessions = env_sessions
         self._env = env
-        self._rpc = Rpc(seats, env)
+        self._rpc = Rpc(env_sessions, env)
 
     def routes(self) -> list[BaseRoute]:
         """All routes of the environment."""
@@ -96,7 +96,7 @@ class Http:
         named = _session_id(request, request.query_params.get("session_id"))
         if named is None:
             return _json(fresh_state(uuid.uuid4().hex))
-        return _json(self._seats.find(self._env, named).state())
+        return _json(self._env_sessions.find(self._env, named).state())
 
     async def reset(self, request: Request) -> Response:
         """Begin an episode."""
@@ -104,20 +104,24 @@ class Http:
         options = parsed(models.ResetOptions, body, "body")
         named = _session_id(request, options.session_id)
         if named is not None:
-            return _json(views.played(await self._seats.reset(self._seats.find(self._env, named), options)))
-        seat, view = await self._seats.begin(self._env, options)
-        seat.close()
+            return _json(
+                views.played(
+                    await self._env_sessions.reset(self._env_sessions.find(self._env, named), options)
+                )
+            )
+        env_session, view = await self._env_sessions.begin(self._env, options)
+        env_session.close()
         return _json(views.played(view))
 
     async def step(self, request: Request) -> Response:
         """Play an action."""
         options = parsed(models.StepOptions, await _body(request), "body")
         models.parsed_action(options.action, True, "body", "action")  # before an episode starts for it
-        async with self._seated(_session_id(request, options.session_id)) as seat:
-            action = models.parsed_action(options.action, tools.offered(seat), "body", "action")
+        async with self._env_session(_session_id(request, options.session_id)) as env_session:
+            action = models.parsed_action(options.action, tools.offered(env_session), "body", "action")
             if not isinstance(action, models.TextAction):
-                return _json(await tools.act(seat, action, options.timeout_s))
-            answer = seat.step(seat.written(action.text), options.timeout_s)
+                return _json(await tools.act(env_session, action, options.timeout_s))
+            answer = env_session.step(env_session.written(action.text), options.timeout_s)
             reply = answer if isinstance(answer, Reply) else await answer
             return _json(views.played(views.read(reply)))
 
@@ -174,16 +178,16 @@ class Http:
         return Response(text, media_type="application/yaml")
 
     @asynccontextmanager
-    async def _seated(self, session_id: str | None) -> AsyncGenerator[OpenEnvSession]:
-        """The seat of a session, or a temporary one that closes with the request."""
+    async def _env_session(self, session_id: str | None) -> AsyncGenerator[OpenEnvSession]:
+        """The OpenEnv session of an id, or a temporary one that closes with the request."""
         if session_id is not None:
-            yield self._seats.find(self._env, session_id)
+            yield self._env_sessions.find(self._env, session_id)
             return
-        seat, _ = await self._seats.begin(self._env, FIXED)
+        env_session, _ = await self._env_sessions.begin(self._env, FIXED)
         try:
-            yield seat
+            yield env_session
         finally:
-            seat.close()
+            env_session.close()
 
     async def _wish(self, request: Request, model: type[ModelT]) -> ModelT:
         self._check_name(request)

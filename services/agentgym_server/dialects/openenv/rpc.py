@@ -42,8 +42,8 @@ Method = Callable[[Params, OpenEnvSession | None], Awaitable[dict[str, Any]]]
 class Rpc:
     """JSON-RPC methods of one environment."""
 
-    def __init__(self, seats: OpenEnvSessions, env: str) -> None:
-        self._seats = seats
+    def __init__(self, env_sessions: OpenEnvSessions, env: str) -> None:
+        self._env_sessions = env_sessions
         self._env = env
         self._methods: dict[str, Method] = {
             "tools/list": self._list,
@@ -52,16 +52,18 @@ class Rpc:
             "openenv/session/close": self._close,
         }
 
-    async def answer_text(self, text: str | bytes, seat: OpenEnvSession | None = None) -> dict[str, Any]:
+    async def answer_text(
+        self, text: str | bytes, env_session: OpenEnvSession | None = None
+    ) -> dict[str, Any]:
         """The response to a request in JSON text."""
         try:
             request = strict_json.parse_text(text) if isinstance(text, str) else strict_json.parse(text)
         except strict_json.InvalidJson as cause:
             return error_reply(None, RpcFault(PARSE_ERROR, f"Parse error: {cause}"))
-        return await self.answer(request, seat)
+        return await self.answer(request, env_session)
 
-    async def answer(self, request: object, seat: OpenEnvSession | None = None) -> dict[str, Any]:
-        """The response to a request; `seat` is the socket's, if it came over one."""
+    async def answer(self, request: object, env_session: OpenEnvSession | None = None) -> dict[str, Any]:
+        """The response to a request; `env_session` is the socket's, if it came over one."""
         try:
             call = parsed(RpcRequest, request)
         except Invalid as cause:
@@ -71,7 +73,7 @@ class Rpc:
             method = self._methods.get(call.method)
             if method is None:
                 raise RpcFault(METHOD_NOT_FOUND, f"Method not found: {clipped(call.method)}")
-            return {"jsonrpc": "2.0", "id": call.id, "result": await method(call.params, seat)}
+            return {"jsonrpc": "2.0", "id": call.id, "result": await method(call.params, env_session)}
         except RpcFault as fault:
             return error_reply(call.id, fault)
         except Problem as problem:
@@ -81,17 +83,17 @@ class Rpc:
         except Exception as cause:  # noqa: BLE001 - a bug in the server; the log has its details
             return error_reply(call.id, fault_of(internal_problem(cause)))
 
-    async def _create(self, params: Params, seat: OpenEnvSession | None) -> dict[str, Any]:
-        if seat is None:
-            seat, _ = await self._seats.begin(self._env, _options(params))
+    async def _create(self, params: Params, env_session: OpenEnvSession | None) -> dict[str, Any]:
+        if env_session is None:
+            env_session, _ = await self._env_sessions.begin(self._env, _options(params))
         else:
-            await self._play(seat)
-        return {"session_id": seat.playing().id}
+            await self._play(env_session)
+        return {"session_id": env_session.playing().id}
 
-    async def _close(self, params: Params, seat: OpenEnvSession | None) -> dict[str, Any]:
+    async def _close(self, params: Params, env_session: OpenEnvSession | None) -> dict[str, Any]:
         session_id = _text(params, "session_id", "Invalid params - 'session_id' is required")
         named = self._find(session_id)
-        if named is seat:
+        if named is env_session:
             text = "Cannot close active WebSocket-managed session via MCP method"
             raise RpcFault(INVALID_REQUEST, text)
         if named.attached:
@@ -100,21 +102,21 @@ class Rpc:
         named.close()
         return {"session_id": session_id, "closed": True}
 
-    async def _list(self, params: Params, seat: OpenEnvSession | None) -> dict[str, Any]:
-        async with self._seated(params, seat) as seated:
-            cards = _offered(seated)
+    async def _list(self, params: Params, env_session: OpenEnvSession | None) -> dict[str, Any]:
+        async with self._env_session(params, env_session) as joined:
+            cards = _offered(joined)
         return {
             "tools": [{"name": name, "description": text, "inputSchema": form} for name, text, form in cards]
         }
 
-    async def _call(self, params: Params, seat: OpenEnvSession | None) -> dict[str, Any]:
+    async def _call(self, params: Params, env_session: OpenEnvSession | None) -> dict[str, Any]:
         name = _text(params, "name", "Missing 'name' in params")
         arguments: Any = params.get("arguments", {})
         if not isinstance(arguments, dict):
             raise RpcFault(INVALID_PARAMS, "Invalid params - 'arguments' must be an object")
-        async with self._seated(params, seat) as seated:
-            self._check(_offered(seated), name, cast("Params", arguments))
-            reply = await tools.call(seated, name, cast("Params", arguments))
+        async with self._env_session(params, env_session) as joined:
+            self._check(_offered(joined), name, cast("Params", arguments))
+            reply = await tools.call(joined, name, cast("Params", arguments))
         return {
             "content": [{"type": "text", "text": reply["observation"]}],
             "data": tools.result(reply),
@@ -126,35 +128,39 @@ class Rpc:
         card = next((card for card in cards if card.name == name), None)
         if card is None:
             raise RpcFault(INVALID_PARAMS, f"Tool not found: {clipped(name)}")
-        wrong = tools.mistake(card, arguments, self._seats.service.settings.max_action_chars)
+        wrong = tools.mistake(card, arguments, self._env_sessions.service.settings.max_action_chars)
         if wrong is not None:
             raise RpcFault(INVALID_PARAMS, f"Invalid params - {wrong}")
 
     @asynccontextmanager
-    async def _seated(self, params: Params, seat: OpenEnvSession | None) -> AsyncGenerator[OpenEnvSession]:
-        """A seat with an episode: the socket's, that of `session_id`, or a temporary one that closes with the
-        request.
+    async def _env_session(
+        self, params: Params, env_session: OpenEnvSession | None
+    ) -> AsyncGenerator[OpenEnvSession]:
+        """An OpenEnv session with an episode: the socket's, that of `session_id`, or a temporary one that
+        closes with the request.
         """
         named = params.get("session_id")
-        if seat is None and named is not None:
-            seat = self._find(_text(params, "session_id", "Invalid params - 'session_id' must be a string"))
-        if seat is not None:
-            await self._play(seat)
-            yield seat
+        if env_session is None and named is not None:
+            env_session = self._find(
+                _text(params, "session_id", "Invalid params - 'session_id' must be a string")
+            )
+        if env_session is not None:
+            await self._play(env_session)
+            yield env_session
             return
-        seat, _ = await self._seats.begin(self._env, FIXED)
+        env_session, _ = await self._env_sessions.begin(self._env, FIXED)
         try:
-            yield seat
+            yield env_session
         finally:
-            seat.close()
+            env_session.close()
 
-    async def _play(self, seat: OpenEnvSession) -> None:
-        if seat.session is None:
-            await self._seats.reset(seat, ResetOptions())
+    async def _play(self, env_session: OpenEnvSession) -> None:
+        if env_session.session is None:
+            await self._env_sessions.reset(env_session, ResetOptions())
 
     def _find(self, session_id: str) -> OpenEnvSession:
         try:
-            return self._seats.find(self._env, session_id)
+            return self._env_sessions.find(self._env, session_id)
         except Problem as problem:
             raise RpcFault(INVALID_PARAMS, problem.detail) from None
 
@@ -170,8 +176,8 @@ def fault_of(problem: Problem) -> RpcFault:
     return RpcFault(code, problem.detail, told(problem) or None)
 
 
-def _offered(seat: OpenEnvSession) -> list[tools.ToolCard]:
-    cards = tools.tools_of(seat)
+def _offered(env_session: OpenEnvSession) -> list[tools.ToolCard]:
+    cards = tools.tools_of(env_session)
     if cards is None:
         raise RpcFault(INTERNAL_ERROR, "Environment does not support MCP")
     return cards

@@ -11,14 +11,14 @@ from agentgym_server.wire.problems import Problem
 class RpcSocket(Socket):
     """Connection to `/mcp`."""
 
-    async def answer(self, seat: OpenEnvSession, text: str) -> bytes:
+    async def answer(self, env_session: OpenEnvSession, text: str) -> bytes:
         """See `Socket.answer`."""
         try:
             self.bucket.take()
         except Problem as problem:
             return self.refused(problem)
-        rpc = Rpc(self.seats, self.env)
-        return strict_json.dump(await self.inbox.awaiting(rpc.answer_text(text, seat)))
+        rpc = Rpc(self.env_sessions, self.env)
+        return strict_json.dump(await self.inbox.awaiting(rpc.answer_text(text, env_session)))
 
     def refused(self, problem: Problem) -> bytes:
         """See `Socket.refused`."""

@@ -1,8 +1,8 @@
-"""OpenEnv sessions over the server's sessions: a seat has many episodes, a server session has one.
+"""OpenEnv sessions over the server's sessions: one of them has many episodes, a server session has one.
 
-A socket owns a seat, which holds a capacity slot for the lifetime of the connection. Any session of the
-server can be addressed as a seat by its id, and that id keeps naming the seat after a reset has started
-another session.
+A socket owns an OpenEnv session, which holds a capacity slot for the lifetime of the connection. Any
+session of the server can be addressed as an OpenEnv session by its id, and that id keeps naming it after a
+reset has started another session.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ class OpenEnvSession:
         self.session = session
         self.episode_id = uuid.uuid4().hex if session is None else session.id
         self.name: str | None = None
-        """First id of the seat, which stays valid."""
+        """First id of this session, which stays valid."""
         self.attached = False
         """True if a socket is attached; there is at most one."""
         self.closing = slot is not None
@@ -163,46 +163,48 @@ class OpenEnvSessions:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self._seats: dict[str, OpenEnvSession] = {}
+        self._env_sessions: dict[str, OpenEnvSession] = {}
         self._sweep_at = FIRST_SWEEP
 
     def __len__(self) -> int:
         """Number of ids that are in use."""
-        return len(self._seats)
+        return len(self._env_sessions)
 
     async def reserve(self, env: str) -> OpenEnvSession:
-        """A seat with a slot, for a socket; raises the problems of a full server or a broken environment."""
-        seat = OpenEnvSession(self.service, env, slot=await self.service.episodes.reserve(env))
-        seat.attached = True
-        return seat
+        """An OpenEnv session with a slot, for a socket; raises the problems of a full server or a broken
+        environment.
+        """
+        env_session = OpenEnvSession(self.service, env, slot=await self.service.episodes.reserve(env))
+        env_session.attached = True
+        return env_session
 
     async def begin(self, env: str, options: ResetOptions) -> tuple[OpenEnvSession, dict[str, Any]]:
-        """A seat with an episode, and its session object."""
-        seat = OpenEnvSession(self.service, env)
-        return seat, await self.reset(seat, options)
+        """An OpenEnv session with an episode, and its session object."""
+        env_session = OpenEnvSession(self.service, env)
+        return env_session, await self.reset(env_session, options)
 
-    async def reset(self, seat: OpenEnvSession, options: ResetOptions) -> dict[str, Any]:
-        """Start another episode in a seat."""
-        old = seat.session
-        view = await seat.reset(options)
-        if old is not None and old.id != seat.name:
-            self._seats.pop(old.id, None)
-        self._enter(view["session_id"], seat)
+    async def reset(self, env_session: OpenEnvSession, options: ResetOptions) -> dict[str, Any]:
+        """Start another episode in an OpenEnv session."""
+        old = env_session.session
+        view = await env_session.reset(options)
+        if old is not None and old.id != env_session.name:
+            self._env_sessions.pop(old.id, None)
+        self._enter(view["session_id"], env_session)
         return view
 
     def find(self, env: str, session_id: str) -> OpenEnvSession:
-        """The seat of a session of this environment; raises the problem `session-not-found`."""
-        seat = self._seats.get(session_id) or self._taken(session_id)
-        if seat.env != env or not seat.alive:
+        """The OpenEnv session of a session of this environment; raises the problem `session-not-found`."""
+        env_session = self._env_sessions.get(session_id) or self._taken(session_id)
+        if env_session.env != env or not env_session.alive:
             raise _unknown(session_id)
-        self._enter(session_id, seat)
-        return seat
+        self._enter(session_id, env_session)
+        return env_session
 
-    def leave(self, seat: OpenEnvSession) -> None:
+    def leave(self, env_session: OpenEnvSession) -> None:
         """Detach the socket: the episode continues, unless the socket owns it or it was to be closed."""
-        seat.attached = False
-        if seat.closing:
-            seat.close()
+        env_session.attached = False
+        if env_session.closing:
+            env_session.close()
 
     def _taken(self, session_id: str) -> OpenEnvSession:
         try:
@@ -211,12 +213,12 @@ class OpenEnvSessions:
             raise _unknown(session_id) from None
         return OpenEnvSession(self.service, session.origin.env, session)
 
-    def _enter(self, session_id: str, seat: OpenEnvSession) -> None:
-        if len(self._seats) >= self._sweep_at:
-            self._seats = {name: one for name, one in self._seats.items() if one.alive}
-            self._sweep_at = max(FIRST_SWEEP, 2 * len(self._seats))
-        self._seats[session_id] = seat
-        seat.name = seat.name or session_id
+    def _enter(self, session_id: str, env_session: OpenEnvSession) -> None:
+        if len(self._env_sessions) >= self._sweep_at:
+            self._env_sessions = {name: one for name, one in self._env_sessions.items() if one.alive}
+            self._sweep_at = max(FIRST_SWEEP, 2 * len(self._env_sessions))
+        self._env_sessions[session_id] = env_session
+        env_session.name = env_session.name or session_id
 
 
 def fresh_state(episode_id: str) -> dict[str, Any]:

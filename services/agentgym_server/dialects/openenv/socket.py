@@ -28,10 +28,16 @@ class Socket(ABC):
     """Base of connections; subclasses define the messages."""
 
     def __init__(
-        self, service: Service, seats: OpenEnvSessions, env: str, scope: Scope, receive: Receive, send: Send
+        self,
+        service: Service,
+        env_sessions: OpenEnvSessions,
+        env: str,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
     ) -> None:
         self.service = service
-        self.seats = seats
+        self.env_sessions = env_sessions
         self.env = env
         self.scope = scope
         self.bucket: Bucket = scope["agentevol.bucket"]
@@ -40,7 +46,7 @@ class Socket(ABC):
         self._send = send
 
     @abstractmethod
-    async def answer(self, seat: OpenEnvSession, text: str) -> bytes:
+    async def answer(self, env_session: OpenEnvSession, text: str) -> bytes:
         """The reply to a frame; raises `Farewell`."""
 
     @abstractmethod
@@ -52,9 +58,9 @@ class Socket(ABC):
     def binary(self) -> bytes:
         """The frame in reply to a binary frame."""
 
-    async def seated(self) -> OpenEnvSession:
-        """The connection's seat; raises `Farewell`, or the problem that prevents one."""
-        return await self.inbox.awaiting(self.seats.reserve(self.env))
+    async def attach(self) -> OpenEnvSession:
+        """The connection's OpenEnv session; raises `Farewell`, or the problem that prevents one."""
+        return await self.inbox.awaiting(self.env_sessions.reserve(self.env))
 
     async def run(self) -> None:
         """Accept the connection and serve it until it closes."""
@@ -71,24 +77,24 @@ class Socket(ABC):
     async def _serve(self) -> None:
         try:
             try:
-                seat = await self.seated()
+                env_session = await self.attach()
             except Problem as problem:
                 raise Farewell(self.refused(problem)) from None
             try:
-                await self._converse(seat)
+                await self._converse(env_session)
             finally:
-                self.seats.leave(seat)
+                self.env_sessions.leave(env_session)
         except Farewell as farewell:
             if farewell.frame is not None:
                 await self._say(farewell.frame)
             await self._send({"type": "websocket.close", "code": farewell.code})
 
-    async def _converse(self, seat: OpenEnvSession) -> None:
+    async def _converse(self, env_session: OpenEnvSession) -> None:
         while True:
             text = await self.inbox.next()
             if text is None:
                 raise Farewell(self.binary, UNSUPPORTED_DATA)
-            await self._say(await self.answer(seat, text))
+            await self._say(await self.answer(env_session, text))
 
     async def _say(self, text: bytes) -> None:
         await self._send({"type": "websocket.send", "text": text.decode()})

@@ -23,22 +23,24 @@ class ToolCard(NamedTuple):
     schema: dict[str, Any]
 
 
-def offered(seat: OpenEnvSession) -> bool:
+def offered(env_session: OpenEnvSession) -> bool:
     """True if tool actions are supported."""
-    declared = seat.service.catalogue.schema(seat.env)["tools"]
-    return (declared if seat.session is None else seat.session.tools) is not None
+    declared = env_session.service.catalogue.schema(env_session.env)["tools"]
+    return (declared if env_session.session is None else env_session.session.tools) is not None
 
 
-def tools_of(seat: OpenEnvSession) -> list[ToolCard] | None:
+def tools_of(env_session: OpenEnvSession) -> list[ToolCard] | None:
     """The tools that can be called now, None where the environment has none.
 
     Tools of the environment itself need no episode. Raises `Refusal` before a reset, and the problem of a
     session that is gone.
     """
-    seat.state()
-    declared: Iterable[Mapping[str, Any]] | None = seat.service.catalogue.schema(seat.env)["tools"]
-    if seat.session is not None or declared is None:
-        declared = seat.playing().tools
+    env_session.state()
+    declared: Iterable[Mapping[str, Any]] | None = env_session.service.catalogue.schema(env_session.env)[
+        "tools"
+    ]
+    if env_session.session is not None or declared is None:
+        declared = env_session.playing().tools
     return None if declared is None else [card for card in map(_card, declared) if card.name not in RESERVED]
 
 
@@ -56,32 +58,32 @@ def _card(tool: Mapping[str, Any]) -> ToolCard:
 
 
 async def act(
-    seat: OpenEnvSession, action: CallTool | ListTools, deadline_s: float | None = None
+    env_session: OpenEnvSession, action: CallTool | ListTools, deadline_s: float | None = None
 ) -> dict[str, Any]:
     """The reply to a tool action; neither a list nor a call that cannot be made takes a turn."""
-    cards = {card.name: card for card in tools_of(seat) or ()}
+    cards = {card.name: card for card in tools_of(env_session) or ()}
     if isinstance(action, ListTools):
         tools = [
             {"name": name, "description": text, "input_schema": schema}
             for name, text, schema in cards.values()
         ]
-        return _unplayed(seat, {"tools": tools})
+        return _unplayed(env_session, {"tools": tools})
     name = clipped(action.tool_name)
     card = cards.get(action.tool_name)
     if card is None:
-        return _unplayed(seat, _no_result(name, "tool_not_found", f"Tool not found: {name}"))
-    wrong = mistake(card, action.arguments, seat.service.settings.max_action_chars)
+        return _unplayed(env_session, _no_result(name, "tool_not_found", f"Tool not found: {name}"))
+    wrong = mistake(card, action.arguments, env_session.service.settings.max_action_chars)
     if wrong is not None:
-        return _unplayed(seat, _no_result(name, "invalid_args", wrong))
-    reply = await call(seat, name, action.arguments, deadline_s)
+        return _unplayed(env_session, _no_result(name, "invalid_args", wrong))
+    reply = await call(env_session, name, action.arguments, deadline_s)
     return views.seen(reply, _observation(name, reply), reply["reward"])
 
 
 async def call(
-    seat: OpenEnvSession, name: str, arguments: dict[str, Any], deadline_s: float | None = None
+    env_session: OpenEnvSession, name: str, arguments: dict[str, Any], deadline_s: float | None = None
 ) -> dict[str, Any]:
     """Call a tool as the next turn; returns the server's own reply."""
-    answer = seat.step({"type": "tool_call", "name": name, "arguments": arguments}, deadline_s)
+    answer = env_session.step({"type": "tool_call", "name": name, "arguments": arguments}, deadline_s)
     reply = answer if isinstance(answer, Reply) else await answer
     return views.read(reply)
 
@@ -110,6 +112,8 @@ def _no_result(name: str, kind: str, message: str) -> dict[str, Any]:
     return {"tool_name": name, "result": None, "error": {"error_type": kind, "message": message}}
 
 
-def _unplayed(seat: OpenEnvSession, observation: dict[str, Any]) -> dict[str, Any]:
-    state = seat.state() | {"session_id": "" if seat.session is None else seat.session.id}
+def _unplayed(env_session: OpenEnvSession, observation: dict[str, Any]) -> dict[str, Any]:
+    state = env_session.state() | {
+        "session_id": "" if env_session.session is None else env_session.session.id
+    }
     return views.seen(state, observation | {"metadata": views.metadata_of(state)}, 0.0)
