@@ -21,7 +21,7 @@ from itertools import product
 from random import Random
 from typing import TYPE_CHECKING
 
-from agentevol.report.intervals import bootstrap_mean, wilson
+from agentevol.loop.report.intervals import bootstrap_mean, wilson
 
 if TYPE_CHECKING:
     from agentgym_envs.webshop.goal_sets import GoalSet

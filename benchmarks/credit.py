@@ -44,10 +44,10 @@ from agentevol.data.groups import group_of
 from agentevol.data.selection.filters import informative, tokens
 from agentevol.data.training_sequences import facts
 from agentevol.engines.embedded.engine import EmbeddedEngine
+from agentevol.loop.report.intervals import mean_interval
 from agentevol.loop.state.progress import Progress
 from agentevol.loop.state.run_folder import RunFolder
 from agentevol.models.resolution import starter_folder
-from agentevol.report.intervals import mean_interval
 from agentevol.rollout.environment_server import EnvironmentServer
 from agentevol.rollout.episode import EpisodeRequest, play_all
 from agentevol.rollout.tasks import EnvTask, list_tasks

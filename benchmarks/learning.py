@@ -27,9 +27,9 @@ from agentevol.config.run import RunConfig, load
 from agentevol.core.algorithms.registry import ALGORITHMS, algorithm
 from agentevol.core.protocols import Checkpoint
 from agentevol.core.splits import iteration_seed
-from agentevol.report.intervals import mean_interval
-from agentevol.starter.build import build
-from agentevol.starter.shipped_recipes import RECIPES
+from agentevol.loop.report.intervals import mean_interval
+from agentevol.runs.starter.build import build
+from agentevol.runs.starter.shipped_recipes import RECIPES
 from agentgym_store.records import Trajectory
 from benchmarks.direct import DirectArena
 from benchmarks.rounds import learnt

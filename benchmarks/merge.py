@@ -27,8 +27,8 @@ from typing import Any, Literal, TypeVar, cast
 
 from rich.console import Console
 
-from agentevol.bench.figures import short
-from agentevol.bench.progress import say
+from agentevol.cli.benchmarks.figures import short
+from agentevol.cli.benchmarks.progress import say
 from agentevol.config.run import RunConfig, load
 from agentevol.core.protocols import Checkpoint, TrainingSequence
 from agentevol.data.composition import learnt_figures, shares, turns_by_version, version_lag, versions

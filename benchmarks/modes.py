@@ -29,9 +29,9 @@ import torch
 
 from agentevol.config.run import RunConfig, load
 from agentevol.core.protocols import Checkpoint
+from agentevol.loop.report.intervals import mean_interval
 from agentevol.models.checkpoints import read_lineage
-from agentevol.report.intervals import mean_interval
-from agentevol.starter.build import build
+from agentevol.runs.starter.build import build
 from agentgym_store.records import Trajectory
 from benchmarks.direct import DirectArena
 from benchmarks.learning import BASE, NEW_TOKENS, SETTINGS, TEST_TASKS, WORLD, evolved

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from agentevol.bench.learn.flops import PEAK_BF16
+from agentevol.cli.benchmarks.learn.flops import PEAK_BF16
 from agentgym_envs.formats import FORMATS, render_react
 from agentgym_envs.registry import make
 

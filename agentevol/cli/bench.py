@@ -65,4 +65,4 @@ def bench(
             raise typer.BadParameter(f"{option} is an option of bench {owner}")
     if products is not None and env != "webshop":
         raise typer.BadParameter("--products is an option of bench env --env webshop")
-    import_module(f"agentevol.bench.{name}").main(json=json, **options)
+    import_module(f"agentevol.cli.benchmarks.{name}").main(json=json, **options)

@@ -8,7 +8,7 @@ import typer
 from agentevol.cli.console.output import AsJson, print_json, print_table
 
 if TYPE_CHECKING:
-    from agentevol.report.comparison import Difference, Evolved, Outcomes
+    from agentevol.loop.report.comparison import Difference, Evolved, Outcomes
 
 
 def register(parent: typer.Typer) -> None:
@@ -27,14 +27,14 @@ def compare(
 
     Example: agentevol compare runs/seed-0 runs/seed-1 runs/seed-2
     """
-    from agentevol.loop.state.run_folder import read_summary
-    from agentevol.report.comparison import (
+    from agentevol.loop.report.comparison import (
         differ_in_seed_alone,
         difference,
         evolved,
         mean_gain,
         run_strengths,
     )
+    from agentevol.loop.state.run_folder import read_summary
 
     runs = [evolved(folder, read_summary(folder)) for folder in folders]
     gains = {run.name: difference(run.start, run.best) for run in runs}
@@ -80,7 +80,7 @@ def _row(run: "Evolved", gain: "Difference") -> tuple[object, ...]:
 
 
 def _rate(outcomes: "Outcomes") -> str:
-    from agentevol.report.rates import rate_text
+    from agentevol.loop.report.rates import rate_text
 
     return rate_text(sum(outcomes.values()), len(outcomes))
 

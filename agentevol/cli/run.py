@@ -88,7 +88,7 @@ def _shortcuts(*, iters: int | None, seed: int | None, data: str | None) -> list
 
 
 def _print(summary: "RunSummary", path: Path, console: "Console") -> None:
-    from agentevol.report.table import terminal_table
+    from agentevol.loop.report.table import terminal_table
 
     console.print(terminal_table(summary))
     console.print(

@@ -43,8 +43,8 @@ def build(
 
     from agentevol.loop.state.progress import Progress
     from agentevol.models.resolution import built_starter, shipped_starters
-    from agentevol.starter.build import build
-    from agentevol.starter.general_recipe import recipe_for
+    from agentevol.runs.starter.build import build
+    from agentevol.runs.starter.general_recipe import recipe_for
 
     found_by_runs = out is None and env not in shipped_starters()
     place = out or (built_starter(env) if found_by_runs else Path("starter"))

@@ -12,7 +12,7 @@ from agentevol.core.protocols import Checkpoint
 from agentevol.models.hub import HubName, hub_name, snapshot
 from agentgym_envs.home import data_home
 
-STARTERS = Path(__file__).parent.parent / "starter"
+STARTERS = Path(__file__).parent.parent / "runs" / "starter"
 _STARTER = re.compile(r"starter(?::(.*))?", re.DOTALL)
 """Name with the starter's environment; without, it is ALFWorld's."""
 

@@ -21,6 +21,7 @@ from agentevol.data.rewards.run_reward_model import check_process_model, check_r
 from agentevol.data.rewards.turn_rewards import turn_reward
 from agentevol.engines.vllm.capabilities import check_installed
 from agentevol.loop.evolve import evolve
+from agentevol.loop.report.page import write_report
 from agentevol.loop.stages.acceptance import protected_environments
 from agentevol.loop.stages.iteration import Stages
 from agentevol.loop.state.context import RunContext
@@ -30,7 +31,6 @@ from agentevol.models.hub import hub_name
 from agentevol.models.rendering import ChatRenderer, load_tokenizer
 from agentevol.models.resolution import check_folder, resolve
 from agentevol.models.tokenizer_checks import check_vocabulary
-from agentevol.report.page import write_report
 from agentevol.rollout.faults import FaultLog
 from agentgym_envs.registry import environment_class, names
 

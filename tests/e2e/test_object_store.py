@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 from support.trajectories import trajectory
 
+from agentevol.loop.report.examples import run_examples
 from agentevol.loop.state.run_folder import read_summary
-from agentevol.report.examples import run_examples
 from agentgym_store.errors import StoreError
 from agentgym_store.records import Trajectory
 from agentgym_store.store import Store, Where

@@ -4,12 +4,12 @@ from agentevol.core.protocols import Checkpoint
 from agentevol.core.splits import spread
 from agentevol.core.summaries import EvaluationSummary, best
 from agentevol.data.selection.statistics import outcomes, since_previous
+from agentevol.loop.report.tensorboard import write_curves
 from agentevol.loop.stages.acceptance import Acceptance
 from agentevol.loop.stages.data_mixture import DataMixture
 from agentevol.loop.stages.learned_rewards import LearnedRewards
 from agentevol.loop.state.context import RunContext
 from agentevol.loop.state.summaries import append_metrics
-from agentevol.report.tensorboard import write_curves
 from agentevol.rollout.metrics import compared, summarise
 
 

@@ -15,8 +15,8 @@ from rich.table import Table
 
 from agentevol.core.summaries import EvaluationSummary, IterationSummary
 from agentevol.data.selection.filters import sampled_tokens
-from agentevol.report.intervals import wilson
-from agentevol.report.rates import interval_text, rate_text
+from agentevol.loop.report.intervals import wilson
+from agentevol.loop.report.rates import interval_text, rate_text
 from agentevol.rollout.faults import sentence
 from agentgym_store.records import Trajectory
 

@@ -8,11 +8,11 @@ from typing import get_args
 import pytest
 from typer.testing import CliRunner
 
-from agentevol.bench import startup, store
-from agentevol.bench.env import alfworld
-from agentevol.bench.figures import Figure, ratio
 from agentevol.cli import app
 from agentevol.cli.bench import Name
+from agentevol.cli.benchmarks import startup, store
+from agentevol.cli.benchmarks.env import alfworld
+from agentevol.cli.benchmarks.figures import Figure, ratio
 
 
 def test_a_figure_is_a_median_with_its_range() -> None:
@@ -69,8 +69,8 @@ def test_start_up_is_measured_beside_an_empty_interpreter(
 
 
 def test_every_name_of_the_command_is_a_module() -> None:
-    assert [name for name in get_args(Name) if find_spec(f"agentevol.bench.{name}") is None] == []
-    assert find_spec("agentevol.bench.nothing") is None
+    assert [name for name in get_args(Name) if find_spec(f"agentevol.cli.benchmarks.{name}") is None] == []
+    assert find_spec("agentevol.cli.benchmarks.nothing") is None
 
 
 @pytest.mark.parametrize(

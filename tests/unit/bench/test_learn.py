@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agentevol.bench.learn.flops import forward_flops, layer_weights, peak_flops, training_flops
-from agentevol.bench.learn.lanes import Lane, Shape, lanes
-from agentevol.bench.learn.main import line, losses_beside, parse
-from agentevol.bench.learn.measure import Measured, figures, measure
-from agentevol.bench.learn.sequences import for_the_learner, make_units, tokens_per_step
-from agentevol.bench.learn.sides import Learnt, columns, make_model
+from agentevol.cli.benchmarks.learn.flops import forward_flops, layer_weights, peak_flops, training_flops
+from agentevol.cli.benchmarks.learn.lanes import Lane, Shape, lanes
+from agentevol.cli.benchmarks.learn.main import line, losses_beside, parse
+from agentevol.cli.benchmarks.learn.measure import Measured, figures, measure
+from agentevol.cli.benchmarks.learn.sequences import for_the_learner, make_units, tokens_per_step
+from agentevol.cli.benchmarks.learn.sides import Learnt, columns, make_model
 from agentevol.learn.batches.assembly import Assembly
 from agentevol.learn.batches.batch_plan import plan
 

@@ -6,12 +6,12 @@ from typing import Any, cast
 
 import pytest
 
-from agentevol.bench.rollout import tails, vllm_comparison
-from agentevol.bench.rollout.environment import PatientWorld, requests, told
-from agentevol.bench.rollout.loads import Load
-from agentevol.bench.rollout.offline import changed
-from agentevol.bench.rollout.tails import overlapped, waves
-from agentevol.bench.rollout.work import Ask, Listed, as_begun, asks, sampled
+from agentevol.cli.benchmarks.rollout import tails, vllm_comparison
+from agentevol.cli.benchmarks.rollout.environment import PatientWorld, requests, told
+from agentevol.cli.benchmarks.rollout.loads import Load
+from agentevol.cli.benchmarks.rollout.offline import changed
+from agentevol.cli.benchmarks.rollout.tails import overlapped, waves
+from agentevol.cli.benchmarks.rollout.work import Ask, Listed, as_begun, asks, sampled
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Conversation
 from agentevol.engines.vllm.capabilities import check_installed

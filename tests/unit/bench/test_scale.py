@@ -7,17 +7,17 @@ from random import Random
 
 import pytest
 
-from agentevol.bench.env.alfworld import scripts
-from agentevol.bench.scale import calibration
-from agentevol.bench.scale.costs import Costs, Setup, interpolated, limits
-from agentevol.bench.scale.driver import Driver
-from agentevol.bench.scale.driver_costs import driver_costs
-from agentevol.bench.scale.events import Events, Meter, Station
-from agentevol.bench.scale.replica import Replica
-from agentevol.bench.scale.simulation import Simulation
+from agentevol.cli.benchmarks.env.alfworld import scripts
+from agentevol.cli.benchmarks.scale import calibration
+from agentevol.cli.benchmarks.scale.costs import Costs, Setup, interpolated, limits
+from agentevol.cli.benchmarks.scale.driver import Driver
+from agentevol.cli.benchmarks.scale.driver_costs import driver_costs
+from agentevol.cli.benchmarks.scale.events import Events, Meter, Station
+from agentevol.cli.benchmarks.scale.replica import Replica
+from agentevol.cli.benchmarks.scale.simulation import Simulation
 from agentevol.core.errors import ConfigError
 
-scale = import_module("agentevol.bench.scale.main")  # the package has a function of this name
+scale = import_module("agentevol.cli.benchmarks.scale.main")  # the package has a function of this name
 ARRIVALS = 60_000
 """The mean waiting time of ten seeds was at most 9 % off the formula."""
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from agentevol.bench.env.webshop.main import READERS, SIZES, Costs, described, measure
-from agentevol.bench.env.webshop.reader import LONGEST, SHORTEST, queries
 from agentevol.cli import app
+from agentevol.cli.benchmarks.env.webshop.main import READERS, SIZES, Costs, described, measure
+from agentevol.cli.benchmarks.env.webshop.reader import LONGEST, SHORTEST, queries
 from agentgym_envs.webshop.catalogues.stored import StoredCatalogue
 
 
@@ -61,7 +61,9 @@ def test_a_cost_above_its_budget_is_said_to_be(costs: Costs):
 
 def test_the_command_measures_as_many_products_as_it_is_told(costs: Costs, monkeypatch: pytest.MonkeyPatch):
     asked = []
-    module = import_module("agentevol.bench.env.webshop.main")  # its name in the package is the function's
+    module = import_module(
+        "agentevol.cli.benchmarks.env.webshop.main"
+    )  # its name in the package is the function's
     monkeypatch.setattr(module, "measure", lambda count, _: asked.append(count) or costs)
     told = CliRunner().invoke(app, ["bench", "env", "--env", "webshop", "--products", "500", "--json"])
     assert (told.exit_code, asked) == (0, [500])

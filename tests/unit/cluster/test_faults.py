@@ -5,7 +5,7 @@ import pytest
 from agentevol.cluster.processes.failures import ProcessFailures, stop_if_hopeless
 from agentevol.core.errors import RunStopped
 from agentevol.core.summaries import Faults, IterationSummary, RunSummary
-from agentevol.report.page import render
+from agentevol.loop.report.page import render
 from agentevol.rollout.faults import FaultLog, sentence
 
 

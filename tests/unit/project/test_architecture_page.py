@@ -79,8 +79,8 @@ def test_the_check_of_paths_notices_what_it_should() -> None:
         "agentevol/loop/evolve.py",
         "tests/golden/",
     }
-    assert modules("python -m agentevol.bench.learn\nfrom agentgym_envs.core import Task") == {
-        "agentevol.bench.learn",
+    assert modules("python -m agentevol.cli.benchmarks.learn\nfrom agentgym_envs.core import Task") == {
+        "agentevol.cli.benchmarks.learn",
         "agentgym_envs.core",
     }
     assert anchors("# A page\n## `What`, where?\n```sh\n# no heading\n```\n") == {"a-page", "what-where"}

@@ -25,14 +25,14 @@ PACKAGES = {
 ENTRY_POINTS = (
     "agentevol",
     "agentevol.__main__",
-    "agentevol.bench.learn.__main__",
+    "agentevol.cli.benchmarks.learn.__main__",
     "agentevol.cli",
     "agentevol.cli.reference",  # `make docs`
     *(f"agentevol.cli.{name}" for name in MODULES),
-    *(f"agentevol.bench.{name}" for name in get_args(Name)),
-    "agentevol.bench.env.alfworld",
-    "agentevol.bench.env.webshop",
-    "agentevol.bench.serve.openenv_side",  # a program for another interpreter
+    *(f"agentevol.cli.benchmarks.{name}" for name in get_args(Name)),
+    "agentevol.cli.benchmarks.env.alfworld",
+    "agentevol.cli.benchmarks.env.webshop",
+    "agentevol.cli.benchmarks.serve.openenv_side",  # a program for another interpreter
     "agentgym_client",
     "agentgym_client.gymnasium",
     "agentgym_envs",

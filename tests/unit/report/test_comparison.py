@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from agentevol.core.errors import ConfigError
-from agentevol.report.comparison import Evolved, differ_in_seed_alone, difference, mean_gain, run_strengths
+from agentevol.loop.report.comparison import (
+    Evolved,
+    differ_in_seed_alone,
+    difference,
+    mean_gain,
+    run_strengths,
+)
 
 
 def outcomes(won: str) -> dict[str, bool]:

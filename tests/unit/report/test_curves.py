@@ -3,7 +3,7 @@ from pathlib import Path
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from agentevol.core.summaries import EvaluationSummary, IterationSummary
-from agentevol.report.tensorboard import scalars, write_curves
+from agentevol.loop.report.tensorboard import scalars, write_curves
 
 ONE = IterationSummary(
     iteration=3,

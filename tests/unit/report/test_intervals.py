@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from agentevol.report.intervals import bootstrap_mean, mean_interval, newcombe, wilson
+from agentevol.loop.report.intervals import bootstrap_mean, mean_interval, newcombe, wilson
 
 
 # Newcombe 1998, Statistics in Medicine 17:857-872, table I, method 3 (Wilson's score, z = 1.96), four digits.

@@ -10,8 +10,8 @@ from rich.console import Console
 from support.trajectories import trajectory
 
 from agentevol.core.summaries import EvaluationSummary, IterationSummary, RunSummary, best
-from agentevol.report.examples import Example, choose
-from agentevol.report.page import (
+from agentevol.loop.report.examples import Example, choose
+from agentevol.loop.report.page import (
     TEXT_LIMIT,
     breakdown_table,
     endings_table,
@@ -20,11 +20,11 @@ from agentevol.report.page import (
     visible,
     write_report,
 )
-from agentevol.report.plots import success_plot, success_png
-from agentevol.report.rates import SuccessRow, headline, interval_text, rate_text, success_rows
-from agentevol.report.stage_matrix import matrix_table, stage_matrix
-from agentevol.report.strengths import Strength
-from agentevol.report.table import terminal_table
+from agentevol.loop.report.plots import success_plot, success_png
+from agentevol.loop.report.rates import SuccessRow, headline, interval_text, rate_text, success_rows
+from agentevol.loop.report.stage_matrix import matrix_table, stage_matrix
+from agentevol.loop.report.strengths import Strength
+from agentevol.loop.report.table import terminal_table
 from agentgym_store.errors import StoreError
 from agentgym_store.records import Sample, Terminated, Trajectory, Truncated, Turn
 from agentgym_store.store import Store

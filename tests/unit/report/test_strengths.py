@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from agentevol.core.errors import ConfigError
-from agentevol.report.strengths import (
+from agentevol.loop.report.strengths import (
     improved,
     ranked,
     strengths,

@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from agentevol.starter.initial_weights import lay_out
+from agentevol.runs.starter.initial_weights import lay_out
 
 TOKENS = 1_000
 

@@ -7,9 +7,9 @@ import pytest
 
 from agentevol.models.rendering import ChatRenderer
 from agentevol.models.word_tokenizer import word_tokenizer
-from agentevol.starter import demonstrations as module
-from agentevol.starter.demonstrations import CAREFUL, Demonstrator, demonstrations
-from agentevol.starter.recipe import StarterRecipe
+from agentevol.runs.starter import demonstrations as module
+from agentevol.runs.starter.demonstrations import CAREFUL, Demonstrator, demonstrations
+from agentevol.runs.starter.recipe import StarterRecipe
 from agentgym_envs.guess import Guess, GuessTask
 
 

@@ -6,7 +6,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentevol.starter.rewording import MOST, reworded
+from agentevol.runs.starter.rewording import MOST, reworded
 
 WISH = "do you sell 2 women's rugs, in red"
 

@@ -7,7 +7,7 @@ import pytest
 from agentevol.core.protocols import TrainingSequence
 from agentevol.models.rendering import ChatRenderer
 from agentevol.models.word_tokenizer import word_tokenizer
-from agentevol.starter.sequences import RowMaker, Turn
+from agentevol.runs.starter.sequences import RowMaker, Turn
 
 TURNS = [
     Turn("instruction: red rug, below 9 [sep] search", "search[ red rug]"),

@@ -10,7 +10,7 @@ from transformers import AutoConfig, AutoTokenizer
 from agentevol.config.learner import LearnConfig
 from agentevol.core.errors import ConfigError
 from agentevol.models.resolution import resolve, starter_folder
-from agentevol.starter.shipped_recipes import RECIPES
+from agentevol.runs.starter.shipped_recipes import RECIPES
 
 
 @pytest.mark.parametrize("environment", RECIPES)

@@ -1,6 +1,0 @@
-"""`python -m agentevol.bench.learn`."""
-
-from agentevol.bench.learn.main import script
-
-if __name__ == "__main__":
-    script()

@@ -1,0 +1,12 @@
+"""Benchmark of an environment by itself, without a server: `agentevol bench env --env NAME`.
+
+`alfworld` is compared with the original engine, `webshop` is measured by catalogue size.
+"""
+
+from importlib import import_module
+from typing import Any, Literal
+
+
+def main(json: bool = False, env: Literal["alfworld", "webshop"] = "alfworld", **options: Any) -> None:
+    """Measure and print; `products` is an option of `webshop`."""
+    import_module(f"agentevol.cli.benchmarks.env.{env}").main(json=json, **options)

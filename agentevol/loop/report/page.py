@@ -1,0 +1,298 @@
+"""HTML report of a run: one self-contained file that works offline.
+
+Text of models and environments is hostile data: every text is escaped, control characters are shown as
+escapes, long texts are cut, and the page forbids scripts and all external resources.
+"""
+
+import json
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+
+from agentevol.core.summaries import IterationSummary, RunSummary, best
+from agentevol.loop.report.comparison import checkpoint_strengths
+from agentevol.loop.report.examples import Example, run_examples
+from agentevol.loop.report.plots import success_plot
+from agentevol.loop.report.rates import headline, interval_text, rate_text, success_rows
+from agentevol.loop.report.stage_matrix import matrix_table
+from agentevol.loop.report.strengths import Strength
+from agentgym_store.files import whole_file
+from agentgym_store.records import Trajectory, Turn
+
+TEXT_LIMIT = 4000
+"""Maximum characters shown of one text."""
+TURN_LIMIT = 200
+"""Maximum turns shown of one episode."""
+
+Rows = list[list[str]]
+
+
+def write_report(run_folder: Path, summary: RunSummary, *, examples: Sequence[Example] | None = None) -> Path:
+    """Write `success.png` and `report.html` into the run's folder and return the latter.
+
+    `examples` None takes three episodes from the run's table. Raises `StoreError` where the table cannot be
+    read or the disk refuses.
+    """
+    picture = success_plot(success_rows(summary), run_folder / "success.png", title=_plot_title(summary))
+    shown = run_examples(run_folder, summary) if examples is None else examples
+    page = render(summary, picture.read_bytes(), shown, checkpoint_strengths(run_folder, summary))
+    with whole_file(run_folder / "report.html") as file:
+        file.write(page.encode())
+    return run_folder / "report.html"
+
+
+def render(
+    summary: RunSummary,
+    picture: bytes,
+    examples: Sequence[Example] = (),
+    strengths: Sequence[Strength] = (),
+) -> str:
+    """The page as text; `picture` is a PNG."""
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["visible"] = visible
+    source = files("agentevol.loop.report").joinpath("report.html.jinja").read_text(encoding="utf-8")
+    return environment.from_string(source).render(
+        run=summary.run,
+        environment=summary.environment,
+        headline=headline(summary),
+        picture=b64encode(picture).decode(),
+        tables=[table for table in (*_tables(summary), _strengths(strengths)) if table["rows"]],
+        configuration=[[key, value] for key, value in flattened(summary.config)],
+        examples=[_example(example) for example in examples],
+    )
+
+
+def visible(text: str) -> str:
+    """Text with invisible and control characters as escapes; its end is cut beyond `TEXT_LIMIT`."""
+    shown = "".join(
+        char if char == "\n" or char.isprintable() else char.encode("unicode_escape").decode()
+        for char in text[:TEXT_LIMIT]
+    )
+    hidden = len(text) - TEXT_LIMIT
+    return f"{shown}\n… {hidden:,} more characters" if hidden > 0 else shown
+
+
+def flattened(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Dotted key and value as JSON of a nested configuration."""
+    for key, value in config.items():
+        if isinstance(value, Mapping) and value:
+            yield from flattened(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", json.dumps(value, ensure_ascii=False, default=str)
+
+
+def success_table(summary: RunSummary) -> Rows:
+    """Iteration, checkpoint, table version, success, interval, won/n, reward, turns, tokens, validation."""
+    peak = best(summary)
+    return [_success_row(one, one is peak) for one in summary.iterations if one.evaluation is not None]
+
+
+def breakdown_table(summary: RunSummary, breakdown: str) -> Rows:
+    """Value, then for each evaluated iteration `62.0 % (31/50)`."""
+    evaluated = [one.evaluation.by.get(breakdown, {}) for one in summary.iterations if one.evaluation]
+    values = sorted({value for groups in evaluated for value in groups})
+    return [[value, *(_share(groups.get(value, (0, 0))) for groups in evaluated)] for value in values]
+
+
+def endings_table(summary: RunSummary) -> tuple[list[str], Rows]:
+    """Header and rows: number of explored and evaluated episodes by ending; `all` is their sum.
+
+    Where the requested number is known and differs, the difference is shown, never hidden.
+    """
+    counted = list(_counted(summary))
+    names = sorted({ending for _, endings, _ in counted for ending in endings})
+    rows = [
+        [label, *(f"{endings.get(name, 0):,}" for name in names), *_sums(endings, asked)]
+        for label, endings, asked in counted
+    ]
+    return ["episodes", *names, "all", "requested", "played again"], rows
+
+
+def _counted(summary: RunSummary) -> Iterator[tuple[str, dict[str, int], IterationSummary | None]]:
+    for one in summary.iterations:
+        if one.explored or one.requested:
+            yield f"explored in iteration {one.iteration}", one.explored, one
+    for one in summary.iterations:
+        if one.evaluation is not None and one.evaluation.endings:
+            yield f"evaluated after iteration {one.iteration}", one.evaluation.endings, None
+    for one in summary.iterations:
+        if one.validation is not None and one.validation.endings:
+            yield f"validated after iteration {one.iteration}", one.validation.endings, None
+
+
+def _sums(endings: Mapping[str, int], asked: IterationSummary | None) -> list[str]:
+    """Sum, number requested and number played again; `asked` is None where that was not recorded."""
+    total = sum(endings.values())
+    if asked is None:
+        return [f"{total:,}", "–", "–"]
+    if asked.requested is None:
+        return [f"{total:,}", "–", f"{asked.replayed:,}"]
+    missing = f" ({asked.requested - total:,} unaccounted for)" if asked.requested != total else ""
+    return [f"{total:,}", f"{asked.requested:,}{missing}", f"{asked.replayed:,}"]
+
+
+def _success_row(one: IterationSummary, is_best: bool) -> list[str]:
+    evaluation = one.evaluation
+    if evaluation is None:
+        return []
+    return [
+        f"{one.iteration}{' (best)' if is_best else ''}",
+        one.checkpoint,
+        f"{one.table_version}",
+        rate_text(evaluation.successes, evaluation.n),
+        interval_text(evaluation.successes, evaluation.n),
+        f"{evaluation.successes:,}/{evaluation.n:,}",
+        f"{evaluation.mean_reward:.3f}",
+        f"{evaluation.mean_turns:.1f}",
+        f"{evaluation.mean_tokens:.1f}",
+        _share((one.validation.successes, one.validation.n)) if one.validation else "–",
+    ]
+
+
+def _share(counts: tuple[int, int]) -> str:
+    successes, n = counts
+    return f"{rate_text(successes, n)} ({successes}/{n})" if n else "–"
+
+
+def _figures(rows: Sequence[tuple[int, Mapping[str, float]]], pattern: str) -> tuple[list[str], Rows]:
+    """Header and rows of named numbers for each iteration; a dash where an iteration has no such number."""
+    names = list(dict.fromkeys(name for _, values in rows for name in values))
+    names.sort(key="total".__eq__)  # the sum comes last, the other names keep their order
+    table = [
+        [f"{iteration}", *(format(values[name], pattern) if name in values else "–" for name in names)]
+        for iteration, values in rows
+        if values
+    ]
+    return ["iteration", *names], table
+
+
+def _tables(summary: RunSummary) -> Iterator[dict[str, Any]]:
+    success = [
+        "iteration",
+        "checkpoint",
+        "table version",
+        "success",
+        "95 % interval",
+        "won",
+        "reward",
+        "turns",
+    ]
+    yield _table(
+        "Success per iteration",
+        f"On the held-out split “{_split(summary)}”, episodes with a return; iteration 0 is the start. "
+        "The best checkpoint is the one with the highest success in validation, where there is one.",
+        [*success, "tokens", "validation"],
+        success_table(summary),
+    )
+    evaluated = [f"iteration {one.iteration}" for one in summary.iterations if one.evaluation]
+    for name, title in (("kind", "Success by task type"), ("difficulty", "Success by difficulty")):
+        yield _table(title, "", [title.rpartition("by ")[2], *evaluated], breakdown_table(summary, name))
+    note, header, rows = matrix_table(summary)
+    yield _table("Success by environment and stage", note, header, rows)
+    note = (
+        "Every requested episode ended in exactly one way. Failed ones have no return and are not trained on."
+    )
+    yield _table("How episodes ended", note, *endings_table(summary))
+    solved = [(one.iteration, one.selection) for one in summary.iterations]
+    yield _table("Tasks solved in exploration, and selected episodes", "", *_figures(solved, ",.6g"))
+    note = (
+        "Training sequences by source, and their weights."
+        " Explored to expert: sequences of the agent for each of the expert's."
+    )
+    yield _table("Training data by environment", note, *_data(summary))
+    learnt = [(one.iteration, _learnt(one)) for one in summary.iterations]
+    yield _table("Learning", "", *_figures(learnt, ",.6g"))
+    note = "Processes and nodes that were lost and replaced, episodes played again, and seconds that it took."
+    broken = [(one.iteration, one.faults.figures()) for one in summary.iterations]
+    yield _table("What broke, and what it cost", note, *_figures(broken, ",.6g"))
+    seconds = [(one.iteration, _with_total(one.seconds)) for one in summary.iterations]
+    yield _table("Time, in seconds", "", *_figures(seconds, ",.1f"))
+
+
+def _data(summary: RunSummary) -> tuple[list[str], Rows]:
+    """Header and rows: a line for each iteration and environment."""
+    found = [(one.iteration, name, values) for one in summary.iterations for name, values in one.data.items()]
+    names = list(dict.fromkeys(figure for *_, values in found for figure in values))
+    rows = [
+        [f"{iteration}", name, *(format(v[figure], ",.6g") if figure in v else "–" for figure in names)]
+        for iteration, name, v in found
+    ]
+    return ["iteration", "environment", *names], rows
+
+
+def _strengths(strengths: Sequence[Strength]) -> dict[str, Any]:
+    note = (
+        "Bradley-Terry, natural logarithm; a tie on a task is half a win to each. 95 % bootstrap over tasks."
+    )
+    rows = [
+        [one.name, f"{one.log_strength:.2f}", f"{one.interval[0]:.2f} to {one.interval[1]:.2f}"]
+        for one in strengths
+    ]
+    return _table("Strength of the checkpoints", note, ["checkpoint", "log-strength", "95 % interval"], rows)
+
+
+def _table(title: str, note: str, header: list[str], rows: Rows) -> dict[str, Any]:
+    return {"title": title, "note": note, "header": header, "rows": rows}
+
+
+def _learnt(one: IterationSummary) -> dict[str, float]:
+    if not one.learn and not one.selected:
+        return {}
+    counts = {"episodes selected": one.selected, "sequences": one.rows, "tokens trained": one.trained_tokens}
+    proxy = {} if one.proxy is None else {"score in validation": one.proxy}
+    return {**counts, **one.learn, **proxy}
+
+
+def _with_total(seconds: Mapping[str, float]) -> dict[str, float]:
+    return {**seconds, "total": sum(seconds.values())} if seconds else {}
+
+
+def _split(summary: RunSummary) -> str:
+    return next((one.evaluation.split for one in summary.iterations if one.evaluation), "")
+
+
+def _plot_title(summary: RunSummary) -> str:
+    split = _split(summary)
+    return f"{summary.environment}: success on the held-out split" + (f" “{split}”" if split else "")
+
+
+def _example(example: Example) -> dict[str, Any]:
+    episode = example.episode
+    return {
+        "reason": example.reason,
+        "title": f"{episode.kind or 'task'}: {episode.instruction}",
+        "facts": _facts(episode),
+        "initial": episode.initial_observation,
+        "turns": [_turn(turn) for turn in episode.turns[:TURN_LIMIT]],
+        "hidden": max(0, len(episode.turns) - TURN_LIMIT),
+        "ending": _ending_text(episode),
+    }
+
+
+def _facts(episode: Trajectory) -> str:
+    return f"episode {episode.id}, task {episode.task_id}, seed {episode.seed}, policy {episode.policy}"
+
+
+def _turn(turn: Turn) -> dict[str, Any]:
+    """A turn for the page; `said` is empty where it equals the action."""
+    sample = turn.sample
+    facts = f"reward {turn.reward:g}" if turn.reward else ""
+    if sample is not None and sample.token_ids:
+        tokens = f"{len(sample.token_ids)} tokens, mean log-probability {fmean(sample.logprobs):.2f}"
+        facts = f"{tokens}, {facts}" if facts else tokens
+    said = sample.text if sample is not None and sample.text.strip() != turn.action.strip() else ""
+    return {"said": said, "action": turn.action, "facts": facts, "observation": turn.observation}
+
+
+def _ending_text(episode: Trajectory) -> str:
+    details = episode.ending.model_dump(exclude={"kind"})
+    reason = "".join(f", {value}" for value in details.values() if value)
+    total = episode.total_reward
+    return f"{episode.ending.kind}{reason}; return {'none' if total is None else f'{total:g}'}"

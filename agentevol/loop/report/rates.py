@@ -1,0 +1,71 @@
+"""Success rates as rows and as text, shared by plot, terminal and page."""
+
+from dataclasses import dataclass
+
+from agentevol.core.summaries import EvaluationSummary, IterationSummary, RunSummary, best
+from agentevol.loop.report.intervals import newcombe, wilson
+
+
+@dataclass(frozen=True)
+class SuccessRow:
+    """One point of the plot: `successes` of `n` episodes after an iteration."""
+
+    iteration: int
+    successes: int
+    n: int
+    group: str = ""
+    """A difficulty, or empty for all episodes together."""
+
+
+def success_rows(summary: RunSummary) -> list[SuccessRow]:
+    """All episodes of every evaluation, and those of each difficulty where there are several."""
+    rows: list[SuccessRow] = []
+    for one in summary.iterations:
+        if one.evaluation is None:
+            continue
+        rows.append(SuccessRow(one.iteration, one.evaluation.successes, one.evaluation.n))
+        levels = one.evaluation.by.get("difficulty", {})
+        if len(levels) > 1:
+            rows += [SuccessRow(one.iteration, *counts, level) for level, counts in levels.items()]
+    return rows
+
+
+def rate_text(successes: int, n: int) -> str:
+    """`45.0 %`, or a dash where nothing was scored."""
+    return f"{successes / n:.1%}".replace("%", " %") if n else "–"
+
+
+def interval_text(successes: int, n: int) -> str:
+    """The 95 % Wilson interval as `38.3 – 51.9 %`."""
+    low, high = wilson(successes, n)
+    return f"{100 * low:.1f} – {100 * high:.1f} %"
+
+
+def headline(summary: RunSummary) -> str:
+    """One sentence: success at the start and of the best checkpoint, and the interval of the difference."""
+    evaluated = [(one, one.evaluation) for one in summary.iterations if one.evaluation and one.evaluation.n]
+    if not evaluated:
+        return "Nothing has been evaluated yet."
+    start, first = evaluated[0]
+    peak = best(summary)
+    top = peak.evaluation if peak is not None else None
+    before = f"{rate_text(first.successes, first.n)} (iteration {start.iteration})"
+    if peak is None or peak is start or top is None or not top.n:
+        return f"Success on the held-out split “{first.split}” is {before}; no later iteration is better."
+    after = f"{rate_text(top.successes, top.n)} (iteration {peak.iteration}{_chosen_on(peak)})"
+    gain = gain_text(first, top)
+    return f"Success on the held-out split “{top.split}” went from {before} to {after}: {gain}."
+
+
+def _chosen_on(iteration: IterationSummary) -> str:
+    return f", the best on “{iteration.validation.split}”" if iteration.validation else ""
+
+
+def gain_text(before: EvaluationSummary, after: EvaluationSummary) -> str:
+    """`+20.0 points (95 % interval +10.2 to +29.1)`, by Newcombe's method.
+
+    It treats the two samples as independent; on equal tasks the true interval is rather narrower.
+    """
+    gain = after.successes / after.n - before.successes / before.n
+    low, high = newcombe(after.successes, after.n, before.successes, before.n)
+    return f"{100 * gain:+.1f} points (95 % interval {100 * low:+.1f} to {100 * high:+.1f})"

@@ -1,0 +1,79 @@
+"""Construction of a starter policy: vocabulary, first weights, supervised learning, card."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from agentevol.core.errors import ConfigError
+from agentevol.core.protocols import Checkpoint, LearnerJob, LearnReport
+from agentevol.learn.learner import GradientLearner, Progress
+from agentevol.models.rendering import ChatRenderer
+from agentevol.models.word_tokenizer import END, PAD, word_tokenizer
+from agentevol.runs.starter.card import write_card
+from agentevol.runs.starter.demonstrations import Demonstrator, demonstrations
+from agentevol.runs.starter.initial_weights import lay_out
+from agentevol.runs.starter.recipe import StarterRecipe
+
+
+def build(recipe: StarterRecipe, out: Path, progress: Progress | None = None) -> LearnReport:
+    """Build the starter in the new folder `out`. Raises `ConfigError` where it exists."""
+    if out.exists():
+        raise ConfigError(f"{out} exists; name a new folder")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    play = Demonstrator(recipe)
+    tokenizer = word_tokenizer(_vocabulary(play, recipe), folded=recipe.folded)
+    start = out.with_name(f".{out.name}.start")
+    _fresh_model(recipe, tokenizer, start)
+    rows = list(demonstrations(play, recipe, ChatRenderer(tokenizer)))
+    try:
+        report = GradientLearner(recipe.learn, progress).learn(
+            LearnerJob(Checkpoint(start, -1), rows, out, recipe.seed)
+        )
+    finally:
+        shutil.rmtree(start, ignore_errors=True)
+        play.close()
+    write_card(out, recipe, report, play.data_version)
+    (out / "recipe.json").write_text(
+        json.dumps(asdict(recipe), indent=1, default=lambda value: value.model_dump())
+    )
+    return report
+
+
+def _vocabulary(play: Demonstrator, recipe: StarterRecipe) -> Iterator[str]:
+    yield from recipe.vocabulary_texts
+    for difficulty in recipe.demonstrations:
+        for number in range(recipe.vocabulary_episodes):
+            shown = play(difficulty, number)
+            yield shown.last
+            for turn in shown.turns:
+                yield from turn
+
+
+def _fresh_model(recipe: StarterRecipe, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
+    shape = recipe.shape
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=shape.hidden,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        num_key_value_heads=shape.heads,
+        intermediate_size=shape.intermediate,
+        max_position_embeddings=shape.context,
+        rope_parameters={"rope_theta": shape.rotary_base, "rope_type": "default"},
+        tie_word_embeddings=False,
+        eos_token_id=tokenizer.get_vocab()[END],
+        pad_token_id=tokenizer.get_vocab()[PAD],
+        bos_token_id=None,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(recipe.seed)
+        model = LlamaForCausalLM(config)
+        if shape.copies:
+            lay_out(model)
+        model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)

@@ -1,0 +1,51 @@
+"""Model card of a starter policy: its README.md on the Hugging Face hub's pattern."""
+
+from pathlib import Path
+
+from agentevol.core.protocols import LearnReport
+from agentevol.runs.starter.recipe import StarterRecipe
+from agentgym_envs.core import Environment
+from agentgym_envs.registry import environment_class
+
+
+def write_card(folder: Path, recipe: StarterRecipe, report: LearnReport, data_version: str) -> None:
+    """Write the card of the starter in `folder`."""
+    (folder / "README.md").write_text(card(recipe, report, data_version), encoding="utf-8")
+
+
+def card(recipe: StarterRecipe, report: LearnReport, data_version: str) -> str:
+    """Text of the card: purpose, training data and evaluation of the model."""
+    kind, figures, shape = environment_class(recipe.environment), report.metrics, recipe.shape
+    has_player = kind.demonstrate is not Environment.demonstrate
+    player = f"demonstrating player, care {recipe.care:g}" if has_player else "expert"
+    levels = ", ".join(f"{count:,} {level}".rstrip() for level, count in recipe.demonstrations.items())
+    held_out = (
+        f" without {', '.join(recipe.held_out)} ({recipe.held_out_share:.0%} each)" if recipe.held_out else ""
+    )
+    rows = {
+        "environment": f"{recipe.environment} {kind.version}, data {data_version}",
+        "architecture": f"Llama, hidden {shape.hidden}, {shape.layers} layers, {shape.heads} heads,"
+        f" intermediate {shape.intermediate}, context {shape.context:,}, untied embeddings",
+        "tokenizer": "each word of the demonstrations is a token, anything else falls apart into bytes",
+        "data": f"{figures['rows']:,.0f} sequences, {figures['tokens_read']:,.0f} tokens, loss on the"
+        f" player's messages alone: {levels} episodes of the {player}, in split {recipe.split!r}{held_out}",
+        "training": f"{figures['steps']:,.0f} steps of at most {recipe.learn.batch_tokens:,} tokens,"
+        f" {recipe.learn.optimiser}, peak learning rate {recipe.learn.learning_rate:g};"
+        f" {figures['seconds']:.0f} s; final loss {figures['loss_last']:.3f}",
+        "recipe": "`recipe.json` beside this file; lineage in `agentevol.json`",
+    }
+    lines = [
+        f"# A starter policy for {recipe.environment}",
+        "",
+        "A small causal language model, made from nothing by"
+        f" `agentevol starter build --env {recipe.environment}`. It knows nothing but the words of this"
+        " environment, and it acts as its demonstrations do: a run finds out what pays.",
+        "",
+        "| | |",
+        "|---|---|",
+        *(f"| {name} | {text} |" for name, text in rows.items()),
+        "",
+        f"Measure it with `agentevol eval --env {recipe.environment} --model FOLDER`.",
+        "",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,126 @@
+"""Demonstrations of a starter recipe: episodes of the environment's player, and their training sequences."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from random import Random
+from typing import Any, NamedTuple
+
+from agentevol.core.protocols import TrainingSequence
+from agentevol.core.splits import remaining
+from agentevol.models.rendering import ChatRenderer
+from agentevol.rollout.environments import demonstration
+from agentevol.runs.starter.recipe import StarterRecipe
+from agentevol.runs.starter.sequences import RowMaker, Turn
+from agentgym_envs.core import Environment, Task
+from agentgym_envs.episodes import Player, follow
+from agentgym_envs.formats import after_thinking
+from agentgym_envs.registry import make
+
+CAREFUL = 0.95
+"""Care of the demonstrations that `StarterRecipe.careful` is a share of."""
+OPENINGS = 3
+"""Repetitions of an excerpt's first turn, each in other words."""
+SHORT = 256
+"""Most tokens of a drill."""
+
+
+class Demonstration(NamedTuple):
+    """A demonstrated episode."""
+
+    id: str
+    turns: Sequence[Turn]
+    last: str
+    """The text after the last message."""
+    is_won: bool
+    """True where it has the highest possible return."""
+
+
+class Demonstrator:
+    """The demonstrating player in its environments."""
+
+    def __init__(self, recipe: StarterRecipe) -> None:
+        self._worlds: list[Environment[Any]] = [
+            make(recipe.environment, **options) for options in recipe.worlds
+        ]
+        if recipe.max_turns is not None:
+            for world in self._worlds:
+                world.max_turns = recipe.max_turns  # pyright: ignore[reportAttributeAccessIssue]
+        self._player = Player()
+        self._recipe = recipe
+        self._positions: dict[tuple[int, str], Sequence[int]] = {}
+
+    def __call__(self, difficulty: str, number: int, care: float | None = None) -> Demonstration:
+        """Play one demonstration, successful or not; with the recipe's care, unless `care` is given."""
+        recipe = self._recipe
+        round_, which = divmod(number, len(self._worlds))
+        world = self._worlds[which]
+        tasks = world.tasks(recipe.split, difficulty or None)
+        shown = self._shown(which, difficulty, len(tasks))
+        task: Task = tasks[shown[round_ % len(shown)]]
+        seed = recipe.seed + number
+        if care is None:
+            care = CAREFUL if Random(seed).random() < recipe.careful else recipe.care
+        messages = demonstration(world, task, seed, care)
+        acts = follow([after_thinking(message) for message in messages])
+        episode = self._player.play(world, task, acts, seed=recipe.seed)
+        heard = [episode.first, *(result.observation for result in episode.results)]
+        turns = [Turn(one.text, said) for one, said in zip(heard, messages, strict=False)]
+        is_won = episode.total_reward >= world.reward_range[1]
+        again = round_ // len(shown)
+        identity = f"{task.id}/{again}" if again and not recipe.by_task else task.id
+        return Demonstration(identity, turns, heard[-1].text, is_won)
+
+    def _shown(self, world: int, difficulty: str, total: int) -> Sequence[int]:
+        """Positions of the tasks that may be demonstrated."""
+        recipe = self._recipe
+        if not recipe.held_out:
+            return range(total)
+        key = (world, difficulty)
+        if key not in self._positions:
+            self._positions[key] = remaining(recipe.held_out, recipe.held_out_share)(total)
+        return self._positions[key]
+
+    @property
+    def data_version(self) -> str:
+        """Data version of the first environment."""
+        return self._worlds[0].data_version
+
+    def close(self) -> None:
+        """Close the environments."""
+        self._player.close()
+        for world in self._worlds:
+            world.close()
+
+
+def demonstrations(
+    play: Demonstrator, recipe: StarterRecipe, renderer: ChatRenderer
+) -> Iterator[TrainingSequence]:
+    """Training sequences of every demonstration and study, and those of excerpts and drills."""
+    rows = RowMaker(renderer)
+    draw = Random(recipe.seed)
+    for one in _shown(play, recipe.demonstrations, recipe.first_task):
+        yield rows.whole(one.id, one.turns)
+    first = recipe.first_task + sum(recipe.demonstrations.values())
+    for one in _shown(play, recipe.studies, first, 1.0):
+        if one.is_won:
+            yield rows.studied(one.id, one.turns)
+    first += sum(recipe.studies.values())
+    for one in _shown(play, recipe.excerpts, first, 1.0):
+        yield from rows.openings(one.id, one.turns, OPENINGS, draw)
+        yield from rows.thoughts(one.id, one.turns)
+    first += sum(recipe.excerpts.values())
+    for one in _shown(play, recipe.drills, first, 1.0):
+        yield from rows.thoughts(one.id, one.turns, SHORT)
+        if one.is_won:
+            yield from rows.ending(one.id, one.turns)
+    first += sum(recipe.drills.values())
+    for one in _shown(play, recipe.finds, first):
+        yield from rows.finds(one.id, one.turns, draw)
+
+
+def _shown(
+    play: Demonstrator, counts: Mapping[str, int], first: int, care: float | None = None
+) -> Iterator[Demonstration]:
+    """Demonstrations of each difficulty, as many as `counts` has, starting with number `first`."""
+    for difficulty, count in counts.items():
+        for number in range(first, first + count):
+            yield play(difficulty, number, care)

@@ -1,0 +1,73 @@
+"""Starter recipe for any environment that has a demonstrating player or an expert."""
+
+import re
+from statistics import fmean
+from typing import Any
+
+from agentevol.config.fitting import fitted
+from agentevol.config.run import load
+from agentevol.rollout.environments import demonstration, opened, task_counts
+from agentevol.runs.starter.recipe import LEARN, Shape, StarterRecipe
+from agentevol.runs.starter.shipped_recipes import RECIPES
+from agentgym_envs.core import Environment
+from agentgym_envs.episodes import Player, follow
+from agentgym_envs.formats import after_thinking
+
+WORDS = 1_000_000
+"""Approximate number of words of all demonstrations together."""
+FEWEST, MOST = 200, 4_000
+"""Bounds of the demonstrations of one difficulty."""
+STEPS = 500
+"""Fewest optimiser steps, except for environments of very few words."""
+SAMPLED = 8
+"""Number of demonstrations from which the length of an episode is estimated."""
+CARE = 0.5
+_WORD = re.compile(r"\w+|[^\w\s]")
+_NUMBERS = tuple(f"{space}{number}" for space in ("", " ") for number in range(100))
+
+
+def recipe_for(name: str) -> StarterRecipe:
+    """The package's recipe for the environment `name`, or the general one."""
+    return RECIPES[name] if name in RECIPES else general_recipe(name)
+
+
+def general_recipe(name: str) -> StarterRecipe:
+    """Recipe with about `WORDS` words of demonstrations, from the tasks that a run would explore.
+
+    Raises `ConfigError` for an environment that has no player, or no split that a run can explore.
+    """
+    config = load(None, [f"env={name}"])
+    with opened(config.environment) as world:
+        config = fitted(config, task_counts(world))
+        words = {level: _words(world, config.explore_split, level) for level in world.difficulties or ("",)}
+    counts = {
+        level: round(min(max(WORDS / len(words) / length, FEWEST), MOST)) for level, length in words.items()
+    }
+    tokens = round(sum(count * words[level] for level, count in counts.items()))
+    batch = min(max(tokens // STEPS, 128), LEARN.batch_tokens)
+    return StarterRecipe(
+        environment=name,
+        demonstrations=counts,
+        care=CARE,
+        split=config.explore_split,
+        held_out=tuple(config.held_out_parts),
+        held_out_share=config.evaluate.held_out,
+        vocabulary_episodes=min(1_500, *counts.values()),
+        vocabulary_texts=_NUMBERS,
+        shape=Shape(rotary_base=1e6, copies=True),
+        learn=LEARN.model_copy(update={"batch_tokens": batch}),
+    )
+
+
+def _words(world: Environment[Any], split: str, difficulty: str) -> float:
+    """Mean words of an episode of the environment's player, texts of the environment included."""
+    player, tasks = Player(), world.tasks(split, difficulty or None)
+    found: list[int] = []
+    for number in range(SAMPLED):
+        task = tasks[number % len(tasks)]
+        messages = demonstration(world, task, number, CARE)
+        episode = player.play(world, task, follow([after_thinking(one) for one in messages]), seed=number)
+        texts = [*messages, episode.first.text, *(result.observation.text for result in episode.results)]
+        found.append(sum(len(_WORD.findall(text)) for text in texts))
+    player.close()
+    return fmean(found)

@@ -1,0 +1,93 @@
+"""Recipe of a starter policy: demonstrations of a careless player, then supervised learning from scratch.
+
+The player sees only texts and ignores most of what a task asks for (`Environment.demonstrate`), so that the
+starter knows how to act, and has still to learn which actions are rewarded. The content of its thoughts at
+full care, and the decision whether to take an item it has just read of, may be drilled in addition
+(`agentevol.runs.starter.sequences`): the content, not the fact that it thinks. Its tasks are of the
+`train` split alone. Equal recipes give equal weights on the same machine with the same number of threads.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentevol.config.learner import LearnConfig
+
+LEARN = LearnConfig(
+    optimiser="muon",
+    learning_rate=2e-3,
+    betas=(0.9, 0.95),
+    batch_tokens=2048,
+    micro_batch_tokens=4096,
+    threads=2,
+    save_dtype="bf16",
+)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Size of the model, a Llama with untied embeddings."""
+
+    hidden: int = 192
+    layers: int = 4
+    heads: int = 6
+    intermediate: int = 512
+    context: int = 4096
+    rotary_base: float = 10_000.0
+    """Base of the rotary embedding: a larger one lets attention find a token by content farther away."""
+    copies: bool = False
+    """True to start from weights that can copy (`agentevol.runs.starter.initial_weights`)."""
+
+
+@dataclass(frozen=True)
+class StarterRecipe:
+    """Settings that determine a starter policy."""
+
+    environment: str
+    demonstrations: dict[str, int]
+    """Difficulty -> episodes; the difficulty "" is that of an environment without levels."""
+    care: float
+    """Probability with which the player considers each part of a task."""
+    careful: float = 0.0
+    """Share of the demonstrations whose player has care `CAREFUL` instead."""
+    studies: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Difficulty -> further episodes, with care 1; of successful ones the thoughts are learnt and everything
+    after the last thought.
+    """
+    excerpts: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Difficulty -> further episodes, with care 1, of which only single turns are learnt: the first one in
+    other words, and thoughts about texts that are read for the first time.
+    """
+    drills: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Difficulty -> further episodes, with care 1, of which only thoughts about short pages are learnt, and
+    the end of successful ones.
+    """
+    finds: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Difficulty -> further episodes, of which only two turns are learnt: one that takes an item it has just
+    read of, and one that leaves it.
+    """
+    worlds: tuple[Mapping[str, Any], ...] = ({},)
+    """Options of the environment. Where there are several, demonstrations alternate between them."""
+    split: str = "train"
+    """The split of the tasks that are demonstrated."""
+    held_out: tuple[str, ...] = ()
+    """Parts of the split that are not demonstrated (`agentevol.core.splits.held_out`)."""
+    held_out_share: float = 0.1
+    """Share of the split that each of these parts holds out."""
+    first_task: int = 0
+    """Number of the first task of each difficulty. Where the split is short its tasks recur, played
+    differently.
+    """
+    by_task: bool = False
+    """True to learn all demonstrations of a task in one step, as the sequences of one episode are."""
+    max_turns: int | None = None
+    """Most actions of the player; None is the environment's own limit."""
+    vocabulary_episodes: int = 1_500
+    """Episodes of each difficulty whose words form the vocabulary."""
+    vocabulary_texts: tuple[str, ...] = ()
+    """Texts whose words are tokens in any case."""
+    folded: bool = False
+    """True for a tokenizer that reads all text in lower case."""
+    shape: Shape = Shape()
+    learn: LearnConfig = LEARN
+    seed: int = 0
