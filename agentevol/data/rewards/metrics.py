@@ -1,6 +1,8 @@
 """Quality measures of scores: ranking accuracy, calibration, and correlation with length.
 
 Scores 0.9, 0.6, 0.6, 0.1 of labels 1, 1, 0, 0: AUC is (1 + 1 + 0.5 + 1) / 4, since one pair is tied.
+
+SciPy is imported when ranks are computed: its import takes most of a second.
 """
 
 from collections.abc import Sequence
@@ -70,17 +72,13 @@ def auc(score: Floats, label: Floats) -> float:
 
     Labels are 0 or 1; NaN where one of them does not occur.
     """
+    from scipy.stats import rankdata
+
     positive = label > 0.5
     ones, zeros = int(positive.sum()), int((~positive).sum())
     if ones == 0 or zeros == 0:
         return float("nan")
-    return float((ranks(score)[positive].sum() - ones * (ones + 1) / 2) / (ones * zeros))
-
-
-def ranks(values: Floats) -> Floats:
-    """Ranks from 1; equal values share the mean of theirs."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (counts.cumsum() - (counts - 1) / 2)[inverse]
+    return float((rankdata(score)[positive].sum() - ones * (ones + 1) / 2) / (ones * zeros))
 
 
 def correlation(one: Floats, other: Floats) -> float:
@@ -91,5 +89,7 @@ def correlation(one: Floats, other: Floats) -> float:
 
 
 def rank_correlation(one: Floats, other: Floats) -> float:
-    """Spearman's rank correlation."""
-    return correlation(ranks(one), ranks(other))
+    """Spearman's rank correlation; equal values share the mean of their ranks."""
+    from scipy.stats import rankdata
+
+    return correlation(rankdata(one), rankdata(other))

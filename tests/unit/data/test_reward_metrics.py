@@ -16,7 +16,6 @@ from agentevol.data.rewards.metrics import (
     correlation,
     pair_accuracy,
     rank_correlation,
-    ranks,
 )
 
 
@@ -73,7 +72,8 @@ def test_the_auc_is_the_accuracy_over_all_pairs_of_unlike_labels(rows):
 
 
 def test_equal_values_share_their_ranks():
-    assert ranks(of(3, 1, 3, 2)).tolist() == [3.5, 1.0, 3.5, 2.0]
+    # ranks 3.5, 1, 3.5, 2 and 1, 2, 3, 4: -1 / sqrt(4.5 * 5)
+    assert rank_correlation(of(3, 1, 3, 2), of(1, 2, 3, 4)) == pytest.approx(-0.2108185)
 
 
 def test_correlations_of_scores_with_lengths():
