@@ -1,4 +1,4 @@
-"""Experiments: comparisons of methods beside their controls, whose tables stand in docs/.
+"""Experiments: comparisons of methods beside their controls and simulations, whose tables stand in docs/.
 
 python -m benchmarks NAME [OPTIONS]
 """

@@ -11,9 +11,10 @@ EXPERIMENTS = {
     "merge": "selection over 50 iterations beside deriving all rounds again",
     "modes": "AMPO beside GRPO: success, tokens and modes of thinking, about a quarter of an hour",
     "recipes": "lengths of episodes and GPU-hours of docs/recipes.md",
+    "scale": "simulation of up to 64 replicas from costs measured here, about a minute and a half",
     "taggers": "agreement of taggers on the types of purchases in WebShop",
 }
-"""Modules of this folder with a function `main(arguments)`."""
+"""Modules or packages of this folder with a function `main(arguments)`."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -22,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         usage="%(prog)s NAME [OPTIONS]",
-        description=f"Compare methods.\n\n{names}",
+        description=f"Compare methods and sizes.\n\n{names}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("name", choices=list(EXPERIMENTS), metavar="NAME", help="experiment")

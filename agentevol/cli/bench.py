@@ -8,14 +8,13 @@ import typer
 
 from agentevol.cli.console.output import AsJson
 
-Name = Literal["env", "serve", "rollout", "scale", "learn", "store", "startup"]
+Name = Literal["env", "serve", "rollout", "learn", "store", "startup"]
 OPTIONS = {
     "env": ("--env", "env"),
     "products": ("--products", "env"),
     "openenv_python": ("--openenv", "serve"),
     "engine": ("--engine", "rollout"),
     "size": ("--size", "rollout"),
-    "costs": ("--costs", "scale"),
 }
 """Arguments of a benchmark: its option, and the benchmark that has it."""
 
@@ -48,16 +47,12 @@ def bench(
         Literal["small", "large"] | None,
         typer.Option(help="rollout, with vllm: a model of 54 million weights (by default) or of 2 million."),
     ] = None,
-    costs: Annotated[
-        Path | None,
-        typer.Option(exists=True, dir_okay=False, help="scale: costs that `--json` printed before."),
-    ] = None,
 ) -> None:
     """Measure a part of agentevol beside an alternative, and print both and the ratio.
 
     Example: agentevol bench startup --json
     """
-    given = {"openenv_python": openenv and str(openenv), "engine": engine, "size": size, "costs": costs}
+    given = {"openenv_python": openenv and str(openenv), "engine": engine, "size": size}
     given |= {"env": env, "products": products}
     options = {option: value for option, value in given.items() if value is not None}
     for option, owner in map(OPTIONS.__getitem__, options):

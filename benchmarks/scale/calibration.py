@@ -14,14 +14,14 @@ from random import Random
 from agentevol.cli.benchmarks.env.alfworld import scripts
 from agentevol.cli.benchmarks.progress import say
 from agentevol.cli.benchmarks.rollout.embedded import ACTION_TOKENS, make_checkpoint, play
-from agentevol.cli.benchmarks.scale.costs import Costs
-from agentevol.cli.benchmarks.scale.driver_costs import driver_costs
 from agentevol.cli.benchmarks.serve.main import LOAD_CORE, SERVER_CORES, server_of
 from agentevol.cli.benchmarks.serve.measure import loaded, our_load, served
 from agentevol.cli.benchmarks.store import episode
 from agentevol.core.protocols import Checkpoint
 from agentevol.engines.embedded.engine import EmbeddedEngine
 from agentgym_store.store import Store
+from benchmarks.scale.costs import Costs
+from benchmarks.scale.driver_costs import driver_costs
 
 BATCHES = (1, 8, 32, 64)
 ENGINE_TURNS = 8

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 
-from agentevol.cli.benchmarks.scale.costs import Costs, Setup, interpolated
-from agentevol.cli.benchmarks.scale.driver import Driver
-from agentevol.cli.benchmarks.scale.events import Events, Meter, Station, Then
-from agentevol.cli.benchmarks.scale.replica import Replica
+from benchmarks.scale.costs import Costs, Setup, interpolated
+from benchmarks.scale.driver import Driver
+from benchmarks.scale.events import Events, Meter, Station, Then
+from benchmarks.scale.replica import Replica
 
 SATURATED = 0.9
 """Utilisation above which a part counts as the bottleneck."""

@@ -7,7 +7,7 @@ table in commits, dispatch others.
 
 from collections.abc import Callable
 
-from agentevol.cli.benchmarks.scale.events import Events, Meter, Then
+from benchmarks.scale.events import Events, Meter, Then
 
 
 class Driver:

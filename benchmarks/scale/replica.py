@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from itertools import count
 
-from agentevol.cli.benchmarks.scale.events import Events, Meter, Then
+from benchmarks.scale.events import Events, Meter, Then
 
 
 class Replica:

@@ -1,6 +1,7 @@
 """Simulated sizes, and the output of the results."""
 
-import json as json_module
+import argparse
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -9,8 +10,9 @@ from statistics import median
 from typing import Any
 
 from agentevol.cli.benchmarks.figures import short
-from agentevol.cli.benchmarks.scale.costs import Costs, Setup, limits, mean
-from agentevol.cli.benchmarks.scale.simulation import Outcome, Simulation
+from agentevol.core.errors import ConfigError
+from benchmarks.scale.costs import Costs, Setup, limits, mean
+from benchmarks.scale.simulation import Outcome, Simulation
 
 REPLICAS = (1, 4, 16, 64)
 ENVIRONMENTS = 10_000
@@ -35,14 +37,22 @@ class Row:
         return {"setup": asdict(self.setup), **found, "limits_episodes_per_s": dict(self.limits)}
 
 
-def main(json: bool = False, costs: Path | None = None) -> None:
-    """Measure the parts, unless `costs` is a file with them, simulate, and print."""
+def main(given: Sequence[str]) -> None:
+    """Measure the parts, unless `--costs` names a file with them, simulate, and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks scale", description="Replicas of a run.")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--costs", type=Path, help="file of costs that `--json` printed before")
+    arguments = parser.parse_args(given)
+    costs: Path | None = arguments.costs
     load = os.getloadavg()[0]
-    known = Costs.read(costs) if costs is not None else _calibrated()
+    try:
+        known = Costs.read(costs) if costs is not None else _calibrated()
+    except ConfigError as cause:
+        parser.error(str(cause))
     rows = [simulated(replicas, known) for replicas in REPLICAS]
-    if json:
+    if arguments.json:
         found = {"load_average": load, "costs": known.as_json(), "table": [row.as_json() for row in rows]}
-        print(json_module.dumps({"benchmark": "scale", **found}, indent=2))
+        print(json.dumps({"benchmark": "scale", **found}, indent=2))
         return
     source = f"read from {costs}" if costs is not None else f"measured at a load average of {load:.1f}"
     for line in lines(known, rows, source):
@@ -50,7 +60,7 @@ def main(json: bool = False, costs: Path | None = None) -> None:
 
 
 def _calibrated() -> Costs:
-    from agentevol.cli.benchmarks.scale.calibration import calibrate  # brings torch and Ray
+    from benchmarks.scale.calibration import calibrate  # brings torch and Ray
 
     return calibrate()
 

@@ -8,16 +8,16 @@ from random import Random
 import pytest
 
 from agentevol.cli.benchmarks.env.alfworld import scripts
-from agentevol.cli.benchmarks.scale import calibration
-from agentevol.cli.benchmarks.scale.costs import Costs, Setup, interpolated, limits
-from agentevol.cli.benchmarks.scale.driver import Driver
-from agentevol.cli.benchmarks.scale.driver_costs import driver_costs
-from agentevol.cli.benchmarks.scale.events import Events, Meter, Station
-from agentevol.cli.benchmarks.scale.replica import Replica
-from agentevol.cli.benchmarks.scale.simulation import Simulation
 from agentevol.core.errors import ConfigError
+from benchmarks.scale import calibration
+from benchmarks.scale.costs import Costs, Setup, interpolated, limits
+from benchmarks.scale.driver import Driver
+from benchmarks.scale.driver_costs import driver_costs
+from benchmarks.scale.events import Events, Meter, Station
+from benchmarks.scale.replica import Replica
+from benchmarks.scale.simulation import Simulation
 
-scale = import_module("agentevol.cli.benchmarks.scale.main")  # the package has a function of this name
+scale = import_module("benchmarks.scale.main")  # the package has a function of this name
 ARRIVALS = 60_000
 """The mean waiting time of ten seeds was at most 9 % off the formula."""
 
@@ -191,12 +191,17 @@ def test_costs_are_read_as_they_were_printed(tmp_path: Path):
 
 
 @pytest.mark.parametrize("text", ["{}", "[1]", "no JSON", '{"costs": {"gateway_s": 1}}'])
-def test_a_file_without_costs_is_refused_in_one_line(text: str, tmp_path: Path):
+def test_a_file_without_costs_is_refused_in_one_line(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
     file = tmp_path / "scale.json"
     file.write_text(text)
     with pytest.raises(ConfigError, match="holds no costs") as refused:
         Costs.read(file)
     assert "\n" not in str(refused.value)
+    with pytest.raises(SystemExit):
+        scale.main(["--costs", str(file)])
+    assert "error: " + str(refused.value) in capsys.readouterr().err
 
 
 def test_the_table_names_the_bottleneck_of_each_size(
@@ -207,12 +212,12 @@ def test_the_table_names_the_bottleneck_of_each_size(
     file = tmp_path / "scale.json"
     costs = {**COSTS.as_json(), "gateway_s": 0.004, "take_in_s": 0.001}  # 1 / (12 * 4 ms) = 20.8 episodes/s
     file.write_text(json.dumps({"costs": costs}))
-    scale.main(json=True, costs=file)
+    scale.main(["--json", "--costs", str(file)])
     table = json.loads(capsys.readouterr().out)["table"]
     assert [row["setup"]["environments"] for row in table] == [10, 40, 160, 640]
     assert [row["bottleneck"] for row in table][-1] == "gateway"
     assert table[-1]["episodes_per_s"] == pytest.approx(20.83, rel=0.05)
-    scale.main(costs=file)
+    scale.main(["--costs", str(file)])
     assert capsys.readouterr().out.count(" gateway\n") >= 1
 
 
@@ -229,4 +234,4 @@ def test_what_a_driver_pays_is_measured_with_each_number_of_episodes_in_flight()
     assert hand_out_s > 0
     assert take_in_s > 0
     assert [count for count, _ in look_s] == [20, 300]
-    assert all(seconds >= 0 for _, seconds in look_s)  # `agentevol bench scale` says how much
+    assert all(seconds >= 0 for _, seconds in look_s)  # `python -m benchmarks scale` says how much

@@ -3,10 +3,10 @@
 `calibration` measures the cost of each part here (`stand_in` the driver's), `costs` holds the costs and the
 resulting limits, `simulation` plays episodes with them: `driver`, `Station`s of `events`, `replica`.
 
-    agentevol bench scale --json > scale.json
-    agentevol bench scale --costs scale.json     the same costs again, or others written there by hand
+    python -m benchmarks scale --json > scale.json
+    python -m benchmarks scale --costs scale.json     the same costs again, or others written there by hand
 """
 
-from agentevol.cli.benchmarks.scale.main import main
+from benchmarks.scale.main import main
 
 __all__ = ["main"]

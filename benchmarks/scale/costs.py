@@ -35,13 +35,13 @@ class Costs:
 
     @classmethod
     def read(cls, file: Path) -> "Costs":
-        """Costs from a file that `agentevol bench scale --json` printed. Raises `ConfigError`."""
+        """Costs from a file that `python -m benchmarks scale --json` printed. Raises `ConfigError`."""
         try:
             found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))["costs"]
             return cls(**{field.name: found[field.name] for field in fields(cls)})
         except (OSError, ValueError, KeyError, TypeError) as cause:
             raise ConfigError(
-                f"{file} holds no costs ({cause!r}): write it with `agentevol bench scale --json`"
+                f"{file} holds no costs ({cause!r}): write it with `python -m benchmarks scale --json`"
             ) from cause
 
     def as_json(self) -> dict[str, object]:
