@@ -9,7 +9,6 @@
 import errno
 import hashlib
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -21,6 +20,7 @@ from safetensors import SafetensorError
 
 from agentevol.core.errors import ConfigError, RunStopped, one_line
 from agentgym_envs.core import Record
+from agentgym_envs.files import file_sha256, flush_to_disk
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -71,8 +71,7 @@ def content_hash(folder: Path) -> str:
     digest = hashlib.sha256()
     for file in sorted([*folder.glob("*.safetensors"), *folder.glob("config.json")]):
         digest.update(file.name.encode())
-        with file.open("rb") as stream:
-            digest.update(hashlib.file_digest(stream, "sha256").digest())
+        digest.update(bytes.fromhex(file_sha256(file)))
     return digest.hexdigest()
 
 
@@ -100,7 +99,7 @@ def save(
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)
             raise
-        _sync_entry(out.parent)
+        flush_to_disk(out.parent)
     except (OSError, SafetensorError) as cause:
         if disk_is_full(cause):
             raise RunStopped(
@@ -170,13 +169,4 @@ def tokenizer_files(checkpoint: Path) -> list[Path]:
 def sync(folder: Path) -> None:
     """Flush every file of `folder`, and the folder itself, to disk."""
     for entry in [*folder.rglob("*"), folder]:
-        _sync_entry(entry)
-
-
-def _sync_entry(path: Path) -> None:
-    """Flush a file, or the entries of a folder, to disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        flush_to_disk(entry)

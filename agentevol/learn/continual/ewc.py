@@ -24,6 +24,7 @@ from torch import Tensor
 
 from agentevol.core.errors import ConfigError
 from agentevol.learn.distributed.sharding import own_part
+from agentgym_store.files import whole_file
 
 SequenceT = TypeVar("SequenceT")
 Tensors = Mapping[str, Tensor]
@@ -142,9 +143,8 @@ def to_bytes(consolidation: Consolidation) -> bytes:
 
 def save(consolidation: Consolidation, file: Path) -> None:
     """Write the consolidation to `file`, atomically."""
-    partial = file.with_name(f".{file.name}.partial")
-    partial.write_bytes(to_bytes(consolidation))
-    partial.replace(file)
+    with whole_file(file) as stream:
+        stream.write(to_bytes(consolidation))
 
 
 def load(file: Path) -> Consolidation:

@@ -24,6 +24,7 @@ missing work.
 """
 
 import fcntl
+import re
 from pathlib import Path
 from typing import IO, Self
 
@@ -37,8 +38,8 @@ from agentevol.loop.state.checkpoints import RunCheckpoints
 from agentevol.loop.state.summaries import IterationSummaries
 from agentgym_store.store import Store
 
-_BEGINNINGS = {".lock", "config.toml.partial"}
-"""Files of a process that was killed before its run had begun."""
+_BEGINNINGS = re.compile(r"\.lock|\.config\.toml\.\w+\.partial")
+"""Names of the files of a process that was killed before its run had begun."""
 
 
 class RunFolder:
@@ -59,7 +60,7 @@ class RunFolder:
         Raises `ConfigError` where the folder, or the URL `config.checkpoints`, is not empty, or
         `config.table` exists already.
         """
-        if path.exists() and any(entry.name not in _BEGINNINGS for entry in path.iterdir()):
+        if path.exists() and any(not _BEGINNINGS.fullmatch(entry.name) for entry in path.iterdir()):
             raise ConfigError(
                 f"{path} is not empty: a run never overwrites a run; resume it or choose another --out"
             )

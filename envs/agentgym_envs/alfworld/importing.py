@@ -23,12 +23,12 @@ from agentgym_envs.alfworld.library import (
     digest_of,
     digest_of_lines,
     load_split,
-    sha256_of,
     verify,
 )
 from agentgym_envs.alfworld.scene import parse
 from agentgym_envs.alfworld.sources import find_games
 from agentgym_envs.alfworld.world import World
+from agentgym_envs.files import file_sha256
 from agentgym_envs.import_report import ImportReport, Refused
 
 __all__ = ["ImportReport", "Refused", "counts", "import_official", "load_split", "validate", "verify"]
@@ -102,9 +102,9 @@ class _Writer:
         return SplitFiles(
             games=len(self.rows),
             file=self.path.name,
-            sha256=sha256_of(self.path),
+            sha256=file_sha256(self.path),
             index=index.name,
-            index_sha256=sha256_of(index),
+            index_sha256=file_sha256(index),
             content=digest_of_lines(f"{row.id} {row.digest}" for row in self.rows),
         )
 

@@ -17,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from agentgym_envs.alfworld.game import MAX_CHARACTERS, Game, GameError, read_compact_line
 from agentgym_envs.alfworld.sources import LOOSE, SPLITS
 from agentgym_envs.core import Record
+from agentgym_envs.files import file_sha256
 from agentgym_envs.import_report import FileName
 from agentgym_envs.lazy_sequence import LazySequence
 
@@ -193,15 +194,9 @@ def _read_rows(path: Path) -> tuple[Row, ...]:
 
 def _file_problems(path: Path, digest: str) -> Iterator[str]:
     try:
-        found = sha256_of(path)
+        found = file_sha256(path)
     except OSError as error:
         yield f"{path}: {error.strerror}"
     else:
         if found != digest:
             yield f"{path}: its SHA-256 is {found[:12]}..., not {digest[:12]}... as imported"
-
-
-def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file in hexadecimal digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

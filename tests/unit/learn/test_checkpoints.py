@@ -9,7 +9,6 @@ from transformers import PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
 
 from agentevol.core.errors import ConfigError, RunStopped
 from agentevol.learn.network.attention import PACKED_ATTENTION
-from agentevol.models import checkpoints
 from agentevol.models.causal_lm import load_model
 from agentevol.models.checkpoints import Lineage, read_lineage, save
 
@@ -94,7 +93,7 @@ def test_a_disk_that_fills_up_while_syncing_leaves_nothing_half_written(
     def fsync(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(checkpoints.os, "fsync", fsync)
+    monkeypatch.setattr("agentgym_envs.files.os.fsync", fsync)
     with pytest.raises(RunStopped, match="the disk is full"):
         save(model, tokenizer, tmp_path / "runs" / "new", LINEAGE)
     assert list((tmp_path / "runs").iterdir()) == []

@@ -8,7 +8,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from agentgym_envs.webshop.catalogues.manifest import Flat, hashed
+from agentgym_envs.files import file_sha256, flush_to_disk
+from agentgym_envs.webshop.catalogues.manifest import Flat
 
 
 def mapped(path: Path, flat: Flat) -> NDArray[Any]:
@@ -47,8 +48,8 @@ class Files:
         for name, array in self._placed.items():
             if isinstance(array, np.memmap):
                 array.flush()
-            synced(self._folder / name)
-            sha256 = hashed(self._folder / name)
+            flush_to_disk(self._folder / name)
+            sha256 = file_sha256(self._folder / name)
             found[name] = Flat(dtype=array.dtype.str, length=len(array), sha256=sha256)
         return dict(sorted(found.items()))
 
@@ -86,12 +87,3 @@ def _reserve(file: BinaryIO, size: int) -> None:
         os.posix_fallocate(file.fileno(), 0, size)
     elif size:
         file.truncate(size)
-
-
-def synced(path: Path) -> None:
-    """Flush a file, or the entries of a folder, to disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -7,11 +7,11 @@ from pathlib import Path
 from pydantic import BaseModel, Field, ValidationError
 
 from agentgym_envs.core import Record
+from agentgym_envs.files import file_sha256
 
 FORMAT = "webshop-catalogue-1"
 """Format version: changes with any change that makes earlier files unreadable or ambiguous."""
 FILE = "manifest.json"
-_PIECE = 1 << 22
 
 
 class CatalogueError(ValueError):
@@ -91,16 +91,9 @@ def damage(folder: Path) -> list[str]:
     except CatalogueError as problem:
         return [str(problem)]
     files = manifest.files.items()
-    return [f"{folder / name} is damaged" for name, flat in files if hashed(folder / name) != flat.sha256]
-
-
-def hashed(path: Path) -> str:
-    """SHA-256 of a file, in hex."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while piece := file.read(_PIECE):
-            digest.update(piece)
-    return digest.hexdigest()
+    return [
+        f"{folder / name} is damaged" for name, flat in files if file_sha256(folder / name) != flat.sha256
+    ]
 
 
 def _parsed(path: Path, text: str) -> Manifest:

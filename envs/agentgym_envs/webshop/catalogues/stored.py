@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from agentgym_envs.files import flush_to_disk
 from agentgym_envs.webshop.catalogues.catalogue import Label
-from agentgym_envs.webshop.catalogues.flat import Files, mapped, synced
+from agentgym_envs.webshop.catalogues.flat import Files, mapped
 from agentgym_envs.webshop.catalogues.manifest import (
     FILE,
     FORMAT,
@@ -167,8 +168,8 @@ def _write(
         files.close()
     path = folder / FILE
     path.write_text(json.dumps(manifest.model_dump(mode="json"), indent=1) + "\n", encoding="utf-8")
-    synced(path)
-    synced(folder)
+    flush_to_disk(path)
+    flush_to_disk(folder)
 
 
 def _put(made: Path, folder: Path) -> None:
@@ -180,7 +181,7 @@ def _put(made: Path, folder: Path) -> None:
         shutil.rmtree(old)
     else:
         made.rename(folder)
-    synced(folder.parent)
+    flush_to_disk(folder.parent)
 
 
 def _file_of(number: int) -> str:
