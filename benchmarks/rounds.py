@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from agentevol.config.rewards.reward import TrainedModelReward
 from agentevol.config.run import RunConfig
 from agentevol.core.algorithms.registry import objective
 from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
@@ -35,8 +36,9 @@ def learnt(
     with contextlib.suppress(NothingToLearn):
         episodes = select(explored, config.select, seed)
         rows = rows_of(episodes, chosen, config, config.seed)
-        if config.reward.refresh:
-            rows = _judged(rows, compared(episodes, config, config.seed), config, number, out, base)
+        if isinstance(config.reward, TrainedModelReward):
+            pairs = compared(episodes, config, config.seed)
+            rows = _judged(rows, pairs, config, config.reward, number, out, base)
         reference = base if config.learn.reference == "base" else None
         return (
             GradientLearner(config.learn)
@@ -50,6 +52,7 @@ def _judged(
     rows: Sequence[TrainingSequence],
     pairs: Sequence[TrainingSequence],
     config: RunConfig,
+    reward: TrainedModelReward,
     number: int,
     out: Path,
     base: Checkpoint,
@@ -59,5 +62,5 @@ def _judged(
     start = Checkpoint(before, number) if before.is_dir() else base
     learner = GradientLearner(config.reward_learn)
     model = learner.learn(LearnerJob(start, pairs, place, iteration_seed(config.seed, number))).checkpoint
-    found = judged(model.path, learner.scores(model, rows), config.reward)
-    return rewarded(rows, found, alpha=config.reward.alpha, beta=config.reward.beta)
+    found = judged(model.path, learner.scores(model, rows), reward.caution)
+    return rewarded(rows, found, alpha=reward.alpha, beta=reward.beta)

@@ -173,8 +173,8 @@ def score(
     Example: agentevol trajectories score runs/first judge combination=lcb kappa=2 --purpose evaluate
     """
     from agentevol.config.learner import LearnConfig
+    from agentevol.config.rewards.reward import CautionConfig
     from agentevol.config.run import load
-    from agentevol.config.sections import CautionConfig
     from agentevol.core.protocols import Checkpoint
     from agentevol.data.rewards.reward_model import figures, judge, rows_to_judge, write_judgements
     from agentevol.learn.heads.reward_scale import load_scale

@@ -8,6 +8,8 @@ from agentevol.config.constraints import Constraint
 from agentevol.config.engine import EngineSection, VllmConfig, VllmServersConfig
 from agentevol.config.forgetting import InterpolateConfig, ReplayConfig, RetainedConfig
 from agentevol.config.learner import LearnConfig
+from agentevol.config.rewards.process import ProcessSection
+from agentevol.config.rewards.reward import RewardSection
 from agentevol.config.rollout import AsynchronousConfig, RolloutSection, SynchronousConfig
 from agentevol.config.sections import (
     DemonstrationConfig,
@@ -16,9 +18,7 @@ from agentevol.config.sections import (
     HorizonConfig,
     KLTarget,
     PairsConfig,
-    ProcessConfig,
     RayConfig,
-    RewardConfig,
     SelectConfig,
 )
 from agentevol.core.algorithms.registry import algorithm, objective
@@ -295,80 +295,27 @@ def check_rollout(rollout: RolloutSection, horizon: HorizonConfig | None, reject
         )
 
 
-def check_process(process: ProcessConfig, learn: LearnConfig) -> None:
-    """Raise `ValueError` where process.* has no effect."""
-    name = learn.algorithm
-    if not process.on and process != ProcessConfig():
-        raise ValueError("process.* has no effect without process.continuations, .pooled or .model")
-    check_process_source(process)
-    data = algorithm(name).data
+def check_process(process: ProcessSection, learn: LearnConfig) -> None:
+    """Raise `ValueError` where no algorithm reads the rewards of turns."""
+    data = algorithm(learn.algorithm).data
     if process.on and data != "groups":
-        raise ValueError(f"process.* has no effect: learn.algorithm {name!r} learns from {data}, not rewards")
-    if process.options:
-        objective("process_reward", process.options)
+        raise ValueError(
+            f"process.* has no effect: learn.algorithm {learn.algorithm!r} learns from {data}, not rewards"
+        )
 
 
 def check_reward(
-    reward: RewardConfig, process: ProcessConfig, learn: LearnConfig, explore: ExploreConfig
+    reward: RewardSection, process: ProcessSection, learn: LearnConfig, explore: ExploreConfig
 ) -> None:
-    """Raise `ValueError` where reward.* has no effect, or would act on something that another setting
-    determines.
-    """
-    default = RewardConfig()
+    """Raise `ValueError` where no algorithm reads the scores, or another setting determines rewards too."""
     if not reward.on:
-        if reward != default:
-            raise ValueError("reward.* has no effect without reward.function, reward.model or reward.refresh")
         return
-    name = learn.algorithm
-    data = algorithm(name).data
+    data = algorithm(learn.algorithm).data
     if data != "groups":
-        raise ValueError(f"reward.* has no effect: learn.algorithm {name!r} learns from {data}, not rewards")
-    check_reward_source(reward)
-    if reward.refresh and reward.patience is not None:
         raise ValueError(
-            "reward.patience compares scores of one model, and reward.refresh changes it: set"
-            " reward.patience=null"
+            f"reward.* has no effect: learn.algorithm {learn.algorithm!r} learns from {data}, not rewards"
         )
     if process.on:
         raise ValueError("reward.* and process.* both set the rewards of turns: leave out one of them")
     if explore.resample:
         raise ValueError("explore.resample uses the environment's returns, not reward.*: leave it at 0")
-
-
-def check_reward_source(reward: RewardConfig) -> None:
-    """Raise `ValueError` where scores have two sources, or a setting belongs to another source."""
-    default = RewardConfig()
-    if reward.function is not None and reward.learnt:
-        raise ValueError("reward.function and reward.model or .refresh both give scores: leave out one")
-    learnt = (reward.learning_rate, reward.epochs, reward.options if reward.function is None else {})
-    if not reward.refresh and learnt != (default.learning_rate, default.epochs, default.options):
-        raise ValueError("reward.learning_rate, .epochs and .options have no effect without reward.refresh")
-    if not reward.learnt and reward.caution != default.caution:
-        raise ValueError("reward.caution has no effect without a reward model: reward.model or .refresh")
-    if reward.learnt:
-        objective("bradley_terry", reward.options)
-
-
-def check_process_source(process: ProcessConfig) -> None:
-    """Raise `ValueError` where values of states have two sources, or a head has none."""
-    default = ProcessConfig()
-    if process.pooled and process.continuations:
-        raise ValueError("process.pooled replaces process.continuations: leave out one of them")
-    if process.pooled and (process.share, process.states) != (default.share, default.states):
-        raise ValueError(
-            "process.share and process.states have no effect with process.pooled: it plays nothing"
-        )
-    learning = ("share", "states", "learning_rate", "epochs", "options")
-    for name in () if process.learns or process.model is None else learning:
-        if getattr(process, name) != getattr(default, name):
-            raise ValueError(
-                f"process.{name} has no effect: without process.continuations or process.pooled,"
-                " process.model stays as it is"
-            )
-    costs = sorted(process.model_heads.keys() & {"turns", "tokens", "invalid_actions"})
-    if costs:
-        raise ValueError(
-            f"process.heads lie in [0, 1], unlike {costs[0]}: take efficiency, safety or process.rules"
-        )
-    if not process.model_heads:
-        raise ValueError("process.heads needs one with a weight above 0")

@@ -108,7 +108,7 @@ BY_REWARD: Mapping[str, Preset] = {
     "bradley_terry": {
         "learn": {"algorithm": "grpo"},
         # a few hundred pairs a round, which a small model has to read more than once
-        "reward": {"refresh": True, "patience": None, "learning_rate": 1e-3, "epochs": 4},
+        "reward": {"refresh": True, "learning_rate": 1e-3, "epochs": 4},
         "pairs": PREFERENCES["pairs"],
     },
     # among those that reward single turns, the one without a critic to train

@@ -36,9 +36,16 @@ from agentevol.config.presets import (
     STALE,
     TRAIN_BY_DATA,
 )
+from agentevol.config.rewards.process import EnvironmentTurnReward, ProcessConfig, TrainedProcess
+from agentevol.config.rewards.reward import (
+    CautionConfig,
+    EnvironmentReward,
+    RewardConfig,
+    TrainedModelReward,
+)
+from agentevol.config.rewards.shaping import ShapingConfig, check_shaping
 from agentevol.config.rollout import RolloutConfig, SynchronousConfig
 from agentevol.config.sections import (
-    CautionConfig,
     DemonstrationConfig,
     EnvironmentConfig,
     EvaluateConfig,
@@ -46,13 +53,10 @@ from agentevol.config.sections import (
     HorizonConfig,
     KLTarget,
     PairsConfig,
-    ProcessConfig,
     RayConfig,
-    RewardConfig,
     Section,
     SelectConfig,
 )
-from agentevol.config.shaping import ShapingConfig, check_shaping
 from agentevol.core.algorithms.contract import Option
 from agentevol.core.algorithms.registry import algorithm, objective
 from agentevol.core.errors import ConfigError
@@ -109,8 +113,8 @@ class RunConfig(Section):
     pairs: PairsConfig = PairsConfig()
     demonstrations: DemonstrationConfig = DemonstrationConfig()
     learn: LearnConfig = LearnConfig(algorithm="agentevol", **_SMALL)
-    process: ProcessConfig = ProcessConfig()
-    reward: RewardConfig = RewardConfig()
+    process: ProcessConfig = EnvironmentTurnReward()
+    reward: RewardConfig = EnvironmentReward()
     shaping: ShapingConfig = ShapingConfig()
     constraints: dict[str, Constraint] = Field(default_factory=dict[str, Constraint])
     """Limits of mean costs by name, for the algorithm `lagrangian`: `turns`, sampled `tokens` and
@@ -158,7 +162,7 @@ class RunConfig(Section):
         checks.check_policy(learn)
         checks.check_algorithm(learn, select)
         checks.check_thresholds(learn, select, self.environment.name, self.retained)
-        if not self.reward.refresh:
+        if not isinstance(self.reward, TrainedModelReward):
             checks.check_pairs(self.pairs, learn)
         checks.check_memory(learn, select, self.replay, self.retained, self.demonstrations.tasks)
         checks.check_interpolate(self.interpolate, learn)
@@ -189,13 +193,15 @@ class RunConfig(Section):
     @property
     def process_learn(self) -> LearnConfig:
         """Learning configuration of the process reward model."""
-        how = self.process
+        how = self.process if isinstance(self.process, TrainedProcess) else TrainedProcess()
         return self._beside("process_reward", how.options, how.learning_rate, how.epochs)
 
     @property
     def reward_learn(self) -> LearnConfig:
         """Learning configuration of the reward model, with `reward.refresh`."""
         how = self.reward
+        if not isinstance(how, TrainedModelReward):
+            raise ValueError("the run trains no reward model: reward.refresh is not set")
         return self._beside("bradley_terry", how.options, how.learning_rate, how.epochs)
 
     @property

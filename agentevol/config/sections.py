@@ -4,13 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from agentevol.config.registries import REWARDS
-from agentevol.core.algorithms.contract import Option
 from agentevol.core.extensions import Extensions
 from agentevol.core.protocols import RowKind
-
-Rule = Literal["invalid_actions", "format", "repetitions"]
-"""Rules that a turn may violate, checked without a model."""
 
 
 class Section(BaseModel):
@@ -159,144 +154,6 @@ class PairsConfig(Section):
     """
     truncated_is_loss: bool = False
     """True if an episode that a limit ended may be rejected, or labelled undesirable, for that reason."""
-
-
-class CautionConfig(Section):
-    """Combination of a reward model's heads into one score, after each was standardised
-    (arXiv:2310.02743).
-    """
-
-    combination: Literal["mean", "min", "lcb", "uwo", "independent"] = "lcb"
-    """Combination of an ensemble's members, each of which first weights its objectives: their mean; the
-    lowest; the mean less `kappa` standard deviations; the mean less `penalty` variances. `independent` is
-    `lcb` with the deviations of the objectives added up as if their errors were independent.
-    """
-    kappa: float = Field(default=1.0, ge=0)
-    penalty: float = Field(default=0.1, ge=0)
-    weights: dict[str, float] = {}
-    """Weights of objectives by name, scaled to add up to 1 in absolute value; empty weights all alike."""
-
-    @model_validator(mode="after")
-    def _caution_has_an_effect(self) -> "CautionConfig":
-        for name, used in (("kappa", ("lcb", "independent")), ("penalty", ("uwo",))):
-            default = CautionConfig.model_fields[name].default
-            if getattr(self, name) != default and self.combination not in used:
-                raise ValueError(f"{name} has no effect without combination {used[0]!r}")
-        if self.weights and not any(self.weights.values()):
-            raise ValueError("weights that are all 0 weigh nothing: leave out weights, or give one")
-        return self
-
-
-class RewardConfig(Section):
-    """Scores of explored episodes, in place of the environment's return or in addition to it: of a function
-    or of a reward model.
-
-    The model is a checkpoint of `agentevol train TABLE algorithm=bradley_terry` on the run's own base: it
-    reads the same tokens. Or the run trains it (`refresh`). Evaluations use the environment's own rewards.
-    """
-
-    function: str | None = None
-    """Reward function: `success`, `discounted_return`, `good_accuracy`; one of another distribution, or
-    `module:attribute` (`agentevol.data.rewards.reward_functions.RewardFunction`).
-    """
-    model: str | None = None
-    """Folder of a reward model; without any source only the environment's rewards are used."""
-    refresh: bool = False
-    """Train it, or continue to train it, in every iteration on pairs of explored episodes (`pairs.*`), before
-    it scores them. Without `model` it begins from the base.
-    """
-    learning_rate: float = Field(default=3e-4, gt=0)
-    epochs: int = Field(default=1, ge=1)
-    """Epochs of its training: reward models overfit soon. All other settings are those of `learn`."""
-    options: dict[str, Option] = {}
-    """Options of the function, or with `refresh` of the algorithm `bradley_terry`."""
-    alpha: float = Field(default=0.0, ge=0)
-    """Weight of an episode's return, at its last turn."""
-    beta: float = Field(default=1.0, gt=0)
-    """Weight of the score, at the last turn too."""
-    caution: CautionConfig = CautionConfig()
-    patience: int | None = Field(default=2, ge=1)
-    """Stop when for this number of evaluations in a row the score of the validation episodes rose and their
-    return fell: the score is exploited. None continues; with `refresh`, scores of two iterations cannot be
-    compared.
-    """
-
-    @property
-    def on(self) -> bool:
-        """True if episodes have scores."""
-        return self.learnt or self.function is not None
-
-    @property
-    def learnt(self) -> bool:
-        """True if a reward model scores episodes."""
-        return self.refresh or self.model is not None
-
-    @field_validator("function")
-    @classmethod
-    def _is_a_function(cls, value: str | None) -> str | None:
-        return value if value is None else REWARDS.checked(value)
-
-
-class ProcessConfig(Section):
-    """Rewards for single turns, from a process reward model that is trained on the success of continuations.
-
-    Turns are rewarded by value differences, which add up to outcome - V(start): algorithms that compare whole
-    episodes (grpo, rloo) see little of them, those that give credit to turns (ppo, reinforce_pp, gigpo) do.
-    """
-
-    continuations: int = Field(default=0, ge=0)
-    """Continuations from every state with a value: K. 0 leaves the environment's rewards unchanged."""
-    pooled: bool = False
-    """Estimate values of states by the explored episodes of the task that passed through them, at least 3,
-    instead of continuations: for environments that cannot be replayed, and whose observations identify their
-    states.
-    """
-    model: str | None = None
-    """Folder of an earlier process reward model with these heads, as the initial one: a checkpoint of
-    `agentevol train TABLE algorithm=process_reward` on the run's own base, or of another run's `process/`.
-    Without continuations and pooling it is not trained; None begins with a model that says 0.5 for
-    everything.
-    """
-    heads: dict[str, Annotated[float, Field(ge=0)]] = {"outcome": 1.0}
-    """Heads of the model with their weights: names of `agentevol.data.rewards.objectives` from 0 to 1. A
-    weight of 0 leaves a head out.
-    """
-    rules: dict[Rule, Annotated[float, Field(gt=0)]] = {}
-    """Cost of a turn whose action the environment could not carry out, whose text was in no mode's format, or
-    that repeated an earlier action in the same state.
-    """
-    share: float = Field(default=0.25, gt=0, le=1)
-    """Share of the explored episodes with valued states."""
-    states: int = Field(default=2, ge=1)
-    """Maximum number of valued states of such an episode."""
-    alpha: float = Field(default=1.0, ge=0)
-    """Weight of the episode's return, at its last turn."""
-    beta: float = Field(default=0.5, gt=0)
-    """Weight of the value differences."""
-    discount: float = Field(default=1.0, gt=0, le=1)
-    """Discount of the value after a turn against the one before it; that of the algorithm (`gamma`), if it
-    has one.
-    """
-    learning_rate: float = Field(default=3e-4, gt=0)
-    epochs: int = Field(default=2, ge=1)
-    """Epochs of its training; all other settings are those of `learn`."""
-    options: dict[str, Option] = {}
-    """Options of the algorithm `process_reward`."""
-
-    @property
-    def on(self) -> bool:
-        """True if turns have their own rewards."""
-        return self.learns or self.model is not None
-
-    @property
-    def learns(self) -> bool:
-        """True if states are valued, and the model is trained on the policy's episodes."""
-        return self.pooled or self.continuations > 0
-
-    @property
-    def model_heads(self) -> dict[str, float]:
-        """Heads with a weight above 0, in a fixed order."""
-        return {name: weight for name, weight in sorted(self.heads.items()) if weight}
 
 
 class KLTarget(Section):

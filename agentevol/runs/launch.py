@@ -8,10 +8,23 @@ from pathlib import Path
 from agentevol.cluster.checkpoints.object_store import CheckpointStore
 from agentevol.cluster.cluster import Cluster
 from agentevol.config.engine import ENGINES, CustomEngineConfig, EngineConfig, VllmConfig, VllmServersConfig
+from agentevol.config.rewards.process import (
+    ContinuationProcess,
+    ModelProcess,
+    PooledProcess,
+    TrainedProcess,
+)
+from agentevol.config.rewards.reward import (
+    FunctionReward,
+    ModelReward,
+    RewardConfig,
+    ScoredReward,
+    TrainedModelReward,
+)
+from agentevol.config.rewards.shaping import potential_discount
 from agentevol.config.rollout import AsynchronousConfig, RolloutConfig
 from agentevol.config.run import RunConfig
-from agentevol.config.sections import EnvironmentConfig
-from agentevol.config.shaping import potential_discount
+from agentevol.config.sections import EnvironmentConfig, ExploreConfig
 from agentevol.core.errors import ConfigError
 from agentevol.core.files import write_atomically
 from agentevol.core.summaries import RunSummary, best
@@ -79,7 +92,7 @@ def check_functions(config: RunConfig) -> None:
     """Raise `ConfigError` where a reward function, a potential or a turn reward is not one, or takes other
     options.
     """
-    if config.reward.function is not None:
+    if isinstance(config.reward, FunctionReward):
         reward_function(config.reward.function, config.reward.options)
     if config.shaping.potential is not None:
         potential_of(config.shaping.potential)
@@ -94,10 +107,10 @@ def launch(folder: RunFolder, progress: Progress) -> RunSummary:
     base = folder.checkpoints.base()
     if not base.path.is_dir():  # killed before it was copied
         folder.checkpoints.repeat(resolve(config.base), base)
-    if config.reward.model is not None:
-        take_in(Path(config.reward.model), folder.checkpoints.reward_model(0).path)
-    if config.process.model is not None:
-        take_in(Path(config.process.model), folder.checkpoints.process_model(0).path)
+    if config.reward.initial_model is not None:
+        take_in(Path(config.reward.initial_model), folder.checkpoints.reward_model(0).path)
+    if config.process.initial_model is not None:
+        take_in(Path(config.process.initial_model), folder.checkpoints.process_model(0).path)
     with ExitStack() as stack:
         faults = FaultLog(progress.say)
         store = CheckpointStore(config.checkpoints, folder.path) if config.checkpoints else None
@@ -209,31 +222,39 @@ def _beside(rollout: RolloutConfig) -> list[str]:
 def _rewards(config: RunConfig) -> list[str]:
     """Plan of rewards besides the environment's."""
     process, reward = config.process, config.reward
-    if reward.on:
-        stop = (
-            "no stop" if reward.patience is None else f"stop when exploited {reward.patience} times in a row"
-        )
-        model = reward.function or reward.model or "a reward model"
-        refreshed = ", trained on pairs in every iteration" if reward.refresh else ""
-        score = f"{reward.caution.combination} of {model}{refreshed}" if reward.learnt else model
-        return [f"reward: {reward.alpha:g} * return + {reward.beta:g} * {score}, {stop}"]
-    if not process.on:
+    if isinstance(reward, ScoredReward):
+        after = reward.exploited_after
+        stop = "no stop" if after is None else f"stop when exploited {after} times in a row"
+        return [f"reward: {reward.alpha:g} * return + {reward.beta:g} * {_score(reward)}, {stop}"]
+    if not isinstance(process, ModelProcess):
         return []
     heads = ", ".join(f"{name} {weight:g}" for name, weight in process.model_heads.items())
     rules = "".join(f", {name} -{weight:g}" for name, weight in process.rules.items())
-    source = f"by {process.model} alone"
-    if process.pooled:
+    source = f"by {process.initial_model} alone"
+    if isinstance(process, PooledProcess):
         source = "pooled over explored episodes"
-    elif process.continuations:
+    elif isinstance(process, ContinuationProcess):
+        most = _continuations(config.explore, process)
         source = (
             f"{process.continuations} continuations of up to {process.states} states in"
-            f" {process.share:.0%} of the episodes: at most {_continuations(config):,} episodes"
+            f" {process.share:.0%} of the episodes: at most {most:,} episodes"
         )
-    begin = f", starting from {process.model}" if process.learns and process.model is not None else ""
+    trained = isinstance(process, TrainedProcess) and process.model is not None
+    begin = f", starting from {process.initial_model}" if trained else ""
     return [
         f"process rewards: values {source}{begin}",
         f"turns earn {process.alpha:g} * return + {process.beta:g} * value differences ({heads}{rules})",
     ]
+
+
+def _score(reward: RewardConfig) -> str:
+    """Source of the scores in a plan."""
+    if isinstance(reward, TrainedModelReward):
+        model = reward.model or "a reward model"
+        return f"{reward.caution.combination} of {model}, trained on pairs in every iteration"
+    if isinstance(reward, ModelReward):
+        return f"{reward.caution.combination} of {reward.model}"
+    return reward.function if isinstance(reward, FunctionReward) else "the return"
 
 
 def _shaping(config: RunConfig) -> list[str]:
@@ -250,9 +271,8 @@ def _shaping(config: RunConfig) -> list[str]:
     return found
 
 
-def _continuations(config: RunConfig) -> int:
+def _continuations(explore: ExploreConfig, process: ContinuationProcess) -> int:
     """Maximum number of continuations that estimate values of states in an iteration."""
-    process, explore = config.process, config.explore
     episodes = explore.tasks * explore.samples * (1 + explore.resample)
     return math.ceil(process.share * episodes) * process.states * process.continuations
 

@@ -5,7 +5,7 @@ from itertools import count
 
 import pytest
 
-from agentevol.config.registries import POTENTIALS, REWARDS, TURN_REWARDS
+from agentevol.config.rewards.registries import POTENTIALS, REWARDS, TURN_REWARDS
 from agentevol.data.rewards.check import check_potential, check_reward, check_turn_reward
 from agentevol.data.rewards.potentials import History
 from agentgym_envs.testing import Report

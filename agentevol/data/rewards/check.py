@@ -12,7 +12,7 @@ from functools import partial
 from random import Random
 from typing import Any, get_args, get_origin
 
-from agentevol.config.registries import REWARDS
+from agentevol.config.rewards.registries import REWARDS
 from agentevol.core.algorithms.contract import Option
 from agentevol.core.algorithms.options import options_of
 from agentevol.core.conformance import Violations, check_result, unless

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from agentevol.config.registries import POTENTIALS
+from agentevol.config.rewards.registries import POTENTIALS
 from agentevol.core.algorithms.contract import Floats
 from agentevol.core.errors import RunStopped, described
 from agentevol.core.protocols import TrainingSequence

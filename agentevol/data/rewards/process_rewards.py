@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from agentevol.config.sections import Rule
+from agentevol.config.rewards.process import Rule
 from agentevol.core.algorithms.contract import Floats, Steps
 from agentevol.core.protocols import EpisodeFacts
 from agentevol.data.rewards.metrics import auc

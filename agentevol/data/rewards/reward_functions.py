@@ -18,7 +18,7 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-from agentevol.config.registries import REWARDS
+from agentevol.config.rewards.registries import REWARDS
 from agentevol.core.algorithms.contract import Option
 from agentevol.core.algorithms.options import Fraction, NotNegative, check_option, options_of, unbound
 from agentevol.core.errors import ConfigError, RunStopped, described

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from agentevol.config.sections import CautionConfig
+from agentevol.config.rewards.reward import CautionConfig
 from agentevol.core.algorithms.contract import Floats
 from agentevol.core.protocols import TrainingSequence
 from agentevol.data.groups import by_task

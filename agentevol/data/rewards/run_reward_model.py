@@ -10,8 +10,8 @@ from math import isfinite
 from pathlib import Path
 from statistics import fmean
 
+from agentevol.config.rewards.reward import CautionConfig, ModelReward, TrainedModelReward
 from agentevol.config.run import RunConfig
-from agentevol.config.sections import RewardConfig
 from agentevol.core.algorithms.contract import Floats
 from agentevol.core.algorithms.registry import objective
 from agentevol.core.errors import ConfigError
@@ -32,12 +32,13 @@ TOKENIZER = "tokenizer.json"
 
 def check_reward_model(config: RunConfig) -> None:
     """Raise `ConfigError` where `reward.model` is no reward model, or has another tokenizer than the base."""
-    if config.reward.model is None:
+    reward = config.reward
+    if not isinstance(reward, ModelReward | TrainedModelReward) or reward.model is None:
         return
-    model, base = Path(config.reward.model), resolve(config.base, weights=False).path
+    model, base = Path(reward.model), resolve(config.base, weights=False).path
     scale = load_scale(model)
-    scale.weights(config.reward.caution.weights)
-    if config.reward.refresh and scale.objectives != (PREFERENCE,):
+    scale.weights(reward.caution.weights)
+    if isinstance(reward, TrainedModelReward) and scale.objectives != (PREFERENCE,):
         raise ConfigError(
             f"reward.refresh learns which side of a pair is better, reward.model {model} judges"
             f" {', '.join(scale.objectives)}: train one without objectives, or leave out refresh"
@@ -49,9 +50,9 @@ def check_process_model(config: RunConfig) -> None:
     """Raise `ConfigError` where `process.model` is not a process reward model, has other heads than
     `process.heads`, or another tokenizer than the base.
     """
-    if config.process.model is None:
+    if config.process.initial_model is None:
         return
-    model = Path(config.process.model)
+    model = Path(config.process.initial_model)
     if head_names(model) is None:
         raise ConfigError(
             f"process.model {model} is not a process reward model, it has no {PROCESS}: make one with"
@@ -89,14 +90,14 @@ def compared(trajectories: Sequence[Trajectory], config: RunConfig, seed: int) -
 
     Raises `NothingToLearn` where there is no pair.
     """
-    comparison = objective("bradley_terry", config.reward.options)
+    comparison = objective("bradley_terry", config.reward_learn.options)
     rows = rows_of(trajectories, comparison, config, seed)
     return for_reward_model(rows, trajectories, (), int(comparison.options["heads"]))
 
 
-def judged(folder: Path, scores: Mapping[str, Floats], config: RewardConfig) -> dict[str, Judgement]:
+def judged(folder: Path, scores: Mapping[str, Floats], caution: CautionConfig) -> dict[str, Judgement]:
     """Episode -> judgement from the `scores` of the reward model in `folder`."""
-    return judge(load_scale(folder), scores, config.caution)
+    return judge(load_scale(folder), scores, caution)
 
 
 def rewarded(

@@ -7,7 +7,7 @@ group `agentevol.turn_rewards`.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from agentevol.config.registries import TURN_REWARDS
+from agentevol.config.rewards.registries import TURN_REWARDS
 from agentevol.core.errors import RunStopped, described
 from agentevol.core.protocols import TrainingSequence
 from agentevol.data.rewards.reward_functions import finite

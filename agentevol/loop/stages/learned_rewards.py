@@ -10,7 +10,9 @@ from pathlib import Path
 from statistics import fmean
 
 from agentevol.config.learner import LearnConfig
-from agentevol.config.shaping import potential_discount
+from agentevol.config.rewards.process import ContinuationProcess, ModelProcess, TrainedProcess
+from agentevol.config.rewards.reward import FunctionReward, ModelReward, TrainedModelReward
+from agentevol.config.rewards.shaping import potential_discount
 from agentevol.core.algorithms.registry import algorithm
 from agentevol.core.errors import RunStopped
 from agentevol.core.files import write_atomically
@@ -94,35 +96,38 @@ class LearnedRewards:
         """The training sequences with rewards in place of the environment's, and the model that set them;
         None where a function did.
         """
-        if self.config.reward.learnt:
-            return self._judged(iteration, explored, rows), self._folder.checkpoints.reward_model(iteration)
-        if self.config.reward.on:
-            return self._scored(iteration, explored, rows), None
-        if self.config.process.on:
+        reward, process = self.config.reward, self.config.process
+        if isinstance(reward, ModelReward | TrainedModelReward):
+            model = self._folder.checkpoints.reward_model(iteration)
+            return self._judged(reward, iteration, explored, rows), model
+        if isinstance(reward, FunctionReward):
+            return self._scored(reward, iteration, explored, rows), None
+        if isinstance(process, ModelProcess):
             model = self._folder.checkpoints.process_model(iteration)
-            return self._shaped(iteration, policy, explored, rows), model
+            return self._shaped(process, iteration, policy, explored, rows), model
         if self.config.shaping.reward is not None:
             return with_turn_rewards(rows, explored, self.config.shaping.reward), None
         return rows, None
 
     def proxy(self, iteration: int) -> float | None:
         """Mean score of the validation episodes; None without scores and for a model that changes."""
-        if not self.config.reward.on or self.config.reward.refresh:
-            return None
-        if not self.config.reward.learnt:
-            scores = self._scores(self._validated(iteration))
+        reward = self.config.reward
+        if isinstance(reward, FunctionReward):
+            scores = _scores(reward, self._validated(iteration))
             return fmean(scores.values()) if scores else None
-        read = rows_to_judge(self._validated(iteration))
-        found = self._judgements(self._folder.checkpoints.reward_model(iteration), read)
-        return fmean(one.score for one in found.values()) if found else None
+        if isinstance(reward, ModelReward):
+            read = rows_to_judge(self._validated(iteration))
+            found = self._judgements(reward, self._folder.checkpoints.reward_model(iteration), read)
+            return fmean(one.score for one in found.values()) if found else None
+        return None
 
     def is_exploited(self, iteration: int, evaluated: Sequence[IterationSummary]) -> bool:
         """Return whether scores rose while returns fell in validation, up to this iteration."""
-        patience = self.config.reward.patience
-        if not self.config.reward.on or patience is None or not is_exploited(evaluated, patience):
+        patience = self.config.reward.exploited_after
+        if patience is None or not is_exploited(evaluated, patience):
             return False
         kl = evaluated[-1].learn.get("kl")
-        source = "reward model" if self.config.reward.learnt else "reward function"
+        source = "reward function" if isinstance(self.config.reward, FunctionReward) else "reward model"
         self._context.say(
             iteration,
             f"the {source}'s score rose and the return fell {patience} times in a"
@@ -131,40 +136,44 @@ class LearnedRewards:
         return True
 
     def _scored(
-        self, iteration: int, explored: Sequence[Trajectory], rows: Sequence[TrainingSequence]
+        self,
+        reward: FunctionReward,
+        iteration: int,
+        explored: Sequence[Trajectory],
+        rows: Sequence[TrainingSequence],
     ) -> list[TrainingSequence]:
         """The training sequences with the scores of `reward.function`."""
-        config = self.config.reward
         with self._context.drafts.timed(iteration, "score"):
-            scores = self._scores(explored)
+            scores = _scores(reward, explored)
         _note_figures(self._folder.path, iteration, score_figures(explored, scores))
-        return with_scores(rows, scores, alpha=config.alpha, beta=config.beta)
-
-    def _scores(self, episodes: Sequence[Trajectory]) -> dict[str, float]:
-        config = self.config.reward
-        assert config.function is not None  # no other source of scores is without a model
-        return episode_scores(config.function, reward_function(config.function, config.options), episodes)
+        return with_scores(rows, scores, alpha=reward.alpha, beta=reward.beta)
 
     def _judged(
-        self, iteration: int, explored: Sequence[Trajectory], rows: Sequence[TrainingSequence]
+        self,
+        reward: ModelReward | TrainedModelReward,
+        iteration: int,
+        explored: Sequence[Trajectory],
+        rows: Sequence[TrainingSequence],
     ) -> list[TrainingSequence]:
         """The training sequences with the reward model's scores in place of the environment's rewards, or
         beside them.
         """
-        config, model = self.config.reward, self._folder.checkpoints.reward_model(iteration)
+        model = self._folder.checkpoints.reward_model(iteration)
         figures: dict[str, float] = {}
-        if config.refresh:
-            figures = self._refresh(iteration, explored)
+        if isinstance(reward, TrainedModelReward):
+            figures = self._refresh(reward, iteration, explored)
             if not is_reward_model(model.path):
                 self._context.say(iteration, "no reward model yet, so no episode has a reward")
                 return []
         with self._context.drafts.timed(iteration, "judge"):
-            found = self._judgements(model, rows)
+            found = self._judgements(reward, model, rows)
         figures["reward_spread_learnt"] = load_scale(model.path).spread
         _note_figures(self._folder.path, iteration, {**judged_figures(rows, found), **figures})
-        return rewarded(rows, found, alpha=config.alpha, beta=config.beta)
+        return rewarded(rows, found, alpha=reward.alpha, beta=reward.beta)
 
-    def _refresh(self, iteration: int, explored: Sequence[Trajectory]) -> dict[str, float]:
+    def _refresh(
+        self, reward: TrainedModelReward, iteration: int, explored: Sequence[Trajectory]
+    ) -> dict[str, float]:
         """Train the reward model of this iteration; metrics of the previous one, which has not seen these
         pairs, and of the new one.
         """
@@ -178,7 +187,7 @@ class LearnedRewards:
             f"{name}{suffix}": value
             for suffix, one in named
             if is_reward_model(one.path)
-            for name, value in agreement_figures(explored, self._judgements(one, read)).items()
+            for name, value in agreement_figures(explored, self._judgements(reward, one, read)).items()
         }
 
     def _preferences(self, iteration: int, explored: Sequence[Trajectory]) -> list[TrainingSequence]:
@@ -189,18 +198,24 @@ class LearnedRewards:
             self._context.say(iteration, str(reason))
             return []
 
-    def _judgements(self, model: Checkpoint, rows: Sequence[TrainingSequence]) -> dict[str, Judgement]:
-        return judged(model.path, self._cluster.scores(model, rows), self.config.reward)
+    def _judgements(
+        self,
+        reward: ModelReward | TrainedModelReward,
+        model: Checkpoint,
+        rows: Sequence[TrainingSequence],
+    ) -> dict[str, Judgement]:
+        return judged(model.path, self._cluster.scores(model, rows), reward.caution)
 
     def _shaped(
         self,
+        process: ModelProcess,
         iteration: int,
         policy: Checkpoint,
         explored: Sequence[Trajectory],
         rows: Sequence[TrainingSequence],
     ) -> list[TrainingSequence]:
-        process = self.config.process
-        figures = self._refresh_values(iteration, policy, explored) if process.learns else {}
+        trained = isinstance(process, TrainedProcess)
+        figures = self._refresh_values(process, iteration, policy, explored) if trained else {}
         values = self._cluster.values(self._process_model(iteration), rows)
         steps = process_rewards(
             explored, episodes_of(rows), values, process.model_heads, process.rules, discount=process.discount
@@ -224,18 +239,24 @@ class LearnedRewards:
 
     def _process_model(self, iteration: int) -> Checkpoint:
         """Process reward model of an iteration: one that is not trained is the same in all."""
-        return self._folder.checkpoints.process_model(iteration if self.config.process.learns else 0)
+        return self._folder.checkpoints.process_model(
+            iteration if isinstance(self.config.process, TrainedProcess) else 0
+        )
 
     def _refresh_values(
-        self, iteration: int, policy: Checkpoint, explored: Sequence[Trajectory]
+        self,
+        process: TrainedProcess,
+        iteration: int,
+        policy: Checkpoint,
+        explored: Sequence[Trajectory],
     ) -> dict[str, float]:
         """Train the process reward model on the current policy; returns its fit to the estimated values."""
-        counted = self._count_values(iteration, policy, explored)
+        counted = self._count_values(process, iteration, policy, explored)
         values_of = (one.values for one in counted.values())
         labelled = valued(explored, *values_of, kind=self.config.select.rows)
         models = self._folder.checkpoints
         start, model = models.process_model(iteration - 1), models.process_model(iteration)
-        names = list(self.config.process.model_heads)
+        names = list(process.model_heads)
         self._learn(iteration, "learn values", self.config.process_learn, start, model, labelled, names)
         # the model of the iteration before has not seen these labels
         held_out = agreements(self._cluster.values(start, labelled), counted)
@@ -246,27 +267,32 @@ class LearnedRewards:
         }
 
     def _count_values(
-        self, iteration: int, policy: Checkpoint, explored: Sequence[Trajectory]
+        self,
+        process: TrainedProcess,
+        iteration: int,
+        policy: Checkpoint,
+        explored: Sequence[Trajectory],
     ) -> dict[str, Counted]:
         """Estimated values by head: of some states of the explored episodes, by rollouts from them, or of
         states that several of the episodes passed through.
         """
-        config = self.config.process
-        if config.pooled:
-            return pooled_by_head(explored, list(config.model_heads))
-        states = chosen_states(explored, share=config.share, per_episode=config.states, seed=self.config.seed)
+        heads = list(process.model_heads)
+        if not isinstance(process, ContinuationProcess):
+            return pooled_by_head(explored, heads)
+        share, most = process.share, process.states
+        states = chosen_states(explored, share=share, per_episode=most, seed=self.config.seed)
         requests = [
             request
             for state in states
             for request in continuations(
-                state, config.continuations, self.config.seed, self.config.environment.max_turns
+                state, process.continuations, self.config.seed, self.config.environment.max_turns
             )
         ]
         with self._context.drafts.timed(iteration, "value"):
             self._episodes.play("value", iteration, policy, requests, self.config.explore_sampling)
         played = self._episodes.of("value", iteration)
         self._episodes.stop_if_too_many_failed([t for t in played if not is_mismatch(t)])
-        counted = counted_by_head(states, explored, played, config.continuations, list(config.model_heads))
+        counted = counted_by_head(states, explored, played, process.continuations, heads)
         if states and all(one.mismatched == len(states) for one in counted.values()):
             raise RunStopped(
                 f"no state of {self.config.environment.name} was reached again by the same seed and actions:"
@@ -305,6 +331,10 @@ class LearnedRewards:
             except NothingToLearn as reason:
                 self._context.say(iteration, f"cannot {what}, {reason}")
                 self._folder.checkpoints.repeat(start, model)
+
+
+def _scores(reward: FunctionReward, episodes: Sequence[Trajectory]) -> dict[str, float]:
+    return episode_scores(reward.function, reward_function(reward.function, reward.options), episodes)
 
 
 def reward_figures(run_folder: Path, iteration: int) -> dict[str, float]:

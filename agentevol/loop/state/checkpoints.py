@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from agentevol.config.rewards.reward import TrainedModelReward
 from agentevol.config.run import RunConfig
 from agentevol.core.protocols import Checkpoint
 from agentevol.models.checkpoints import LINEAGE, Lineage
@@ -63,15 +64,15 @@ class RunCheckpoints:
         the base, without heads.
         """
         place = self._of("process", version)
-        return place if version or self._config.process.model is not None else self.accepted(0)
+        return place if version or self._config.process.initial_model is not None else self.accepted(0)
 
     def reward_model(self, version: int) -> Checkpoint:
         """Reward model of this iteration: the run's own copy of `reward.model`, or with `reward.refresh` the
         one trained by then, where number 0 may be the base, without heads.
         """
-        if self._config.reward.refresh and version:
+        if isinstance(self._config.reward, TrainedModelReward) and version:
             return self._of("rewards", version)
-        return Checkpoint(self._path / "reward", 0) if self._config.reward.model else self.accepted(0)
+        return Checkpoint(self._path / "reward", 0) if self._config.reward.initial_model else self.accepted(0)
 
     def accept(self, version: int) -> Checkpoint:
         """Make the candidate checkpoint number `version`; safe to repeat."""

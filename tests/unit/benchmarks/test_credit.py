@@ -3,6 +3,7 @@
 import pytest
 from support.trajectories import trajectory
 
+from agentevol.config.rewards.process import ContinuationProcess, EnvironmentTurnReward
 from agentgym_store.records import Terminated, Trajectory, Truncated, Turn
 from benchmarks import credit
 from benchmarks.credit import Outcome, Round, Trial
@@ -55,7 +56,8 @@ def test_a_round_counts_its_episodes_turns_and_mixed_groups():
 
 def test_all_arms_have_the_same_budget_and_steps_of_the_same_size():
     configs = [credit.configured(Trial(arm, 3, 1)) for arm in credit.ARMS]
-    assert [c.process.continuations for c in configs] == [0, 0, 0, 0, 0, 4]
+    plain, valued = EnvironmentTurnReward(), ContinuationProcess(continuations=4)
+    assert [c.process for c in configs] == [plain] * 5 + [valued]
     assert len({(c.seed, c.environment.model_dump_json(), c.explore.model_dump_json()) for c in configs}) == 1
     shared = [c.learn.model_dump(exclude={"algorithm", "options"}) for c in configs]
     assert shared == [shared[0]] * 6

@@ -6,6 +6,18 @@ from pydantic import BaseModel, ConfigDict, Tag, ValidationError
 
 from agentevol.config.alternatives import complaint, tagged_by
 from agentevol.config.engine import CustomEngineConfig, EmbeddedConfig, VllmConfig, VllmServersConfig
+from agentevol.config.rewards.process import (
+    ContinuationProcess,
+    EnvironmentTurnReward,
+    FrozenProcess,
+    PooledProcess,
+)
+from agentevol.config.rewards.reward import (
+    EnvironmentReward,
+    FunctionReward,
+    ModelReward,
+    TrainedModelReward,
+)
 from agentevol.config.rollout import AsynchronousConfig, OneStepOffConfig, SynchronousConfig
 from agentevol.config.run import RunConfig, load
 from agentevol.core.errors import ConfigError
@@ -100,6 +112,62 @@ def test_an_engine_of_anothers_has_no_settings_of_ours():
 def test_the_schedule_is_chosen_by_its_mode(overrides: list[str], kind: type, ahead: int):
     rollout = load(None, overrides).rollout
     assert (type(rollout), rollout.rounds_ahead) == (kind, ahead)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "kind", "model"),
+    [
+        ([], EnvironmentReward, None),
+        (["reward.function=success", "reward.patience=null"], FunctionReward, None),
+        (["reward.model=rm", "reward.caution.kappa=2"], ModelReward, "rm"),
+        (["reward.refresh=true"], TrainedModelReward, None),
+        (["reward.refresh=true", "reward.model=rm"], TrainedModelReward, "rm"),
+        (["algorithm=bradley_terry", "reward.epochs=2"], TrainedModelReward, None),
+    ],
+)
+def test_the_source_of_scores_is_chosen_by_its_key(
+    overrides: list[str], kind: type, model: str | None, tmp_path
+):
+    config = load(None, ["learn.algorithm=grpo", *overrides])
+    assert (type(config.reward), config.reward.initial_model) == (kind, model)
+    (tmp_path / "config.toml").write_text(config.to_toml())
+    assert load(tmp_path / "config.toml") == config
+
+
+@pytest.mark.parametrize(
+    ("overrides", "kind", "heads"),
+    [
+        ([], EnvironmentTurnReward, {}),
+        (["process.continuations=2", "process.states=1"], ContinuationProcess, {"outcome": 1.0}),
+        (["process.pooled=true", "process.heads.safety=2"], PooledProcess, {"outcome": 1.0, "safety": 2.0}),
+        (["process.model=p", "process.heads={safety=1,outcome=0}"], FrozenProcess, {"safety": 1.0}),
+    ],
+)
+def test_the_source_of_values_is_chosen_by_its_key(
+    overrides: list[str], kind: type, heads: dict[str, float], tmp_path
+):
+    config = load(None, ["algorithm=ppo", *overrides])
+    assert (type(config.process), config.process.model_heads) == (kind, heads)
+    (tmp_path / "config.toml").write_text(config.to_toml())
+    assert load(tmp_path / "config.toml") == config
+
+
+@pytest.mark.parametrize(
+    ("overrides", "sentence"),
+    [
+        (
+            ["reward.function=success", "reward.refresh=true"],
+            "reward.function is no setting of reward",
+        ),
+        (["reward.refresh=false"], "reward.refresh is no setting of reward 'environment'"),
+        (["process.continuations=0"], "process.continuations is no setting of process 'environment'"),
+        (["process.pooled=true", "process.model=p", "process.states=3"], "it belongs to: continuations"),
+        (["reward.functon=success"], "unknown key 'reward.functon'"),
+    ],
+)
+def test_a_setting_of_another_source_is_refused(overrides: list[str], sentence: str):
+    with pytest.raises(ConfigError, match=re.escape(sentence)):
+        load(None, ["algorithm=ppo", *overrides])
 
 
 def test_an_unknown_schedule_is_refused_with_those_that_there_are():

@@ -74,7 +74,10 @@ def test_a_setting_without_effect_is_refused():
 @pytest.mark.parametrize(
     ("overrides", "complaint"),
     [
-        (["algorithm=grpo", "process.beta=0.1"], "process.* has no effect without process.continuations"),
+        (
+            ["algorithm=grpo", "process.beta=0.1"],
+            "process.beta is no setting of process 'environment'; it belongs to: continuations,",
+        ),
         (["algorithm=dpo", "process.continuations=4"], "'dpo' learns from pairs"),
         (["process.continuations=4"], "'agentevol' learns from episodes"),
         (["algorithm=grpo", "process.continuations=4", "process.options.hrd=true"], "hrd"),
@@ -171,9 +174,9 @@ def test_the_name_of_a_reward_models_algorithm_sets_up_a_run_that_learns_from_on
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (["reward.refresh=true"], "reward.patience compares scores of one model"),
-        (["reward.epochs=2", "reward.model=judge"], "have no effect without reward.refresh"),
-        (["reward.refresh=true", "reward.patience=null", "reward.options.head=2"], "head"),
+        (["reward.refresh=true", "reward.patience=2"], "it belongs to: function, model"),
+        (["reward.epochs=2", "reward.model=judge"], "it belongs to: model with reward.refresh"),
+        (["reward.refresh=true", "reward.options.head=2"], "head"),
         (["learn.algorithm=bradley_terry"], "algorithm=bradley_terry alone sets up a run"),
     ],
 )

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentevol.config.rewards.shaping import potential_discount
 from agentevol.config.run import load
-from agentevol.config.shaping import potential_discount
 from agentevol.core.errors import ConfigError, RunStopped
 from agentevol.data.rewards.potentials import (
     History,

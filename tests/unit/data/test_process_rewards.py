@@ -174,11 +174,14 @@ def test_a_process_reward_model_learns_from_a_table_or_says_what_it_needs():
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (["process.rules.format=0.1"], "without process.continuations, .pooled or .model"),
-        (["process.pooled=true", "process.continuations=2"], "leave out one of them"),
-        (["process.model=prm", "process.epochs=5"], "process.model stays as it is"),
-        (["process.model=prm", "process.states=5"], "process.model stays as it is"),
-        (["process.pooled=true", "process.share=0.5"], "have no effect with process.pooled"),
+        (["process.rules.format=0.1"], "it belongs to: continuations, pooled, model"),
+        (
+            ["process.pooled=true", "process.continuations=2"],
+            "process.pooled is no setting of process",
+        ),
+        (["process.model=prm", "process.epochs=5"], "process.epochs is no setting of process 'model'"),
+        (["process.model=prm", "process.states=5"], "it belongs to: continuations"),
+        (["process.pooled=true", "process.share=0.5"], "process.share is no setting of process 'pooled'"),
         (["process.pooled=true", "process.heads.turns=1"], "lie in"),
         (["process.pooled=true", "process.heads.outcome=0"], "needs one with a weight above 0"),
         (["process.pooled=true", "process.rules.style=1"], "process.rules.style"),

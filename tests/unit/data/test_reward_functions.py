@@ -151,14 +151,17 @@ def test_what_is_no_function_of_episodes_is_refused_before_it_is_called(
     [
         (["reward.function=sucess", "algorithm=grpo"], "reward.function: no reward function named 'sucess'"),
         (["reward.function=success", "algorithm=dpo"], "'dpo' learns from pairs, not rewards"),
-        (["reward.function=success", "algorithm=grpo", "reward.model=rm"], "both give scores: leave out one"),
+        (
+            ["reward.function=success", "algorithm=grpo", "reward.model=rm"],
+            "it belongs to: model, model with",
+        ),
         (
             ["reward.function=success", "algorithm=grpo", "reward.caution.kappa=2"],
-            "reward.caution has no",
+            "it belongs to: model, model with reward.refresh",
         ),
         (
             ["reward.function=success", "algorithm=grpo", "reward.epochs=2"],
-            "have no effect without reward",
+            "it belongs to: model with reward.refresh",
         ),
         (["reward.function=success", "algorithm=grpo", "explore.resample=1"], "leave it at 0"),
     ],

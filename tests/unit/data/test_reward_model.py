@@ -12,8 +12,8 @@ from support.trajectories import trajectory
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from agentevol.config.learner import LearnConfig
+from agentevol.config.rewards.reward import CautionConfig, ModelReward
 from agentevol.config.run import TrainConfig, load
-from agentevol.config.sections import CautionConfig
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint, EpisodeFacts, LearnerJob, TrainingSequence
 from agentevol.core.summaries import EvaluationSummary, IterationSummary
@@ -350,14 +350,15 @@ def test_a_model_whose_score_rises_while_returns_fall_twice_is_exploited():
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (["reward.beta=2"], "no effect without reward.function, reward.model"),
+        (["reward.beta=2"], "it belongs to: function, model, model with reward.refresh"),
         (["reward.model=rm", "algorithm=dpo"], "learns from pairs, not rewards"),
         (["reward.model=rm", "process.continuations=2"], "leave out one of them"),
         (["reward.model=rm", "explore.resample=1"], "leave it at 0"),
     ],
 )
 def test_a_reward_model_that_cannot_act_is_refused(settings: list[str], said: str):
-    assert load(None, ["algorithm=grpo", "reward.model=rm"]).reward.caution.combination == "lcb"
+    fine = load(None, ["algorithm=grpo", "reward.model=rm"])
+    assert fine.reward == ModelReward(model="rm", caution=CautionConfig(combination="lcb"), patience=2)
     with pytest.raises(ConfigError, match=said):
         load(None, ["algorithm=grpo", *settings])
 
@@ -375,7 +376,7 @@ def test_a_reward_model_of_other_tokens_is_refused_before_anything_runs(start: C
     take_in(model, tmp_path / "copy")
     take_in(tmp_path / "gone", tmp_path / "copy")  # a run that goes on has its copy
     assert (tmp_path / "copy" / SCALE).is_file()
-    refreshed = [*given, "reward.refresh=true", "reward.patience=null"]
+    refreshed = [*given, "reward.refresh=true"]
     with pytest.raises(ConfigError, match=r"which side of a pair is better, .* judges outcome, turns"):
         check_reward_model(load(None, refreshed))
     (model / "tokenizer.json").write_text('{"other": 1}')

@@ -226,7 +226,7 @@ def test_a_reward_model_replaces_the_worlds_rewards_and_whom_it_cannot_read_is_l
     assert run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS) is ROWS
 
 
-REFRESHED = ("reward.refresh=true", "reward.patience=null", "pairs.truncated_is_loss=true")
+REFRESHED = ("reward.refresh=true", "pairs.truncated_is_loss=true")
 
 
 def test_a_refreshed_reward_model_learns_from_pairs_before_it_judges_and_begins_with_the_one_before(

@@ -3,7 +3,7 @@
 from pydantic import field_validator
 
 from agentevol.config.learner import LearnConfig
-from agentevol.config.registries import POTENTIALS, TURN_REWARDS
+from agentevol.config.rewards.registries import POTENTIALS, TURN_REWARDS
 from agentevol.config.sections import ExploreConfig, Section
 from agentevol.core.algorithms.registry import algorithm, objective
 

@@ -1,0 +1,174 @@
+"""Alternatives of the section `reward`: sources of an explored episode's reward.
+
+                                             the environment's own return
+reward.function = "success"                  a function of episodes
+reward.model = "judge"                       a reward model, which stays as it is
+reward.refresh = true                        a reward model that the run trains in every iteration
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
+
+from agentevol.config.alternatives import value_of
+from agentevol.config.rewards.registries import REWARDS
+from agentevol.config.sections import Section
+from agentevol.core.algorithms.contract import Option
+from agentevol.core.algorithms.registry import objective
+
+
+class CautionConfig(Section):
+    """Combination of a reward model's heads into one score, after each was standardised
+    (arXiv:2310.02743).
+    """
+
+    combination: Literal["mean", "min", "lcb", "uwo", "independent"] = "lcb"
+    """Combination of an ensemble's members, each of which first weights its objectives: their mean; the
+    lowest; the mean less `kappa` standard deviations; the mean less `penalty` variances. `independent` is
+    `lcb` with the deviations of the objectives added up as if their errors were independent.
+    """
+    kappa: float = Field(default=1.0, ge=0)
+    penalty: float = Field(default=0.1, ge=0)
+    weights: dict[str, float] = Field(default_factory=dict[str, float])
+    """Weights of objectives by name, scaled to add up to 1 in absolute value; empty weights all alike."""
+
+    @model_validator(mode="after")
+    def _caution_has_an_effect(self) -> "CautionConfig":
+        for name, used in (("kappa", ("lcb", "independent")), ("penalty", ("uwo",))):
+            default = CautionConfig.model_fields[name].default
+            if getattr(self, name) != default and self.combination not in used:
+                raise ValueError(f"{name} has no effect without combination {used[0]!r}")
+        if self.weights and not any(self.weights.values()):
+            raise ValueError("weights that are all 0 weigh nothing: leave out weights, or give one")
+        return self
+
+
+class RewardSection(Section):
+    """Properties of every source. Evaluations use the environment's own rewards, whatever the source."""
+
+    @property
+    def on(self) -> bool:
+        """True if episodes have scores besides the environment's return."""
+        return False
+
+    @property
+    def initial_model(self) -> str | None:
+        """Folder of the reward model that the run begins with."""
+        return None
+
+    @property
+    def exploited_after(self) -> int | None:
+        """Number of evaluations in a row with a rising score and a falling return that stop the run."""
+        return None
+
+
+class EnvironmentReward(RewardSection):
+    """The environment's own return."""
+
+
+class ScoredReward(RewardSection):
+    """Scores of episodes, in place of the environment's return or in addition to it."""
+
+    alpha: float = Field(default=0.0, ge=0)
+    """Weight of an episode's return, at its last turn."""
+    beta: float = Field(default=1.0, gt=0)
+    """Weight of the score, at the last turn too."""
+
+    @property
+    def on(self) -> bool:
+        """True if episodes have scores besides the environment's return."""
+        return True
+
+
+class _WatchedReward(ScoredReward):
+    """Scores that can be compared between iterations."""
+
+    patience: int | None = Field(default=2, ge=1)
+    """Stop when for this number of evaluations in a row the score of the validation episodes rose and their
+    return fell: the score is exploited. None continues.
+    """
+
+    @property
+    def exploited_after(self) -> int | None:
+        """Number of evaluations in a row with a rising score and a falling return that stop the run."""
+        return self.patience
+
+
+class FunctionReward(_WatchedReward):
+    """Scores of a function."""
+
+    function: str
+    """Reward function: `success`, `discounted_return`, `good_accuracy`; one of another distribution, or
+    `module:attribute` (`agentevol.data.rewards.reward_functions.RewardFunction`).
+    """
+    options: dict[str, Option] = Field(default_factory=dict[str, Option])
+    """Options of the function."""
+
+    @field_validator("function")
+    @classmethod
+    def _is_a_function(cls, value: str) -> str:
+        return REWARDS.checked(value)
+
+
+class ModelReward(_WatchedReward):
+    """Scores of a reward model.
+
+    It is a checkpoint of `agentevol train TABLE algorithm=bradley_terry` on the run's own base: it reads the
+    same tokens.
+    """
+
+    model: str
+    """Folder of a reward model."""
+    caution: CautionConfig = CautionConfig()
+
+    @property
+    def initial_model(self) -> str | None:
+        """Folder of the reward model that the run begins with."""
+        return self.model
+
+
+class TrainedModelReward(ScoredReward):
+    """Scores of a reward model that the run trains in every iteration on pairs of explored episodes
+    (`pairs.*`), before it scores them. Scores of two iterations cannot be compared.
+    """
+
+    refresh: Literal[True]
+    """Train a reward model, or continue to train `model`."""
+    model: str | None = None
+    """Folder of the reward model to begin with; None begins from the base."""
+    caution: CautionConfig = CautionConfig()
+    learning_rate: float = Field(default=3e-4, gt=0)
+    epochs: int = Field(default=1, ge=1)
+    """Epochs of its training: reward models overfit soon. All other settings are those of `learn`."""
+    options: dict[str, Option] = Field(default_factory=dict[str, Option])
+    """Options of the algorithm `bradley_terry`."""
+
+    @property
+    def initial_model(self) -> str | None:
+        """Folder of the reward model that the run begins with."""
+        return self.model
+
+    @field_validator("options")
+    @classmethod
+    def _are_options(cls, value: Mapping[str, Option]) -> Mapping[str, Option]:
+        objective("bradley_terry", value)
+        return value
+
+
+def _tag(given: Any) -> str:
+    """Tag of a given source of rewards."""
+    if value_of(given, "refresh"):
+        return "model with reward.refresh"
+    named = (kind for kind in ("function", "model") if value_of(given, kind) is not None)
+    return next(named, "environment")
+
+
+RewardConfig = Annotated[
+    Annotated[EnvironmentReward, Tag("environment")]
+    | Annotated[FunctionReward, Tag("function")]
+    | Annotated[ModelReward, Tag("model")]
+    | Annotated[TrainedModelReward, Tag("model with reward.refresh")],
+    Discriminator(_tag),
+]
+"""The source of an explored episode's reward."""
