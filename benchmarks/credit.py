@@ -38,6 +38,7 @@ from typing import Any, Literal
 from rich.console import Console
 
 from agentevol.config.run import RunConfig, load
+from agentevol.core.action_formats.registry import action_format
 from agentevol.core.protocols import Checkpoint, Sampling
 from agentevol.core.splits import drawn, spread
 from agentevol.data.groups import group_of
@@ -53,7 +54,6 @@ from agentevol.rollout.episode import EpisodeRequest, play_all
 from agentevol.rollout.tasks import EnvTask, list_tasks
 from agentevol.runs.launch import launch
 from agentgym_client import EnvClient
-from agentgym_envs.formats import FORMATS
 from agentgym_store.records import Trajectory
 from agentgym_store.store import Where
 from benchmarks.rounds import learnt
@@ -174,7 +174,7 @@ class House:
         return sorted(asyncio.run(self._all(requests, sampling)), key=lambda t: t.id)
 
     async def _all(self, requests: Sequence[EpisodeRequest], sampling: Sampling) -> list[Trajectory]:
-        acting, form = self._engine.serve(sampling), FORMATS[self._config.environment.format]
+        acting, form = self._engine.serve(sampling), action_format(self._config.environment.format)
         async with EnvClient(self._server.url) as client:
             return [t async for t in play_all(client, acting, requests, form, concurrency=SLOTS)]
 

@@ -105,6 +105,18 @@ def turn_reward(name: Name, json: AsJson = False) -> None:
     _show(name, check_turn_reward(name), json)
 
 
+@app.command("format")
+def action_format(name: Name, json: AsJson = False) -> None:
+    """Check an action format: instruction, round trip, hostile texts, purity, speed; exit code 1 if one
+    fails.
+
+    Example: agentevol check format react
+    """
+    from agentevol.core.action_formats.check import check_action_format
+
+    _show(name, check_action_format(name), json)
+
+
 def _show(name: str, report: "Report", json: bool) -> None:
     """Print the report of a check. Exit code 1 where a check failed."""
     if json:

@@ -1,6 +1,6 @@
 """`agentevol eval`: evaluation of a model on a split."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -38,7 +38,10 @@ def evaluate(
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of environments and samples.")] = 0,
     action_format: Annotated[
-        Literal["plain", "react"], typer.Option("--format", help="Format in which the model writes actions.")
+        str,
+        typer.Option(
+            "--format", help="Format in which the model writes actions: plain, react, or module:attribute."
+        ),
     ] = "plain",
     url: Annotated[str | None, typer.Option(help="A running server; default: one is started.")] = None,
     json: AsJson = False,

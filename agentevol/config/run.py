@@ -57,6 +57,7 @@ from agentevol.config.sections import (
     Section,
     SelectConfig,
 )
+from agentevol.core.action_formats.registry import ACTION_FORMATS
 from agentevol.core.algorithms.contract import Option
 from agentevol.core.algorithms.registry import algorithm, objective
 from agentevol.core.errors import ConfigError
@@ -191,6 +192,11 @@ class RunConfig(Section):
         return self.engine.chat_template_kwargs
 
     @property
+    def action_format(self) -> str:
+        """Action format of messages, wherever actions are encoded."""
+        return self.environment.format
+
+    @property
     def process_learn(self) -> LearnConfig:
         """Learning configuration of the process reward model."""
         how = self.process if isinstance(self.process, TrainedProcess) else TrainedProcess()
@@ -274,6 +280,10 @@ class TrainConfig(Section):
     """Variables of the base's chat template: those of `engine.chat_template_kwargs` in the run that played
     the episodes.
     """
+    action_format: str = "plain"
+    """Action format in which actions of scripted episodes are written: `environment.format` of the run that
+    plays with the policy.
+    """
     retained: RetainedConfig | None = None
     replay: ReplayConfig = ReplayConfig()
     objectives: tuple[str, ...] = ()
@@ -283,6 +293,11 @@ class TrainConfig(Section):
     pooled: bool = False
     """For `process_reward`: see `process.pooled` of a run."""
     learn: LearnConfig = LearnConfig(algorithm="sft", **_SMALL)
+
+    @field_validator("action_format")
+    @classmethod
+    def _is_an_action_format(cls, value: str) -> str:
+        return ACTION_FORMATS.checked(value)
 
     @model_validator(mode="after")
     def _options_have_an_effect(self) -> "TrainConfig":

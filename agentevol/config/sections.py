@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from agentevol.core.action_formats.registry import ACTION_FORMATS
 from agentevol.core.extensions import Extensions
 from agentevol.core.protocols import RowKind
 
@@ -26,10 +27,18 @@ class EnvironmentConfig(Section):
     """Worker processes of the started server; 0 steps cheap environments on its event loop."""
     max_turns: int | None = Field(default=None, ge=1, le=10_000)
     """Maximum actions of an episode; None is the environment's own limit."""
-    format: Literal["plain", "react"] = "plain"
-    """Format of a policy's action: bare, or as `Thought: ... Action: ...`."""
+    format: str = "plain"
+    """Action format of the policy's messages: `plain` is the action alone, `react` is
+    `Thought: ... Action: ...`; one of another distribution, or `module:attribute`
+    (`agentgym_envs.formats.ActionFormat`).
+    """
     options: dict[str, str | int | float | bool] = {}
     """The environment's own options, for example `dialect`."""
+
+    @field_validator("format")
+    @classmethod
+    def _is_an_action_format(cls, value: str) -> str:
+        return ACTION_FORMATS.checked(value)
 
 
 class ExploreConfig(Section):

@@ -7,8 +7,9 @@ AgentEvolError
 └── RolloutFault                an episode ended for a reason which is not the agent's
     ├── EnvironmentFault        server or environment broke: `kind` is the problem's slug (`worker-lost`, ...)
     ├── TransportFault          no usable answer: refused, reset, timed out, garbled
-    └── PolicyFault             the inference engine failed
-        └── WeightsReplaced     the policy asked is one that the engine no longer serves
+    ├── PolicyFault             the inference engine failed
+    │   └── WeightsReplaced     the policy asked is one that the engine no longer serves
+    └── FormatFault             the action format raised, or gave no text
 
 A fault is never a reward. The episode is stored without a return, counted, and never trained on.
 """
@@ -63,6 +64,12 @@ class PolicyFault(RolloutFault):
 
 class WeightsReplaced(PolicyFault):
     """The engine has newer weights than the policy: serve a new policy."""
+
+
+class FormatFault(RolloutFault):
+    """The action format raised, or gave something else than text."""
+
+    kind = "action-format"
 
 
 def described(cause: BaseException) -> str:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from agentevol.config.forgetting import ReplayConfig, RetainedConfig
 from agentevol.config.run import RunConfig, TrainConfig
+from agentevol.core.action_formats.registry import action_format
 from agentevol.core.algorithms.contract import Objective
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint, TrainingSequence
@@ -83,7 +84,8 @@ def retained_rows(
         rows = [row for t in played for row in sequences(t, 1.0, kind=config.select.rows)]
     if scripted:
         renderer = ChatRenderer(load_tokenizer(base.path), config.chat_template_kwargs)
-        rows += [demonstration(t, renderer, 1.0) for t in scripted]
+        form = action_format(config.action_format)
+        rows += [demonstration(t, renderer, 1.0, form) for t in scripted]
     env = {t.id: t.env for t in episodes}
     return [Old(env[row.trajectory_id], replace(row, policy_version=None)) for row in rows]
 

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from agentevol.core.errors import ConfigError, PolicyFault
 from agentevol.core.protocols import Conversation, Policy
+from agentgym_envs.formats import ActionFormat
 from agentgym_store.records import Sample
 
 Plan = Sequence[str] | None
@@ -93,6 +94,22 @@ class SprayPolicy(_Script):
         """Return the next admissible action."""
         actions = _admissible(conversation, self.name)
         return said(actions[len(conversation.samples) % len(actions)])
+
+
+class RenderedPolicy(_Script):
+    """A script whose actions are messages of an action format."""
+
+    def __init__(self, script: Policy, form: ActionFormat) -> None:
+        self.name, self._script, self._form = script.name, script, form
+
+    async def act(self, conversation: Conversation, seed: int) -> Sample:
+        """Return the message of the script's next action."""
+        sample = await self._script.act(conversation, seed)
+        return said(self._form.render(sample.text.strip()))
+
+    def release(self, conversation_id: str) -> None:
+        """Release the script's state."""
+        self._script.release(conversation_id)
 
 
 class _Maker(Protocol):

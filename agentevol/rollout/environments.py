@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from agentevol.config.fitting import TaskCounts
 from agentevol.config.presets import BY_ENVIRONMENT
 from agentevol.config.sections import EnvironmentConfig
+from agentevol.core.action_formats.registry import action_format
 from agentevol.core.errors import ConfigError, one_line
 from agentevol.core.protocols import NEW_TOKENS
 from agentevol.core.splits import spread
@@ -14,6 +15,7 @@ from agentevol.models.tokenizer_checks import action_tokens
 from agentgym_client import EnvClient
 from agentgym_client.errors import EnvClientError
 from agentgym_envs.core import Environment, Task
+from agentgym_envs.formats import THOUGHT, ActionFormat
 from agentgym_envs.registry import make, names
 
 if TYPE_CHECKING:
@@ -102,6 +104,12 @@ def player_messages(world: Environment[Any], split: str, difficulty: str | None)
         raise ConfigError(f"{world.name}: its player failed: {one_line(cause)}") from cause
 
 
+def as_messages(messages: Sequence[str], form: ActionFormat) -> list[str]:
+    """A player's messages in an action format, each with its reasoning before it. Raises `FormatFault`."""
+    parts = [message.rpartition(THOUGHT) for message in messages]
+    return [thought + mark + form.render(action.strip()) for thought, mark, action in parts]
+
+
 def usual_action_tokens(config: EnvironmentConfig, tokenizer: "PreTrainedTokenizerBase") -> int:
     """Default maximum tokens of an action for runs in this environment."""
     preset = BY_ENVIRONMENT.get(config.name, {}).get("explore", {}).get("max_new_tokens")
@@ -110,4 +118,5 @@ def usual_action_tokens(config: EnvironmentConfig, tokenizer: "PreTrainedTokeniz
     if config.url is not None and config.name not in names():
         return NEW_TOKENS
     with opened(config) as world:
-        return action_tokens(tokenizer, player_messages(world, world.splits[0], None))
+        messages = player_messages(world, world.splits[0], None)
+    return action_tokens(tokenizer, as_messages(messages, action_format(config.format)))

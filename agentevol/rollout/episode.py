@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 
+from agentevol.core.action_formats.registry import opening_messages
 from agentevol.core.errors import (
     REPLAY_MISMATCH,
     EnvironmentFault,
@@ -22,7 +23,7 @@ from agentevol.core.errors import (
     TransportFault,
     described,
 )
-from agentevol.core.protocols import ContextFull, Conversation, Message, Policy
+from agentevol.core.protocols import ContextFull, Conversation, Policy
 from agentevol.engines.scripted import said
 from agentevol.rollout.session_forks import Forks, Reached, closed
 from agentgym_client import EnvClient, Session
@@ -133,7 +134,7 @@ async def play(
             progress.initial_observation = opening.text
             progress.state = state_of(opening)
             _open(conversation, session.env, opening, action_format)
-            await _replay(begun, conversation, progress)
+            await _replay(begun, conversation, action_format, progress)
             return progress.finished(await _turns(session, policy, conversation, action_format, progress))
     except RolloutFault as fault:
         return progress.finished(Failed(failure=fault.kind, detail=str(fault)[:500]))
@@ -226,7 +227,9 @@ def _turn(action: str, result: StepResult, sample: Sample | None, state: str) ->
     )
 
 
-async def _replay(begun: Reached, conversation: Conversation, progress: _Progress) -> None:
+async def _replay(
+    begun: Reached, conversation: Conversation, action_format: ActionFormat, progress: _Progress
+) -> None:
     """Replay the missing part of the prefix. Raises `EnvironmentFault` where the environment answers
     otherwise than before.
     """
@@ -234,7 +237,7 @@ async def _replay(begun: Reached, conversation: Conversation, progress: _Progres
     for number, turn in enumerate(progress.request.prefix):
         shown = known[number] if number < len(known) else await _again(begun.session, turn, number)
         progress.turns.append(turn)
-        conversation.say(turn.sample or said(turn.action))
+        conversation.say(turn.sample or said(action_format.render(turn.action)))
         conversation.hear(shown)
         progress.state = state_of(shown)
 
@@ -271,10 +274,8 @@ def _released(policy: Policy, conversation_id: str) -> None:
 
 
 def _open(conversation: Conversation, env: str, opening: Observation, action_format: ActionFormat) -> None:
-    instruction = action_format.instruction(env)
-    if instruction:
-        conversation.messages.append(Message("system", instruction))
-    conversation.hear(opening)
+    conversation.messages.extend(opening_messages(action_format, env, opening.text))
+    conversation.observation = opening
 
 
 @asynccontextmanager

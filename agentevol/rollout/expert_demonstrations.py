@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from agentevol.config.run import RunConfig
 from agentevol.config.sections import EnvironmentConfig
+from agentevol.core.action_formats.registry import action_format
 from agentevol.core.errors import RunStopped
 from agentevol.core.protocols import Checkpoint, TrainingSequence
-from agentevol.engines.scripted import ExpertPolicy
+from agentevol.engines.scripted import ExpertPolicy, RenderedPolicy
 from agentevol.learn.batches.packing import demonstration
 from agentevol.models.rendering import ChatRenderer, load_tokenizer
 from agentevol.rollout.episode import EpisodeRequest, play_all
 from agentgym_client import EnvClient
-from agentgym_envs.formats import FORMATS
 from agentgym_envs.registry import make
 from agentgym_store.records import Trajectory
 
@@ -45,8 +45,8 @@ async def _demonstrate(
     environment: EnvironmentConfig, url: str, requests: Sequence[EpisodeRequest]
 ) -> list[Trajectory]:
     world = make(environment.name, **environment.options)
-    policy = ExpertPolicy(lambda task_id: world.expert(world.task(task_id)))
-    form = FORMATS[environment.format]
+    form = action_format(environment.format)
+    policy = RenderedPolicy(ExpertPolicy(lambda task_id: world.expert(world.task(task_id))), form)
     try:
         async with EnvClient(url) as client:
             return [t async for t in play_all(client, policy, requests, form, concurrency=CONCURRENCY)]
@@ -57,7 +57,9 @@ async def _demonstrate(
 def demonstration_rows(
     trajectories: Sequence[Trajectory], base: Checkpoint, config: RunConfig
 ) -> list[TrainingSequence]:
-    """Training sequences of expert episodes, encoded by the base's tokenizer and chat template."""
+    """Training sequences of expert episodes, encoded by the base's tokenizer and chat template as messages of
+    the run's action format.
+    """
     renderer = ChatRenderer(load_tokenizer(base.path), config.chat_template_kwargs)
-    weight = config.demonstrations.weight
-    return [demonstration(t, renderer, weight) for t in trajectories]
+    weight, form = config.demonstrations.weight, action_format(config.environment.format)
+    return [demonstration(t, renderer, weight, form) for t in trajectories]

@@ -11,20 +11,20 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from rich.console import Console
 
 from agentevol.config.engine import VllmConfig, VllmServersConfig
 from agentevol.config.run import load
 from agentevol.config.sections import EnvironmentConfig
+from agentevol.core.action_formats.registry import CheckedFormat, action_format
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint, Policy, RolloutEngine, Sampling
 from agentevol.core.splits import spread
 from agentevol.core.summaries import EvaluationSummary
 from agentevol.engines.openai import MAX_NEW_TOKENS as ENDPOINT_TOKENS
 from agentevol.engines.openai import PREFIX, OpenAIPolicy, Usage, openai_policy
-from agentevol.engines.scripted import SCRIPTED, scripted_policy
+from agentevol.engines.scripted import SCRIPTED, RenderedPolicy, scripted_policy
 from agentevol.engines.vllm.capabilities import check_installed
 from agentevol.loop.state.progress import progress_on
 from agentevol.models.rendering import load_tokenizer
@@ -36,7 +36,6 @@ from agentevol.rollout.episode import EpisodeRequest, play_all
 from agentevol.rollout.metrics import summarise
 from agentevol.rollout.tasks import EnvTask, list_tasks
 from agentgym_client import EnvClient
-from agentgym_envs.formats import FORMATS
 from agentgym_envs.registry import environment_class, make
 from agentgym_store.records import Trajectory
 
@@ -83,7 +82,7 @@ def evaluate(
     temperature: float = 0.0,
     max_new_tokens: int | None = None,
     seed: int = 0,
-    action_format: Literal["plain", "react"] = "plain",
+    action_format: str = "plain",
     url: str | None = None,
     engine: Sequence[str] = (),
     console: Console | None = None,
@@ -135,8 +134,9 @@ def trial(
     `engine` are overrides as a run has them, `engine.KEY=VALUE`. Raises `ConfigError` for an unknown model,
     split or difficulty, and for settings without an effect.
     """
+    form = action_format(environment.format)
     if isinstance(model, str):
-        policy, close = _policy(model, environment, temperature, engine, max_new_tokens)
+        policy, close = _policy(model, environment, form, temperature, engine, max_new_tokens)
     else:
         policy, close = _given(model, engine, max_new_tokens), lambda: None
     with ExitStack() as stack:
@@ -145,7 +145,7 @@ def trial(
         if url is None:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="agentevol-"))
             url = stack.enter_context(EnvironmentServer(environment, Path(folder) / "server.log")).url
-        played = _play(policy, environment, url, split, difficulty, episodes, seed, started)
+        played = _play(policy, form, environment, url, split, difficulty, episodes, seed, started)
     return Trial(played, policy.usage if isinstance(policy, OpenAIPolicy) else None)
 
 
@@ -160,6 +160,7 @@ def _given(policy: Policy, overrides: Sequence[str], max_new_tokens: int | None)
 def _policy(
     model: str,
     environment: EnvironmentConfig,
+    form: CheckedFormat,
     temperature: float,
     overrides: Sequence[str],
     max_new_tokens: int | None,
@@ -172,7 +173,8 @@ def _policy(
         if max_new_tokens is not None:
             raise ConfigError(f"--max-new-tokens has no effect: {model} samples no tokens")
         world = make(environment.name, **environment.options)
-        return scripted_policy(model, lambda task_id: world.expert(world.task(task_id))), world.close
+        script = scripted_policy(model, lambda task_id: world.expert(world.task(task_id)))
+        return RenderedPolicy(script, form), world.close
     if without_weights:
         sampling = Sampling(temperature=temperature, max_new_tokens=max_new_tokens or ENDPOINT_TOKENS)
         return openai_policy(model.removeprefix(PREFIX), sampling, SLOTS), lambda: None
@@ -205,6 +207,7 @@ def _engine(checkpoint: Checkpoint, overrides: Sequence[str]) -> RolloutEngine:
 
 def _play(
     policy: Policy,
+    form: CheckedFormat,
     environment: EnvironmentConfig,
     url: str,
     split: str,
@@ -216,20 +219,19 @@ def _play(
     tasks = list_tasks(url, environment.name, split, difficulty, spread(episodes))
     requests = [_request(environment, task, seed, number) for number, task in enumerate(tasks)]
     report = started(len(requests))
-    found = asyncio.run(_all(policy, environment, url, requests, report))
+    found = asyncio.run(_all(policy, form, url, requests, report))
     order = {request.id: number for number, request in enumerate(requests)}
     return sorted(found, key=lambda t: order[t.id])
 
 
 async def _all(
     policy: Policy,
-    environment: EnvironmentConfig,
+    form: CheckedFormat,
     url: str,
     requests: Sequence[EpisodeRequest],
     report: Report,
 ) -> list[Trajectory]:
     found: list[Trajectory] = []
-    form = FORMATS[environment.format]
     try:
         async with EnvClient(url) as client:
             async for trajectory in play_all(client, policy, requests, form, concurrency=SLOTS):

@@ -25,6 +25,7 @@ from agentevol.config.rewards.shaping import potential_discount
 from agentevol.config.rollout import AsynchronousConfig, RolloutConfig
 from agentevol.config.run import RunConfig
 from agentevol.config.sections import EnvironmentConfig, ExploreConfig
+from agentevol.core.action_formats.registry import action_format
 from agentevol.core.errors import ConfigError
 from agentevol.core.files import write_atomically
 from agentevol.core.summaries import RunSummary, best
@@ -89,9 +90,10 @@ def check(config: RunConfig, *, here: bool = True) -> None:
 
 
 def check_functions(config: RunConfig) -> None:
-    """Raise `ConfigError` where a reward function, a potential or a turn reward is not one, or takes other
-    options.
+    """Raise `ConfigError` where an action format, a reward function, a potential or a turn reward is not one,
+    or takes other options.
     """
+    action_format(config.environment.format)
     if isinstance(config.reward, FunctionReward):
         reward_function(config.reward.function, config.reward.options)
     if config.shaping.potential is not None:
@@ -169,7 +171,8 @@ def plan(config: RunConfig) -> list[str]:
         *_controllers(config),
         f"evaluate: {tasks} tasks of {config.evaluate_split}, {evaluate.validation_episodes or 'all'} of"
         f" {config.validate_split} to choose the best checkpoint",
-        f"actions: at most {config.explore_sampling.max_new_tokens} tokens, {_turns(config.environment)}",
+        f"actions: {config.environment.format}, at most {config.explore_sampling.max_new_tokens} tokens,"
+        f" {_turns(config.environment)}",
         f"engine: {engine.name}, {engine.dtype}{_at(engine)}",
         f"processes: {engine.workers} rollout workers with {engine.capacity} episodes each,"
         f" {_learners(config.learn.shards)}, 1 environment server"

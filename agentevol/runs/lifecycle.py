@@ -7,6 +7,7 @@ from rich.console import Console
 
 from agentevol.config.fitting import fitted
 from agentevol.config.run import RunConfig
+from agentevol.core.action_formats.registry import action_format
 from agentevol.core.summaries import RunSummary
 from agentevol.loop.stages.cloning import settled
 from agentevol.loop.state.progress import progress_on
@@ -14,7 +15,7 @@ from agentevol.loop.state.run_folder import RunFolder
 from agentevol.models.rendering import load_tokenizer
 from agentevol.models.resolution import pinned, resolve
 from agentevol.models.tokenizer_checks import action_tokens, check_words
-from agentevol.rollout.environments import opened, player_messages, served_counts, task_counts
+from agentevol.rollout.environments import as_messages, opened, player_messages, served_counts, task_counts
 from agentevol.runs.launch import check, check_name, launch
 
 
@@ -57,7 +58,8 @@ def prepared(config: RunConfig, *, here: bool = True) -> RunConfig:
     base = resolve(config.base, weights=here)
     tokenizer = load_tokenizer(base.path)
     check_words(config.base, tokenizer, told)
-    new_tokens = config.explore.max_new_tokens or action_tokens(tokenizer, told)
+    messages = as_messages(told, action_format(config.environment.format))
+    new_tokens = config.explore.max_new_tokens or action_tokens(tokenizer, messages)
     explore = config.explore.model_copy(update={"max_new_tokens": new_tokens})
     return settled(config.model_copy(update={"base": pinned(config.base), "explore": explore}), base.path)
 

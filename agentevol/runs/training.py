@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from agentevol.config.run import TrainConfig
+from agentevol.core.action_formats.registry import action_format
 from agentevol.core.algorithms.contract import Objective
 from agentevol.core.algorithms.registry import objective
 from agentevol.core.errors import ConfigError
@@ -186,4 +187,5 @@ def _episodes(
     rows = rows_of(played, chosen, config, config.seed) if played else []
     if chosen.name == "bradley_terry":
         rows = for_reward_model(rows, played, config.objectives, int(chosen.options["heads"]))
-    return rows + [demonstration(trajectory, renderer, 1.0) for trajectory in scripted]
+    form = action_format(config.action_format)
+    return rows + [demonstration(trajectory, renderer, 1.0, form) for trajectory in scripted]

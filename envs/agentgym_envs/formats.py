@@ -31,7 +31,11 @@ WEBSHOP_ACTIONS = ("search[", "click[")
 
 
 class ActionFormat(Protocol):
-    """Instruction and parser of an action format."""
+    """Instruction, parser and renderer of an action format; one object serves all episodes at once.
+
+    An action is one text. Several tool calls of a turn are one action too: the JSON that the environment
+    reads.
+    """
 
     name: str
 
@@ -40,7 +44,14 @@ class ActionFormat(Protocol):
         ...
 
     def parse(self, text: str) -> str:
-        """The action in a message of the agent; may be empty."""
+        """The action in a message of the agent; may be empty. Pure, quick, and never raises."""
+        ...
+
+    def render(self, action: str) -> str:
+        """The message of an agent that takes this action; `parse` restores the action.
+
+        Raises `ValueError` for an action that no message of this format expresses.
+        """
         ...
 
 
@@ -56,6 +67,10 @@ class Plain:
     def parse(self, text: str) -> str:
         """The message without reasoning and surrounding white space."""
         return after_thinking(text).strip()
+
+    def render(self, action: str) -> str:
+        """The action itself."""
+        return _expressed(self, action, action)
 
 
 class React:
@@ -73,6 +88,10 @@ class React:
     def parse(self, text: str) -> str:
         """The text after the last `Action:` after any reasoning; see `split_react`."""
         return split_react(after_thinking(text))[1]
+
+    def render(self, action: str) -> str:
+        """A message with an empty thought."""
+        return _expressed(self, action, render_react("", action))
 
 
 def after_thinking(text: str) -> str:
@@ -104,5 +123,15 @@ def render_react(thought: str, action: str) -> str:
     return f"Thought:\n{thought}\n\nAction:\n{action}"
 
 
-FORMATS: dict[str, ActionFormat] = {form.name: form for form in (Plain(), React())}
-"""Formats by their name on the wire."""
+def _expressed(form: ActionFormat, action: str, message: str) -> str:
+    """The message. Raises `ValueError` where its action is another one."""
+    if form.parse(message) != action:
+        raise ValueError(f"no {form.name} message has the action {action[:100]!r}")
+    return message
+
+
+PLAIN = Plain()
+FORMATS: dict[str, ActionFormat] = {form.name: form for form in (PLAIN, React())}
+"""Formats by their name on the wire: the only ones that a server parses. A run parses the messages of its
+policy itself and sends actions, so that its format may be any.
+"""

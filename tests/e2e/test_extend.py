@@ -11,6 +11,7 @@ import pytest
 
 from agentevol.loop.state.manifest_writer import read_manifests
 from agentevol.loop.state.run_folder import RunFolder
+from agentgym_store import Store
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "extend.md"
 
@@ -85,6 +86,40 @@ def test_rewards_in_the_working_folder_are_learnt_from(tmp_path: Path):
     (iteration,) = [one for one in folder.summaries.run().iterations if one.iteration]
     assert 0 < iteration.learn["reward_score"] < 1
     assert "reward" in read_manifests(folder.path, 1)
+
+
+def test_a_policy_learns_an_action_format_of_another_distribution(tmp_path: Path):
+    (tmp_path / "formats.py").write_text(code_of("An action format"))
+    about = tmp_path / "formats-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: formats\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[agentevol.action_formats]\nmine = formats:JsonAction\n")
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    clone = [f"demonstrations.{setting}" for setting in ("tasks=8", "clone=true", "epochs=120")]
+    settings = ["environment.format=mine", *clone, "demonstrations.learning_rate=4e-3"]
+    sizes = ["evaluate.episodes=2", "evaluate.validation_episodes=2"]
+    for command in (
+        ["check", "format", "mine"],
+        ["run", "env=guess", "--iters", "1", "--out", "run", *settings, *sizes],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "agentevol", *command],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    episodes = list(Store.open(tmp_path / "run" / "trajectories").trajectories())
+    shown = [turn for one in episodes if one.purpose == "demonstrate" for turn in one.turns]
+    assert shown
+    assert all(turn.sample is None and turn.action.isdigit() for turn in shown)
+    first = [one.turns[0] for one in episodes if one.purpose == "explore"]
+    assert {one.ending.kind for one in episodes} <= {"terminated", "truncated"}
+    # the base knew nothing of JSON: it has learnt the demonstrations' messages
+    written = [turn for turn in first if turn.sample and turn.sample.text == f'{{"action": "{turn.action}"}}']
+    assert 2 * len(written) > len(first)
 
 
 def test_a_rule_in_the_working_folder_selects(tmp_path: Path):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from agentevol.cluster.processes.failures import ProcessFailures
+from agentevol.core.errors import FormatFault
 from agentevol.rollout.episode import ABORTED, EpisodeRequest, failed
 from agentevol.rollout.faults import FaultLog
 from agentgym_store.records import Trajectory
@@ -146,7 +147,7 @@ class Dispatch:
         if broken == ABORTED:
             self._played.aborted += 1
             self._waiting.append(attempt)
-        elif broken is not None and attempt.tries < self._retries:
+        elif broken not in (None, FormatFault.kind) and attempt.tries < self._retries:
             self._played.replayed += 1
             self._faults.note(replayed=1)
             self._waiting.append(attempt._replace(tries=attempt.tries + 1))

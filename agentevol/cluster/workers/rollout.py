@@ -34,10 +34,10 @@ class RolloutWorker:
         store: CheckpointStore | None = None,
     ) -> None:
         settle(engine.threads)
+        from agentevol.core.action_formats.registry import action_format
         from agentevol.rollout.engine_factory import start_engine
         from agentevol.rollout.session_forks import Forks
         from agentgym_client import EnvClient
-        from agentgym_envs.formats import FORMATS
 
         self._copies = copies(store)
         self._first = self._latest = checkpoint
@@ -45,7 +45,7 @@ class RolloutWorker:
         self._engine = start_engine(engine, self._copies.here(checkpoint), lora=lora)
         self._client = EnvClient(url)
         self._forks = Forks(self._client, environment.name, engine.workers * engine.capacity)
-        self._format = FORMATS[environment.format]
+        self._format = action_format(environment.format)
         self._in_flight = InFlight(in_flight)
 
     async def play(self, request: EpisodeRequest, sampling: Sampling) -> Trajectory:

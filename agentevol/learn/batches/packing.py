@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from agentevol.core.action_formats.registry import opening_messages
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Message, RowKind, TrainingSequence
+from agentgym_envs.formats import PLAIN, ActionFormat
 from agentgym_store.records import Sample, Trajectory, Turn
 
 if TYPE_CHECKING:
@@ -125,22 +127,21 @@ def _sampled(trajectory: Trajectory, turn: Turn, number: int) -> Sample:
 
 
 def demonstration(
-    trajectory: Trajectory, renderer: Renderer, weight: float, opening: Sequence[Message] | None = None
+    trajectory: Trajectory, renderer: Renderer, weight: float, form: ActionFormat = PLAIN
 ) -> TrainingSequence:
-    """Training sequence of a scripted episode: `renderer` encodes its texts, the actions are learnt.
+    """Training sequence of a scripted episode: `renderer` encodes its texts, and the messages of its actions
+    in the format `form` are learnt.
 
-    `opening` is the first prompt of a policy; None means one user message, the initial observation. Raises
-    `ConfigError` for an episode without a turn, and for a failed or cancelled one.
+    Raises `ConfigError` for an episode without a turn, and for a failed or cancelled one.
     """
     if trajectory.ending.kind in ("failed", "cancelled") or not trajectory.turns:
         raise ConfigError(f"episode {trajectory.id} ({trajectory.ending.kind}) demonstrates nothing")
-    messages = list(opening) if opening is not None else [Message("user", trajectory.initial_observation)]
     row = RowBuilder()
-    row.read(renderer.prompt(messages))
+    row.read(renderer.prompt(opening_messages(form, trajectory.env, trajectory.initial_observation)))
     for number, turn in enumerate(trajectory.turns):
         if number > 0:
             row.read(renderer.extend(row.token_ids, trajectory.turns[number - 1].observation))
-        action_ids = renderer.action_ids(turn.action)
+        action_ids = renderer.action_ids(form.render(turn.action.strip()))
         row.imitate(action_ids, number)
     return replace(row.sequence(trajectory.id, weight), environment=trajectory.env)
 

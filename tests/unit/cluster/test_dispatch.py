@@ -74,6 +74,7 @@ def test_episodes_of_a_lost_worker_are_played_again_whoever_asked_for_them():
     [
         ("transport", 0, False, (1, 0)),
         ("transport", 1, True, (0, 0)),
+        ("action-format", 0, True, (0, 0)),  # an equal seed gives the message that the format failed on
         (ABORTED, 1, False, (0, 1)),  # giving up is no failure of anything: it is played again however often
     ],
 )

@@ -4,6 +4,7 @@ import pytest
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Message, TrainingSequence
 from agentevol.learn.batches.packing import demonstration, first_fit, packed, sequences
+from agentgym_envs.formats import Plain
 from agentgym_store.records import Failed, Sample, Terminated, Trajectory, Turn
 
 
@@ -179,11 +180,17 @@ def test_a_demonstration_learns_actions_with_their_end_and_nothing_else():
     assert shown.weight == 2.0
 
 
-def test_a_demonstration_may_open_with_other_messages():
-    shown = demonstration(
-        episode(None), Letters(), 1.0, opening=[Message("system", "s"), Message("user", "u")]
-    )
-    assert shown.token_ids.tolist() == [ord("s"), ord("u"), 2, ord("g"), ord("o"), 1]
+class Shouting(Plain):
+    def instruction(self, environment_name: str) -> str | None:
+        return environment_name.upper()
+
+    def render(self, action: str) -> str:
+        return action.upper()
+
+
+def test_a_demonstration_is_written_in_its_action_format():
+    shown = demonstration(episode(None), Letters(), 1.0, Shouting())
+    assert shown.token_ids.tolist() == [*map(ord, "Xstart"), 2, *map(ord, "GO"), 1]
 
 
 @pytest.mark.parametrize("trajectory", [episode(), episode(None, ending=Failed(failure="internal"))])

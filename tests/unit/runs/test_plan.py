@@ -36,6 +36,10 @@ def lines(*settings: str) -> list[str]:
             "horizon: 3, 6 turns of an explored episode, the next at 50% success in validation",
         ),
         (
+            ["environment.format=react", "environment.max_turns=9", "explore.max_new_tokens=64"],
+            "actions: react, at most 64 tokens, at most 9 turns",
+        ),
+        (
             ["rollout.mode=one_step_off"],
             "rollout: one_step_off, 1 round explored during training on another",
         ),

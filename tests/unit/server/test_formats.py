@@ -53,6 +53,20 @@ def test_what_a_model_thinks_is_no_action(message: str, plain: str, react: str):
     assert FORMATS["react"].parse(message) == react
 
 
+@pytest.mark.parametrize(
+    ("name", "action"),
+    [("plain", " look"), ("plain", "a</think>b"), ("react", "Action: look"), ("react", "look</s>")],
+)
+def test_an_action_that_no_message_has_is_not_rendered(name: str, action: str):
+    with pytest.raises(ValueError, match=f"no {name} message has the action"):
+        FORMATS[name].render(action)
+
+
+def test_actions_are_rendered_as_messages():
+    assert FORMATS["plain"].render("look") == "look"
+    assert FORMATS["react"].render("look") == "Thought:\n\n\nAction:\nlook"
+
+
 def test_react_says_how_to_answer():
     instruction = FORMATS["react"].instruction("alfworld")
     assert instruction is not None

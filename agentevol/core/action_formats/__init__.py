@@ -1,0 +1,1 @@
+"""Registry of action formats by name, and their contract tests."""
