@@ -16,6 +16,8 @@ from pydantic import BaseModel, Discriminator, Tag
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from agentevol.core.errors import ConfigError
+
 
 def tagged_by(key: str, *names: str) -> Discriminator:
     """Discriminator by the value of `key`, which is one of `names`; the first is its default."""
@@ -43,6 +45,19 @@ def alternatives(field: FieldInfo | None) -> dict[str, type[BaseModel]]:
         for label in getattr(member, "__metadata__", ())
         if isinstance(label, Tag)
     }
+
+
+def chosen(field: FieldInfo, given: Mapping[str, Any]) -> tuple[str, type[BaseModel]]:
+    """Tag and member of a field's tagged union that a section given as a mapping chooses.
+
+    Raises `ConfigError` where it chooses none.
+    """
+    members = alternatives(field)
+    by = next(one.discriminator for one in field.metadata if isinstance(one, Discriminator))
+    tag = str(by(given)) if callable(by) else str(given.get(by))
+    if tag not in members:
+        raise ConfigError(f"{tag!r} is none of: {', '.join(members)}")
+    return tag, members[tag]
 
 
 def complaint(kind: type[BaseModel], error: ErrorDetails) -> str:

@@ -24,6 +24,7 @@ from agentevol.config.forgetting import (
     RetainedConfig,
 )
 from agentevol.config.learner import LearnConfig
+from agentevol.config.migration import migrated
 from agentevol.config.placements import preset_file
 from agentevol.config.presets import (
     BY_DATA,
@@ -341,6 +342,16 @@ def load(
     for override in overrides:
         _apply(values, override)
     return validated(values, kind)
+
+
+def load_earlier(path: Path) -> tuple[RunConfig, list[str]]:
+    """The configuration of a run that this or an earlier version wrote, and lines about the settings that
+    were dropped (`agentevol.config.migration`).
+
+    Raises `ConfigError` with one line that names the file or key at fault.
+    """
+    values, lines = migrated(_read(path), RunConfig)
+    return validated(values), lines
 
 
 def validated(values: dict[str, Any], kind: type[ConfigT] = RunConfig) -> ConfigT:

@@ -25,11 +25,12 @@ missing work.
 
 import fcntl
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Self
 
 from agentevol.cluster.checkpoints.object_store import CheckpointStore
-from agentevol.config.run import RunConfig, load
+from agentevol.config.run import RunConfig, load_earlier
 from agentevol.core.errors import ConfigError
 from agentevol.core.files import write_atomically
 from agentevol.core.protocols import Checkpoint
@@ -45,8 +46,10 @@ _BEGINNINGS = re.compile(r"\.lock|\.config\.toml\.\w+\.partial")
 class RunFolder:
     """One run on disk. Only one process at a time may hold it."""
 
-    def __init__(self, path: Path, config: RunConfig, lock: IO[str]) -> None:
+    def __init__(self, path: Path, config: RunConfig, lock: IO[str], notes: Sequence[str] = ()) -> None:
         self.path = path.absolute()  # processes on other machines have other working directories
+        self.notes = notes
+        """Lines about settings of an earlier version that were left out."""
         self.config = config
         self._lock = lock  # released by `close`, or by the kernel when the process ends in any way
         self.store = Store.open(config.table or path / "trajectories", create=True)
@@ -80,7 +83,8 @@ class RunFolder:
     @classmethod
     def resume(cls, path: Path) -> "RunFolder":
         """Continue a run. Raises `ConfigError` where there is none, or where another process holds it."""
-        return cls(path, _config(path), _lock(path))
+        config, notes = _config(path)
+        return cls(path, config, _lock(path), notes)
 
     def close(self) -> None:
         """Release the lock on the folder, so that the run can be resumed; safe to repeat."""
@@ -109,13 +113,13 @@ class RunFolder:
 
 def read_summary(path: Path) -> RunSummary:
     """Summary of a run, which may be running. Raises `ConfigError` where there is none."""
-    return IterationSummaries(path, _config(path)).run()
+    return IterationSummaries(path, _config(path)[0]).run()
 
 
-def _config(path: Path) -> RunConfig:
+def _config(path: Path) -> tuple[RunConfig, list[str]]:
     if not (path / "config.toml").is_file():
         raise ConfigError(f"{path} is not a run: it has no config.toml")
-    return load(path / "config.toml")
+    return load_earlier(path / "config.toml")
 
 
 def _lock(path: Path) -> IO[str]:

@@ -1,5 +1,6 @@
 """`agentevol.run` and `resume`: what they prepare, and what they hand to the launch."""
 
+import shutil
 from io import StringIO
 from pathlib import Path
 
@@ -52,6 +53,22 @@ def test_a_run_is_resumed_by_its_own_configuration(launched: list[Path], tmp_pat
     first = agentevol.run(agentevol.load_config(overrides=GUESS), out=str(tmp_path / "run"))
     assert agentevol.resume(str(tmp_path / "run")) == first
     assert launched == [tmp_path / "run"] * 2
+
+
+def test_a_run_of_an_earlier_version_is_resumed_and_says_which_settings_are_left_out(
+    launched: list[Path], tmp_path: Path
+) -> None:
+    path, told = tmp_path / "run", StringIO()
+    agentevol.run(agentevol.load_config(overrides=GUESS), out=path)
+    shutil.copy(Path(__file__).parents[2] / "support" / "earlier_config.toml", path / "config.toml")
+    agentevol.resume(path, console=Console(file=told, width=300))
+    lines = told.getvalue().splitlines()
+    assert launched == [path] * 2
+    assert lines[2] == (
+        "config.toml: rollout.max_staleness, rollout.in_flight: left out, no setting of rollout"
+        " 'one_step_off'"
+    )
+    assert (len(lines), lines[-1]) == (9, "launched")
 
 
 def test_a_finished_run_lets_its_folder_go_while_something_still_refers_to_it(
