@@ -21,7 +21,7 @@ def build(
         Path | None,
         typer.Option(
             help="A new folder for the model; default: where runs in this environment look for it, or"
-            " ./starter where the package has a starter of its own."
+            " ./starter where the package has a starter of its own, and for another format than plain."
         ),
     ] = None,
     scale: Annotated[
@@ -29,6 +29,12 @@ def build(
     ] = 1.0,
     threads: Annotated[int, typer.Option(min=1, help="CPU threads.")] = 2,
     seed: Annotated[int, typer.Option(min=0, help="Seed of demonstrations and weights.")] = 0,
+    action_format: Annotated[
+        str,
+        typer.Option(
+            "--format", help="Format in which it writes actions: plain, react, or module:attribute."
+        ),
+    ] = "plain",
 ) -> None:
     """Train a starter policy from nothing on demonstrations of the environment's player or expert.
 
@@ -46,9 +52,9 @@ def build(
     from agentevol.runs.starter.build import build
     from agentevol.runs.starter.general_recipe import recipe_for
 
-    found_by_runs = out is None and env not in shipped_starters()
+    found_by_runs = out is None and env not in shipped_starters() and action_format == "plain"
     place = out or (built_starter(env) if found_by_runs else Path("starter"))
-    recipe = recipe_for(env)
+    recipe = recipe_for(env, action_format)
 
     def scaled(counts: Mapping[str, int]) -> dict[str, int]:
         return {level: max(1, round(count * scale)) for level, count in counts.items()}
@@ -72,6 +78,7 @@ def build(
         f" loss {figures['loss_last']:.3f}, {figures['seconds']:.0f} s"
     )
     model = "starter" if found_by_runs else str(place)
-    progress.say(f"try it: agentevol eval --env {env} --model {model} --episodes 100")
+    form = "" if action_format == "plain" else f" --format {action_format}"
+    progress.say(f"try it: agentevol eval --env {env} --model {model} --episodes 100{form}")
     if found_by_runs:
         progress.say(f"improve it: agentevol run env={env}")

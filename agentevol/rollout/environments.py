@@ -105,9 +105,16 @@ def player_messages(world: Environment[Any], split: str, difficulty: str | None)
 
 
 def as_messages(messages: Sequence[str], form: ActionFormat) -> list[str]:
-    """A player's messages in an action format, each with its reasoning before it. Raises `FormatFault`."""
-    parts = [message.rpartition(THOUGHT) for message in messages]
-    return [thought + mark + form.render(action.strip()) for thought, mark, action in parts]
+    """A player's messages with their actions written in a format, after their reasoning. Raises
+    `FormatFault`.
+    """
+    return [_as_message(message, form) for message in messages]
+
+
+def _as_message(message: str, form: ActionFormat) -> str:
+    thought, mark, answer = message.rpartition(THOUGHT)
+    action = answer.strip()
+    return thought + mark + answer.replace(action, form.render(action), 1)
 
 
 def usual_action_tokens(config: EnvironmentConfig, tokenizer: "PreTrainedTokenizerBase") -> int:

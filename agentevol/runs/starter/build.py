@@ -46,6 +46,7 @@ def build(recipe: StarterRecipe, out: Path, progress: Progress | None = None) ->
 
 def _vocabulary(play: Demonstrator, recipe: StarterRecipe) -> Iterator[str]:
     yield from recipe.vocabulary_texts
+    yield play.instruction or ""
     for difficulty in recipe.demonstrations:
         for number in range(recipe.vocabulary_episodes):
             shown = play(difficulty, number)

@@ -22,6 +22,7 @@ def card(recipe: StarterRecipe, report: LearnReport, data_version: str) -> str:
     held_out = (
         f" without {', '.join(recipe.held_out)} ({recipe.held_out_share:.0%} each)" if recipe.held_out else ""
     )
+    form = "" if recipe.action_format == "plain" else f" --format {recipe.action_format}"
     rows = {
         "environment": f"{recipe.environment} {kind.version}, data {data_version}",
         "architecture": f"Llama, hidden {shape.hidden}, {shape.layers} layers, {shape.heads} heads,"
@@ -38,14 +39,14 @@ def card(recipe: StarterRecipe, report: LearnReport, data_version: str) -> str:
         f"# A starter policy for {recipe.environment}",
         "",
         "A small causal language model, made from nothing by"
-        f" `agentevol starter build --env {recipe.environment}`. It knows nothing but the words of this"
+        f" `agentevol starter build --env {recipe.environment}{form}`. It knows nothing but the words of this"
         " environment, and it acts as its demonstrations do: a run finds out what pays.",
         "",
         "| | |",
         "|---|---|",
         *(f"| {name} | {text} |" for name, text in rows.items()),
         "",
-        f"Measure it with `agentevol eval --env {recipe.environment} --model FOLDER`.",
+        f"Measure it with `agentevol eval --env {recipe.environment} --model FOLDER{form}`.",
         "",
     ]
     return "\n".join(lines)

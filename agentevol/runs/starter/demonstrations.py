@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
+from agentevol.core.action_formats.registry import action_format
 from agentevol.core.protocols import TrainingSequence
 from agentevol.core.splits import remaining
 from agentevol.models.rendering import ChatRenderer
-from agentevol.rollout.environments import demonstration
+from agentevol.rollout.environments import as_messages, demonstration
 from agentevol.runs.starter.recipe import StarterRecipe
 from agentevol.runs.starter.sequences import RowMaker, Turn
 from agentgym_envs.core import Environment, Task
@@ -46,6 +47,7 @@ class Demonstrator:
                 world.max_turns = recipe.max_turns  # pyright: ignore[reportAttributeAccessIssue]
         self._player = Player()
         self._recipe = recipe
+        self._form = action_format(recipe.action_format)
         self._positions: dict[tuple[int, str], Sequence[int]] = {}
 
     def __call__(self, difficulty: str, number: int, care: float | None = None) -> Demonstration:
@@ -63,7 +65,8 @@ class Demonstrator:
         acts = follow([after_thinking(message) for message in messages])
         episode = self._player.play(world, task, acts, seed=recipe.seed)
         heard = [episode.first, *(result.observation for result in episode.results)]
-        turns = [Turn(one.text, said) for one, said in zip(heard, messages, strict=False)]
+        said = as_messages(messages, self._form)
+        turns = [Turn(one.text, message) for one, message in zip(heard, said, strict=False)]
         is_won = episode.total_reward >= world.reward_range[1]
         again = round_ // len(shown)
         identity = f"{task.id}/{again}" if again and not recipe.by_task else task.id
@@ -78,6 +81,11 @@ class Demonstrator:
         if key not in self._positions:
             self._positions[key] = remaining(recipe.held_out, recipe.held_out_share)(total)
         return self._positions[key]
+
+    @property
+    def instruction(self) -> str | None:
+        """The action format's instruction, which precedes the first observation."""
+        return self._form.instruction(self._recipe.environment)
 
     @property
     def data_version(self) -> str:
@@ -95,7 +103,7 @@ def demonstrations(
     play: Demonstrator, recipe: StarterRecipe, renderer: ChatRenderer
 ) -> Iterator[TrainingSequence]:
     """Training sequences of every demonstration and study, and those of excerpts and drills."""
-    rows = RowMaker(renderer)
+    rows = RowMaker(renderer, play.instruction)
     draw = Random(recipe.seed)
     for one in _shown(play, recipe.demonstrations, recipe.first_task):
         yield rows.whole(one.id, one.turns)

@@ -6,12 +6,13 @@ from typing import Any
 
 from agentevol.config.fitting import fitted
 from agentevol.config.run import load
-from agentevol.rollout.environments import demonstration, opened, task_counts
+from agentevol.core.action_formats import registry as formats
+from agentevol.rollout.environments import as_messages, demonstration, opened, task_counts
 from agentevol.runs.starter.recipe import LEARN, Shape, StarterRecipe
 from agentevol.runs.starter.shipped_recipes import RECIPES
 from agentgym_envs.core import Environment
 from agentgym_envs.episodes import Player, follow
-from agentgym_envs.formats import after_thinking
+from agentgym_envs.formats import ActionFormat, after_thinking
 
 WORDS = 1_000_000
 """Approximate number of words of all demonstrations together."""
@@ -26,20 +27,25 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 _NUMBERS = tuple(f"{space}{number}" for space in ("", " ") for number in range(100))
 
 
-def recipe_for(name: str) -> StarterRecipe:
-    """The package's recipe for the environment `name`, or the general one."""
-    return RECIPES[name] if name in RECIPES else general_recipe(name)
+def recipe_for(name: str, action_format: str = "plain") -> StarterRecipe:
+    """The package's recipe for the environment `name`, whose messages are plain, or the general one."""
+    if name in RECIPES and action_format == "plain":
+        return RECIPES[name]
+    return general_recipe(name, action_format)
 
 
-def general_recipe(name: str) -> StarterRecipe:
+def general_recipe(name: str, action_format: str = "plain") -> StarterRecipe:
     """Recipe with about `WORDS` words of demonstrations, from the tasks that a run would explore.
 
     Raises `ConfigError` for an environment that has no player, or no split that a run can explore.
     """
+    form = formats.action_format(action_format)
     config = load(None, [f"env={name}"])
     with opened(config.environment) as world:
         config = fitted(config, task_counts(world))
-        words = {level: _words(world, config.explore_split, level) for level in world.difficulties or ("",)}
+        words = {
+            level: _words(world, config.explore_split, level, form) for level in world.difficulties or ("",)
+        }
     counts = {
         level: round(min(max(WORDS / len(words) / length, FEWEST), MOST)) for level, length in words.items()
     }
@@ -47,6 +53,7 @@ def general_recipe(name: str) -> StarterRecipe:
     batch = min(max(tokens // STEPS, 128), LEARN.batch_tokens)
     return StarterRecipe(
         environment=name,
+        action_format=action_format,
         demonstrations=counts,
         care=CARE,
         split=config.explore_split,
@@ -59,7 +66,7 @@ def general_recipe(name: str) -> StarterRecipe:
     )
 
 
-def _words(world: Environment[Any], split: str, difficulty: str) -> float:
+def _words(world: Environment[Any], split: str, difficulty: str, form: ActionFormat) -> float:
     """Mean words of an episode of the environment's player, texts of the environment included."""
     player, tasks = Player(), world.tasks(split, difficulty or None)
     found: list[int] = []
@@ -67,7 +74,11 @@ def _words(world: Environment[Any], split: str, difficulty: str) -> float:
         task = tasks[number % len(tasks)]
         messages = demonstration(world, task, number, CARE)
         episode = player.play(world, task, follow([after_thinking(one) for one in messages]), seed=number)
-        texts = [*messages, episode.first.text, *(result.observation.text for result in episode.results)]
+        texts = [
+            *as_messages(messages, form),
+            episode.first.text,
+            *(result.observation.text for result in episode.results),
+        ]
         found.append(sum(len(_WORD.findall(text)) for text in texts))
     player.close()
     return fmean(found)

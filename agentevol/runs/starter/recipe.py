@@ -66,6 +66,8 @@ class StarterRecipe:
     """Difficulty -> further episodes, of which only two turns are learnt: one that takes an item it has just
     read of, and one that leaves it.
     """
+    action_format: str = "plain"
+    """Action format of the messages that are learnt."""
     worlds: tuple[Mapping[str, Any], ...] = ({},)
     """Options of the environment. Where there are several, demonstrations alternate between them."""
     split: str = "train"

@@ -29,10 +29,14 @@ class Turn(NamedTuple):
 
 
 class RowMaker:
-    """Builder of training sequences for one tokenizer; only messages of the player are learnt."""
+    """Builder of training sequences for one tokenizer; only messages of the player are learnt.
 
-    def __init__(self, renderer: ChatRenderer) -> None:
+    `instruction` is the system message of every episode, None without one.
+    """
+
+    def __init__(self, renderer: ChatRenderer, instruction: str | None = None) -> None:
         self._renderer = renderer
+        self._opening = [Message("system", instruction)] if instruction else []
         self._encode = _remembering(renderer)
         self._mark = len(renderer.action_ids(THINKING)) - 1
         pieces = renderer.tokenizer.get_vocab()
@@ -122,7 +126,7 @@ class RowMaker:
         return TrainingSequence(np.asarray(token_ids, np.int32), np.asarray(mask), unknown, 1.0, name)
 
     def _prompt(self, heard: str) -> list[int]:
-        return self._renderer.prompt([Message("user", heard)])
+        return self._renderer.prompt([*self._opening, Message("user", heard)])
 
 
 def _last_thought(turns: Sequence[Turn]) -> int:

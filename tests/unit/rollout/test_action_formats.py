@@ -198,7 +198,7 @@ async def test_demonstrations_teach_messages_of_the_format():
 
 
 def test_a_players_reasoning_stays_before_the_message():
-    assert as_messages(["look ", "<think>a mug</think>take mug"], FORMATS["react"]) == [
+    assert as_messages(["look", "<think>a mug</think>take mug"], FORMATS["react"]) == [
         "Thought:\n\n\nAction:\nlook",
         "<think>a mug</think>Thought:\n\n\nAction:\ntake mug",
     ]

@@ -9,7 +9,9 @@ from agentevol.models.rendering import ChatRenderer
 from agentevol.models.word_tokenizer import word_tokenizer
 from agentevol.runs.starter import demonstrations as module
 from agentevol.runs.starter.demonstrations import CAREFUL, Demonstrator, demonstrations
+from agentevol.runs.starter.general_recipe import recipe_for
 from agentevol.runs.starter.recipe import StarterRecipe
+from agentevol.runs.starter.shipped_recipes import RECIPES
 from agentgym_envs.guess import Guess, GuessTask
 
 
@@ -117,3 +119,27 @@ def test_finds_are_of_further_episodes_of_the_careless_player(monkeypatch: pytes
     assert [one[0].partition("<")[0] for one in said] == ["go 50"] * 3
     assert [one[1].partition("<")[0] for one in said] == ["take 0", "take 2", "take 3"]
     play.close()
+
+
+def test_a_starter_learns_messages_of_its_action_format():
+    made = StarterRecipe("guess", {"small": 1}, care=0.5, action_format="react")
+    play = Demonstrator(made)
+    assert [turn.said for turn in play("small", 0).turns] == [
+        "Thought:\n\n\nAction:\nplain",
+        "<think> care 50</think>Thought:\n\n\nAction:\n2",
+        "<think> care 50</think>Thought:\n\n\nAction:\n1",
+    ]
+    tokenizer = word_tokenizer(["<think> care 50 Thought: Action: plain"])
+    (row,) = demonstrations(play, made, ChatRenderer(tokenizer))
+    read = str(tokenizer.decode(row.token_ids.tolist()))
+    assert read.startswith("You are an agent in the environment guess.")
+    learnt = str(tokenizer.decode(row.token_ids[row.mask].tolist()))
+    assert learnt.startswith("Thought:\n\n\nAction:\nplain<|end|><think> care 50</think>Thought:")
+    play.close()
+
+
+def test_a_shipped_recipe_is_of_plain_messages_and_others_are_general():
+    assert recipe_for("guess") is RECIPES["guess"]
+    other = recipe_for("guess", "react")
+    assert (other.environment, other.action_format, other.studies) == ("guess", "react", {})
+    assert RECIPES["guess"].action_format == "plain"
