@@ -57,6 +57,7 @@ def evaluate(
     from rich.console import Console
 
     from agentevol.config.sections import EnvironmentConfig
+    from agentevol.core.action_formats.registry import ACTION_FORMATS
     from agentevol.loop.state.progress import Progress, evaluation_table
     from agentevol.runs.evaluation import trial
 
@@ -64,7 +65,9 @@ def evaluate(
     with progress.playing_once(f"{model} on {env}/{split}") as started:
         played = trial(
             model,
-            EnvironmentConfig(name=env, max_turns=max_turns, format=action_format, url=url),
+            EnvironmentConfig(
+                name=env, max_turns=max_turns, format=ACTION_FORMATS.checked(action_format), url=url
+            ),
             split,
             difficulty=difficulty,
             episodes=episodes,

@@ -17,7 +17,7 @@ from rich.console import Console
 from agentevol.config.engine import VllmConfig, VllmServersConfig
 from agentevol.config.run import load
 from agentevol.config.sections import EnvironmentConfig
-from agentevol.core.action_formats.registry import CheckedFormat, action_format
+from agentevol.core.action_formats.registry import ACTION_FORMATS, CheckedFormat, action_format
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint, Policy, RolloutEngine, Sampling
 from agentevol.core.splits import spread
@@ -99,7 +99,9 @@ def evaluate(
     with progress.playing_once(f"{shown} on {env}/{split}") as started:
         played = trial(
             model,
-            EnvironmentConfig(name=env, max_turns=max_turns, format=action_format, url=url),
+            EnvironmentConfig(
+                name=env, max_turns=max_turns, format=ACTION_FORMATS.checked(action_format), url=url
+            ),
             split,
             difficulty=difficulty,
             episodes=episodes,

@@ -9,12 +9,14 @@ import pytest
 from support.trajectories import trajectory
 
 from agentevol.config.forgetting import ReplayConfig
-from agentevol.config.run import RunConfig, load
+from agentevol.config.run import RunConfig, TrainConfig, load
 from agentevol.core.algorithms.registry import objective
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint, TrainingSequence
 from agentevol.data.replay import Old, copied, replayed, retained_episodes, retained_rows
 from agentevol.data.selection.filters import fresh
+from agentevol.models.rendering import load_tokenizer
+from agentevol.models.resolution import resolve
 from agentgym_store.records import Failed, Sample, Trajectory, Turn
 from agentgym_store.store import Store
 
@@ -172,6 +174,22 @@ def test_what_is_retained_of_another_run_has_no_age():
     assert fresh([mine, copy], max_lag=0) == [mine, copy]
     assert fresh([mine, copy], max_lag=0, newest=9) == [mine, copy]
     assert fresh([mine, copy.model_copy(update={"purpose": "explore"})], max_lag=0) == [mine]
+
+
+@pytest.mark.parametrize(
+    ("action_format", "learnt"),
+    [("plain", "go<|end|>"), ("react", "Thought:\n\n\nAction:\ngo<|end|>")],
+)
+def test_a_scripted_episode_is_encoded_in_the_action_format(action_format: str, learnt: str):
+    turn = Turn(action="go", observation="o", reward=1.0)
+    shown = trajectory(id="shown", turns=(turn,), initial_observation="Where to?")
+    config, base = load(None, [f"action_format={action_format}"], TrainConfig), resolve("starter:guess")
+    (old,) = retained_rows([shown], objective("sft"), config, base)
+    tokenizer = load_tokenizer(base.path)
+    read = str(tokenizer.decode(old.row.token_ids[~old.row.mask].tolist()))
+    assert str(tokenizer.decode(old.row.token_ids[old.row.mask].tolist())) == learnt
+    assert read.startswith("Where to?") == (action_format == "plain")
+    assert read.startswith("You are an agent in the environment guess.") == (action_format == "react")
 
 
 def test_a_scripted_episode_has_no_age():

@@ -7,10 +7,11 @@ import pytest
 
 import agentevol
 from agentevol.config.sections import EnvironmentConfig
-from agentevol.core.errors import PolicyFault
+from agentevol.core.errors import ConfigError, PolicyFault
 from agentevol.engines.scripted import said
 from agentevol.rollout.environment_server import EnvironmentServer
 from agentgym_envs import UnknownEnvironment
+from agentgym_envs.formats import Plain
 from agentgym_store import Sample
 
 
@@ -33,6 +34,14 @@ class Counting:
         self.released.append(conversation_id)
 
 
+class Bracketed(Plain):
+    def parse(self, text: str) -> str:
+        return text.strip("[]")
+
+    def render(self, action: str) -> str:
+        return f"[{action}]"
+
+
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Any:
     log: Path = tmp_path_factory.mktemp("server") / "log"
@@ -53,6 +62,17 @@ def test_a_policy_of_the_caller_is_evaluated(url: str, capsys: pytest.CaptureFix
 def test_a_name_gives_what_the_command_gives(url: str) -> None:
     figures = agentevol.evaluate("expert", "guess", split="valid", url=url)
     assert (figures.n, figures.successes, figures.mean_reward, figures.mean_turns) == (2, 2, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("action_format", ["react", f"{__name__}:Bracketed"])
+def test_a_script_speaks_the_format(url: str, action_format: str) -> None:
+    figures = agentevol.evaluate("expert", "guess", split="valid", url=url, action_format=action_format)
+    assert (figures.n, figures.successes) == (2, 2)
+
+
+def test_an_unknown_format_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no action format named 'xml'; there are: plain, react"):
+        agentevol.evaluate("expert", "guess", action_format="xml")
 
 
 def test_failed_episodes_are_counted_and_the_first_is_told(
