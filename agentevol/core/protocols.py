@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agentgym_envs.core import Observation
+from agentgym_envs.tools import with_tools
 from agentgym_store.records import Sample
 
 NEW_TOKENS = 16
@@ -63,8 +64,9 @@ class Conversation:
         self.samples.append(sample)
 
     def hear(self, observation: Observation) -> None:
-        """Append the environment's observation."""
-        self.messages.append(Message("user", observation.text))
+        """Append the environment's observation, with its tools where they differ from those before."""
+        before = None if self.observation is None else self.observation.tools
+        self.messages.append(Message("user", with_tools(observation, before)))
         self.observation = observation
 
 

@@ -30,8 +30,19 @@ from agentgym_client import EnvClient, Session
 from agentgym_client.errors import EnvClientError, ServerProblem
 from agentgym_envs.core import Observation, StepResult
 from agentgym_envs.formats import ActionFormat
+from agentgym_envs.tools import Tools, names, texts_with_tools, with_tools
 from agentgym_store.purposes import Purpose
-from agentgym_store.records import STATE, Ending, Failed, Sample, Terminated, Trajectory, Truncated, Turn
+from agentgym_store.records import (
+    STATE,
+    TOOLS,
+    Ending,
+    Failed,
+    Sample,
+    Terminated,
+    Trajectory,
+    Truncated,
+    Turn,
+)
 
 _LOG = logging.getLogger(__name__)
 
@@ -131,7 +142,7 @@ async def play(
         async with _begun(client, request, forks) as begun:
             session, opening = begun.session, begun.shown[0]
             progress.env_version, progress.data_version = session.env_version, session.data_version
-            progress.initial_observation = opening.text
+            progress.initial_observation = with_tools(opening)
             progress.state = state_of(opening)
             _open(conversation, session.env, opening, action_format)
             await _replay(begun, conversation, action_format, progress)
@@ -196,9 +207,10 @@ async def _turns(
             return Truncated(limit="context")
         conversation.say(sample)
         action = action_format.parse(sample.text)
+        before = session.observation.tools
         with _owned("step"):
             result = await session.step(action)
-        turn = _turn(action, result, sample if sample.token_ids else None, progress.state)
+        turn = _turn(action, result, sample if sample.token_ids else None, progress.state, before)
         progress.turns.append(turn)
         progress.state = state_of(result.observation)
         if result.terminated:
@@ -209,17 +221,25 @@ async def _turns(
 
 
 def state_of(observation: Observation) -> str:
-    """Text of a state as an agent can distinguish it: the observation and the admissible actions."""
-    return "\n".join((observation.text, *(observation.actions or ())))
+    """Text of a state as an agent can distinguish it: the observation, the admissible actions and the names
+    of the tools.
+    """
+    return "\n".join((observation.text, *(observation.actions or ()), *names(observation.tools)))
 
 
-def _turn(action: str, result: StepResult, sample: Sample | None, state: str) -> Turn:
-    """Record of a turn that was taken in `state`."""
+def _turn(
+    action: str, result: StepResult, sample: Sample | None, state: str, before: Tools | None = None
+) -> Turn:
+    """Record of a turn that was taken in `state`, where the tools were those of `before`."""
     info: dict[str, object] = {k: value for k, value in result.info.items() if k != "available_actions"}
     info[STATE] = state
+    text, tools = result.observation.text, result.observation.tools
+    if not result.terminated and tools != before:
+        text = with_tools(result.observation, before)
+        info[TOOLS] = None if tools is None else list(tools)
     return Turn(
         action=action,
-        observation=result.observation.text,
+        observation=text,
         reward=result.reward,
         sample=sample,
         info=info,
@@ -244,9 +264,11 @@ async def _replay(
 
 async def _again(session: Session, turn: Turn, number: int) -> Observation:
     """Replay a turn and return the environment's observation."""
+    before = session.observation.tools
     with _owned("replay"):
         result = await session.step(turn.action)
-    if result.observation.text != turn.observation or result.terminated or result.truncated:
+    text = with_tools(result.observation, before)
+    if text != turn.observation or result.terminated or result.truncated:
         raise EnvironmentFault(REPLAY_MISMATCH, f"turn {number} had another result than before")
     return result.observation
 
@@ -290,7 +312,8 @@ async def _begun(client: EnvClient, request: EpisodeRequest, forks: Forks | None
         return
     with _owned("fork"):
         async with forks.session(_state(request), lambda: _reached(client, request)) as reached:
-            if reached.session.observation.text != request.prefix[-1].observation:
+            shown = (*reached.shown[:-1], reached.session.observation)
+            if texts_with_tools(shown)[-1] != request.prefix[-1].observation:
                 raise EnvironmentFault(REPLAY_MISMATCH, "the fork is in another state than its parent")
             yield reached
 

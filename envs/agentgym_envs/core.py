@@ -49,7 +49,9 @@ class Observation(Record):
     actions: tuple[str, ...] | None = None
     """Admissible actions, sorted, if the environment can list them."""
     tools: tuple[dict[str, Any], ...] | None = None
-    """JSON-schema function descriptions, if the environment has tools."""
+    """The tools that can be called next, if the environment has tools: JSON-schema function descriptions,
+    `{"type": "function", "function": {"name", "description", "parameters"}}`.
+    """
 
 
 class StepResult(Record):
@@ -118,6 +120,10 @@ class Environment(ABC, Generic[TaskT]):
     difficulties: ClassVar[tuple[str, ...]] = ()
     tools: ClassVar[tuple[dict[str, Any], ...] | None] = None
     """Tools of every task, as JSON-schema function descriptions; None without tools."""
+    changing_tools: ClassVar[bool] = False
+    """True if the tools may change within an episode. Clients are told before the first change (MCP's
+    `listChanged`), and so this cannot be found out from observations.
+    """
     seats: ClassVar[tuple[str, ...]] = ()
     """Names of the seats of an episode that several agents play, each in a session of its own; () where there
     is one agent only. `reset` and `step` play one agent against the environment's own partners.

@@ -141,7 +141,7 @@ def _entry(world: World) -> dict[str, Any]:
         "difficulties": list(environment.difficulties),
         "capabilities": {
             "fork": fork_capability(environment),
-            "tools": environment.tools is not None,
+            "tools": environment.tools is not None or environment.changing_tools,
             "multi_agent": bool(environment.seats),
         },
         "reward_range": list(environment.reward_range),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from support.server.changing_tools import Safe
 
 from agentgym_envs import registry
 from agentgym_envs.core import Observation, StepResult
@@ -17,7 +18,7 @@ def violations(report: Report, check: str) -> tuple[str, ...]:
     return next(result.violations for result in report.results if result.name == check)
 
 
-OPTIONAL = {"fork", "expert", "waits", "seats"}
+OPTIONAL = {"fork", "expert", "waits", "seats", "tools"}
 """Checks of what an environment may lack."""
 
 
@@ -339,7 +340,7 @@ def test_a_broken_environment_is_caught(environment: type[Guess], check: str, me
 
 
 def test_every_check_has_an_environment_that_breaks_it() -> None:
-    assert {check for _, check, _ in BROKEN} == set(CHECKS)
+    assert {check for _, check, _ in BROKEN} | {"tools"} == set(CHECKS)  # test_broken_tools_are_caught
 
 
 class Waits(Guess):
@@ -391,3 +392,67 @@ def _declaring(spray: float) -> Guess:
         baselines = {"idle": (0.0, 0.0), "spray": (spray, spray)}  # noqa: RUF012 - a class fact
 
     return Declares()
+
+
+def test_an_environment_whose_tools_change_is_checked_as_well() -> None:
+    report = check_environment(Safe)
+    assert report.passed, report.lines()
+    # three tasks, each 7 offers where every tool is called in turn, 2 of the expert's, and a withdrawn call
+    assert "ok    tools       30 checked" in report.lines()
+
+
+class ObeysWithdrawnTools(Safe):
+    def step(self, action: str) -> StepResult:
+        if '"unlock"' in action and self._unlocked:
+            self._unlocked = False
+            return StepResult(observation=self._seen("Locked."), info={"invalid_action": True})
+        return super().step(action)
+
+
+class AcceptsWithdrawnTools(Safe):
+    def step(self, action: str) -> StepResult:
+        if '"unlock"' in action and self._unlocked:
+            return StepResult(observation=self._seen("It is unlocked."))
+        return super().step(action)
+
+
+class ChangesUndeclared(Safe):
+    changing_tools = False
+
+
+def _offering(**function: Any) -> type[Safe]:
+    class Offers(Safe):
+        def _seen(self, text: str) -> Observation:
+            return Observation(text=text, tools=({"type": "function", "function": function},))
+
+    return Offers
+
+
+@pytest.mark.parametrize(
+    ("environment", "message"),
+    [
+        (ObeysWithdrawnTools, "the call of 'unlock', which is no longer offered, changes the episode"),
+        (
+            AcceptsWithdrawnTools,
+            "the call of 'unlock', which is no longer offered, is not answered as an inval",
+        ),
+        (ChangesUndeclared, "the tools change in turn 1, but changing_tools is False"),
+        (_offering(name="a b"), "tool name 'a b' is not 1 to 64 letters, digits, - and _"),
+        (_offering(name="a", description=5), "tool 'a': the description is not text"),
+        (
+            _offering(name="a", parameters={"type": "string"}),
+            "the parameters are not a schema of type 'object'",
+        ),
+        (
+            _offering(name="a", parameters={"type": "object", "properties": {"b": {"type": "text"}}}),
+            "tool 'a': /b has the unknown type 'text'",
+        ),
+        (
+            _offering(name="a", parameters={"type": "object", "required": ["b"]}),
+            "tool 'a': / requires 'b', which is not among its properties",
+        ),
+    ],
+)
+def test_broken_tools_are_caught(environment: type[Safe], message: str) -> None:
+    found = violations(check_environment(environment), "tools")
+    assert any(message in violation for violation in found), found

@@ -39,6 +39,7 @@ class Sample(Record):
 
 
 STATE = "state"
+TOOLS = "tools"
 
 
 class Turn(Record):
@@ -47,14 +48,16 @@ class Turn(Record):
     action: str
     """Action that was sent to the environment."""
     observation: str
-    """Observation after the action."""
+    """Observation after the action, as the agent reads it: followed by the tools, where they changed (see
+    `agentgym_envs.tools`).
+    """
     reward: float
     """Reward of this action."""
     sample: Sample | None = None
     """Output of the model; None for scripted agents."""
     info: dict[str, object] = Field(default_factory=dict[str, object])
     """Further members of the environment's reply; under `STATE` the text of the state in which the turn was
-    taken, if it was recorded.
+    taken, if it was recorded, and under `TOOLS` the tools after the action, if they changed.
     """
     costs: Costs = Field(default_factory=Costs)
     """Costs of this action by name, as the environment reported them; None is a cost that was not judged."""
@@ -133,6 +136,7 @@ class Trajectory(Record):
     policy: str
     """Name of the policy: a checkpoint's name, `expert`, `random`, ..."""
     initial_observation: str
+    """First observation, as the agent reads it: followed by the tools, if there are any."""
     turns: tuple[Turn, ...]
     ending: Ending
     started_at: str

@@ -15,6 +15,7 @@ from agentgym_envs.core import Environment, Task
 from agentgym_envs.episodes import Player, follow
 from agentgym_envs.formats import after_thinking
 from agentgym_envs.registry import make
+from agentgym_envs.tools import texts_with_tools
 
 CAREFUL = 0.95
 """Care of the demonstrations that `StarterRecipe.careful` is a share of."""
@@ -66,7 +67,7 @@ class Demonstrator:
         episode = self._player.play(world, task, acts, seed=recipe.seed)
         heard = [episode.first, *(result.observation for result in episode.results)]
         said = as_messages(messages, self._form)
-        turns = [Turn(one.text, message) for one, message in zip(heard, said, strict=False)]
+        turns = [Turn(text, message) for text, message in zip(texts_with_tools(heard), said, strict=False)]
         is_won = episode.total_reward >= world.reward_range[1]
         again = round_ // len(shown)
         identity = f"{task.id}/{again}" if again and not recipe.by_task else task.id

@@ -13,6 +13,7 @@ from agentevol.runs.starter.shipped_recipes import RECIPES
 from agentgym_envs.core import Environment
 from agentgym_envs.episodes import Player, follow
 from agentgym_envs.formats import ActionFormat, after_thinking
+from agentgym_envs.tools import texts_with_tools
 
 WORDS = 1_000_000
 """Approximate number of words of all demonstrations together."""
@@ -74,11 +75,8 @@ def _words(world: Environment[Any], split: str, difficulty: str, form: ActionFor
         task = tasks[number % len(tasks)]
         messages = demonstration(world, task, number, CARE)
         episode = player.play(world, task, follow([after_thinking(one) for one in messages]), seed=number)
-        texts = [
-            *as_messages(messages, form),
-            episode.first.text,
-            *(result.observation.text for result in episode.results),
-        ]
+        heard = [episode.first, *(result.observation for result in episode.results)]
+        texts = [*as_messages(messages, form), *texts_with_tools(heard)]
         found.append(sum(len(_WORD.findall(text)) for text in texts))
     player.close()
     return fmean(found)

@@ -24,6 +24,7 @@ from agentgym_envs.testing.play import (
 from agentgym_envs.testing.seats import check_seats
 from agentgym_envs.testing.subject import Check, CheckResult, Factory, Report, Subject, spaced
 from agentgym_envs.testing.tasks import check_facts, check_splits, check_tasks
+from agentgym_envs.testing.tools import check_tools
 from agentgym_envs.testing.waiting import check_waits
 
 __all__ = ["CHECKS", "HOSTILE", "CheckResult", "Report", "check_environment"]
@@ -42,6 +43,7 @@ CHECKS: dict[str, Check] = {
     "baselines": check_baselines,
     "waits": check_waits,
     "seats": check_seats,
+    "tools": check_tools,
 }
 
 

@@ -173,7 +173,10 @@ class Mount:
     async def _begin(self, task: Mapping[str, Any], seed: int, wait_s: float) -> dict[str, Any]:
         """Start a session of a task, as native v1 shows it."""
         start = {"task_id": task["task_id"], "seed": seed, "lease_ttl_s": LEASE_S}
-        return await _patiently(lambda: self._service.episodes.create(self._env, start, wait_s=wait_s))
+        seen = await _patiently(lambda: self._service.episodes.create(self._env, start, wait_s=wait_s))
+        if self._service.catalogue.world(self._env).environment.changing_tools:
+            seen["info"] |= {"tools": seen["tools"]}  # no other reply of this dialect shows them
+        return seen
 
     async def _begin_again(
         self, entry: EnvironmentId, task: Mapping[str, Any], asked: Mapping[str, object], seed: int

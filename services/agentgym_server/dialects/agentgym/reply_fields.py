@@ -6,10 +6,11 @@ A `Shape` is a member function, or a mapping from the names in a reply to member
 {"state": "You see nothing.", "done": False}
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agentgym_envs.tools import with_changed_tools
 from agentgym_server.dialects.agentgym.errors import Refusal
 
 
@@ -68,8 +69,9 @@ def number(moment: EpisodeState) -> int:
 
 
 def observation(moment: EpisodeState) -> str:
-    """The current observation."""
-    return moment.seen["observation"]
+    """The current observation, followed by the tools where they changed."""
+    tools: Sequence[Mapping[str, Any]] | None = moment.seen["info"].get("tools")
+    return with_changed_tools(moment.seen["observation"], tools)
 
 
 def reward(moment: EpisodeState) -> float:

@@ -7,6 +7,9 @@
      "structuredContent": {"result": "You are in ..."}, "isError": false,
      "_meta": {"agentevol/turn": 3, "agentevol/state": "open"}}}
 
+A call that changes the tools is answered, where the client takes event streams, by a stream of the
+notification `notifications/tools/list_changed` and the reply.
+
 Both generations of the protocol are supported: revisions up to 2025-11-25, which begin with `initialize`, and
 2026-07-28, whose requests name their version each. State lives in the URL, so that neither needs a session of
 its own.
@@ -38,7 +41,7 @@ from agentgym_server.dialects.mcp.messages import (
     parsed,
     rpc_error,
 )
-from agentgym_server.dialects.mcp.tools import call_tool, tools_of
+from agentgym_server.dialects.mcp.tools import TOOLS_CHANGED, call_tool, tools_of
 from agentgym_server.lanes.gate import is_json
 from agentgym_server.service import Service, release
 from agentgym_server.sessions.session import Session
@@ -52,6 +55,7 @@ BATCHING = (None, "2024-11-05", "2025-03-26")
 """Version headers of clients that may send batches; without a header, a client of 2025-03-26 is assumed."""
 
 TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+LIST_CHANGED: Json = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 
 STATUS = {PARSE_ERROR: 400, INVALID_REQUEST: 400, HEADER_MISMATCH: 400, UNSUPPORTED_VERSION: 400}
@@ -89,7 +93,10 @@ def routes(service: Service) -> list[BaseRoute]:
             return Response(reply.body, reply.status, media_type="application/problem+json")
         with contextlib.suppress(Problem):  # a session that is gone still has its tombstone
             service.episodes.lease(session.id, None)
-        return _response(await _answer(SessionEndpoint(service, session, path), body, request.headers))
+        answer = await _answer(SessionEndpoint(service, session, path), body, request.headers)
+        if _reads_streams(request.headers) and _changed_tools(body, answer):
+            return _stream(answer)
+        return _response(answer)
 
     return [Route("/sessions/{session_id}/mcp", post, methods=["POST"])]
 
@@ -100,6 +107,32 @@ def _response(answer: Answer) -> Response:
     if body is None:
         return Response(status_code=status, headers=headers)
     return Response(strict_json.dump(body), status, headers, "application/json")
+
+
+def _reads_streams(headers: Mapping[str, str]) -> bool:
+    """True if the client takes an event stream as the reply to a request."""
+    accepted = headers.get("accept", "").lower().split(",")
+    return any(kind.partition(";")[0].strip() == "text/event-stream" for kind in accepted)
+
+
+def _changed_tools(body: object, answer: Answer) -> bool:
+    """True if a call changed the tools, and its revision lets a reply carry a notification of it.
+
+    Since 2026-07-28 only streams of `subscriptions/listen` do, which this endpoint has not.
+    """
+    reply = answer[1]
+    if not isinstance(reply, dict) or parsed(body).modern:
+        return False
+    return reply.get("result", {}).get("_meta", {}).get(TOOLS_CHANGED) is True
+
+
+def _stream(answer: Answer) -> Response:
+    """The reply as an event stream that ends with it, after the notification that the tools changed."""
+    events = b"".join(
+        b"event: message\ndata: " + strict_json.dump(message) + b"\n\n"
+        for message in (LIST_CHANGED, answer[1])
+    )
+    return Response(events, answer[0], {"cache-control": "no-store"}, "text/event-stream")
 
 
 async def _answer(door: SessionEndpoint, body: object, headers: Mapping[str, str]) -> Answer:
@@ -194,11 +227,12 @@ def _server_info() -> Json:
     return {"name": "agentevol", "version": release()}
 
 
-def _initialize(_: SessionEndpoint, message: Message) -> Json:
+def _initialize(door: SessionEndpoint, message: Message) -> Json:
     asked = message.params.get("protocolVersion")
+    changing = door.service.catalogue.world(door.session.origin.env).environment.changing_tools
     return {
         "protocolVersion": asked if asked in LEGACY else LEGACY[-1],
-        "capabilities": {"tools": {"listChanged": False}},
+        "capabilities": {"tools": {"listChanged": changing}},
         "serverInfo": _server_info(),
     }
 

@@ -22,6 +22,8 @@ from agentgym_server.wire.requests import MAX_ERRORS, invalid
 TURN = "agentevol/turn"
 """Key of `_meta`: in a call, the intended turn; in a result, the turn that was played."""
 STATE = "agentevol/state"
+TOOLS_CHANGED = "agentevol/tools_changed"
+"""Key of `_meta` of a result: true where the turn changed the tools, so that `tools/list` has others now."""
 REWARD = "agentevol/reward"
 TOTAL_REWARD = "agentevol/total_reward"
 
@@ -107,8 +109,9 @@ def _turn_result(reply: Json, acts: bool, expose_reward: bool) -> Json:
     structured = {"result": text} if acts else _structured(text)
     failed = reply["info"].get("invalid_action") is True or (not acts and _is_error(structured))
     rewards = {REWARD: reply["reward"], TOTAL_REWARD: reply["total_reward"]} if expose_reward else {}
+    changed = {TOOLS_CHANGED: True} if "tools" in reply["info"] and reply["state"] == "open" else {}
     return _result(text, structured, failed) | {
-        "_meta": {TURN: reply["turn"], STATE: reply["state"], **rewards}
+        "_meta": {TURN: reply["turn"], STATE: reply["state"], **changed, **rewards}
     }
 
 

@@ -1,0 +1,55 @@
+"""Tools of an observation as text, for agents that read messages.
+
+    The lid opens.
+
+    Tools, called by {"name": ..., "arguments": {...}}:
+    {"name": "open", "description": "Open the box.", "parameters": {"type": "object", "properties": {}}}
+
+They follow the first observation, and any later one that changes them, so that the latest list is the current
+one.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from agentgym_envs.core import Observation
+
+Tools = Sequence[Mapping[str, Any]]
+HEADING = 'Tools, called by {"name": ..., "arguments": {...}}:'
+NO_TOOLS = "There are no tools now."
+
+
+def with_tools(observation: Observation, before: Tools | None = None) -> str:
+    """The text of an observation, followed by its tools if they differ from those that the agent knows.
+
+    `before`: the tools of the previous observation, None at the start of an episode.
+    """
+    return with_changed_tools(observation.text, observation.tools, before)
+
+
+def with_changed_tools(text: str, tools: Tools | None, before: Tools | None = None) -> str:
+    """See `with_tools`."""
+    if list(tools or ()) == list(before or ()):
+        return text
+    told = "\n".join([HEADING, *map(_line, tools)]) if tools else NO_TOOLS
+    return f"{text}\n\n{told}"
+
+
+def texts_with_tools(observations: Iterable[Observation]) -> list[str]:
+    """The texts of successive observations of an episode, the first of them its opening."""
+    texts, before = list[str](), None
+    for observation in observations:
+        texts.append(with_tools(observation, before))
+        before = observation.tools
+    return texts
+
+
+def names(tools: Tools | None) -> tuple[str, ...]:
+    """Names of the tools, in their order."""
+    return tuple(str(tool["function"]["name"]) for tool in tools or ())
+
+
+def _line(tool: Mapping[str, Any]) -> str:
+    """A tool on one line: JSON has no line breaks, so that a description cannot imitate another tool."""
+    return json.dumps(tool["function"], ensure_ascii=False)
