@@ -296,7 +296,7 @@ def _released(policy: Policy, conversation_id: str) -> None:
 
 
 def _open(conversation: Conversation, env: str, opening: Observation, action_format: ActionFormat) -> None:
-    conversation.messages.extend(opening_messages(action_format, env, opening.text))
+    conversation.messages.extend(opening_messages(action_format, env, with_tools(opening)))
     conversation.observation = opening
 
 
