@@ -7,6 +7,7 @@ and earns since its action. So a seat is played as an episode with one agent is.
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
+from agentgym_envs.core import Costs
 from agentgym_server.clock import Clock
 from agentgym_server.sessions.registry import Registry
 from agentgym_server.sessions.session import JsonAction, Running, Session, SharedEpisode
@@ -107,19 +108,33 @@ class SeatTurns:
         running, session.running = session.running, None
         session.your_turn = True
         session.renew(self._clock.now())
+        outcome = _with_carried(session, outcome)
         if running is not None:
+            session.carried_reward, session.carried_costs = 0.0, {}
             running.reply.set_result(self._commit(session, running.action, outcome))
             return
         _show(session, outcome)
-        session.total_reward += session.reward
         if session.terminated or session.truncated:
+            session.total_reward = session.reward  # it never acted
             self._registry.end(session)
+        else:  # they are part of its first step
+            session.carried_reward, session.carried_costs = session.reward, dict(outcome.costs)
+            session.reward = 0.0
 
     @staticmethod
     def _check(shared: SharedEpisode, played: Mapping[str, Outcome]) -> None:
         seats = {session.seat for session in shared.open}
         if not played or not played.keys() <= seats:
             raise ValueError(f"the environment answered seats {sorted(played)}; open are {sorted(seats)}")
+
+
+def _with_carried(session: Session, outcome: Outcome) -> Outcome:
+    """The outcome with the reward and the costs that the seat got before its first action."""
+    costs: Costs = dict(session.carried_costs)
+    for name, cost in outcome.costs.items():
+        known = costs.get(name, 0.0)
+        costs[name] = None if cost is None or known is None else known + cost
+    return outcome._replace(reward=session.carried_reward + outcome.reward, costs=costs)
 
 
 def _show(session: Session, outcome: Outcome) -> None:

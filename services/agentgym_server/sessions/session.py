@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from agentgym_envs.core import Costs
 from agentgym_server.clock import Clock
 from agentgym_server.sessions.capacity import Slot
 from agentgym_server.wire.problems import Problem
@@ -150,6 +151,10 @@ class Session:
     """The episode, where it has several seats."""
     your_turn: bool = True
     """False while a partner is to act."""
+    carried_reward: float = 0.0
+    """Reward of a seat before its first action, of which it becomes a part."""
+    carried_costs: Costs = field(default_factory=Costs)
+    """Costs of a seat before its first action."""
 
     def renew(self, now: float) -> None:
         """Restart the lease."""

@@ -51,7 +51,7 @@ async def test_two_seats_are_played_concurrently(client: EnvClient):
     intro = "Say stop. This is episode 0. Seed 3."
     assert seen == [
         [(f"You are left. {intro}", 0.0), ("right: x", 0.125), ("right: y", 0.125), ("", 1.0)],
-        [(f"You are right. {intro} / left: a", 0.0), ("left: b", 0.125), ("left: stop", 0.25)],
+        [(f"You are right. {intro} / left: a", 0.0), ("left: b", 0.25), ("left: stop", 0.25)],
     ]
     assert (left.outcome, right.outcome, right.total_reward) == ("terminated", "terminated", 0.5)
 

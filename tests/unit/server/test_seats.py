@@ -1,7 +1,7 @@
 """Several seats in one episode: a session each, over REST, WebSocket and batches."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -10,11 +10,12 @@ import pytest
 from support.server.environments import Chorus, Duel, Echo, WorkerDuel
 from support.server.local_socket import LocalSocket
 
+from agentgym_envs.core import StepResult
 from agentgym_server import ServerSettings, create_app
 from agentgym_server.app import service_of
 from agentgym_server.service import Service
 
-WORLDS = {"duel": Duel, "worker-duel": WorkerDuel, "chorus": Chorus, "echo": Echo}
+WORLDS = {"duel": Duel, "worker-duel": WorkerDuel, "chorus": Chorus, "echo": Echo, "gifts": lambda: Gifts()}
 BOTH = pytest.mark.parametrize("env", ["duel", "worker-duel"])
 Json = dict[str, Any]
 
@@ -70,8 +71,9 @@ def said(reply: Json) -> tuple[str, float, bool]:
 
 
 LEFT = [("right: b", 0.125, False), ("right: stop", 0.25, True)]
-RIGHT = [("left: c", 0.125, False), ("", 1.0, True)]
-"""Replies of an episode in which left says a and c, right b and stop."""
+RIGHT = [("left: c", 0.25, False), ("", 1.0, True)]
+"""Replies of an episode in which left says a and c, right b and stop; right's first has the
+0.125 that it got before."""
 FIRST = "You are right. Say stop. This is episode 0. Seed 7. / left: a"
 
 
@@ -188,6 +190,49 @@ async def test_an_episode_has_one_id_and_each_seat_its_own_view(table: Table):
     assert (await table.http.get("/envs/echo")).json()["seats"] == []
 
 
+class Gifts(Duel):
+    """As `Duel`; right gets a reward and costs with everything that it hears, and `end` ends it at once."""
+
+    name = "gifts"
+
+    def step_seats(self, actions: Mapping[str, str]) -> Mapping[str, StepResult]:
+        if actions == {"left": "end"}:
+            return {seat: self._over(seat, 0.5) for seat in self.seats}
+        results = super().step_seats(actions)
+        given = {"reward": 0.25, "costs": {"harm": 0.5, "noise": None if "left" in actions else 1.0}}
+        return {
+            seat: result.model_copy(update=given) if seat == "right" else result
+            for seat, result in results.items()
+        }
+
+
+async def test_a_reward_before_the_first_action_is_part_of_the_first_step(table: Table):
+    left, right = await table.sit("gifts")
+    first = table.later(left, 1, "a")
+    before = await table.view(right, wait_s=5)
+    assert (before["your_turn"], before["reward"], before["total_reward"]) == (True, 0.0, 0.0)
+    answer = table.later(right, 1, "b")
+    await first
+    last = table.later(left, 2, "c")
+    played = (await answer).json()
+    assert (played["reward"], played["total_reward"]) == (0.5, 0.5)
+    assert played["costs"] == {"harm": 1.0, "noise": None}
+    ended = (await table.step(right, 2, "stop")).json()
+    assert (ended["reward"], ended["total_reward"], ended["costs"]) == (
+        0.25,
+        0.75,
+        {"harm": 0.5, "noise": 1.0},
+    )
+    assert (await last).json()["total_reward"] == 0.375
+
+
+async def test_a_seat_that_never_acted_keeps_the_reward_of_its_end(table: Table):
+    left, right = await table.sit("gifts")
+    await table.step(left, 1, "end")
+    view = await table.view(right, wait_s=5)
+    assert (view["state"], view["turn"], view["reward"], view["total_reward"]) == ("ended", 0, 0.5, 0.5)
+
+
 async def test_a_step_out_of_turn_is_refused_and_does_nothing(table: Table):
     left, right = await table.sit("duel")
     refused = await table.step(right, 1, "early")
@@ -196,7 +241,7 @@ async def test_a_step_out_of_turn_is_refused_and_does_nothing(table: Table):
     assert (await table.view(right, wait_s=5))["observation"].endswith("/ left: a")
     other = await table.step(left, 1, "something else")
     assert slug(other.json()) == "action-mismatch"
-    assert (await table.step(right, 1, "stop")).json()["reward"] == 1.0
+    assert (await table.step(right, 1, "stop")).json()["reward"] == 1.125
     assert (await waiting).json()["observation"] == "right: stop"
     again = await table.step(left, 1, "a")
     assert (again.content, again.headers["idempotent-replay"]) == ((await waiting).content, "true")
