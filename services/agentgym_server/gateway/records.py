@@ -19,7 +19,7 @@ KEPT = 16384
 TURN = re.compile(rb'"turn":([0-9]{1,10})')
 HEAD_BYTES = 160
 """Prefix of a step's reply that holds its session and its turn."""
-OF_THE_LIVING = ("observation", "info", "reward", "tools", "lease")
+OF_THE_LIVING = ("observation", "info", "reward", "tools", "lease", "partners")
 OF_A_STEP = ("turn", "total_reward", "terminated", "truncated")
 Json = dict[str, Any]
 
@@ -74,6 +74,7 @@ class SessionRecords:
         return {
             **view,
             **_fate(record, view),
+            **({"your_turn": False} if "your_turn" in view else {}),
             "steps_executed": view["turn"] - parent.get("turn", 0),
             "last_activity_at": self._clock.stamp(record.active_at),
             "wall_s": round(record.active_at - record.begun_at, 6),
@@ -91,6 +92,8 @@ class SessionRecords:
         return reply
 
     def _begin(self, session: Json) -> None:
+        for partner in session.get("partners", ()):
+            self._begin(partner)
         facts = {name: value for name, value in session.items() if name not in OF_THE_LIVING}
         now = self._clock.now()
         self._records.setdefault(session["session_id"], SessionRecord(facts, now, now, session["turn"]))

@@ -180,26 +180,29 @@ def item_wait_s(item: object) -> float:
     return float(value) if value is not None and is_wait(value) else 0.0
 
 
-def takes_slot(request: Request) -> bool:
-    """True if a creation is valid, so that it takes a free slot."""
+def slots_of(request: Request) -> int:
+    """Slots that a creation takes, one for each seat; 0 for an invalid one."""
     if not is_json((request.header(b"content-type") or "").encode("latin-1")):
-        return False
+        return 0
     try:
-        validated(CreateRequest, strict_json.parse(request.body))
+        return _seats(strict_json.parse(request.body))
     except (Problem, strict_json.InvalidJson):
-        return False
-    return True
+        return 0
 
 
-def item_takes_slot(item: object) -> bool:
-    """As `takes_slot`, for an operation."""
+def item_slots(item: object) -> int:
+    """As `slots_of`, for an operation."""
     members = cast("Item", item)
     body = {name: value for name, value in members.items() if name not in BESIDE_THE_BODY}
     try:
-        validated(CreateRequest, body)
+        return _seats(body) if is_wait(members.get("wait_s", 0)) else 0
     except Problem:
-        return False
-    return is_wait(members.get("wait_s", 0))
+        return 0
+
+
+def _seats(body: object) -> int:
+    seats = validated(CreateRequest, body).seats
+    return 1 if seats is None else seats
 
 
 def without_wait(item: object) -> object:

@@ -37,8 +37,10 @@ class DeliveryRequest:
     repeatable: bool
     wait_s: float = 0.0
     """Maximum wait for a free slot, seconds."""
-    takes_slot: Callable[[], bool] = lambda: False
-    """True if it would take a free slot at once, and so must not overtake the requests that wait for one."""
+    slots: Callable[[], int] = lambda: 0
+    """Free slots that it would take at once, so that it must not overtake the requests that wait for some; 0
+    if it would take none, or is not known to.
+    """
 
 
 @dataclass(eq=False)
@@ -126,22 +128,25 @@ class Delivery(Generic[ReplyT]):
 
     async def _begin(self, errand: DeliveryRequest, attempt: Attempt[ReplyT]) -> ReplyT:
         """Start a session on the server with most free slots, or on the one that received this key first."""
-        key = errand.place.key
+        key, slots = errand.place.key, errand.slots()
+        counted = self._counted(attempt, slots)
         if key is None or len(key) > MAX_KEY_CHARS:
-            return await self._admit(errand, self._counted(attempt))
+            return await self._admit(errand, counted, slots)
         home = self._homes.of(errand.place.env, key)
 
         async def noted(backend: Backend, wait: bool) -> ReplyT:
             home.tag = backend.tag
-            reply = await attempt(backend, wait)
+            reply = await counted(backend, wait)
             if self._status(reply) == 503:  # not started, and its key is free
                 home.tag = ""
             return reply
 
         async with home.lock:
-            return await self._admit(errand, self._counted(noted), home.tag)
+            return await self._admit(errand, noted, slots, home.tag)
 
-    async def _admit(self, errand: DeliveryRequest, attempt: Attempt[ReplyT], home: str = "") -> ReplyT:
+    async def _admit(
+        self, errand: DeliveryRequest, attempt: Attempt[ReplyT], slots: int, home: str = ""
+    ) -> ReplyT:
         """The reply of a server with a free slot, in order of arrival while there is none.
 
         `home`: the tag of the server that received the key first; a repeat there takes no slot.
@@ -153,7 +158,7 @@ class Delivery(Generic[ReplyT]):
         queue = self._queues.of(errand.place.env)
         if len(candidates) == 1 and queue.empty and self._watch.whole:
             return await self._first([(candidates[0], True)], errand, attempt)  # the server has its own queue
-        if queue.empty or home or not errand.takes_slot():
+        if queue.empty or home or not slots:
             try:
                 return await self._first([(one, False) for one in candidates], errand, attempt)
             except Problem as problem:
@@ -161,12 +166,16 @@ class Delivery(Generic[ReplyT]):
                     raise
         elif not errand.wait_s:
             raise full((one.most - one.vacancies, one.most) for one in candidates)
-        return await self._wait(queue, errand, attempt)
+        if slots > max(one.most for one in candidates):  # no server will ever have as many
+            raise full((one.most - one.vacancies, one.most) for one in candidates)
+        return await self._wait(queue, errand, attempt, max(1, slots))
 
-    async def _wait(self, queue: Queue, errand: DeliveryRequest, attempt: Attempt[ReplyT]) -> ReplyT:
-        """The reply of a server whose slot became free; raises `capacity` on timeout."""
+    async def _wait(
+        self, queue: Queue, errand: DeliveryRequest, attempt: Attempt[ReplyT], slots: int
+    ) -> ReplyT:
+        """The reply of a server whose slots became free; raises `capacity` on timeout."""
         ticket, until = queue.ticket(), asyncio.get_running_loop().time() + errand.wait_s
-        while await queue.turn(ticket, until):
+        while await queue.turn(ticket, slots, until):
             try:
                 candidates = self._fleet.candidates(errand.place)
                 return await self._first([(one, False) for one in candidates], errand, attempt)
@@ -175,12 +184,14 @@ class Delivery(Generic[ReplyT]):
                     raise
         raise full((one.most - one.vacancies, one.most) for one in self._fleet.candidates(errand.place))
 
-    def _counted(self, attempt: Attempt[ReplyT]) -> Attempt[ReplyT]:
+    def _counted(self, attempt: Attempt[ReplyT], slots: int) -> Attempt[ReplyT]:
+        count = max(1, slots)
+
         async def counted(backend: Backend, wait: bool) -> ReplyT:
-            backend.begun += 1
+            backend.begun += count
             reply = await attempt(backend, wait)
             if self._status(reply) >= 400:
-                backend.begun = max(0, backend.begun - 1)
+                backend.begun = max(0, backend.begun - count)
             return reply
 
         return counted

@@ -1,7 +1,8 @@
 """Queues of requests that wait for a free slot: one per environment, first come, first served.
 
 A slot may become free at any replica, so requests do not wait at a single one. While requests wait, the
-servers of the environment are polled for free slots, and as many requests are released.
+servers of the environment are polled for free slots, and as many requests are released. A request for an
+episode with several seats waits until one server has a slot for each of them.
 """
 
 import asyncio
@@ -24,10 +25,11 @@ LOOK_S = 0.05
 class Queue:
     """Queue for the slots of one environment."""
 
-    def __init__(self, vacancies: Callable[[], Awaitable[int]]) -> None:
-        """`vacancies` returns the current number of free slots."""
+    def __init__(self, vacancies: Callable[[], Awaitable[list[int]]]) -> None:
+        """`vacancies` returns the current number of free slots of each server."""
         self._vacancies = vacancies
-        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        """Ticket and slots of each waiting request, as a heap."""
         self._tickets = itertools.count()
         self._looking: asyncio.Task[None] | None = None
 
@@ -40,18 +42,20 @@ class Queue:
         """The next place in the order of arrival."""
         return next(self._tickets)
 
-    async def turn(self, ticket: int, until: float) -> bool:
-        """Wait to be released until this time of the event loop; False on timeout."""
+    async def turn(self, ticket: int, slots: int, until: float) -> bool:
+        """Wait until one server has that many free slots, at most until this time of the event loop; False on
+        timeout.
+        """
         loop = asyncio.get_running_loop()
         call: asyncio.Future[None] = loop.create_future()
-        heapq.heappush(self._waiting, (ticket, call))
+        heapq.heappush(self._waiting, (ticket, slots, call))
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look())
         try:
             await asyncio.wait([call], timeout=max(0.0, until - loop.time()))
         finally:
             if not call.done():
-                self._waiting.remove((ticket, call))
+                self._waiting.remove((ticket, slots, call))
                 heapq.heapify(self._waiting)
         return call.done()
 
@@ -61,11 +65,20 @@ class Queue:
                 free = await self._vacancies()
             except Exception:  # polling continues, whatever a server answers
                 log.exception("cannot look for free slots")
-                free = 0
-            for _ in range(min(free, len(self._waiting))):
-                _, call = heapq.heappop(self._waiting)
-                call.set_result(None)
+                free = []
+            self._release(free)
             await asyncio.sleep(LOOK_S)
+
+    def _release(self, free: list[int]) -> None:
+        """Release requests in their order while one of the servers, with `free` slots each, has enough."""
+        while self._waiting and free:
+            _, slots, call = self._waiting[0]
+            server = free.index(max(free))
+            if free[server] < slots:
+                return
+            free[server] -= slots
+            heapq.heappop(self._waiting)
+            call.set_result(None)
 
 
 class Queues:
@@ -81,10 +94,10 @@ class Queues:
             self._queues[env] = Queue(lambda: self._vacancies(env))
         return self._queues[env]
 
-    async def _vacancies(self, env: str) -> int:
+    async def _vacancies(self, env: str) -> list[int]:
         await self._watch.look(env)
         try:
             candidates = self._fleet.candidates(Destination(env=env, begins=True))
         except Problem:  # no server accepts a session now
-            return 0
-        return sum(one.vacancies for one in candidates)
+            return []
+        return [one.vacancies for one in candidates]

@@ -14,7 +14,7 @@ from agentgym_server.gateway.routing import (
     item_act,
     item_destination,
     item_repeatable,
-    item_takes_slot,
+    item_slots,
     item_wait_s,
     tag_of,
     without_wait,
@@ -136,8 +136,8 @@ class Dispatcher:
             return (await channel.batch([given]))[0] if batched else await channel.operate(given)
 
         wait_s = item_wait_s(item)
-        takes = lambda: item_takes_slot(item)  # noqa: E731
-        delivery = DeliveryRequest(item_destination(item), item_repeatable(item), wait_s, takes)
+        slots = lambda: item_slots(item)  # noqa: E731
+        delivery = DeliveryRequest(item_destination(item), item_repeatable(item), wait_s, slots)
         act = item_act(item)
         try:
             members = await self._delivery.deliver(delivery, attempt)

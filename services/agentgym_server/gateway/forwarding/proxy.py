@@ -14,7 +14,7 @@ from agentgym_server.gateway.backends.delivery import Delivery, DeliveryRequest
 from agentgym_server.gateway.backends.fleet import Backend
 from agentgym_server.gateway.backends.upstream import Closed, Refused, Socket, target_of
 from agentgym_server.gateway.gateway import Gateway
-from agentgym_server.gateway.routing import Request, act_of, destination, repeatable, tag_of, takes_slot
+from agentgym_server.gateway.routing import Request, act_of, destination, repeatable, slots_of, tag_of
 from agentgym_server.lanes.auth import Scope as Rank
 from agentgym_server.lanes.endpoints import preferred_wait_s
 from agentgym_server.lanes.gate import NO_STORE, deny, need, respond
@@ -78,7 +78,7 @@ class Proxy:
             raise Problem("not-found", "no such route")
         wait_s = preferred_wait_s(request.header(b"prefer") or "")
         delivery = DeliveryRequest(
-            destination(request), repeatable(request), wait_s, lambda: takes_slot(request)
+            destination(request), repeatable(request), wait_s, lambda: slots_of(request)
         )
 
         async def attempt(backend: Backend, wait: bool) -> Reply:
