@@ -83,6 +83,36 @@ def reward(name: Name, json: AsJson = False) -> None:
 
 
 @app.command()
+def judge(
+    name: Name,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[reward.KEY=VALUE]...", help="Options of it, and reward.concurrency."),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Check a judge: scores on its scale, reasons where it gives none, extreme texts, its version; equal
+    scores in any order, unless it declares that it is stochastic. Exit code 1 if one fails.
+
+    Example: agentevol check judge rubric reward.options.model=gpt-4.1-mini
+    """
+    from agentevol.config.rewards.reward import JudgeReward
+    from agentevol.config.run import load
+    from agentevol.core.errors import ConfigError
+    from agentevol.data.judges.check import check_judge
+
+    given = overrides or []
+    for override in given:
+        if not override.startswith(("reward.options.", "reward.concurrency=")):
+            raise ConfigError(
+                f"{override.partition('=')[0]} has no effect in this check: see reward.options.*"
+            )
+    settings = load(None, ["algorithm=grpo", f"reward.judge={name}", *given]).reward
+    assert isinstance(settings, JudgeReward)  # chosen by its key
+    _show(name, check_judge(name, settings.options, concurrency=settings.concurrency), json)
+
+
+@app.command()
 def shaping(name: Name, json: AsJson = False) -> None:
     """Check a potential for shaping: finite numbers, of the history alone, determinism; exit code 1 if one
     fails.

@@ -19,6 +19,7 @@ from typing import Literal
 from agentevol.data.hashes import digest_text, of_rows
 from agentevol.models.checkpoints import content_hash
 from agentgym_envs.core import Record
+from agentgym_envs.files import file_sha256
 from agentgym_store.records import Trajectory
 
 Stage = Literal["explore", "score", "filter", "merge", "reward", "train", "evaluate"]
@@ -64,6 +65,11 @@ def of_parts(digests: Iterable[str]) -> str:
 def of_weights(folder: Path) -> str:
     """Hash of the weights in a checkpoint; the other files are left out, as they name times and places."""
     return f"sha256:{content_hash(folder)}"
+
+
+def of_file(file: Path) -> str:
+    """Hash of a file's content."""
+    return f"sha256:{file_sha256(file)}"
 
 
 def _turns(trajectory: Trajectory) -> list[object]:

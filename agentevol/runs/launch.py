@@ -16,6 +16,7 @@ from agentevol.config.rewards.process import (
 )
 from agentevol.config.rewards.reward import (
     FunctionReward,
+    JudgeReward,
     ModelReward,
     RewardConfig,
     ScoredReward,
@@ -29,6 +30,7 @@ from agentevol.core.action_formats.registry import action_format
 from agentevol.core.errors import ConfigError
 from agentevol.core.files import write_atomically
 from agentevol.core.summaries import RunSummary, best
+from agentevol.data.judges.judging import judge_of
 from agentevol.data.rewards.potentials import potential_of
 from agentevol.data.rewards.reward_functions import reward_function
 from agentevol.data.rewards.run_reward_model import check_process_model, check_reward_model, take_in
@@ -90,12 +92,14 @@ def check(config: RunConfig, *, here: bool = True) -> None:
 
 
 def check_functions(config: RunConfig) -> None:
-    """Raise `ConfigError` where an action format, a reward function, a potential or a turn reward is not one,
-    or takes other options.
+    """Raise `ConfigError` where an action format, a reward function, a judge, a potential or a turn reward is
+    not one, or takes other options.
     """
     action_format(config.environment.format)
     if isinstance(config.reward, FunctionReward):
         reward_function(config.reward.function, config.reward.options)
+    if isinstance(config.reward, JudgeReward):
+        judge_of(config.reward.judge, config.reward.options)
     if config.shaping.potential is not None:
         potential_of(config.shaping.potential)
     if config.shaping.reward is not None:
@@ -257,6 +261,11 @@ def _score(reward: RewardConfig) -> str:
         return f"{reward.caution.combination} of {model}, trained on pairs in every iteration"
     if isinstance(reward, ModelReward):
         return f"{reward.caution.combination} of {reward.model}"
+    if isinstance(reward, JudgeReward):
+        return (
+            f"verdict of {reward.judge}, asked for {reward.concurrency} episodes at a time, at most"
+            f" {reward.timeout_s:g} s each"
+        )
     return reward.function if isinstance(reward, FunctionReward) else "the return"
 
 

@@ -1,4 +1,4 @@
-"""Registries of the rewards and potentials that a configuration names.
+"""Registries of the rewards, judges and potentials that a configuration names.
 
 Names are checked here; the modules behind them are imported where the objects are used.
 """
@@ -14,6 +14,9 @@ REWARDS = Extensions(
     },
 )
 """Reward functions of `reward.function`: `agentevol.data.rewards.reward_functions.RewardFunction`."""
+
+JUDGES = Extensions("judge", "agentevol.judges", {"rubric": "agentevol.data.judges.rubric:Rubric"})
+"""Judges of `reward.judge`: factories of `agentevol.core.judges.Judge`."""
 
 POTENTIALS = Extensions(
     "potential",

@@ -4,6 +4,7 @@
 reward.function = "success"                  a function of episodes
 reward.model = "judge"                       a reward model, which stays as it is
 reward.refresh = true                        a reward model that the run trains in every iteration
+reward.judge = "rubric"                      a judge of episodes
 """
 
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from agentevol.config.alternatives import value_of
-from agentevol.config.rewards.registries import REWARDS
+from agentevol.config.rewards.registries import JUDGES, REWARDS
 from agentevol.config.sections import Section
 from agentevol.core.algorithms.contract import Option
 from agentevol.core.algorithms.registry import objective
@@ -156,11 +157,31 @@ class TrainedModelReward(ScoredReward):
         return value
 
 
+class JudgeReward(_WatchedReward):
+    """Scores of a judge, from 0 for the lowest of its scale to 1 for the highest. Episodes that it fails on
+    are not trained on. With `patience` the validation episodes are judged, too.
+    """
+
+    judge: str
+    """Judge: `rubric`; one of another distribution, or `module:attribute` (`agentevol.core.judges.Judge`)."""
+    options: dict[str, Option] = Field(default_factory=dict[str, Option])
+    """Options of the judge."""
+    concurrency: int = Field(default=8, ge=1, le=1024)
+    """Maximum number of episodes that are judged at a time."""
+    timeout_s: float = Field(default=120.0, gt=0)
+    """Seconds after which the judge has failed on an episode."""
+
+    @field_validator("judge")
+    @classmethod
+    def _is_a_judge(cls, value: str) -> str:
+        return JUDGES.checked(value)
+
+
 def _tag(given: Any) -> str:
     """Tag of a given source of rewards."""
     if value_of(given, "refresh"):
         return "model with reward.refresh"
-    named = (kind for kind in ("function", "model") if value_of(given, kind) is not None)
+    named = (kind for kind in ("function", "model", "judge") if value_of(given, kind) is not None)
     return next(named, "environment")
 
 
@@ -168,7 +189,8 @@ RewardConfig = Annotated[
     Annotated[EnvironmentReward, Tag("environment")]
     | Annotated[FunctionReward, Tag("function")]
     | Annotated[ModelReward, Tag("model")]
-    | Annotated[TrainedModelReward, Tag("model with reward.refresh")],
+    | Annotated[TrainedModelReward, Tag("model with reward.refresh")]
+    | Annotated[JudgeReward, Tag("judge")],
     Discriminator(_tag),
 ]
 """The source of an explored episode's reward."""

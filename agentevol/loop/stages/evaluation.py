@@ -34,7 +34,7 @@ class Evaluation:
         evaluate = config.evaluate
         test = self.of_split(iteration, config.evaluate_split, evaluate.episodes)
         validation = self.of_split(iteration, config.validate_split, evaluate.validation_episodes)
-        figures = {**self._probed(iteration, policy), **self._rewards.watched(iteration)}
+        figures = {**self._probed(iteration, policy), **self._rewards.process.watched(iteration)}
         context.drafts.note(
             iteration,
             checkpoint=policy.path.name,

@@ -9,8 +9,8 @@ from agentevol.loop.control.controllers import kl_coefficient, price_figures
 from agentevol.loop.control.diagnostics import remarks
 from agentevol.loop.control.lagrange_multipliers import Prices
 from agentevol.loop.stages.data_mixture import DataMixture
-from agentevol.loop.stages.learned_rewards import reward_figures
 from agentevol.loop.state.context import RunContext
+from agentevol.loop.state.reward_figures import reward_figures
 
 
 class Learning:

@@ -9,7 +9,7 @@ from agentevol.core.protocols import Checkpoint, TrainingSequence
 from agentevol.core.splits import iteration_seed
 from agentevol.data.composition import versions
 from agentevol.data.hashes import of_rows
-from agentevol.data.manifests import Manifest, Stage, of_episodes, of_parts, of_scores, of_weights
+from agentevol.data.manifests import Manifest, Stage, of_episodes, of_file, of_parts, of_scores, of_weights
 from agentevol.loop.state.run_folder import RunFolder
 from agentgym_store.records import Trajectory
 
@@ -50,9 +50,19 @@ class ManifestWriter:
         made = of_parts([own, *added])
         self._note(iteration, "merge", inputs, made, self._drawn(iteration), iteration - 1)
 
-    def rewarded(self, iteration: int, rows: Sequence[TrainingSequence], model: Checkpoint | None) -> None:
-        """Note the rewards of a reward model or a process reward model, or of functions alone (None)."""
+    def rewarded(
+        self,
+        iteration: int,
+        rows: Sequence[TrainingSequence],
+        model: Checkpoint | None,
+        verdicts: Path | None = None,
+    ) -> None:
+        """Note the rewards of a reward model or a process reward model, of a judge by the file of its
+        `verdicts`, or of functions alone.
+        """
         inputs = {**self._made(iteration, "merge"), **({} if model is None else {"model": self._hash(model)})}
+        if verdicts is not None and verdicts.is_file():
+            inputs["verdicts"] = of_file(verdicts)
         self._note(iteration, "reward", inputs, of_rows(rows), self._drawn(iteration), iteration - 1)
 
     def trained(self, iteration: int, start: Checkpoint, update: Checkpoint) -> None:

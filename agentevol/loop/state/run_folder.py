@@ -10,9 +10,10 @@ iteration.
     probe.jsonl         the training sequences of `probe.data`
     process/0001/       the process reward model of iteration 1, where `process.continuations` is on;
                         0000 is a copy of `process.model`
-    process/0001.json   its figures, or those of `reward.model`
+    process/0001.json   its figures, or those of `reward.*`
     reward/             a copy of `reward.model`, where there is one
     rewards/0001/       the reward model as trained by iteration 1, where `reward.refresh` is on
+    judgements/0001.json  verdicts of `reward.judge` on explored episodes, 0001-valid.json on validation ones
     iterations/0001.json
     manifests/0001.json inputs and outputs of each stage of iteration 1, as hashes
     rows/0003.safetensors  encoded training sequences of iteration 3, for later iterations that reuse them;

@@ -20,9 +20,9 @@ from agentevol.learn.batches.trainable_sequences import NothingToLearn
 from agentevol.learn.heads.reward_scale import FILE, RewardScale
 from agentevol.learn.rewards.ensemble import Standard
 from agentevol.loop.stages.iteration import Stages
-from agentevol.loop.stages.learned_rewards import reward_figures
 from agentevol.loop.state.context import RunContext
 from agentevol.loop.state.progress import Progress
+from agentevol.loop.state.reward_figures import reward_figures
 from agentevol.loop.state.run_folder import RunFolder
 from agentevol.rollout.episode import EpisodeRequest
 from agentgym_store.records import Failed, Sample, Terminated, Trajectory, Turn
@@ -176,10 +176,10 @@ def test_what_the_model_says_of_held_out_episodes_is_told_beside_how_they_ended(
     place = {"purpose": "evaluate", "iteration": 2, "split": "valid"}
     played = [episode("same/0", turns(0.0, 1.0), **place), episode("same/1", turns(0.0, 0.0, 0.0), **place)]
     folder.store.append(played, commit={"purpose": "evaluate"})
-    assert run.rewards.watched(2) == {"process_validation_value": 0.75, "process_validation_auc": 0.5}
+    assert run.rewards.process.watched(2) == {"process_validation_value": 0.75, "process_validation_auc": 0.5}
     assert cluster.asked == [folder.checkpoints.process_model(0).path]
     fresh, _ = stages(tmp_path / "fresh", cluster, *ON)
-    assert fresh.rewards.watched(0) == {}  # nothing has been learnt yet
+    assert fresh.rewards.process.watched(0) == {}  # nothing has been learnt yet
 
 
 def test_without_process_rewards_rows_are_what_they_were(tmp_path: Path):

@@ -16,10 +16,10 @@ from agentevol.core.protocols import Checkpoint, TrainingSequence
 from agentevol.data.rewards.testing import example_episodes
 from agentevol.data.training_sequences import grouped
 from agentevol.loop.stages.iteration import Stages
-from agentevol.loop.stages.learned_rewards import reward_figures
 from agentevol.loop.state.context import RunContext
 from agentevol.loop.state.manifest_writer import read_manifests
 from agentevol.loop.state.progress import Progress
+from agentevol.loop.state.reward_figures import reward_figures
 from agentevol.loop.state.run_folder import RunFolder
 
 EXPLORED = [one for one in example_episodes() if one.turns[0].sample is not None]

@@ -1,0 +1,1 @@
+"""Scores of episodes by judges: asking, records in a run's folder, conformance checks, and a rubric judge."""

@@ -1,0 +1,166 @@
+"""Rewards of turns by a process reward model of the run, which may be trained in every iteration."""
+
+import math
+from collections.abc import Sequence
+
+from agentevol.config.learner import LearnConfig
+from agentevol.config.rewards.process import ContinuationProcess, ModelProcess, TrainedProcess
+from agentevol.core.errors import RunStopped
+from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
+from agentevol.data.rewards.process_rewards import (
+    agreements,
+    counted_by_head,
+    pooled_by_head,
+    process_rewards,
+    watched,
+)
+from agentevol.data.rewards.reward_model import rows_to_judge
+from agentevol.data.rewards.shaping import episodes_of, length_correlation, shaped
+from agentevol.data.rewards.state_values import Counted, chosen_states, is_mismatch
+from agentevol.data.training_sequences import valued
+from agentevol.learn.batches.trainable_sequences import NothingToLearn
+from agentevol.loop.state.context import RunContext
+from agentevol.loop.state.reward_figures import note_reward_figures
+from agentevol.rollout.continuations import continuations
+from agentgym_store.records import Trajectory
+
+
+class ProcessRewards:
+    """Process rewards of one run (`process.*`). Safe to repeat: results on disk are reused."""
+
+    def __init__(self, context: RunContext) -> None:
+        self._context, self.config = context, context.config
+        self._folder, self._cluster, self._episodes = context.folder, context.cluster, context.episodes
+
+    def shaped(
+        self,
+        process: ModelProcess,
+        iteration: int,
+        policy: Checkpoint,
+        explored: Sequence[Trajectory],
+        rows: Sequence[TrainingSequence],
+    ) -> list[TrainingSequence]:
+        """The training sequences with turns rewarded by the model's values."""
+        trained = isinstance(process, TrainedProcess)
+        figures = self._refresh_values(process, iteration, policy, explored) if trained else {}
+        values = self._cluster.values(self._process_model(iteration), rows)
+        steps = process_rewards(
+            explored, episodes_of(rows), values, process.model_heads, process.rules, discount=process.discount
+        )
+        figures["process_length_correlation"] = length_correlation(steps)
+        finite = {name: value for name, value in figures.items() if math.isfinite(value)}
+        note_reward_figures(self._folder.path, iteration, finite)
+        return shaped(rows, steps, alpha=process.alpha, beta=process.beta)
+
+    def watched(self, iteration: int) -> dict[str, float]:
+        """Scores of the process reward model on the validation episodes, compared with their outcomes."""
+        model = self._process_model(iteration)
+        base = self._folder.checkpoints.accepted(0)  # as a model, it says 0.5 for everything
+        if not self.config.process.on or model == base:
+            return {}
+        values = self._cluster.values(model, rows_to_judge(validation_episodes(self._context, iteration)))
+        return watched(validation_episodes(self._context, iteration), values, self.config.process.model_heads)
+
+    def _process_model(self, iteration: int) -> Checkpoint:
+        """Process reward model of an iteration: one that is not trained is the same in all."""
+        return self._folder.checkpoints.process_model(
+            iteration if isinstance(self.config.process, TrainedProcess) else 0
+        )
+
+    def _refresh_values(
+        self,
+        process: TrainedProcess,
+        iteration: int,
+        policy: Checkpoint,
+        explored: Sequence[Trajectory],
+    ) -> dict[str, float]:
+        """Train the process reward model on the current policy; returns its fit to the estimated values."""
+        counted = self._count_values(process, iteration, policy, explored)
+        values_of = (one.values for one in counted.values())
+        labelled = valued(explored, *values_of, kind=self.config.select.rows)
+        models = self._folder.checkpoints
+        start, model = models.process_model(iteration - 1), models.process_model(iteration)
+        names = list(process.model_heads)
+        learn_beside(
+            self._context, iteration, "learn values", self.config.process_learn, start, model, labelled, names
+        )
+        # the model of the iteration before has not seen these labels
+        held_out = agreements(self._cluster.values(start, labelled), counted)
+        return {
+            **next(iter(counted.values())).figures,
+            **agreements(self._cluster.values(model, labelled), counted),
+            **{f"{name}_before": value for name, value in held_out.items()},
+        }
+
+    def _count_values(
+        self,
+        process: TrainedProcess,
+        iteration: int,
+        policy: Checkpoint,
+        explored: Sequence[Trajectory],
+    ) -> dict[str, Counted]:
+        """Estimated values by head: of some states of the explored episodes, by rollouts from them, or of
+        states that several of the episodes passed through.
+        """
+        heads = list(process.model_heads)
+        if not isinstance(process, ContinuationProcess):
+            return pooled_by_head(explored, heads)
+        share, most = process.share, process.states
+        states = chosen_states(explored, share=share, per_episode=most, seed=self.config.seed)
+        requests = [
+            request
+            for state in states
+            for request in continuations(
+                state, process.continuations, self.config.seed, self.config.environment.max_turns
+            )
+        ]
+        with self._context.drafts.timed(iteration, "value"):
+            self._episodes.play("value", iteration, policy, requests, self.config.explore_sampling)
+        played = self._episodes.of("value", iteration)
+        self._episodes.stop_if_too_many_failed([t for t in played if not is_mismatch(t)])
+        counted = counted_by_head(states, explored, played, process.continuations, heads)
+        if states and all(one.mismatched == len(states) for one in counted.values()):
+            raise RunStopped(
+                f"no state of {self.config.environment.name} was reached again by the same seed and actions:"
+                " process.continuations needs an environment that can be replayed; process.pooled does not"
+            )
+        return counted
+
+
+def validation_episodes(context: RunContext, iteration: int) -> list[Trajectory]:
+    """Episodes of an iteration's evaluation on the validation split."""
+    split = context.config.validate_split
+    return [t for t in context.episodes.of("evaluate", iteration) if t.split == split]
+
+
+def learn_beside(
+    context: RunContext,
+    iteration: int,
+    what: str,
+    how: LearnConfig,
+    start: Checkpoint,
+    model: Checkpoint,
+    rows: Sequence[TrainingSequence],
+    heads: Sequence[str] = (),
+) -> None:
+    """Train the reward model of this iteration; without training data it is the previous one."""
+    if model.path.is_dir():
+        return
+    job = LearnerJob(
+        start,
+        rows,
+        model.path,
+        seed=context.seed(iteration),
+        version=iteration,
+        table_version=context.folder.store.version(),
+        objectives=heads,
+    )
+    with (
+        context.drafts.timed(iteration, what),
+        context.progress.learning(iteration, what) as step,
+    ):
+        try:
+            context.cluster.learn(job, step, how)
+        except NothingToLearn as reason:
+            context.say(iteration, f"cannot {what}, {reason}")
+            context.folder.checkpoints.repeat(start, model)
