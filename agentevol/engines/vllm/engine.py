@@ -6,14 +6,15 @@ transformers (`weights.verification`): an engine that samples with other weights
 Alternatively the learner's process sends them (`receive`, `deliver`; `weights.sender`). Where the two
 share a GPU, vLLM sleeps while the learner trains.
 
-vLLM computes in separate processes, which end with this one (`watchdog`).
+vLLM computes in separate processes (`process`). Requests are `generation`'s, and the steps of a transfer
+`weights.receiver`'s.
 """
 
 import asyncio
 import os
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,34 +30,18 @@ from agentevol.core.errors import (
 )
 from agentevol.core.protocols import Checkpoint, Overflow, Transfer
 from agentevol.engines.interfaces import Sampled
-from agentevol.engines.vllm.arguments import (
-    engine_arguments,
-    parameters_of,
-    probe_parameters,
-    sampled_of,
-    vocabulary_size,
-)
+from agentevol.engines.vllm.arguments import engine_arguments, vocabulary_size
 from agentevol.engines.vllm.capabilities import Capabilities, capabilities
-from agentevol.engines.vllm.external_engine import CLOSE_S, OutsideEngine
+from agentevol.engines.vllm.external_engine import OutsideEngine
+from agentevol.engines.vllm.generation import Generation
 from agentevol.engines.vllm.policy import Order, Served
-from agentevol.engines.vllm.watchdog import Watchdog, watching_children
+from agentevol.engines.vllm.process import SETTINGS, VllmProcess
+from agentevol.engines.vllm.sleep_mode import DISCARD, SleepMode
 from agentevol.engines.vllm.weights import transfer_modes, verification
 from agentevol.engines.vllm.weights.output_embeddings import untied
+from agentevol.engines.vllm.weights.receiver import Receiver
 from agentevol.engines.vllm.weights.transfer_modes import Step
 from agentevol.models.limits import context_of
-
-SETTINGS = {
-    "VLLM_NO_USAGE_STATS": "1",  # no usage statistics are sent
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # as many threads as OMP_NUM_THREADS says, on any free core
-    "VLLM_WORKER_MULTIPROC_METHOD": "spawn",  # a fork would hold open the pipe that the watchdog reads
-    "VLLM_LOGGING_LEVEL": "WARNING",
-    "VLLM_LOGGING_STREAM": "ext://sys.stderr",  # standard output is for `ready ...` or JSON
-}
-"""Environment variables for vLLM, unless they are set already."""
-
-
-DISCARD, KEEP = 2, 1
-"""Sleep levels of vLLM: weights are discarded and read or sent again, or kept in the machine's memory."""
 
 
 class VllmEngine(OutsideEngine):
@@ -92,11 +77,11 @@ class VllmEngine(OutsideEngine):
         self._vllm = self._used()
         super().__init__(dtype, chat_template_kwargs, overflow)
         self._scratch = tempfile.TemporaryDirectory(prefix="agentevol-vllm-", ignore_cleanup_errors=True)
-        self._numbers = self._copies = 0  # of requests; of checkpoints
-        self._llm: Any = None
-        self._watchdog: Watchdog | None = None
-        self._receiving, self._received = asyncio.Event(), asyncio.Event()
-        self._asleep = False
+        self._copies = 0  # of checkpoints
+        self._process = VllmProcess(self._vllm, self._died)
+        self._generation = Generation(self._vllm, self._process, self.counts, self._added, lambda: self._over)
+        self._sleep_mode = SleepMode(self._process, self._sleep_level)
+        self._receiver = Receiver(self._process, self._probed)
         try:
             model = self._begin(checkpoint)
             self.context = context_of(context, getattr(model.config, "max_position_embeddings", None))
@@ -114,8 +99,7 @@ class VllmEngine(OutsideEngine):
     def close(self) -> None:
         """End vLLM's processes and free memory; pending requests raise `PolicyFault`. May be called twice."""
         super().close()
-        if self._watchdog is not None:
-            self._watchdog.dismiss()
+        self._process.dismiss()
         self._scratch.cleanup()
 
     def receive(self, checkpoint: Checkpoint) -> None:
@@ -157,10 +141,8 @@ class VllmEngine(OutsideEngine):
     # Everything below runs in the engine's event loop only.
 
     async def _start(self, arguments: Any, model: PreTrainedModel) -> None:
-        self._watchdog = Watchdog()
         try:
-            with watching_children(self._watchdog):
-                self._llm = self._vllm.AsyncLLM.from_engine_args(arguments)
+            self._process.start(arguments)
             await self._completed()
         except Exception as cause:  # vLLM raises any type for a model or machine that it cannot use
             raise ConfigError(
@@ -179,40 +161,7 @@ class VllmEngine(OutsideEngine):
         self._ready()
 
     async def _drawn(self, order: Order) -> Sampled:
-        self._numbers += 1
-        request_id = f"{order.conversation_id}/{self._numbers}"
-        return await self._generated(
-            request_id, order.prompt_ids, parameters_of(self._vllm, order), order.served
-        )
-
-    async def _generated(
-        self,
-        request_id: str,
-        prompt_ids: Sequence[int],
-        parameters: Any,
-        served: Served,
-        *,
-        counted: bool = True,
-    ) -> Sampled:
-        """Sample with these weights. Raises `PolicyFault` where the request was aborted or vLLM failed."""
-        prompt = self._vllm.tokens_input(list(prompt_ids))
-        output = None
-        try:
-            added = self._added(served)
-            async for latest in self._llm.generate(prompt, parameters, request_id, lora_request=added):
-                output = latest  # the last one is complete
-        except self._vllm.EngineDeadError as cause:
-            raise self._died() from cause
-        except Exception as cause:  # any failure in vLLM is the engine's
-            raise PolicyFault(f"vLLM: {one_line(cause)}") from cause
-        sampled = sampled_of(output)
-        if sampled is None:
-            raise PolicyFault(self._over or "vLLM aborted it")
-        if counted and output is not None:
-            self.counts.read += len(prompt_ids)
-            self.counts.cached += output.num_cached_tokens or 0
-            self.counts.sampled += len(sampled.token_ids)
-        return sampled
+        return await self._generation.sample(order)
 
     async def _swap(self, fresh: Served, renew: Callable[[], Awaitable[None]]) -> None:
         before = self._served
@@ -229,17 +178,15 @@ class VllmEngine(OutsideEngine):
 
     async def _taken_in(self, fresh: Served) -> None:
         """Have vLLM load these weights, and clear the keys and values of the old ones."""
-        await self._llm.collective_rpc("reload_weights", kwargs={"weights_path": str(fresh.folder)})
+        await self._process.load(fresh.folder)
         await self._forget_tokens()
 
     async def _renew(self, fresh: Served, model: PreTrainedModel) -> None:
         """Load the new weights and verify that they are in place."""
         try:
-            await self._wake("weights")
+            await self._sleep_mode.wake("weights")
             await self._taken_in(fresh)
             await self._check(fresh, model)
-        except self._vllm.EngineDeadError as cause:
-            raise self._died() from cause
         except AgentEvolError:
             raise
         except Exception as cause:
@@ -247,89 +194,47 @@ class VllmEngine(OutsideEngine):
 
     async def _take_in(self) -> None:
         """Run the steps of a weight transfer, until one admits requests or fails."""
-        await self._wake("weights")
-        self._received.clear()
-        self._receiving.set()
-        try:
-            await self._received.wait()
-        finally:
-            self._receiving.clear()
+        await self._sleep_mode.wake("weights")
+        await self._receiver.receive()
         if self._over is not None:
             raise TransferFailed(self._over)
 
     async def _delivered(self, step: Step, given: Any) -> Any:
-        await self._receiving.wait()
         try:
-            if step == "admit":
-                self._received.set()
-            elif step == "probe":
-                await self._forget_tokens()
-                return await self._probed(self._served)
-            else:
-                await self._llm.collective_rpc(step, kwargs=transfer_modes.named(step, given))
+            return await self._receiver.run(step, given)
         except Exception as cause:
-            if isinstance(cause, self._vllm.EngineDeadError):
-                self._died()
             self._over = self._over or f"weights did not arrive: {one_line(cause)}"
-            self._received.set()
             raise TransferFailed(self._over) from cause
 
+    async def _probed(self) -> list[tuple[list[int], Sampled]]:
+        """Prompts of the probe, and the samples after them with the weights that were received."""
+        await self._forget_tokens()
+        return await self._generation.probe(self._served, self._vocabulary, self.context)
+
     async def _lie_down(self) -> None:
-        if self._asleep:
+        if self._sleep_mode.asleep:
             return
         self._open.clear()
         await self._idle.wait()
-        try:
-            await self._llm.sleep(level=self._sleep_level)
-        except self._vllm.EngineDeadError as cause:
-            raise self._died() from cause
-        self._asleep = True
-
-    async def _wake(self, part: str) -> None:
-        """Reallocate memory, first for `weights`, then for `kv_cache`."""
-        if self._asleep:
-            await self._llm.wake_up(tags=[part])
-            self._asleep = part == "weights"
+        await self._sleep_mode.enter()
 
     async def _forget_tokens(self) -> None:
         """Make room for keys and values, and clear those of the old weights."""
-        await self._wake("kv_cache")
-        if await self._llm.reset_prefix_cache() is False:
-            raise RuntimeError("its prefix cache still holds keys and values of the old weights")
+        await self._sleep_mode.wake("kv_cache")
+        await self._process.clear_prefix_cache()
 
     async def _check(self, served: Served, model: PreTrainedModel) -> None:
         """Raise `RunStopped` unless vLLM samples with the log-probabilities of `model`."""
-        probed = await self._probed(served)
+        probed = await self._generation.probe(served, self._vocabulary, self.context)
         begun, sampled = [prompt for prompt, _ in probed], [sample for _, sample in probed]
         checkpoint = Checkpoint(Path(served.name), served.version)
         await asyncio.to_thread(  # other requests continue meanwhile
             verification.check, model, begun, sampled, self._dtype, checkpoint
         )
 
-    async def _probed(self, served: Served) -> list[tuple[list[int], Sampled]]:
-        """Prompts of the probe, and the samples after them."""
-        begun = verification.prompts(self._vocabulary, self.context)
-        count = verification.new_tokens(self.context)
-        sampled = await asyncio.gather(
-            *(
-                self._generated(
-                    f"probe/{served.version}/{row}",
-                    prompt,
-                    probe_parameters(self._vllm, row, count),
-                    served,
-                    counted=False,
-                )
-                for row, prompt in enumerate(begun)
-            )
-        )
-        return list(zip(begun, sampled, strict=True))
-
     def _died(self) -> PolicyFault:
         self.lost, self._over = True, "vLLM's process died, start another engine"
         return PolicyFault(self._over)
 
     async def _shut(self) -> None:
-        """Shut vLLM down, which answers the pending requests."""
-        if self._llm is not None:
-            llm, self._llm = self._llm, None
-            llm.shutdown(timeout=CLOSE_S)
+        self._process.shut()

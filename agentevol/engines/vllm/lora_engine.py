@@ -18,8 +18,9 @@ from agentevol.core.errors import AgentEvolError, ConfigError, PolicyFault, RunS
 from agentevol.core.protocols import Checkpoint
 from agentevol.engines.interfaces import Sampled
 from agentevol.engines.vllm.capabilities import Capabilities, capabilities
-from agentevol.engines.vllm.engine import KEEP, VllmEngine
+from agentevol.engines.vllm.engine import VllmEngine
 from agentevol.engines.vllm.policy import Served
+from agentevol.engines.vllm.sleep_mode import KEEP
 from agentevol.engines.vllm.weights.lora_adapters import adapters_of, check_base, kinds, under, write_peft
 from agentevol.engines.vllm.weights.output_embeddings import untied
 from agentevol.models.limits import ADAPTERS_AT_ONCE, adapter_rank
@@ -87,9 +88,8 @@ class VllmLoraEngine(VllmEngine):
 
     async def _taken_in(self, fresh: Served) -> None:
         """Have vLLM load these adapters."""
-        await self._wake("kv_cache")
-        if not await self._llm.add_lora(self._added(fresh)):
-            raise RuntimeError("it did not add the adapters")
+        await self._sleep_mode.wake("kv_cache")
+        await self._process.add_adapters(self._added(fresh))
 
     async def _swap(self, fresh: Served, renew: Callable[[], Awaitable[None]]) -> None:
         """Verify the new adapters while requests continue with the previous ones, then serve the new ones."""
@@ -116,9 +116,9 @@ class VllmLoraEngine(VllmEngine):
             await asyncio.wait(acting)
         request = self._requests.pop(before.folder)
         try:
-            await self._llm.remove_lora(request.lora_int_id)
-        except self._vllm.EngineDeadError as cause:
-            raise self._died() from cause
+            await self._process.remove_adapters(request.lora_int_id)
+        except PolicyFault:
+            raise
         except Exception as cause:
             raise RunStopped(
                 f"vLLM did not remove the adapters of {before.name}: {one_line(cause)}"

@@ -216,10 +216,10 @@ async def test_a_cancelled_act_is_aborted_and_the_others_go_on(engine):
         await dropped
     assert len((await kept).token_ids) > 0
     for _ in range(50):
-        if not engine._llm.get_num_unfinished_requests():
+        if not engine._process.llm.get_num_unfinished_requests():
             break
         await asyncio.sleep(0.1)
-    assert engine._llm.get_num_unfinished_requests() == 0
+    assert engine._process.llm.get_num_unfinished_requests() == 0
     assert len((await policy.act(begin("dropped"), 1)).token_ids) > 0  # the conversation may act again
 
 
@@ -248,7 +248,7 @@ async def test_two_processes_that_share_the_weights_sample_like_one_and_both_tak
     sampling = Sampling(temperature=1.0, max_new_tokens=8)
     two = VllmEngine(Checkpoint(folder, 3), slots=4, tensor_parallel=2)
     try:
-        assert len(await asyncio.to_thread(two._call, two._llm.collective_rpc("check_health"))) == 2
+        assert len(await asyncio.to_thread(two._call, two._process.llm.collective_rpc("check_health"))) == 2
         alone, shared = [
             await asyncio.gather(*(play(one.serve(GREEDY), begin(name)) for name in "abc"))
             for one in (engine, two)
@@ -270,7 +270,7 @@ async def test_keys_and_values_of_old_weights_stop_the_run(engine, tmp_path, mon
     async def forgetful() -> bool:
         return True
 
-    monkeypatch.setattr(engine._llm, "reset_prefix_cache", forgetful)
+    monkeypatch.setattr(engine._process.llm, "reset_prefix_cache", forgetful)
     other = write_checkpoint(tmp_path / "other", seed=6)
     with pytest.raises(RunStopped, match=r"does not sample with the weights of other \(version 9\)"):
         await asyncio.to_thread(engine.update, Checkpoint(other, 9))

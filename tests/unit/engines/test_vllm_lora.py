@@ -166,7 +166,7 @@ async def test_acts_wait_for_no_update_and_end_with_the_adapters_that_they_began
         if len(engine._requests) == 1:
             break
         await asyncio.sleep(0.02)
-    left = asyncio.run_coroutine_threadsafe(engine._llm.list_loras(), engine._loop).result()
+    left = asyncio.run_coroutine_threadsafe(engine._process.llm.list_loras(), engine._loop).result()
     assert set(left) == {request.lora_int_id for request in engine._requests.values()}
     assert len(left) == 1
 

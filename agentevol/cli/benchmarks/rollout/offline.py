@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from agentevol.cli.benchmarks.rollout.work import Ask
-from agentevol.engines.vllm.engine import SETTINGS
+from agentevol.engines.vllm.process import SETTINGS
 from agentevol.engines.vllm.watchdog import Watchdog, watching_children
 
 
