@@ -30,7 +30,7 @@ def rubric(*, model: str = "m") -> Rubric:
 
 
 class Counting(Brief):
-    async def judge(self, _: JudgedEpisode) -> Verdict:
+    async def judge(self, episode: JudgedEpisode) -> Verdict:
         return Verdict(float(next(NUMBERS) % 10))
 
 
@@ -39,12 +39,12 @@ class Guessing(Counting):
 
 
 class High(Brief):
-    async def judge(self, _: JudgedEpisode) -> Verdict:
+    async def judge(self, episode: JudgedEpisode) -> Verdict:
         return Verdict(10.5)
 
 
 class Shrug(Brief):
-    async def judge(self, _: JudgedEpisode) -> Verdict:
+    async def judge(self, episode: JudgedEpisode) -> Verdict:
         return Verdict(None)
 
 

@@ -1,5 +1,6 @@
 """An environment and an algorithm of one's own, from an empty folder to a report by the page's commands."""
 
+import json
 import os
 import re
 import subprocess
@@ -8,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support.distributions import install
 
 from agentevol.loop.state.manifest_writer import read_manifests
 from agentevol.loop.state.run_folder import RunFolder
@@ -88,12 +90,42 @@ def test_rewards_in_the_working_folder_are_learnt_from(tmp_path: Path):
     assert "reward" in read_manifests(folder.path, 1)
 
 
+def test_a_run_with_an_engine_and_a_judge_of_another_distribution(tmp_path: Path):
+    site = tmp_path / "site"
+    install(site, "plain", code_of("An inference engine"), {"agentevol.engines": {"plain": "PlainEngine"}})
+    install(site, "judges", code_of("A judge"), {"agentevol.judges": {"courtesy": "Courtesy"}})
+    path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
+    judge = ['reward.options.word="4"']
+    sizes = ["explore.tasks=4", "explore.samples=4", "evaluate.episodes=2", "evaluate.validation_episodes=2"]
+    settings = ["algorithm=grpo", "engine=plain", "reward.judge=courtesy", *judge, *sizes]
+    for command in (
+        ["check", "judge", "courtesy", "reward.options.word=look"],
+        ["run", "env=guess", "--iters", "1", "--out", "run", *settings],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "agentevol", *command],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    episodes = {one.id: one for one in Store.open(tmp_path / "run" / "trajectories").trajectories()}
+    explored = [one for one in episodes.values() if one.purpose == "explore"]
+    kept = json.loads((tmp_path / "run" / "judgements" / "0001.json").read_text())
+    assert kept["judge"] == {"name": "courtesy", "version": "1-4", "options": {"word": "4"}}
+    assert len(explored) == 16
+    assert kept["verdicts"].keys() == {one.id for one in explored}
+    for name, verdict in kept["verdicts"].items():
+        said = ["4" in turn.sample.text for turn in episodes[name].turns if turn.sample is not None]
+        assert verdict["score"] == sum(said) / len(said)
+    assert (tmp_path / "run" / "judgements" / "0001-valid.json").is_file()
+
+
 def test_a_policy_learns_an_action_format_of_another_distribution(tmp_path: Path):
-    (tmp_path / "formats.py").write_text(code_of("An action format"))
-    about = tmp_path / "formats-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: formats\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[agentevol.action_formats]\nmine = formats:JsonAction\n")
+    code = code_of("An action format")
+    install(tmp_path, "formats", code, {"agentevol.action_formats": {"mine": "JsonAction"}})
     path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     clone = [f"demonstrations.{setting}" for setting in ("tasks=8", "clone=true", "epochs=120")]
     settings = ["environment.format=mine", *clone, "demonstrations.learning_rate=4e-3"]

@@ -28,3 +28,17 @@ def test_an_engine_is_checked_with_its_settings(violations, code, line, monkeypa
 def test_a_setting_of_another_section_is_refused():
     refused = CliRunner().invoke(app, ["check", "engine", "embedded", "learn.epochs=3"])
     assert str(refused.exception) == "learn.epochs has no effect in this check: see engine.*"
+
+
+def test_a_judge_is_checked_with_its_options():
+    shown = CliRunner().invoke(
+        app, ["check", "judge", "support.judges:Brief", "reward.options.offset=-1.0", "reward.concurrency=2"]
+    )
+    assert (shown.exit_code, shown.stdout.splitlines()[0]) == (0, "support.judges:Brief: keeps the contract")
+    silent = CliRunner().invoke(app, ["check", "judge", "support.judges:Broken"])
+    assert (silent.exit_code, silent.stdout.splitlines()[0]) == (
+        1,
+        "support.judges:Broken: BREAKS the contract",
+    )
+    refused = CliRunner().invoke(app, ["check", "judge", "support.judges:Brief", "reward.beta=3"])
+    assert str(refused.exception) == "reward.beta has no effect in this check: see reward.options.*"

@@ -24,6 +24,15 @@ def lines(*settings: str) -> list[str]:
             "turns earn 1 * return + 0.5 * value differences (outcome 1, safety 0.5, format -0.1)",
         ),
         (
+            ["algorithm=grpo", "reward.judge=rubric", "reward.concurrency=4", "reward.alpha=0.5"],
+            "reward: 0.5 * return + 1 * verdict of rubric, asked for 4 episodes at a time, at most 120 s"
+            " each, stop when exploited 2 times in a row",
+        ),
+        (
+            ["algorithm=bradley_terry"],
+            "reward: 0 * return + 1 * lcb of a reward model, trained on pairs in every iteration, no stop",
+        ),
+        (
             ["algorithm=grpo", "kl.target=0.05", "learn.options.kl_coef=0.01"],
             "kl: the coefficient follows a target of 0.05 nats",
         ),
