@@ -32,7 +32,7 @@ from agentevol.cli.benchmarks.progress import say
 from agentevol.config.run import RunConfig, load
 from agentevol.core.protocols import Checkpoint, TrainingSequence
 from agentevol.data.composition import learnt_figures, shares, turns_by_version, version_lag, versions
-from agentevol.data.hashes import of_rows
+from agentevol.data.hashes import of_sequences
 from agentevol.learn.constraints import Multiplier
 from agentevol.loop.control.controllers import multipliers
 from agentevol.loop.control.lagrange_multipliers import Prices
@@ -75,8 +75,8 @@ class Took:
     """Seconds and memory of one side for one iteration."""
 
     iteration: int
-    rows: int
-    rows_s: Seconds
+    sequences: int
+    sequences_s: Seconds
     prices_s: Seconds
     peak_mib: float
     """Peak memory of the process so far."""
@@ -180,11 +180,11 @@ def kept(place: Path, size: Size, shown: Sequence[int]) -> list[Took]:
     for iteration in range(1, size.iterations + 1):
         folder.store.append(of_iteration(first, iteration), commit={"iteration": str(iteration)})
         explored = run.context.episodes.of("explore", iteration)
-        rows, rows_s = timed(run.select, iteration, explored)
+        sequences, sequences_s = timed(run.select, iteration, explored)
         _, prices_s = timed(_update, prices, iteration, explored)
         del explored  # an iteration does not hold the episodes of the previous one
         if iteration in shown:
-            found.append(Took(iteration, len(rows), rows_s, prices_s, peak_mib()))
+            found.append(Took(iteration, len(sequences), sequences_s, prices_s, peak_mib()))
     return found
 
 
@@ -198,8 +198,8 @@ def found_by_kept(place: Path, shown: Sequence[int]) -> list[Found]:
     folder = RunFolder.resume(place / "run")
     run, found = stages(folder), list[Found]()
     for iteration in shown:
-        rows = run.select(iteration, run.context.episodes.of("explore", iteration))
-        found.append(_found(rows, prices_of(folder, run).before(iteration)))
+        sequences = run.select(iteration, run.context.episodes.of("explore", iteration))
+        found.append(_found(sequences, prices_of(folder, run).before(iteration)))
     return found
 
 
@@ -208,34 +208,36 @@ def derived_again(place: Path, shown: Sequence[int]) -> tuple[list[Took], list[F
     run, priced = stages(RunFolder.resume(place / "run")), config(*PRICED)
     took, found = list[Took](), list[Found]()
     for iteration in shown:
-        rows, rows_s = timed(rows_again, run, iteration, run.context.episodes.of("explore", iteration))
+        sequences, sequences_s = timed(
+            sequences_again, run, iteration, run.context.episodes.of("explore", iteration)
+        )
         rounds = (
             run.context.episodes.of("explore", m) for m in range(1, iteration)
         )  # one at a time is in memory
         prices, prices_s = timed(multipliers, priced.constraints, rounds)
-        took.append(Took(iteration, len(rows), rows_s, prices_s, peak_mib()))
-        found.append(_found(rows, prices))
+        took.append(Took(iteration, len(sequences), sequences_s, prices_s, peak_mib()))
+        found.append(_found(sequences, prices))
     return took, found
 
 
-def rows_again(run: Stages, iteration: int, explored: Sequence[Trajectory]) -> list[TrainingSequence]:
+def sequences_again(run: Stages, iteration: int, explored: Sequence[Trajectory]) -> list[TrainingSequence]:
     """Return the training sequences that `Stages.select` selects, with every round read, encoded and counted
     again.
     """
-    rows, sampled_by = run.mixture.rows(iteration, explored), versions(explored)
-    of_rows(rows)
+    sequences, sampled_by = run.mixture.sequences(iteration, explored), versions(explored)
+    of_sequences(sequences)
     old = list[TrainingSequence]()
     for earlier in range(1, iteration):
         episodes = run.context.episodes.of("explore", earlier)
-        old += run.mixture.rows(earlier, episodes)
+        old += run.mixture.sequences(earlier, episodes)
         sampled_by |= versions(episodes)
-    of_rows(old)
-    rows += old
-    of_rows(rows)
-    version_lag([turns_by_version(rows, sampled_by)], iteration - 1)
+    of_sequences(old)
+    sequences += old
+    of_sequences(sequences)
+    version_lag([turns_by_version(sequences, sampled_by)], iteration - 1)
     new = {t.id for t in explored}
-    learnt_figures(shares(rows, new=new, expert=set(), environment="guess", environments={}))
-    return rows
+    learnt_figures(shares(sequences, new=new, expert=set(), environment="guess", environments={}))
+    return sequences
 
 
 def prices_of(folder: RunFolder, run: Stages) -> Prices:
@@ -254,8 +256,8 @@ def peak_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
 
 
-def _found(rows: Sequence[TrainingSequence], prices: Mapping[str, Multiplier]) -> Found:
-    return of_rows(rows), {name: one.value for name, one in prices.items()}
+def _found(sequences: Sequence[TrainingSequence], prices: Mapping[str, Multiplier]) -> Found:
+    return of_sequences(sequences), {name: one.value for name, one in prices.items()}
 
 
 def measure(size: Size, shown: Sequence[int]) -> dict[Side, list[Took]]:
@@ -269,7 +271,7 @@ def measure(size: Size, shown: Sequence[int]) -> dict[Side, list[Took]]:
         again, found_again = in_a_process(derived_again, place, shown)
     for iteration, one, other in zip(shown, found, found_again, strict=True):
         if one != other:
-            raise RuntimeError(f"iteration {iteration}: the sides found different rows or prices")
+            raise RuntimeError(f"iteration {iteration}: the sides found different sequences or prices")
     return {"kept": took, "derived again": again}
 
 
@@ -295,7 +297,13 @@ def compare(size: Size, shown: Sequence[int], *, json: bool = False) -> None:
         return
     print(f"{size.iterations} iterations of {size.episodes} episodes of {size.turns} turns; s (s of CPU)")
     for one, other in zip(*found.values(), strict=True):
-        print(_line(f"rows, iteration {one.iteration} ({one.rows:,} rows)", one.rows_s, other.rows_s))
+        print(
+            _line(
+                f"sequences, iteration {one.iteration} ({one.sequences:,} sequences)",
+                one.sequences_s,
+                other.sequences_s,
+            )
+        )
     for one, other in zip(*found.values(), strict=True):
         print(_line(f"prices, iteration {one.iteration}", one.prices_s, other.prices_s))
     for side, took in found.items():

@@ -11,7 +11,7 @@ from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
 from agentevol.core.splits import iteration_seed
 from agentevol.data.rewards.run_reward_model import compared, judged, rewarded
 from agentevol.data.selection.filters import select
-from agentevol.data.training_sequences import rows_of
+from agentevol.data.training_sequences import sequences_of
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
 from agentevol.learn.learner import GradientLearner
 from agentgym_store.records import Trajectory
@@ -35,21 +35,21 @@ def learnt(
     )
     with contextlib.suppress(NothingToLearn):
         episodes = select(explored, config.select, seed)
-        rows = rows_of(episodes, chosen, config, config.seed)
+        sequences = sequences_of(episodes, chosen, config, config.seed)
         if isinstance(config.reward, TrainedModelReward):
             pairs = compared(episodes, config, config.seed)
-            rows = _judged(rows, pairs, config, config.reward, number, out, base)
+            sequences = _judged(sequences, pairs, config, config.reward, number, out, base)
         reference = base if config.learn.reference == "base" else None
         return (
             GradientLearner(config.learn)
-            .learn(LearnerJob(policy, rows, out, seed, reference=reference))
+            .learn(LearnerJob(policy, sequences, out, seed, reference=reference))
             .checkpoint
         )
     return policy
 
 
 def _judged(
-    rows: Sequence[TrainingSequence],
+    sequences: Sequence[TrainingSequence],
     pairs: Sequence[TrainingSequence],
     config: RunConfig,
     reward: TrainedModelReward,
@@ -62,5 +62,5 @@ def _judged(
     start = Checkpoint(before, number) if before.is_dir() else base
     learner = GradientLearner(config.reward_learn)
     model = learner.learn(LearnerJob(start, pairs, place, iteration_seed(config.seed, number))).checkpoint
-    found = judged(model.path, learner.scores(model, rows), reward.caution)
-    return rewarded(rows, found, alpha=reward.alpha, beta=reward.beta)
+    found = judged(model.path, learner.scores(model, sequences), reward.caution)
+    return rewarded(sequences, found, alpha=reward.alpha, beta=reward.beta)

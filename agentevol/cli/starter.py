@@ -74,7 +74,7 @@ def build(
         report = build(recipe, place, step)
     figures = report.metrics
     progress.say(
-        f"{place}: {figures['rows']:.0f} demonstrations, {figures['tokens_read']:.0f} tokens,"
+        f"{place}: {figures['sequences']:.0f} demonstrations, {figures['tokens_read']:.0f} tokens,"
         f" loss {figures['loss_last']:.3f}, {figures['seconds']:.0f} s"
     )
     model = "starter" if found_by_runs else str(place)

@@ -176,7 +176,7 @@ def score(
     from agentevol.config.rewards.reward import CautionConfig
     from agentevol.config.run import load
     from agentevol.core.protocols import Checkpoint
-    from agentevol.data.rewards.reward_model import figures, judge, rows_to_judge, write_judgements
+    from agentevol.data.rewards.reward_model import figures, judge, sequences_to_judge, write_judgements
     from agentevol.learn.heads.reward_scale import load_scale
     from agentevol.learn.learner import GradientLearner
 
@@ -185,7 +185,7 @@ def score(
     settings, scale = load(None, caution or [], CautionConfig), load_scale(model)
     scale.weights(settings.weights)  # a wrong name is reported before anything is read
     episodes = list(open_table(path).trajectories(_where(iteration, purpose)))
-    said = GradientLearner(LearnConfig()).scores(Checkpoint(model, 0), rows_to_judge(episodes))
+    said = GradientLearner(LearnConfig()).scores(Checkpoint(model, 0), sequences_to_judge(episodes))
     judged = judge(scale, said, settings)
     if out is not None:
         write_judgements(episodes, judged, out)

@@ -4,7 +4,7 @@
         cluster.check_nodes(folder, url)
         cluster.start_rollouts(checkpoint, url)
         for trajectory in cluster.play(requests, sampling, played): ...
-        report = cluster.learn(LearnerJob(start, rows, out, seed), progress)
+        report = cluster.learn(LearnerJob(start, sequences, out, seed), progress)
 
 The workers and the handling of their losses are in `agentevol.cluster.workers`.
 """
@@ -177,21 +177,21 @@ class Cluster:
         return report
 
     def values(
-        self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]
+        self, checkpoint: Checkpoint, sequences: Sequence[TrainingSequence]
     ) -> list[dict[str, dict[int, float]]]:
         """For each head: episode -> turn -> value after it by the process reward model in `checkpoint`."""
         self._published.hand_out(checkpoint)
-        return self._ask("values", self._config, checkpoint, rows)
+        return self._ask("values", self._config, checkpoint, sequences)
 
-    def scores(self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> dict[str, Floats]:
+    def scores(self, checkpoint: Checkpoint, sequences: Sequence[TrainingSequence]) -> dict[str, Floats]:
         """Episode -> (H,) scores by the heads of the reward model in `checkpoint`."""
         self._published.hand_out(checkpoint)
-        return self._ask("scores", self._config, checkpoint, rows)
+        return self._ask("scores", self._config, checkpoint, sequences)
 
-    def perplexity(self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> float:
+    def perplexity(self, checkpoint: Checkpoint, sequences: Sequence[TrainingSequence]) -> float:
         """Perplexity of the sequences' trained tokens under the policy in `checkpoint`."""
         self._published.hand_out(checkpoint)
-        return self._ask("perplexity", self._config, checkpoint, rows)
+        return self._ask("perplexity", self._config, checkpoint, sequences)
 
     def interpolate(self, previous: Checkpoint, learnt: Checkpoint, share: float, out: Checkpoint) -> None:
         """Write `out` with this share of the weights of `learnt` and the rest of `previous`."""

@@ -37,6 +37,10 @@ def value_of(given: Any, key: str, default: Any = None) -> Any:
     return given.get(key, default) if isinstance(given, Mapping) else getattr(given, key, default)
 
 
+RENAMED = {"select.rows": "select.sequences", "probe.rows": "probe.sequences"}
+"""Keys of earlier versions by their present names."""
+
+
 def alternatives(field: FieldInfo | None) -> dict[str, type[BaseModel]]:
     """Members of a field's tagged union by tag; empty for any other field."""
     return {
@@ -69,6 +73,8 @@ def complaint(kind: type[BaseModel], error: ErrorDetails) -> str:
     if error["type"] != "extra_forbidden":
         return f"{where}: {error['msg'].removeprefix('Value error, ')}"
     owners = [name for name, member in members.items() if path[-1] in member.model_fields]
+    if where in RENAMED:
+        return f"{where} is called {RENAMED[where]} now"
     if not owners:
         return f"unknown key {where!r}"
     section = ".".join(path[:-1])

@@ -34,7 +34,7 @@ def check_algorithm(learn: LearnConfig, select: SelectConfig) -> None:
             f"learn.algorithm {name!r} compares whole episodes of one round: it needs select.merge = 'none'"
             " and select.turns = 'all'"
         )
-    check_rows(learn, select)
+    check_sequences(learn, select)
     if learn.reference != "start" and "ref_logp" not in chosen.needs:
         raise ValueError(
             f"learn.reference has no effect: learn.algorithm {name!r} with these options has none"
@@ -48,27 +48,27 @@ def check_pairs(pairs: PairsConfig, learn: LearnConfig) -> None:
         raise ValueError(f"pairs.* has no effect: learn.algorithm {learn.algorithm!r} learns from {data}")
 
 
-def check_rows(learn: LearnConfig, select: SelectConfig) -> None:
+def check_sequences(learn: LearnConfig, select: SelectConfig) -> None:
     """Raise `ValueError` where the algorithm or another setting does not support a training sequence per
     turn.
     """
     chosen = objective(learn.algorithm, learn.options)
-    if select.rows != "per_step":
+    if select.sequences != "per_step":
         return
     if learn.overflow == "cut_left_turns":
         raise ValueError(
-            "learn.overflow = 'cut_left_turns' has no effect with select.rows = 'per_step':"
+            "learn.overflow = 'cut_left_turns' has no effect with select.sequences = 'per_step':"
             " a sequence has one turn"
         )
     for option, value in (("nll_scope", "all"), ("kto_reference", "mismatched")):
         if chosen.options.get(option) == value:
             raise ValueError(
-                f"learn.options.{option} = {value!r} reads whole episodes: it needs another select.rows than"
-                " 'per_step'"
+                f"learn.options.{option} = {value!r} reads whole episodes: select.sequences"
+                " = 'per_step' rules it out"
             )
     if chosen.algorithm.model == "reward" and chosen.algorithm.data == "pairs":
         raise ValueError(
-            f"select.rows = 'per_step' has no effect: {chosen.name} reads the end of episodes only"
+            f"select.sequences = 'per_step' has no effect: {chosen.name} reads the end of episodes only"
         )
 
 
@@ -117,10 +117,10 @@ def check_demonstrations(
 
 def check_overflow(engine: EngineSection, select: SelectConfig) -> None:
     """Raise `ValueError` where turns of a shortened prompt cannot be training sequences."""
-    if engine.overflow == "drop_oldest" and select.rows == "append_only":
+    if engine.overflow == "drop_oldest" and select.sequences == "append_only":
         raise ValueError(
             "engine.overflow = 'drop_oldest' begins sequences that do not extend what came before, which"
-            " select.rows = 'append_only' rules out: take 'fork' or 'per_step'"
+            " select.sequences = 'append_only' rules out: take 'fork' or 'per_step'"
         )
 
 

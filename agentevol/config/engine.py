@@ -46,7 +46,7 @@ class EngineSection(Section):
     """Handling of an episode that no longer fits the context. `truncate`: it ends, truncated(context).
     `drop_oldest`: the oldest actions, each with the environment's answer, are left out of the prompt, as many
     as are necessary to come down to half of the context; the opening of the episode stays. A turn with such a
-    prompt begins another training sequence (`select.rows`).
+    prompt begins another training sequence (`select.sequences`).
     """
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
     """Precision of the policy's computation."""

@@ -94,7 +94,7 @@ class ProbeConfig(Section):
     """Chats in the format of `agentevol train`, or episodes: a run, a table or an export, filtered by
     `select.*`. A run copies their training sequences once.
     """
-    rows: int = Field(default=200, ge=1)
+    sequences: int = Field(default=200, ge=1)
     """Maximum number of training sequences."""
 
 

@@ -43,9 +43,9 @@ class LearnConfig(BaseModel):
     """Most tokens in one forward pass: bounds the memory, changes no result beyond rounding."""
     overflow: Literal["drop", "cut_left_turns", "error"] = "drop"
     """Treatment of training sequences longer than `micro_batch_tokens` or the model's positions: `drop`
-    leaves them out (counted by `rows_dropped_overflow`), `cut_left_turns` removes the opening and the first
-    turns (counted by `rows_cut_left`), `error` raises `ConfigError`. They are never cut silently, nor within
-    a turn.
+    leaves them out (counted by `sequences_dropped_overflow`), `cut_left_turns` removes the opening and the
+    first turns (counted by `sequences_cut_left`), `error` raises `ConfigError`. They are never cut silently,
+    nor within a turn.
     """
     warmup_fraction: float = Field(default=0.1, ge=0, le=1)
     schedule: Literal["linear", "cosine", "constant"] = "cosine"

@@ -1,5 +1,5 @@
 """Migration of a run's `config.toml` that an earlier version wrote, in which a section had the settings of
-all its alternatives.
+all its alternatives, or other names for its keys.
 
     > migrated({"rollout": {"mode": "synchronous", "max_staleness": 2}}, RunConfig)
     ({'rollout': {'mode': 'synchronous'}},
@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from agentevol.config.alternatives import chosen
+from agentevol.config.alternatives import RENAMED, chosen
 from agentevol.core.errors import ConfigError
 
 _DEFAULTS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
@@ -61,7 +61,7 @@ _DEFAULTS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
 
 _ABSENT: Mapping[str, Mapping[str, Any]] = {
     "retained": {"data": None, "episodes": 1000, "sampling": "stratified"},
-    "probe": {"data": None, "rows": 200},
+    "probe": {"data": None, "sequences": 200},
     "horizon": {"rounds": [], "every": 1, "success": None},
 }
 """Sections that are absent now unless given, by their earlier defaults; the first setting is the one that
@@ -75,9 +75,9 @@ def migrated(values: Mapping[str, Any], kind: type[BaseModel]) -> tuple[dict[str
 
     Raises `ConfigError` naming the settings that had no effect and are not at their defaults.
     """
-    found, lines, refused = dict(values), list[str](), list[str]()
+    found, lines, refused = _renamed(values), list[str](), list[str]()
     for section, defaults in _DEFAULTS.items():
-        given = values.get(section)
+        given = found.get(section)
         if not isinstance(given, dict):
             continue
         tag, member = chosen(kind.model_fields[section], given)
@@ -88,7 +88,7 @@ def migrated(values: Mapping[str, Any], kind: type[BaseModel]) -> tuple[dict[str
             named = ", ".join(f"{section}.{key}" for key in others)
             lines.append(f"{named}: left out, no setting of {section} {tag!r}")
     for section, defaults in _ABSENT.items():
-        given = values.get(section)
+        given = found.get(section)
         if not isinstance(given, dict) or not _is_off(given, defaults):
             continue
         refused += [f"{section}.{key} = {given[key]!r}" for key in given if given[key] != defaults.get(key)]
@@ -97,6 +97,19 @@ def migrated(values: Mapping[str, Any], kind: type[BaseModel]) -> tuple[dict[str
     if refused:
         raise ConfigError(f"settings that had no effect in an earlier version: {', '.join(refused)}")
     return found, lines
+
+
+def _renamed(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The same values under the present names of their keys."""
+    found = dict(values)
+    for old, new in RENAMED.items():
+        section, key = old.split(".")
+        given = found.get(section)
+        if isinstance(given, dict) and key in given:
+            found[section] = {
+                (new.split(".")[1] if name == key else name): value for name, value in given.items()
+            }
+    return found
 
 
 def _is_off(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> bool:

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from agentevol.core.action_formats.registry import ACTION_FORMATS
 from agentevol.core.extensions import Extensions
-from agentevol.core.protocols import RowKind
+from agentevol.core.protocols import SequenceKind
 
 
 class Section(BaseModel):
@@ -120,7 +120,7 @@ class SelectConfig(Section):
     only those of the latter that did not repeat an earlier turn (same action, same answer). The others stay
     in the context.
     """
-    rows: RowKind = "fork"
+    sequences: SequenceKind = "fork"
     """Conversion of turns into training sequences. `fork`: a turn whose prompt extends all previous prompts
     and samples continues the sequence, any other begins a new one. `append_only`: such another one is an
     error. `per_step`: a sequence for every turn. An episode counts once, whatever its number of sequences,

@@ -114,8 +114,8 @@ class RolloutEngine(Protocol):
         ...
 
 
-RowKind = Literal["fork", "append_only", "per_step"]
-"""Conversion of an episode's turns into training sequences: see `select.rows` of the configuration."""
+SequenceKind = Literal["fork", "append_only", "per_step"]
+"""Conversion of an episode's turns into training sequences: see `select.sequences` of the configuration."""
 
 Overflow = Literal["truncate", "drop_oldest"]
 """Handling of a conversation that no longer fits: see `engine.overflow` of the configuration."""
@@ -205,7 +205,7 @@ class Anchor:
     """
 
     checkpoint: Checkpoint
-    rows: Sequence[TrainingSequence] = ()
+    sequences: Sequence[TrainingSequence] = ()
     """Training sequences for the Fisher information of its weights."""
     file: Path | None = None
     """File in which the estimate is kept for the next update; None does not keep it."""
@@ -216,14 +216,14 @@ class LearnerJob:
     """Training of one checkpoint: its data, where it begins, and where the result is written."""
 
     start: Checkpoint
-    rows: Sequence[TrainingSequence]
+    sequences: Sequence[TrainingSequence]
     out: Path
     """Folder of the new checkpoint, which must not exist."""
     seed: int
     version: int | None = None
     """Version of the new checkpoint; None is the start's and one more."""
     table_version: int | None = None
-    """Version of the table that `rows` were read from, stored beside the weights."""
+    """Version of the table that `sequences` were read from, stored beside the weights."""
     reference: Checkpoint | None = None
     """Reference model; None is the start."""
     sampler: Checkpoint | None = None
@@ -255,5 +255,5 @@ class Learner(Protocol):
     """Trainer of weights on data."""
 
     def learn(self, job: LearnerJob) -> LearnReport:
-        """Train from `job.start` on `job.rows`; write `job.checkpoint` as a new folder, atomically."""
+        """Train from `job.start` on `job.sequences`; write `job.checkpoint` as a new folder, atomically."""
         ...

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from agentgym_envs.core import Record
 
@@ -81,8 +81,10 @@ class IterationSummary(Record):
     """Number of explored episodes that were trained on."""
     stale: int = 0
     """Episodes of earlier iterations that `select.max_lag` left out."""
-    rows: int = 0
-    """Number of training sequences, demonstrations and earlier iterations included."""
+    sequences: int = Field(default=0, validation_alias=AliasChoices("sequences", "rows"))
+    """Number of training sequences, demonstrations and earlier iterations included; `rows` in summaries of
+    earlier versions.
+    """
     selection: dict[str, float] = Field(default_factory=dict[str, float])
     """Metrics of solved tasks and selection (`agentevol.data.selection.statistics`), for example
     `keep_rate`.

@@ -14,7 +14,7 @@ from agentgym_store.records import Trajectory
 
 
 def with_answers(
-    rows: Iterable[TrainingSequence], trajectories: Sequence[Trajectory], model: Path
+    sequences: Iterable[TrainingSequence], trajectories: Sequence[Trajectory], model: Path
 ) -> list[TrainingSequence]:
     """Training sequences with `EpisodeFacts.answer_tokens`, counted by the model's tokenizer."""
     tokenizer = load_tokenizer(model)
@@ -28,6 +28,10 @@ def with_answers(
         for trajectory in trajectories
     }
     return [
-        replace(row, episode=row.episode and replace(row.episode, answer_tokens=counted[row.trajectory_id]))
-        for row in rows
+        replace(
+            sequence,
+            episode=sequence.episode
+            and replace(sequence.episode, answer_tokens=counted[sequence.trajectory_id]),
+        )
+        for sequence in sequences
     ]

@@ -20,14 +20,16 @@ from agentevol.core.protocols import TrainingSequence
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
 
 
-def with_rows_beside(rows: Sequence[TrainingSequence], objective: Objective) -> list[TrainingSequence]:
+def with_auxiliary_sequences(
+    sequences: Sequence[TrainingSequence], objective: Objective
+) -> list[TrainingSequence]:
     """Training sequences, with the auxiliary ones that the options of the algorithm require."""
     if objective.options.get("kto_reference") == "mismatched":
-        return mismatched(rows)
-    return whole_rows(rows) if objective.options.get("nll_scope") == "all" else list(rows)
+        return mismatched(sequences)
+    return whole_sequences(sequences) if objective.options.get("nll_scope") == "all" else list(sequences)
 
 
-def mismatched(rows: Sequence[TrainingSequence]) -> list[TrainingSequence]:
+def mismatched(sequences: Sequence[TrainingSequence]) -> list[TrainingSequence]:
     """Labelled training sequences, and for each an auxiliary one: its prompt with the completion of another
     prompt.
 
@@ -37,63 +39,67 @@ def mismatched(rows: Sequence[TrainingSequence]) -> list[TrainingSequence]:
 
     Raises `NothingToLearn` where no two sequences have different prompts.
     """
-    prompts = [_prompt(row) for row in rows]
-    named = [replace(row, unit=f"label {row.trajectory_id}") for row in rows]
-    first = {row.trajectory_id: index for index, row in reversed(list(enumerate(rows))) if row.mask.any()}
+    prompts = [_prompt(sequence) for sequence in sequences]
+    named = [replace(sequence, unit=f"label {sequence.trajectory_id}") for sequence in sequences]
+    first = {
+        sequence.trajectory_id: index
+        for index, sequence in reversed(list(enumerate(sequences)))
+        if sequence.mask.any()
+    }
     order = sorted(first.values(), key=lambda index: (prompts[index], index))
     shift = max(Counter(prompts[index] for index in order).values(), default=0)
     partners = zip(order, order[shift:] + order[:shift], strict=True)
     found = {
-        index: _beside(named[index], rows[other])
+        index: _beside(named[index], sequences[other])
         for index, other in partners
         if prompts[index] != prompts[other]
     }
     if not found:
         raise NothingToLearn(
-            "learn.options.kto_reference = 'mismatched' needs rows with different prompts, and all"
-            f" {len(rows)} have the same: take 'batch'"
+            "learn.options.kto_reference = 'mismatched' needs sequences with different prompts, and all"
+            f" {len(sequences)} have the same: take 'batch'"
         )
-    beside = {row.unit for row in found.values()}
-    kept = [row if row.unit in beside else replace(row, unit="") for row in named]
+    beside = {sequence.unit for sequence in found.values()}
+    kept = [sequence if sequence.unit in beside else replace(sequence, unit="") for sequence in named]
     return [*kept, *found.values()]
 
 
-def whole_rows(rows: Sequence[TrainingSequence]) -> list[TrainingSequence]:
+def whole_sequences(sequences: Sequence[TrainingSequence]) -> list[TrainingSequence]:
     """Training sequences of pairs, and each chosen one as an auxiliary sequence in which all but the first
     token is learnt.
     """
-    return [*rows, *(_whole(row) for row in rows if row.side == 1)]
+    return [*sequences, *(_whole(sequence) for sequence in sequences if sequence.side == 1)]
 
 
-def _prompt(row: TrainingSequence) -> bytes:
-    return row.token_ids[: int(row.mask.argmax())].tobytes()
+def _prompt(sequence: TrainingSequence) -> bytes:
+    return sequence.token_ids[: int(sequence.mask.argmax())].tobytes()
 
 
-def _beside(row: TrainingSequence, other: TrainingSequence) -> TrainingSequence:
-    """Concatenate the prompt of `row` and the completion of `other`, with the same tokens learnt."""
-    own, others = int(row.mask.argmax()), int(other.mask.argmax())
+def _beside(sequence: TrainingSequence, other: TrainingSequence) -> TrainingSequence:
+    """Concatenate the prompt of `sequence` and the completion of `other`, with the same tokens learnt."""
+    own, others = int(sequence.mask.argmax()), int(other.mask.argmax())
     mask = np.concatenate([np.zeros(own, dtype=np.bool_), other.mask[others:]])
     joined = replace(
-        row,
-        token_ids=np.concatenate([row.token_ids[:own], other.token_ids[others:]]),
+        sequence,
+        token_ids=np.concatenate([sequence.token_ids[:own], other.token_ids[others:]]),
         mask=mask,
         trajectory_id=other.trajectory_id,
     )
     return _unsampled(joined)
 
 
-def _whole(row: TrainingSequence) -> TrainingSequence:
-    end = int(row.mask.nonzero()[0][-1]) + 1 if row.mask.any() else 0
-    mask = np.arange(len(row.token_ids)) < end
+def _whole(sequence: TrainingSequence) -> TrainingSequence:
+    end = int(sequence.mask.nonzero()[0][-1]) + 1 if sequence.mask.any() else 0
+    mask = np.arange(len(sequence.token_ids)) < end
     mask[:1] = False
-    return _unsampled(replace(row, mask=mask))
+    return _unsampled(replace(sequence, mask=mask))
 
 
-def _unsampled(row: TrainingSequence) -> TrainingSequence:
+def _unsampled(sequence: TrainingSequence) -> TrainingSequence:
     """Convert the training sequence to side 0: without engine log-probabilities and without an episode."""
-    unknown = np.full(len(row.token_ids), np.nan, np.float32)
+    unknown = np.full(len(sequence.token_ids), np.nan, np.float32)
     return replace(
-        row,
+        sequence,
         rollout_logp=unknown,
         side=0,
         weight=1.0,

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Message, TrainingSequence
-from agentevol.learn.batches.packing import RowBuilder
+from agentevol.learn.batches.packing import SequenceBuilder
 from agentevol.models.rendering import ChatRenderer
 
 Kind = Literal["episodes", "pairs", "labels"]
@@ -51,30 +51,30 @@ _ROLES = {"human": "user", "user": "user", "gpt": "assistant", "assistant": "ass
 
 
 @dataclass(frozen=True)
-class TextRows:
+class TextSequences:
     """Training sequences of a data set, and the kind of algorithm that can learn from them."""
 
     kind: Kind
-    rows: list[TrainingSequence]
+    sequences: list[TrainingSequence]
 
 
-def read_texts(path: Path, renderer: ChatRenderer) -> TextRows:
+def read_texts(path: Path, renderer: ChatRenderer) -> TextSequences:
     """Read all training sequences of a file. Raises `ConfigError` naming the record that is invalid."""
-    rows: list[TrainingSequence] = []
+    sequences: list[TrainingSequence] = []
     kinds: set[Kind] = set()
     for number, record in enumerate(_records(path), start=1):
         where = f"{path.name}, record {number}"
         try:
-            kind, found = _rows(record, renderer, where)
+            kind, found = _sequences(record, renderer, where)
         except _UnusableField as cause:
             raise ConfigError(f"{where}: {cause}") from cause
         kinds.add(kind)
-        rows += found
+        sequences += found
     if not kinds:
         raise ConfigError(f"{path} has no records")
     if len(kinds) > 1:
         raise ConfigError(f"{path} mixes {' and '.join(sorted(kinds))}: keep each in a file of its own")
-    return TextRows(kinds.pop(), rows)
+    return TextSequences(kinds.pop(), sequences)
 
 
 def _records(path: Path) -> Iterator[dict[str, Any]]:
@@ -112,27 +112,29 @@ def _parsed(text: str, where: str, what: str) -> Any:
         raise ConfigError(f"{where}: nested too deeply for a record") from cause
 
 
-def _rows(record: dict[str, Any], renderer: ChatRenderer, where: str) -> tuple[Kind, list[TrainingSequence]]:
+def _sequences(
+    record: dict[str, Any], renderer: ChatRenderer, where: str
+) -> tuple[Kind, list[TrainingSequence]]:
     if "messages" in record:
-        return "episodes", [_row(_checked(_SAID, record["messages"], "messages"), 0, renderer, where)]
+        return "episodes", [_sequence(_checked(_SAID, record["messages"], "messages"), 0, renderer, where)]
     if "conversations" in record:
-        return "episodes", [_row(_agent_traj(record["conversations"]), 0, renderer, where)]
+        return "episodes", [_sequence(_agent_traj(record["conversations"]), 0, renderer, where)]
     prompt = _messages(record.get("prompt", []), "user", "prompt")
     if "chosen" in record and "rejected" in record:
         sides = [(1, "chosen"), (-1, "rejected")]
         answers = [(side, _messages(record[name], "assistant", name)) for side, name in sides]
         return "pairs", [
-            replace(_row([*prompt, *said], len(prompt), renderer, where), unit=where, side=side)
+            replace(_sequence([*prompt, *said], len(prompt), renderer, where), unit=where, side=side)
             for side, said in answers
         ]
     if "completion" not in record:
         raise ConfigError(f"{where}: neither messages, conversations, completion, nor chosen and rejected")
     answer = _messages(record["completion"], "assistant", "completion")
-    row = _row([*prompt, *answer], len(prompt), renderer, where)
+    sequence = _sequence([*prompt, *answer], len(prompt), renderer, where)
     if "label" in record:
         desirable = _checked(_LABEL, record["label"], "label", strict=isinstance(record["label"], str))
-        return "labels", [replace(row, side=1 if desirable else -1)]
-    return "episodes", [row]
+        return "labels", [replace(sequence, side=1 if desirable else -1)]
+    return "episodes", [sequence]
 
 
 def _checked(kind: TypeAdapter[CheckedT], given: Any, name: str, *, strict: bool = False) -> CheckedT:
@@ -165,24 +167,28 @@ def _agent_traj(conversations: Any) -> list[_Said]:
     return _checked(_SAID, said, "conversations")
 
 
-def _row(said: Sequence[_Said], learnt_from: int, renderer: ChatRenderer, where: str) -> TrainingSequence:
+def _sequence(
+    said: Sequence[_Said], learnt_from: int, renderer: ChatRenderer, where: str
+) -> TrainingSequence:
     """Encode a conversation as one training sequence; messages of the assistant before `learnt_from` are
     context.
     """
     speaks = [number for number, message in enumerate(said) if message.role == "assistant"]
     if not speaks or speaks[0] == 0:
         raise ConfigError(f"{where}: a conversation begins with a user's message, and the assistant answers")
-    row = RowBuilder()
-    row.read(renderer.prompt([Message(message.role, message.content) for message in said[: speaks[0]]]))
+    builder = SequenceBuilder()
+    builder.read(renderer.prompt([Message(message.role, message.content) for message in said[: speaks[0]]]))
     for turn, number in enumerate(speaks):
         if turn > 0:
-            row.read(renderer.extend(row.token_ids, _between(said[speaks[turn - 1] + 1 : number], where)))
+            builder.read(
+                renderer.extend(builder.token_ids, _between(said[speaks[turn - 1] + 1 : number], where))
+            )
         ids = renderer.action_ids(said[number].content)
         if number >= learnt_from and said[number].loss:
-            row.imitate(ids, turn)
+            builder.imitate(ids, turn)
         else:
-            row.read(ids)
-    return row.sequence(where, 1.0)
+            builder.read(ids)
+    return builder.sequence(where, 1.0)
 
 
 def _between(said: Sequence[_Said], where: str) -> str:

@@ -3,7 +3,7 @@ age.
 
 6 training sequences of this iteration, 2 of an earlier one and 4 of demonstrations, all of weight 1, are
 
-    {"guess": {"rows_new": 6, "rows_earlier": 2, "rows_expert": 4, "explored_to_expert": 2.0,
+    {"guess": {"sequences_new": 6, "sequences_earlier": 2, "sequences_expert": 4, "explored_to_expert": 2.0,
                "token_share": 1.0, "mean_weight": 1.0, "effective_sample_size": 12.0}}
 """
 
@@ -40,16 +40,16 @@ class Share(NamedTuple):
 class Part:
     """Training sequences of an iteration from one source, and their share of its metrics."""
 
-    rows: Sequence[TrainingSequence]
+    sequences: Sequence[TrainingSequence]
     digest: str
-    """Hash of the sequences (`agentevol.data.hashes.of_rows`)."""
+    """Hash of the sequences (`agentevol.data.hashes.of_sequences`)."""
     turns: Mapping[int, int]
     """Version of the weights -> number of trained turns that they sampled."""
     shares: Sequence[Share]
 
 
 def shares(
-    rows: Iterable[TrainingSequence],
+    sequences: Iterable[TrainingSequence],
     *,
     new: Set[str],
     expert: Set[str],
@@ -62,12 +62,16 @@ def shares(
     maps an episode to its environment where that is not `environment`, the run's own.
     """
     found: dict[tuple[str, Source], list[TrainingSequence]] = defaultdict(list)
-    for row in rows:
-        name = row.trajectory_id
+    for sequence in sequences:
+        name = sequence.trajectory_id
         source: Source = "new" if name in new else "expert" if name in expert else "earlier"
-        found[environments.get(name, environment), source].append(row)
+        found[environments.get(name, environment), source].append(sequence)
     return [
-        Share(*kind, sum(int(row.mask.sum()) for row in own if row.weight > 0), [row.weight for row in own])
+        Share(
+            *kind,
+            sum(int(sequence.mask.sum()) for sequence in own if sequence.weight > 0),
+            [sequence.weight for sequence in own],
+        )
         for kind, own in found.items()
     ]
 
@@ -94,9 +98,9 @@ def _figures(own: Sequence[Share]) -> dict[str, float]:
     shown, weights = count["expert"], [weight for share in own for weight in share.weights]
     ratio = {"explored_to_expert": (len(weights) - shown) / shown} if shown else {}
     return {
-        "rows_new": float(count["new"]),
-        "rows_earlier": float(count["earlier"]),
-        "rows_expert": float(shown),
+        "sequences_new": float(count["new"]),
+        "sequences_earlier": float(count["earlier"]),
+        "sequences_expert": float(shown),
         **ratio,
         "mean_weight": sum(weights) / len(weights),
         "effective_sample_size": effective_sample_size(weights),
@@ -108,21 +112,21 @@ def versions(episodes: Iterable[Trajectory]) -> Versions:
     return {t.id: [turn.sample.policy_version if turn.sample else None for turn in t.turns] for t in episodes}
 
 
-def sampled_turns(row: TrainingSequence, sampled_by: Versions) -> list[int]:
+def sampled_turns(sequence: TrainingSequence, sampled_by: Versions) -> list[int]:
     """Version of the weights that sampled each trained turn of a sequence.
 
     Episodes that are not in `sampled_by` (played by another run's policy, or scripted) have none.
     """
-    if row.turn is None or row.trajectory_id not in sampled_by:
+    if sequence.turn is None or sequence.trajectory_id not in sampled_by:
         return []
-    by_turn = sampled_by[row.trajectory_id]
-    found = (by_turn[turn] for turn in np.unique(row.turn[row.mask]).tolist())
+    by_turn = sampled_by[sequence.trajectory_id]
+    found = (by_turn[turn] for turn in np.unique(sequence.turn[sequence.mask]).tolist())
     return [version for version in found if version is not None]
 
 
-def turns_by_version(rows: Iterable[TrainingSequence], sampled_by: Versions) -> dict[int, int]:
+def turns_by_version(sequences: Iterable[TrainingSequence], sampled_by: Versions) -> dict[int, int]:
     """Version of the weights -> number of trained turns that they sampled."""
-    return Counter(version for row in rows for version in sampled_turns(row, sampled_by))
+    return Counter(version for sequence in sequences for version in sampled_turns(sequence, sampled_by))
 
 
 def version_lag(turns: Iterable[Mapping[int, int]], newest: int) -> dict[str, float]:

@@ -21,7 +21,7 @@ from agentgym_store.records import Trajectory
 
 
 def with_closing(
-    rows: Sequence[TrainingSequence],
+    sequences: Sequence[TrainingSequence],
     trajectories: Iterable[Trajectory],
     model: Path,
     chat_template_kwargs: Mapping[str, Any] | None = None,
@@ -33,22 +33,22 @@ def with_closing(
     """
     renderer = ChatRenderer(load_tokenizer(model), chat_template_kwargs)
     answers = {t.id: t.turns[-1].observation for t in trajectories if t.ending.kind == "truncated"}
-    last = {row.trajectory_id: number for number, row in enumerate(rows)}
+    last = {sequence.trajectory_id: number for number, sequence in enumerate(sequences)}
     return [
-        _extended(row, renderer.extend(row.token_ids.tolist(), answers[row.trajectory_id]))
-        if row.trajectory_id in answers and last[row.trajectory_id] == number
-        else row
-        for number, row in enumerate(rows)
+        _extended(sequence, renderer.extend(sequence.token_ids.tolist(), answers[sequence.trajectory_id]))
+        if sequence.trajectory_id in answers and last[sequence.trajectory_id] == number
+        else sequence
+        for number, sequence in enumerate(sequences)
     ]
 
 
-def _extended(row: TrainingSequence, read: Sequence[int]) -> TrainingSequence:
+def _extended(sequence: TrainingSequence, read: Sequence[int]) -> TrainingSequence:
     count = len(read)
-    assert row.turn is not None  # sequences of sampled turns have turn numbers
+    assert sequence.turn is not None  # sequences of sampled turns have turn numbers
     return replace(
-        row,
-        token_ids=np.append(row.token_ids, np.asarray(read, row.token_ids.dtype)),
-        mask=np.append(row.mask, np.zeros(count, np.bool_)),
-        rollout_logp=np.append(row.rollout_logp, np.full(count, UNKNOWN, np.float32)),
-        turn=np.append(row.turn, np.full(count, NO_TURN, np.int32)),
+        sequence,
+        token_ids=np.append(sequence.token_ids, np.asarray(read, sequence.token_ids.dtype)),
+        mask=np.append(sequence.mask, np.zeros(count, np.bool_)),
+        rollout_logp=np.append(sequence.rollout_logp, np.full(count, UNKNOWN, np.float32)),
+        turn=np.append(sequence.turn, np.full(count, NO_TURN, np.int32)),
     )

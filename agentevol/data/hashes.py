@@ -7,15 +7,23 @@ from collections.abc import Iterable
 from agentevol.core.protocols import TrainingSequence
 
 
-def of_rows(rows: Iterable[TrainingSequence]) -> str:
+def of_sequences(sequences: Iterable[TrainingSequence]) -> str:
     """Hash of the training sequences: tokens, masks, weights and rewards; in this order."""
     digest = hashlib.sha256()
-    for row in rows:
-        rewards = None if row.episode is None else row.episode.rewards
-        named = [row.trajectory_id, row.policy_version, row.weight, row.unit, row.side, row.margin, rewards]
+    for sequence in sequences:
+        rewards = None if sequence.episode is None else sequence.episode.rewards
+        named = [
+            sequence.trajectory_id,
+            sequence.policy_version,
+            sequence.weight,
+            sequence.unit,
+            sequence.side,
+            sequence.margin,
+            rewards,
+        ]
         digest.update(json.dumps(named).encode())
-        digest.update(row.token_ids.tobytes())
-        digest.update(row.mask.tobytes())
+        digest.update(sequence.token_ids.tobytes())
+        digest.update(sequence.mask.tobytes())
     return digest_text(digest)
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
-from agentevol.data.hashes import digest_text, of_rows
+from agentevol.data.hashes import digest_text, of_sequences
 from agentevol.models.checkpoints import content_hash
 from agentgym_envs.core import Record
 from agentgym_envs.files import file_sha256
@@ -56,9 +56,9 @@ def of_scores(episodes: Iterable[Trajectory]) -> str:
 
 def of_parts(digests: Iterable[str]) -> str:
     """Hash of training sequences that were hashed in parts, in this order; empty parts are ignored."""
-    parts = [digest for digest in digests if digest != of_rows([])]
+    parts = [digest for digest in digests if digest != of_sequences([])]
     if len(parts) < 2:
-        return parts[0] if parts else of_rows([])
+        return parts[0] if parts else of_sequences([])
     return _hashed(parts)
 
 

@@ -19,8 +19,8 @@ from agentevol.core.protocols import Checkpoint, TrainingSequence
 from agentevol.data.selection.filters import select
 from agentevol.data.stored_episodes import episodes_in
 from agentevol.data.training_sequences import imitated
-from agentevol.learn.batches.packing import demonstration, sequences
-from agentevol.learn.continual.replay_sampling import Row, mixture, reservoir, stratified
+from agentevol.learn.batches.packing import demonstration, episode_sequences
+from agentevol.learn.continual.replay_sampling import Candidate, mixture, reservoir, stratified
 from agentevol.models.rendering import ChatRenderer, load_tokenizer
 from agentgym_store.records import Trajectory
 from agentgym_store.store import Where
@@ -34,7 +34,7 @@ class Old(NamedTuple):
     """Training sequence of an earlier stage, with its environment and length."""
 
     environment: str
-    row: TrainingSequence
+    sequence: TrainingSequence
 
 
 def retained_episodes(config: RunConfig | TrainConfig) -> list[Trajectory]:
@@ -66,7 +66,7 @@ def copied(episodes: Sequence[Trajectory], run: str) -> list[Trajectory]:
     return [t.model_copy(update=own | {"id": f"{run}/retain/{t.id}"}) for t in episodes]
 
 
-def retained_rows(
+def retained_sequences(
     episodes: Sequence[Trajectory],
     objective: Objective,
     config: RunConfig | TrainConfig,
@@ -79,25 +79,29 @@ def retained_rows(
     scripted = [t for t in episodes if all(turn.sample is None for turn in t.turns)]
     played = [t for t in episodes if any(turn.sample is not None for turn in t.turns)]
     if objective.algorithm.data == "episodes":
-        rows = imitated(played, objective, config.select)
+        sequences = imitated(played, objective, config.select)
     else:
-        rows = [row for t in played for row in sequences(t, 1.0, kind=config.select.rows)]
+        sequences = [
+            sequence for t in played for sequence in episode_sequences(t, 1.0, kind=config.select.sequences)
+        ]
     if scripted:
         renderer = ChatRenderer(load_tokenizer(base.path), config.chat_template_kwargs)
         form = action_format(config.action_format)
-        rows += [demonstration(t, renderer, 1.0, form) for t in scripted]
+        sequences += [demonstration(t, renderer, 1.0, form) for t in scripted]
     env = {t.id: t.env for t in episodes}
-    return [Old(env[row.trajectory_id], replace(row, policy_version=None)) for row in rows]
+    return [
+        Old(env[sequence.trajectory_id], replace(sequence, policy_version=None)) for sequence in sequences
+    ]
 
 
-def said_in(rows: Sequence[TrainingSequence]) -> list[TrainingSequence]:
+def said_in(sequences: Sequence[TrainingSequence]) -> list[TrainingSequence]:
     """Training sequences of a stage in the form for replay: each its own unit, without the rejected sides of
     pairs.
     """
     return [
-        replace(row, unit="", side=0, weight=1.0, episode=None)
-        for row in rows
-        if row.side >= 0 and row.weight > 0
+        replace(sequence, unit="", side=0, weight=1.0, episode=None)
+        for sequence in sequences
+        if sequence.side >= 0 and sequence.weight > 0
     ]
 
 
@@ -109,22 +113,26 @@ def replayed(
 
     A function of its arguments. A repeated one is a sequence of its own.
     """
-    counted = [Row(one.environment, _tokens(one.row)) for one in old]
+    counted = [Candidate(one.environment, _tokens(one.sequence)) for one in old]
     places = replayed_places(new, counted, environment, config, seed)
-    return [again(old[place].row, before) for place, before in places]
+    return [again(old[place].sequence, before) for place, before in places]
 
 
 def replayed_places(
-    new: Sequence[TrainingSequence], old: Sequence[Row], environment: str, config: ReplayConfig, seed: int
+    new: Sequence[TrainingSequence],
+    old: Sequence[Candidate],
+    environment: str,
+    config: ReplayConfig,
+    seed: int,
 ) -> list[tuple[int, int]]:
     """Indices of the old training sequences to learn beside `new` ones, and the number of earlier draws of
     each.
 
     Old ones without a learnt token are never drawn.
     """
-    pool = [place for place, row in enumerate(old) if row.tokens]
+    pool = [place for place, sequence in enumerate(old) if sequence.tokens]
     chosen = mixture(
-        [Row(environment, _tokens(row)) for row in new if row.weight > 0],
+        [Candidate(environment, _tokens(sequence)) for sequence in new if sequence.weight > 0],
         [old[place] for place in pool],
         fraction=config.fraction,
         floor=config.floor,
@@ -138,11 +146,11 @@ def replayed_places(
     return places
 
 
-def again(row: TrainingSequence, before: int) -> TrainingSequence:
+def again(sequence: TrainingSequence, before: int) -> TrainingSequence:
     """Replayed copy of a training sequence that was drawn `before` times already."""
-    return replace(row, replayed=True, unit=f"again {before}" if before else "")
+    return replace(sequence, replayed=True, unit=f"again {before}" if before else "")
 
 
-def _tokens(row: TrainingSequence) -> int:
+def _tokens(sequence: TrainingSequence) -> int:
     """Number of learnt tokens; 0 for a training sequence of weight 0."""
-    return int(row.mask.sum()) if row.weight > 0 else 0
+    return int(sequence.mask.sum()) if sequence.weight > 0 else 0

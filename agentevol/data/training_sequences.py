@@ -13,15 +13,15 @@ import numpy as np
 from agentevol.config.run import RunConfig, TrainConfig
 from agentevol.config.sections import PairsConfig, SelectConfig
 from agentevol.core.algorithms.contract import Floats, Objective
-from agentevol.core.protocols import EpisodeFacts, RowKind, TrainingSequence
+from agentevol.core.protocols import EpisodeFacts, SequenceKind, TrainingSequence
 from agentevol.data.answer_lengths import with_answers
-from agentevol.data.auxiliary_sequences import with_rows_beside
+from agentevol.data.auxiliary_sequences import with_auxiliary_sequences
 from agentevol.data.final_observation import with_closing
 from agentevol.data.groups import group_of
 from agentevol.data.preference_pairs import Bands, Label, Pair, labels, pair_up
 from agentevol.data.selection.filters import learnt_turns
 from agentevol.learn.algorithms.episode_weights import members
-from agentevol.learn.batches.packing import last_tokens, sequences
+from agentevol.learn.batches.packing import episode_sequences, last_tokens
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
 from agentevol.learn.rewards.monte_carlo_values import StateValue, StateValues
 from agentevol.learn.rewards.repetition import repeated_share
@@ -29,7 +29,7 @@ from agentevol.models.resolution import resolve
 from agentgym_store.records import STATE, Trajectory, total_costs
 
 
-def rows_of(
+def sequences_of(
     trajectories: Sequence[Trajectory], objective: Objective, config: RunConfig | TrainConfig, seed: int
 ) -> list[TrainingSequence]:
     """Build training sequences of the algorithm's kind from selected episodes.
@@ -37,21 +37,21 @@ def rows_of(
     Raises `NothingToLearn` where the episodes form no pair, and for algorithms on values of turns, which are
     not counted here.
     """
-    kind = config.select.rows
+    kind = config.select.sequences
     match objective.algorithm.data:
         case "groups":
-            rows = grouped(trajectories, objective, kind)
+            sequences = grouped(trajectories, objective, kind)
             if "length_target" in objective.options:  # its metrics separate answers from thoughts, on or off
-                rows = with_answers(rows, trajectories, resolve(config.base, weights=False).path)
+                sequences = with_answers(sequences, trajectories, resolve(config.base, weights=False).path)
             if objective.algorithm.model == "critic":
                 base = resolve(config.base, weights=False).path
-                rows = with_closing(rows, trajectories, base, config.chat_template_kwargs)
-            return rows
+                sequences = with_closing(sequences, trajectories, base, config.chat_template_kwargs)
+            return sequences
         case "pairs":
-            return with_rows_beside(paired(_pairs(trajectories, config.pairs, seed), kind), objective)
+            return with_auxiliary_sequences(paired(_pairs(trajectories, config.pairs, seed), kind), objective)
         case "labels":
             given = labels(trajectories, truncated_is_loss=config.pairs.truncated_is_loss)
-            return with_rows_beside(labelled(given, kind), objective)
+            return with_auxiliary_sequences(labelled(given, kind), objective)
         case "episodes":
             return imitated(trajectories, objective, config.select)
         case "steps":
@@ -81,7 +81,7 @@ def _states(trajectory: Trajectory) -> tuple[str, ...]:
 
 
 def grouped(
-    trajectories: Sequence[Trajectory], objective: Objective, kind: RowKind = "fork"
+    trajectories: Sequence[Trajectory], objective: Objective, kind: SequenceKind = "fork"
 ) -> list[TrainingSequence]:
     """Whole episodes with their rewards, for algorithms that compare the samples of a task, which form a
     unit.
@@ -89,14 +89,14 @@ def grouped(
     Groups that the algorithm leaves out have weight 0. The reward of a turn without a learnt token cannot be
     placed: no token of such an episode is learnt, and the learner counts its sequences as empty.
     """
-    rows: list[TrainingSequence] = []
+    sequences: list[TrainingSequence] = []
     for trajectory, weight in zip(trajectories, _weights(trajectories, objective), strict=True):
         episode = facts(trajectory)
-        own = sequences(trajectory, weight, kind=kind)
-        if len({turn for row in own for turn, _ in last_tokens(row)}) < len(trajectory.turns):
-            own = [replace(row, mask=np.zeros_like(row.mask)) for row in own]
-        rows += [replace(row, unit=episode.group, episode=episode) for row in own]
-    return rows
+        own = episode_sequences(trajectory, weight, kind=kind)
+        if len({turn for sequence in own for turn, _ in last_tokens(sequence)}) < len(trajectory.turns):
+            own = [replace(sequence, mask=np.zeros_like(sequence.mask)) for sequence in own]
+        sequences += [replace(sequence, unit=episode.group, episode=episode) for sequence in own]
+    return sequences
 
 
 def imitated(
@@ -105,9 +105,11 @@ def imitated(
     """Selected episodes with the weights of the algorithm; `config.turns` selects the learnt turns."""
     weights = _weights(trajectories, objective, config.thresholds)
     return [
-        row
+        sequence
         for trajectory, weight in zip(trajectories, weights, strict=True)
-        for row in sequences(trajectory, weight, learnt_turns(trajectory, config.turns), config.rows)
+        for sequence in episode_sequences(
+            trajectory, weight, learnt_turns(trajectory, config.turns), config.sequences
+        )
     ]
 
 
@@ -153,53 +155,55 @@ def _bands(config: PairsConfig) -> Bands:
     return Bands(outcome=config.outcome_gap, invalid=inf, turns=inf, tokens=inf)
 
 
-def paired(pairs: Sequence[Pair], kind: RowKind = "fork") -> list[TrainingSequence]:
+def paired(pairs: Sequence[Pair], kind: SequenceKind = "fork") -> list[TrainingSequence]:
     """Both sides of every pair; turns that they share are not learnt."""
-    rows: list[TrainingSequence] = []
+    sequences: list[TrainingSequence] = []
     for number, pair in enumerate(pairs):
         for side, trajectory in ((1, pair.chosen), (-1, pair.rejected)):
             learnt = [turn >= pair.shared_turns for turn in range(len(trajectory.turns))]
-            rows += [
-                replace(row, unit=f"pair {number}", side=side, margin=pair.margin, episode=facts(trajectory))
-                for row in sequences(trajectory, 1.0, learnt, kind)
+            sequences += [
+                replace(
+                    sequence, unit=f"pair {number}", side=side, margin=pair.margin, episode=facts(trajectory)
+                )
+                for sequence in episode_sequences(trajectory, 1.0, learnt, kind)
             ]
-    return rows
+    return sequences
 
 
-def labelled(labels: Sequence[Label], kind: RowKind = "fork") -> list[TrainingSequence]:
+def labelled(labels: Sequence[Label], kind: SequenceKind = "fork") -> list[TrainingSequence]:
     """Training sequences of desirable and undesirable episodes."""
     return [
-        replace(row, side=1 if label.desirable else -1, episode=facts(label.trajectory))
+        replace(sequence, side=1 if label.desirable else -1, episode=facts(label.trajectory))
         for label in labels
-        for row in sequences(label.trajectory, label.weight, kind=kind)
+        for sequence in episode_sequences(label.trajectory, label.weight, kind=kind)
     ]
 
 
 def valued(
-    trajectories: Sequence[Trajectory], *values: StateValues, kind: RowKind = "fork"
+    trajectories: Sequence[Trajectory], *values: StateValues, kind: SequenceKind = "fork"
 ) -> list[TrainingSequence]:
     """Training sequences of episodes with counted states: the last token of every turn that led to one is
     learnt.
 
     `values` are those of each head; a head without a value of a state has no label there.
     """
-    rows = [
-        _with_labels(row, [by_episode.get(trajectory.id, {}) for by_episode in values])
+    sequences = [
+        _with_labels(sequence, [by_episode.get(trajectory.id, {}) for by_episode in values])
         for trajectory in trajectories
         if any(trajectory.id in by_episode for by_episode in values)
-        for row in sequences(trajectory, 1.0, kind=kind)
+        for sequence in episode_sequences(trajectory, 1.0, kind=kind)
     ]
-    return [row for row in rows if row.mask.any()]
+    return [sequence for sequence in sequences if sequence.mask.any()]
 
 
-def _with_labels(row: TrainingSequence, heads: Sequence[Mapping[int, StateValue]]) -> TrainingSequence:
+def _with_labels(sequence: TrainingSequence, heads: Sequence[Mapping[int, StateValue]]) -> TrainingSequence:
     """Add the labels of its turns to the training sequence, and remove its policy version, so that it is not
     compared with the engine.
     """
-    length = len(row.token_ids)
+    length = len(sequence.token_ids)
     mask = np.zeros(length, dtype=np.bool_)
     labels, samples = np.full((length, len(heads)), np.nan, np.float32), np.zeros(length, np.float32)
-    for turn, position in last_tokens(row):
+    for turn, position in last_tokens(sequence):
         for number, values in enumerate(heads):
             if turn in values:
                 mask[position] = True
@@ -207,7 +211,7 @@ def _with_labels(row: TrainingSequence, heads: Sequence[Mapping[int, StateValue]
                 samples[position] = max(samples[position], values[turn].samples)
     unknown = np.full(length, np.nan, np.float32)
     return replace(
-        row, mask=mask, labels=labels, label_samples=samples, rollout_logp=unknown, policy_version=None
+        sequence, mask=mask, labels=labels, label_samples=samples, rollout_logp=unknown, policy_version=None
     )
 
 

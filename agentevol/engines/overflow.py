@@ -8,7 +8,7 @@ drop_oldest   it goes on without its oldest exchanges, of an action and what the
 
 The opening is everything up to the first user message. The kept exchanges consist of the sampled ids; only
 observations are encoded, as in the first place. Such a prompt does not extend the one before it, so it begins
-another training sequence (`select.rows`), and counts as one of `drift_events`.
+another training sequence (`select.sequences`), and counts as one of `drift_events`.
 """
 
 from agentevol.core.protocols import Conversation, Overflow, Sampling

@@ -87,7 +87,9 @@ def _by_environment(
 
 
 def _environments(assembly: Assembly, indices: Sequence[int]) -> list[tuple[str, int]]:
-    return [(assembly.rows[index].environment, int(assembly.tokens[index])) for index in indices]
+    return [
+        (assembly.training_sequences[index].environment, int(assembly.tokens[index])) for index in indices
+    ]
 
 
 def accumulate(
@@ -102,16 +104,20 @@ def accumulate(
 
     No forward pass reads more than `max_tokens` tokens.
     """
-    rows = assembly.rows
+    sequences = assembly.training_sequences
     atoms = assembly.atoms(objective.algorithm.together, whole.indices)
     if objective.algorithm.together == "batch":
         atoms = [[index for atom in atoms for index in atom]]
-    fits = max(tokens_of(rows, atom) for atom in atoms) <= max_tokens
+    fits = max(tokens_of(sequences, atom) for atom in atoms) <= max_tokens
     if fits and len(atoms) >= min(ranks.size, len(whole.indices)):
-        return _in_one_pass(network, assembly, objective, whole, shared_out(rows, atoms, max_tokens, ranks))
+        return _in_one_pass(
+            network, assembly, objective, whole, shared_out(sequences, atoms, max_tokens, ranks)
+        )
     # also with fewer atoms than ranks: two passes over parts are faster than one over the whole
     alone = [[index] for index in whole.indices]
-    return _in_two_passes(network, assembly, objective, whole, shared_out(rows, alone, max_tokens, ranks))
+    return _in_two_passes(
+        network, assembly, objective, whole, shared_out(sequences, alone, max_tokens, ranks)
+    )
 
 
 def _in_one_pass(
@@ -157,7 +163,7 @@ def _in_two_passes(
 
 
 def _read(network: Network, assembly: Assembly, objective: Objective, indices: Sequence[int]) -> Outputs:
-    return network.read(packed(assembly.rows, indices), entropy="entropy" in objective.needs)
+    return network.read(packed(assembly.training_sequences, indices), entropy="entropy" in objective.needs)
 
 
 def _gradients(loss: Loss, leaves: Mapping[str, torch.Tensor]) -> Gradients:

@@ -1,7 +1,7 @@
 """Gradient-based learner: a start and training sequences in, a checkpoint and its metrics out.
 
 learner = GradientLearner(LearnConfig(algorithm="dpo", learning_rate=1e-6))
-report = learner.learn(LearnerJob(start, rows, Path("runs/a/checkpoints/1"), seed=0))
+report = learner.learn(LearnerJob(start, sequences, Path("runs/a/checkpoints/1"), seed=0))
 """
 
 import math
@@ -42,7 +42,7 @@ from agentevol.learn.training_state import (
     divide,
     freeze,
     hold,
-    learnt_rows,
+    learnt_sequences,
     prepare,
     scale_of,
 )
@@ -68,7 +68,7 @@ class GradientLearner:
         self._ranks = ranks
 
     def learn(self, job: LearnerJob) -> LearnReport:
-        """Train from `job.start` on `job.rows` and write the new folder `job.out` atomically.
+        """Train from `job.start` on `job.sequences` and write the new folder `job.out` atomically.
 
         Raises `NothingToLearn` where nothing can be trained on, `ConfigError` for other unusable input
         (negative weights, a corrupt start, an existing `out`), `RunStopped` for a loss that is not finite or
@@ -79,7 +79,7 @@ class GradientLearner:
         device = _device(config.device)
         held = job.anchor or Anchor(start)
         with _threads(config.threads), _seeded(job.seed, device):
-            training = prepare(config, self._ranks, device, start, job.rows, job.objectives)
+            training = prepare(config, self._ranks, device, start, job.sequences, job.objectives)
             if self._ranks.rank:  # equal start weights, but different dropout masks on each rank
                 torch.manual_seed(job.seed + (self._ranks.rank << 44))
             noted = freeze(training, job.reference, job.multipliers, job.sampler)
@@ -96,7 +96,7 @@ class GradientLearner:
                 **noted,
             }
             extra = _files_beside(training, used, job.objectives)
-            learnt, lineage = learnt_rows(training), _lineage(job, metrics)
+            learnt, lineage = learnt_sequences(training), _lineage(job, metrics)
             metrics |= write(
                 training.network, config, start, job.out, lineage, learnt, self._ranks, extra, held
             )
@@ -104,7 +104,10 @@ class GradientLearner:
         return LearnReport(job.checkpoint, metrics)
 
     def values(
-        self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence], names: Sequence[str] = ("outcome",)
+        self,
+        checkpoint: Checkpoint,
+        sequences: Sequence[TrainingSequence],
+        names: Sequence[str] = ("outcome",),
     ) -> list[dict[str, dict[int, float]]]:
         """Values of a process reward model, one mapping per head: episode -> turn -> V after it, in [0, 1].
 
@@ -116,9 +119,9 @@ class GradientLearner:
             model = load_model(checkpoint.path, PACKED_ATTENTION)
             said = process_heads(checkpoint.path, model, names)
             limit = min(self.config.micro_batch_tokens, positions(model))
-            return turn_values(self._scoring(model, said, device), rows, limit, len(names))
+            return turn_values(self._scoring(model, said, device), sequences, limit, len(names))
 
-    def scores(self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> dict[str, Floats]:
+    def scores(self, checkpoint: Checkpoint, sequences: Sequence[TrainingSequence]) -> dict[str, Floats]:
         """Episode -> (H,) raw scores of the heads of the reward model `checkpoint`.
 
         Episodes beyond `micro_batch_tokens` are left out. Raises `ConfigError` for a model without heads, and
@@ -130,22 +133,22 @@ class GradientLearner:
             if said is None:
                 raise ConfigError(f"{checkpoint.path} is no reward model: it has no heads")
             model = load_model(checkpoint.path, PACKED_ATTENTION)
-            check_vocabulary(rows, model)
+            check_vocabulary(sequences, model)
             limit = min(self.config.micro_batch_tokens, positions(model))
-            return final_scores(self._scoring(model, said, device), rows, limit)
+            return final_scores(self._scoring(model, said, device), sequences, limit)
 
-    def perplexity(self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> float:
+    def perplexity(self, checkpoint: Checkpoint, sequences: Sequence[TrainingSequence]) -> float:
         """Perplexity over the training sequences that fit `micro_batch_tokens`; raises `ConfigError` where
         none does.
         """
         device = _device(self.config.device)
         with _threads(self.config.threads):
             model = load_model(checkpoint.path, PACKED_ATTENTION)
-            check_vocabulary(rows, model)
+            check_vocabulary(sequences, model)
             limit = min(self.config.micro_batch_tokens, positions(model))
             torch.nn.Module.to(model, device)
             network = Network(Reader(model), "policy", device, self.config.dtype == "bf16")
-            return perplexity(network, rows, limit)
+            return perplexity(network, sequences, limit)
 
     def _check(self, job: LearnerJob) -> None:
         if job.out.exists():
@@ -170,11 +173,11 @@ def _identity(config: LearnConfig, training: Training, job: LearnerJob, held: An
     return fingerprint(
         config,
         job.start,
-        rows=training.fitting.rows,
+        sequences=training.fitting.sequences,
         seed=job.seed,
         reference=job.reference,
         multipliers=job.multipliers,
-        anchor=(held.checkpoint, held.rows),
+        anchor=(held.checkpoint, held.sequences),
         objectives=tuple(job.objectives),
     )
 
@@ -274,7 +277,7 @@ def _step(
         optimiser.step()
     for optimiser in used:
         optimiser.zero_grad(set_to_none=True)
-    figures.add(step, grad_norm, batch.totals.tokens, tokens_of(training.fitting.rows, batch.indices))
+    figures.add(step, grad_norm, batch.totals.tokens, tokens_of(training.fitting.sequences, batch.indices))
     return step.loss
 
 

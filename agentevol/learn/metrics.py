@@ -47,7 +47,7 @@ class Figures:
 
     def report(self, fitting: Fitting, seconds: float) -> dict[str, float]:
         """Return all metrics; `seconds` is the time of everything but saving."""
-        rows = fitting.rows
+        sequences = fitting.sequences
         steps = len(self.losses)
         dropped = {
             "overflow": fitting.dropped_overflow,
@@ -64,33 +64,33 @@ class Figures:
             "ppl": math.exp(min(self.last_nll, 700.0)),
             "token_accuracy": self.correct / self.tokens_trained,
             "steps": float(steps),
-            "rows": float(len(rows)),
-            "rows_dropped": float(sum(dropped.values())),
-            **{f"rows_dropped_{reason}": float(count) for reason, count in dropped.items()},
-            "rows_empty_mask": float(fitting.dropped_empty),
-            "rows_cut_left": float(fitting.cut_left),
+            "sequences": float(len(sequences)),
+            "sequences_dropped": float(sum(dropped.values())),
+            **{f"sequences_dropped_{reason}": float(count) for reason, count in dropped.items()},
+            "sequences_empty_mask": float(fitting.dropped_empty),
+            "sequences_cut_left": float(fitting.cut_left),
             "drift_events": float(fitting.drift_events),
             "tokens_trained": float(self.tokens_trained),
             "tokens_read": float(self.tokens_read),
             "mask_fraction": self.tokens_trained / self.tokens_read,
-            "effective_sample_size": effective_sample_size([row.weight for row in rows]),
+            "effective_sample_size": effective_sample_size([sequence.weight for sequence in sequences]),
             "grad_norm_first": self.grad_norms[0],
             "grad_norm_last": self.grad_norms[-1],
             "grad_norm_max": max(self.grad_norms),
             "seconds": seconds,
             "tokens_per_s": self.tokens_read / max(self.seconds, 1e-9),
             **{f"nll_{name}": nll / tokens for name, (nll, tokens) in sorted(self.by_environment.items())},
-            **_replayed(rows),
+            **_replayed(sequences),
             **own,
         }
 
 
-def _replayed(rows: Sequence[TrainingSequence]) -> dict[str, float]:
+def _replayed(sequences: Sequence[TrainingSequence]) -> dict[str, float]:
     """Number of replayed training sequences, and their share of the learnt tokens; empty where there are
     none.
     """
-    tokens = [int(row.mask.sum()) for row in rows if row.replayed]
+    tokens = [int(sequence.mask.sum()) for sequence in sequences if sequence.replayed]
     if not tokens:
         return {}
-    whole = sum(int(row.mask.sum()) for row in rows)
-    return {"replay_rows": float(len(tokens)), "replay_fraction": sum(tokens) / whole}
+    whole = sum(int(sequence.mask.sum()) for sequence in sequences)
+    return {"replay_sequences": float(len(tokens)), "replay_fraction": sum(tokens) / whole}

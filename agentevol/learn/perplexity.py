@@ -14,17 +14,17 @@ from agentevol.learn.network.network import Network
 
 
 @torch.no_grad()
-def perplexity(network: Network, rows: Sequence[TrainingSequence], max_tokens: int) -> float:
+def perplexity(network: Network, sequences: Sequence[TrainingSequence], max_tokens: int) -> float:
     """Perplexity over all learnt tokens of training sequences of at most `max_tokens` tokens; `ConfigError`
     without any.
     """
-    fitting = fit(rows, max_tokens)
-    if not fitting.rows:
-        raise ConfigError(f"none of {len(rows)} rows can be read: {fitting.reasons(max_tokens)}")
+    fitting = fit(sequences, max_tokens)
+    if not fitting.sequences:
+        raise ConfigError(f"none of {len(sequences)} sequences can be read: {fitting.reasons(max_tokens)}")
     network.model.eval()
     total, count = 0.0, 0
-    alone = [[index] for index in range(len(fitting.rows))]
-    for indices in micro_batches(fitting.rows, alone, max_tokens):
-        logp_N = network.read(packed(fitting.rows, indices)).columns["logp"]
+    alone = [[index] for index in range(len(fitting.sequences))]
+    for indices in micro_batches(fitting.sequences, alone, max_tokens):
+        logp_N = network.read(packed(fitting.sequences, indices)).columns["logp"]
         total, count = total + logp_N.double().sum().item(), count + len(logp_N)
     return math.exp(min(-total / count, 700.0))

@@ -44,16 +44,16 @@ def _final_values(critic: Network, assembly: Assembly, max_tokens: int, ranks: R
     last = assembly.cut_off()
     values = np.zeros(len(assembly.weight))
     if last:
-        ends = Assembly([_only_end(assembly.rows[index]) for index in last.values()])
+        ends = Assembly([_only_end(assembly.training_sequences[index]) for index in last.values()])
         said = _pass(replace(critic, kind="reward"), ends, max_tokens, ranks)["head"]  # after the token
         values[list(last)] = np.concatenate(said)[:, 0]
     return values
 
 
-def _only_end(row: TrainingSequence) -> TrainingSequence:
-    mask = np.zeros_like(row.mask)
+def _only_end(sequence: TrainingSequence) -> TrainingSequence:
+    mask = np.zeros_like(sequence.mask)
     mask[-1] = True
-    return replace(row, mask=mask)
+    return replace(sequence, mask=mask)
 
 
 def bypass_old(assembly: Assembly) -> None:
@@ -62,10 +62,10 @@ def bypass_old(assembly: Assembly) -> None:
     Raises `ConfigError` for a learnt token that no engine sampled.
     """
     recorded = assembly.columns["rollout_logp"]
-    for row, logp in zip(assembly.rows, recorded, strict=True):
+    for sequence, logp in zip(assembly.training_sequences, recorded, strict=True):
         if not np.isfinite(logp).all():
             raise ConfigError(
-                f"episode {row.trajectory_id} has tokens that no engine sampled: learn.old_logprobs ="
+                f"episode {sequence.trajectory_id} has tokens that no engine sampled: learn.old_logprobs ="
                 " 'rollout' needs the log-probability of each; take 'recomputed'"
             )
     assembly.columns["old_logp"] = recorded
@@ -84,7 +84,7 @@ def add_reference(
 
 def add_anchored(anchor: Network, assembly: Assembly, max_tokens: int, ranks: Ranks = ALONE) -> None:
     """Add the column `ref_logp` of the replayed training sequences under the anchor, NaN elsewhere."""
-    replayed = [index for index, row in enumerate(assembly.rows) if row.replayed]
+    replayed = [index for index, sequence in enumerate(assembly.training_sequences) if sequence.replayed]
     column = [np.full(count, np.nan, np.float32) for count in assembly.tokens.tolist()]
     if replayed:
         said = _pass(anchor, assembly, max_tokens, ranks, replayed)["logp"]
@@ -106,18 +106,18 @@ def _pass(
     """Columns of one forward pass over all training sequences, or `among`, one by one; each rank reads its
     share.
     """
-    rows, training = assembly.rows, network.model.training
-    chosen = range(len(rows)) if among is None else among
-    passes = shared_out(rows, [[index] for index in chosen], max_tokens, ranks)
+    sequences, training = assembly.training_sequences, network.model.training
+    chosen = range(len(sequences)) if among is None else among
+    passes = shared_out(sequences, [[index] for index in chosen], max_tokens, ranks)
     network.model.eval()
     said = [
-        network.read(packed(rows, indices), entropy=entropy).columns
+        network.read(packed(sequences, indices), entropy=entropy).columns
         for indices in (*passes.own, *passes.idle)
     ]
     network.model.train(training)
-    by_row: dict[str, list[NDArray[np.float32]]] = {}
+    by_sequence: dict[str, list[NDArray[np.float32]]] = {}
     for name, column in passes.joined(said, assembly.tokens).items():
         parts = column.float().cpu().split(assembly.tokens[passes.order].tolist())
         placed = dict(zip(passes.order, parts, strict=True))
-        by_row[name] = [placed[index].numpy() for index in chosen]
-    return by_row
+        by_sequence[name] = [placed[index].numpy() for index in chosen]
+    return by_sequence

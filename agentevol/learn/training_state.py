@@ -73,10 +73,10 @@ def prepare(
     model = load_model(start.path, PACKED_ATTENTION, precision("bf16" if frozen else "float32"))
     limit = min(config.micro_batch_tokens, positions(model))
     fitting = fit(data, limit, config.overflow, closing=chosen.algorithm.model == "critic")
-    if not fitting.rows:
-        raise NothingToLearn(f"nothing to learn from {len(data)} rows: {fitting.reasons(limit)}")
-    check_vocabulary(fitting.rows, model)
-    assembly = Assembly(fitting.rows)
+    if not fitting.sequences:
+        raise NothingToLearn(f"nothing to learn from {len(data)} sequences: {fitting.reasons(limit)}")
+    check_vocabulary(fitting.sequences, model)
+    assembly = Assembly(fitting.sequences)
     network = _network(config, device, chosen, start, model, assembly, objectives)
     if ranks.size > 1:
         shard(network.reader, device, narrow=_narrow(network))
@@ -87,16 +87,20 @@ def divide(training: Training, seed: int) -> None:
     """Divide the training sequences into optimiser steps."""
     config, assembly, kept = training.config, training.assembly, training.kept
     if kept is not None and not kept:
-        raise NothingToLearn(f"{training.objective.name} keeps none of {len(training.fitting.rows)} rows")
+        raise NothingToLearn(
+            f"{training.objective.name} keeps none of {len(training.fitting.sequences)} sequences"
+        )
     atoms = assembly.atoms(training.objective.algorithm.together, kept)
-    steps = plan(training.fitting.rows, atoms, config.batch_tokens, config.epochs, seed)[: config.max_steps]
+    steps = plan(training.fitting.sequences, atoms, config.batch_tokens, config.epochs, seed)[
+        : config.max_steps
+    ]
     training.steps = [assembly.optimiser_batch(indices) for indices in steps]
 
 
-def learnt_rows(training: Training) -> list[TrainingSequence]:
+def learnt_sequences(training: Training) -> list[TrainingSequence]:
     """Training sequences of all steps, each once."""
     indices = {index for step in training.steps for index in step.indices}
-    return [training.fitting.rows[index] for index in sorted(indices)]
+    return [training.fitting.sequences[index] for index in sorted(indices)]
 
 
 def _network(
@@ -144,7 +148,7 @@ def _outputs(chosen: Objective, assembly: Assembly) -> int:
 
 def scale_of(training: Training, objectives: Sequence[str]) -> RewardScale:
     """Scale of the heads on the episodes that they were trained on, each of them once."""
-    scores = final_scores(training.network, learnt_rows(training), training.config.micro_batch_tokens)
+    scores = final_scores(training.network, learnt_sequences(training), training.config.micro_batch_tokens)
     return RewardScale.measured(scores.values(), objectives, int(training.objective.options["heads"]))
 
 
@@ -164,7 +168,9 @@ def freeze(
     found = ranks.gathered(_engine_gap(training, sampler))[0]  # rank 0's, so that all ranks stop, or none
     check_gap(found, training.config.max_logp_gap, expected=sampler is not None)
     noted = {"logp_gap": found.mean}
-    if any(row.policy_version is not None or _has_logp(row) for row in training.fitting.rows):
+    if any(
+        sequence.policy_version is not None or _has_logp(sequence) for sequence in training.fitting.sequences
+    ):
         noted["logp_gap_tokens"] = float(found.tokens)
     noted |= _freeze_old(training)
     if "ref_logp" in chosen.needs:
@@ -194,7 +200,9 @@ def _freeze_old(training: Training) -> dict[str, float]:
             noted["entropy"] = entropy
     if not bypass:
         return noted
-    sampled = [row.policy_version is not None or _has_logp(row) for row in training.fitting.rows]
+    sampled = [
+        sequence.policy_version is not None or _has_logp(sequence) for sequence in training.fitting.sequences
+    ]
     found = training.ranks.gathered(_gap(training, training.network, sampled))[0]
     bypass_old(training.assembly)
     return {**noted, "old_mismatch": found.mean}
@@ -236,13 +244,14 @@ def _reference(training: Training, reference: Checkpoint, *, with_adapters: bool
     return replace(network, reader=reader, adapters=adapters, kind="policy")
 
 
-def check_vocabulary(rows: Sequence[TrainingSequence], model: PreTrainedModel) -> None:
+def check_vocabulary(sequences: Sequence[TrainingSequence], model: PreTrainedModel) -> None:
     """Raise `ConfigError` where a training sequence has a token id outside of the model's vocabulary."""
     known = vocabulary_size(model)
-    for row in rows:
-        if int(row.token_ids.max()) >= known or int(row.token_ids.min()) < 0:
+    for sequence in sequences:
+        if int(sequence.token_ids.max()) >= known or int(sequence.token_ids.min()) < 0:
             raise ConfigError(
-                f"episode {row.trajectory_id} has token ids outside of the model's {known}: other tokenizer"
+                f"episode {sequence.trajectory_id} has token ids outside of the model's {known}: other"
+                " tokenizer"
             )
 
 
@@ -252,7 +261,7 @@ def _engine_gap(training: Training, sampler: Checkpoint | None) -> Gap:
     Small (rounding) as long as engine and learner compute the same model, at `rollout_temperature`.
     """
     version = (sampler or training.start).version
-    sampled = [row.policy_version == version for row in training.fitting.rows]
+    sampled = [sequence.policy_version == version for sequence in training.fitting.sequences]
     if sampler is None or sampler == training.start or not any(sampled):
         return _gap(training, training.network, sampled)
     return _gap(training, _reference(training, sampler), sampled)
@@ -262,24 +271,26 @@ def _gap(training: Training, network: Network, sampled: Sequence[bool]) -> Gap:
     """Gap between `network` and the engine on the `sampled` training sequences, at most `GAP_TOKENS`
     tokens.
     """
-    rows, indices, read = training.fitting.rows, list[int](), 0
+    sequences, indices, read = training.fitting.sequences, list[int](), 0
     for index in np.flatnonzero(sampled).tolist():
         if read < GAP_TOKENS:
             indices.append(index)
-            read += len(rows[index].token_ids)
+            read += len(sequences[index].token_ids)
     network = replace(network, kind="policy", temperature=_temperature(training.config))
     gaps: list[torch.Tensor] = []
     with torch.no_grad():
-        for chosen in micro_batches(rows, [[i] for i in indices], training.config.micro_batch_tokens):
-            engine = np.concatenate([rows[index].rollout_logp[rows[index].mask] for index in chosen])
-            learner_N = network.read(packed(rows, chosen)).columns["logp"].cpu()
+        for chosen in micro_batches(sequences, [[i] for i in indices], training.config.micro_batch_tokens):
+            engine = np.concatenate(
+                [sequences[index].rollout_logp[sequences[index].mask] for index in chosen]
+            )
+            learner_N = network.read(packed(sequences, chosen)).columns["logp"].cpu()
             gaps.append((learner_N - torch.from_numpy(engine)).abs())
     gap_N = torch.cat(gaps) if gaps else torch.empty(0)
     return Gap(gap_N.mean().item(), len(gap_N))
 
 
-def _has_logp(row: TrainingSequence) -> bool:
-    return bool(np.isfinite(row.rollout_logp[row.mask]).any())
+def _has_logp(sequence: TrainingSequence) -> bool:
+    return bool(np.isfinite(sequence.rollout_logp[sequence.mask]).any())
 
 
 def _temperature(config: LearnConfig) -> float:

@@ -54,7 +54,7 @@ async def _demonstrate(
         world.close()
 
 
-def demonstration_rows(
+def demonstration_sequences(
     trajectories: Sequence[Trajectory], base: Checkpoint, config: RunConfig
 ) -> list[TrainingSequence]:
     """Training sequences of expert episodes, encoded by the base's tokenizer and chat template as messages of

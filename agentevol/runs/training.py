@@ -13,16 +13,16 @@ from agentevol.core.algorithms.contract import Objective
 from agentevol.core.algorithms.registry import objective
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Anchor, LearnerJob, LearnReport, TrainingSequence
-from agentevol.data.auxiliary_sequences import with_rows_beside
+from agentevol.data.auxiliary_sequences import with_auxiliary_sequences
 from agentevol.data.chat_datasets import read_texts
-from agentevol.data.replay import replayed, retained_episodes, retained_rows
+from agentevol.data.replay import replayed, retained_episodes, retained_sequences
 from agentevol.data.rewards.objectives import for_reward_model
 from agentevol.data.rewards.process_rewards import counted_by_head, pooled_by_head
 from agentevol.data.rewards.state_values import recorded_states
 from agentevol.data.selection.filters import fresh, select
 from agentevol.data.selection.statistics import selection_figures
 from agentevol.data.stored_episodes import episodes_in
-from agentevol.data.training_sequences import rows_of, valued
+from agentevol.data.training_sequences import sequences_of, valued
 from agentevol.learn.batches.packing import demonstration
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
 from agentevol.learn.continual.consolidation import check_kept
@@ -55,8 +55,8 @@ def train(
 
     `data` is a run's folder or table (of which `where` chooses episodes), which may be a URL, an export of it
     as lossless JSON Lines, or a data set of chats (`agentevol.data.chat_datasets`). Progress is written to
-    `console`, standard error by default. Raises `ConfigError` (`NothingToLearn` where no row is left) and
-    `StoreError`.
+    `console`, standard error by default. Raises `ConfigError` (`NothingToLearn` where no sequence is left)
+    and `StoreError`.
     """
     with progress_on(console).learning() as step:
         return learn(named(str(data)), config, Path(out), where, step)
@@ -76,16 +76,18 @@ def learn(
     check_kept(config.learn, base.path)
     chosen = objective(config.learn.algorithm, config.learn.options)
     renderer = ChatRenderer(load_tokenizer(base.path), config.chat_template_kwargs)
-    rows, figures = _rows(data, config, chosen, renderer, where)
-    old = retained_rows(retained_episodes(config), chosen, config, base)
+    sequences, figures = _sequences(data, config, chosen, renderer, where)
+    old = retained_sequences(retained_episodes(config), chosen, config, base)
     if config.select.merge == "replay":
-        rows += replayed(rows, old, NEW, config.replay, config.seed)
-    anchor = Anchor(base, [one.row for one in old]) if config.learn.ewc is not None else None
+        sequences += replayed(sequences, old, NEW, config.replay, config.seed)
+    anchor = Anchor(base, [one.sequence for one in old]) if config.learn.ewc is not None else None
     learner = GradientLearner(config.learn, progress)
     objectives = config.objectives
     if chosen.algorithm.data == "steps":
         objectives = _heads(config)
-    report = learner.learn(LearnerJob(base, rows, out, config.seed, anchor=anchor, objectives=objectives))
+    report = learner.learn(
+        LearnerJob(base, sequences, out, config.seed, anchor=anchor, objectives=objectives)
+    )
     return replace(report, metrics={**report.metrics, **figures})
 
 
@@ -94,7 +96,7 @@ def _heads(config: TrainConfig) -> list[str]:
     return sorted(config.objectives) or ["outcome"]
 
 
-def _rows(
+def _sequences(
     data: Path | str, config: TrainConfig, chosen: Objective, renderer: ChatRenderer, where: Where
 ) -> tuple[list[TrainingSequence], dict[str, float]]:
     """Build the training sequences, and for episodes metrics of what was kept."""
@@ -105,26 +107,28 @@ def _rows(
         if not episodes:
             raise NothingToLearn(f"{data} has no episodes{_of(wanted)}: see `agentevol trajectories stats`")
         if states:
-            return state_rows(episodes, config, data), {}
+            return state_sequences(episodes, config, data), {}
         current = fresh(episodes, config.select.max_lag)
-        rows = _episodes(current, config, chosen, renderer)
+        sequences = _episodes(current, config, chosen, renderer)
         stale = {"stale": float(len(episodes) - len(current))} if len(current) < len(episodes) else {}
-        return rows, {**kept_figures(episodes, rows), **stale}
+        return sequences, {**kept_figures(episodes, sequences), **stale}
     if config.objectives:
         raise ConfigError(f"objectives need episodes: {data} holds chats, leave them out")
-    if config.select.rows != "fork":
-        raise ConfigError(f"select.rows has no effect: {data} holds chats, and each is one training sequence")
+    if config.select.sequences != "fork":
+        raise ConfigError(
+            f"select.sequences has no effect: {data} holds chats, and each is one training sequence"
+        )
     found = read_texts(Path(data), renderer)
     if found.kind != chosen.algorithm.data:
         raise ConfigError(f"{chosen.name} learns from {chosen.algorithm.data}; {data} holds {found.kind}")
-    return with_rows_beside(found.rows, chosen), {}
+    return with_auxiliary_sequences(found.sequences, chosen), {}
 
 
-def kept_figures(episodes: Sequence[Trajectory], rows: Sequence[TrainingSequence]) -> dict[str, float]:
+def kept_figures(episodes: Sequence[Trajectory], sequences: Sequence[TrainingSequence]) -> dict[str, float]:
     """Metrics by environment: the share of scored episodes that is learnt from, numbers of solved and
     unsolved tasks, and how many of the learnt episodes differ in their actions.
     """
-    learnt = {row.trajectory_id for row in rows if row.weight > 0 and row.mask.any()}
+    learnt = {sequence.trajectory_id for sequence in sequences if sequence.weight > 0 and sequence.mask.any()}
     found: dict[str, float] = {}
     for env in sorted({t.env for t in episodes}):
         own = [t for t in episodes if t.env == env]
@@ -138,7 +142,7 @@ def _of(where: Where) -> str:
     return purpose + ("" if where.iteration is None else f" of iteration {where.iteration}")
 
 
-def state_rows(
+def state_sequences(
     trajectories: list[Trajectory], config: TrainConfig, data: Path | str
 ) -> list[TrainingSequence]:
     """Training sequences with state values, from the continuations of a run, or by pooling.
@@ -158,7 +162,7 @@ def state_rows(
                 " process.continuations=K, or set pooled=true to value states by the episodes themselves"
             )
         counted = counted_by_head(states, explored, by_purpose["value"], count, heads)
-    return valued(explored, *(one.values for one in counted.values()), kind=config.select.rows)
+    return valued(explored, *(one.values for one in counted.values()), kind=config.select.sequences)
 
 
 def _episodes(
@@ -184,8 +188,8 @@ def _episodes(
         raise ConfigError(
             f"{chosen.name} needs sampled tokens: {len(scripted)} of {len(selected)} episodes were scripted"
         )
-    rows = rows_of(played, chosen, config, config.seed) if played else []
+    sequences = sequences_of(played, chosen, config, config.seed) if played else []
     if chosen.name == "bradley_terry":
-        rows = for_reward_model(rows, played, config.objectives, int(chosen.options["heads"]))
+        sequences = for_reward_model(sequences, played, config.objectives, int(chosen.options["heads"]))
     form = action_format(config.action_format)
-    return rows + [demonstration(trajectory, renderer, 1.0, form) for trajectory in scripted]
+    return sequences + [demonstration(trajectory, renderer, 1.0, form) for trajectory in scripted]

@@ -66,12 +66,12 @@ def among_what_the_world_said(batch: Batch, seed: int) -> Batch:
     filled: dict[str, Any] = {
         name: laid_out(one, mask, random) for name, one in columns.items() if one is not None
     }
-    of_rows = {
+    of_sequences = {
         name: [0, *getattr(batch, name).tolist(), 0] for name in ("weight", "reward", "side", "margin")
     }
     # the first row of all is in the first group: resamples of tasks are drawn by the number of the group
     names = {name: [getattr(batch, name).tolist()[0], *getattr(batch, name).tolist(), 99] for name in GROUPED}
-    return batch_of(filled.pop("logp"), mask, **of_rows, **names, **filled)
+    return batch_of(filled.pop("logp"), mask, **of_sequences, **names, **filled)
 
 
 def laid_out(tokens: torch.Tensor, mask: np.ndarray, random: np.random.Generator) -> np.ndarray:

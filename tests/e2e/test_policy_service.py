@@ -179,7 +179,9 @@ def test_an_agent_that_calls_over_http_is_trained_and_gets_better(tiny_model, tm
             check=True,
         )
         figures = json.loads(done.stdout[done.stdout.index("{") :])["metrics"]  # progress comes first
-        assert figures["rows"] == 64  # two calls each, in one row: the second went on from the first
+        assert (
+            figures["sequences"] == 64
+        )  # two calls each, in one sequence: the second went on from the first
         assert figures["drift_events"] == 0
         assert figures["groups_of_16"] == 4
         assert figures["logp_gap"] < 1e-4  # the learner reads the very tokens that the engine sampled

@@ -80,7 +80,7 @@ def figures(out: Path) -> list[tuple[object, ...]]:
         (
             one["iteration"],
             one["selected"],
-            one["rows"],
+            one["sequences"],
             one["trained_tokens"],
             one["evaluation"]["successes"],
         )

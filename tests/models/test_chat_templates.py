@@ -10,7 +10,7 @@ from support.trajectories import trajectory
 
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Conversation, Message
-from agentevol.learn.batches.packing import sequences
+from agentevol.learn.batches.packing import episode_sequences
 from agentevol.models.chat_templates import variables
 from agentevol.models.rendering import ChatRenderer
 from agentgym_envs.core import Observation
@@ -92,7 +92,7 @@ def test_every_prompt_extends_what_was_read_and_sampled_whatever_that_was(family
         token_ids = data.draw(sampled) + ([renderer.end_id] if data.draw(st.booleans()) else [])
         conversation.say(said(renderer, conversation, token_ids))
         conversation.hear(Observation(text=data.draw(observations)))
-    rows = sequences(episode_of(conversation.samples), 1.0, kind="append_only")
+    rows = episode_sequences(episode_of(conversation.samples), 1.0, kind="append_only")
     assert [row.drift_events for row in rows] == [0]
     learnt = [token for sample in conversation.samples for token in sample.token_ids]
     assert rows[0].token_ids[rows[0].mask].tolist() == learnt
@@ -107,7 +107,7 @@ def test_reasoning_that_the_template_deletes_stays_in_the_prompt_and_is_learnt(f
     text = renderer.tokenizer.decode(play(renderer, conversation, [(THOUGHT, "It is open.")] * 2))
     assert text.count("The fridge first.") == 2
     assert own(renderer, conversation.messages, {}).count("The fridge first.") == 0
-    (row,) = sequences(episode_of(conversation.samples), 1.0, kind="append_only")
+    (row,) = episode_sequences(episode_of(conversation.samples), 1.0, kind="append_only")
     assert renderer.tokenizer.decode(row.token_ids[row.mask].tolist()) == 2 * f"{THOUGHT}<|im_end|>"
 
 
@@ -121,7 +121,7 @@ def test_prompts_by_the_template_itself_would_be_a_row_for_every_turn(families: 
         samples.append(sample.model_copy(update={"prompt_ids": tuple(prompt)}))
         conversation.say(samples[-1])
         conversation.hear(Observation(text="It is open."))
-    rows = sequences(episode_of(samples), 1.0)
+    rows = episode_sequences(episode_of(samples), 1.0)
     assert [row.drift_events for row in rows] == [2, 2, 2]
 
 

@@ -18,7 +18,7 @@ from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint, ContextFull, Conversation, Message, Sampling
 from agentevol.engines.overflow import prompt_of, shortened
 from agentevol.engines.vllm.capabilities import check_installed
-from agentevol.learn.batches.packing import sequences
+from agentevol.learn.batches.packing import episode_sequences
 from agentevol.models.rendering import ChatRenderer
 from agentevol.rollout.engine_factory import start_engine
 from agentevol.rollout.episode import EpisodeRequest, play
@@ -87,7 +87,7 @@ def check_tokens(episode: Trajectory, folder: Path) -> None:
         places = range(len(sample.prompt_ids) - 1, len(sample.prompt_ids) + len(sample.token_ids) - 1)
         logp = logits.log_softmax(-1)[list(places), list(sample.token_ids)]
         assert logp.tolist() == pytest.approx(list(sample.logprobs), abs=1e-3)
-    rows = sequences(episode, 1.0)
+    rows = episode_sequences(episode, 1.0)
     assert {row.drift_events for row in rows} == {len(rows) - 1}
     learnt = [token for row in rows for token in row.token_ids[row.mask].tolist()]
     assert learnt == [token for sample in samples for token in sample.token_ids]
@@ -98,7 +98,7 @@ def check_shortened(episode: Trajectory, folder: Path, renderer: ChatRenderer) -
     assert (episode.ending.kind, episode.ending.limit) == ("truncated", "max_turns")
     assert len(episode.turns) == TURNS
     check_tokens(episode, folder)
-    rows = sequences(episode, 1.0)
+    rows = episode_sequences(episode, 1.0)
     opening = renderer.prompt([Message("user", OPENING)])
     assert 2 < len(rows) < TURNS / 2  # a row goes on for several turns
     for row in rows:
@@ -140,7 +140,7 @@ def test_by_default_the_episode_ends(checkpoints: Any, started: Engines):
     assert (episode.ending.kind, episode.ending.limit) == ("truncated", "context")
     assert 1 < len(episode.turns) < TURNS
     check_tokens(episode, checkpoints["qwen2.5"])
-    assert len(sequences(episode, 1.0, kind="append_only")) == 1
+    assert len(episode_sequences(episode, 1.0, kind="append_only")) == 1
 
 
 @pytest.mark.vllm
@@ -220,6 +220,6 @@ def test_prompts_fit_or_are_refused_and_change_only_where_they_do_not_fit(
 
 def test_rows_that_only_append_and_conversations_that_are_cut_exclude_each_other():
     load(None, ["engine.overflow=drop_oldest"])
-    load(None, ["select.rows=append_only"])
+    load(None, ["select.sequences=append_only"])
     with pytest.raises(ConfigError, match="drop_oldest' begins sequences that do not extend"):
-        load(None, ["engine.overflow=drop_oldest", "select.rows=append_only"])
+        load(None, ["engine.overflow=drop_oldest", "select.sequences=append_only"])

@@ -16,7 +16,7 @@ from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint, Conversation, Message, Sampling
 from agentevol.data.final_observation import with_closing
 from agentevol.engines.embedded.engine import EmbeddedEngine
-from agentevol.learn.batches.packing import sequences
+from agentevol.learn.batches.packing import episode_sequences
 from agentevol.models.rendering import ChatRenderer, load_tokenizer
 from agentevol.rollout.engine_factory import start_engine
 from agentevol.rollout.expert_demonstrations import demonstration_rows
@@ -109,7 +109,7 @@ def test_the_last_answer_of_a_truncated_episode_is_encoded_with_it(checkpoints: 
     )  # fmt: skip
     turn = Turn(action="go", observation="a mug 1", reward=0.0, sample=sample)
     episode = expert_episode(turns=(turn,), ending=Truncated(limit="max_turns"))
-    (row,) = with_closing(sequences(episode, 1.0), [episode], folder, arguments)
+    (row,) = with_closing(episode_sequences(episode, 1.0), [episode], folder, arguments)
     before = [*prompt, 5, renderer.end_id]
     assert row.token_ids.tolist() == before + renderer.extend(before, "a mug 1")
     assert load_tokenizer(folder).decode(row.token_ids.tolist()).count(EMPTY) == 2 * len(arguments)

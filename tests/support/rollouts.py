@@ -32,8 +32,8 @@ def rollouts_of(
     rewards = np.asarray(reward, dtype=np.float64)
     if rewards.ndim == 1:
         last = chosen.shape[1] - 1 - chosen[:, ::-1].argmax(axis=1)
-        of_rows, rewards = rewards, np.zeros(chosen.shape)
-        rewards[np.arange(len(chosen)), last] = of_rows
+        of_sequences, rewards = rewards, np.zeros(chosen.shape)
+        rewards[np.arange(len(chosen)), last] = of_sequences
     sequence = np.repeat(np.arange(len(chosen)), lengths)
     token_steps = sequence if step is None else np.asarray(step, dtype=np.int64)[chosen]
     returns = np.bincount(sequence, weights=rewards[chosen], minlength=len(chosen)).astype(np.float64)

@@ -65,30 +65,30 @@ class LearnerWorker:
         return replace(report, checkpoint=job.checkpoint)
 
     def values(
-        self, config: RunConfig, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]
+        self, config: RunConfig, checkpoint: Checkpoint, sequences: Sequence[TrainingSequence]
     ) -> list[dict[str, dict[int, float]]]:
         """Values of each head of a process reward model after every turn."""
         from agentevol.learn.learner import GradientLearner
 
         return GradientLearner(config.process_learn).values(
-            self._brought(checkpoint), rows, list(config.process.model_heads)
+            self._brought(checkpoint), sequences, list(config.process.model_heads)
         )
 
     def scores(
-        self, config: RunConfig, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]
+        self, config: RunConfig, checkpoint: Checkpoint, sequences: Sequence[TrainingSequence]
     ) -> dict[str, Floats]:
         """Scores of every episode by the heads of a reward model."""
         from agentevol.learn.learner import GradientLearner
 
-        return GradientLearner(config.learn).scores(self._brought(checkpoint), rows)
+        return GradientLearner(config.learn).scores(self._brought(checkpoint), sequences)
 
     def perplexity(
-        self, config: RunConfig, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]
+        self, config: RunConfig, checkpoint: Checkpoint, sequences: Sequence[TrainingSequence]
     ) -> float:
         """Perplexity of the sequences' trained tokens under the policy."""
         from agentevol.learn.learner import GradientLearner
 
-        return GradientLearner(config.learn).perplexity(self._brought(checkpoint), rows)
+        return GradientLearner(config.learn).perplexity(self._brought(checkpoint), sequences)
 
     def interpolate(
         self, config: RunConfig, previous: Checkpoint, learnt: Checkpoint, share: float, out: Checkpoint

@@ -60,8 +60,8 @@ class Totals:
     """Learnt tokens of replayed training sequences."""
     labels: tuple[int, ...] = ()
     """Learnt tokens with a known label, of each of the H heads; empty where nothing has labels."""
-    row_weight: float = 0.0
-    """Sum over the rows (training sequences) of the weight of their sequence."""
+    training_sequence_weight: float = 0.0
+    """Sum over the training sequences of the weight of their sequence."""
     sequence_weight: float = 0.0
     """Sum of the weights of the sequences."""
 
@@ -70,7 +70,7 @@ class Totals:
 class Batch:
     """The N learnt tokens of J sequences, laid end to end: an optimiser batch, or a micro-batch of one.
 
-    A sequence is an episode (possibly of several training sequences, its rows, where the template rewrote
+    A sequence is an episode (possibly of several training sequences, where the template rewrote
     earlier turns), or one side of a pair. Everything but `logp`, `entropy`, `value` and `head` is without
     gradient.
     """
@@ -94,8 +94,8 @@ class Batch:
     """(J,) int64: 1 chosen or desirable, -1 rejected or undesirable, 0 neither."""
     margin: "Tensor"
     """(J,) margin of the chosen side over the rejected; 0 where none is given."""
-    row: "Tensor" = ABSENT
-    """(N,) int64: the token's training sequence; equal for tokens of one row, whole in one micro-batch."""
+    training_sequence: "Tensor" = ABSENT
+    """(N,) int64: the token's training sequence, which is whole in one micro-batch."""
     advantage: "Tensor" = ABSENT
     """(N,) advantage, of algorithms with an `advantage`."""
     target: "Tensor" = ABSENT

@@ -59,7 +59,7 @@ def told_scores(trajectory: Trajectory) -> dict[str, float]:
 
 
 def for_reward_model(
-    rows: Sequence[TrainingSequence],
+    sequences: Sequence[TrainingSequence],
     trajectories: Iterable[Trajectory],
     objectives: Sequence[str],
     members: int,
@@ -71,11 +71,11 @@ def for_reward_model(
     better. Raises `NothingToLearn` for an objective in which no pair differs.
     """
     by_id = {trajectory.id: trajectory for trajectory in trajectories}
-    grouped = [_by_task(row, by_id[row.trajectory_id]) for row in rows]
+    grouped = [_by_task(sequence, by_id[sequence.trajectory_id]) for sequence in sequences]
     if not objectives:
         return grouped
     told = achieved(by_id.values(), objectives)
-    sides = {(row.unit, row.side): told[row.trajectory_id] for row in rows}
+    sides = {(sequence.unit, sequence.side): told[sequence.trajectory_id] for sequence in sequences}
     labels = {
         (unit, side): by_head(_own_side(side, sides[unit, 1], sides[unit, -1]), members)
         for unit, side in sides
@@ -86,10 +86,18 @@ def for_reward_model(
             raise NothingToLearn(
                 f"no pair differs in {name!r}: pairs.tie_breaks=true makes pairs of equal return too"
             )
-    last = {(row.unit, row.side): number for number, row in enumerate(rows) if row.mask.any()}
+    last = {
+        (sequence.unit, sequence.side): number
+        for number, sequence in enumerate(sequences)
+        if sequence.mask.any()
+    }
     return [
-        _labelled(row, labels[row.unit, row.side], last=last.get((row.unit, row.side)) == number)
-        for number, row in enumerate(grouped)
+        _labelled(
+            sequence,
+            labels[sequence.unit, sequence.side],
+            last=last.get((sequence.unit, sequence.side)) == number,
+        )
+        for number, sequence in enumerate(grouped)
     ]
 
 
@@ -119,16 +127,18 @@ def _own_side(side: int, chosen_D: Floats, rejected_D: Floats) -> Floats:
     return both[0] if side == 1 else both[1]
 
 
-def _by_task(row: TrainingSequence, trajectory: Trajectory) -> TrainingSequence:
-    unknown = np.full(len(row.token_ids), np.nan, np.float32)
-    row = replace(row, rollout_logp=unknown, policy_version=None)
-    if row.episode is None:
-        return row
-    return replace(row, episode=replace(row.episode, group=f"{trajectory.env}/{trajectory.task_id}"))
+def _by_task(sequence: TrainingSequence, trajectory: Trajectory) -> TrainingSequence:
+    unknown = np.full(len(sequence.token_ids), np.nan, np.float32)
+    sequence = replace(sequence, rollout_logp=unknown, policy_version=None)
+    if sequence.episode is None:
+        return sequence
+    return replace(
+        sequence, episode=replace(sequence.episode, group=f"{trajectory.env}/{trajectory.task_id}")
+    )
 
 
-def _labelled(row: TrainingSequence, label_H: Floats, *, last: bool) -> TrainingSequence:
-    labels = np.full((len(row.token_ids), len(label_H)), np.nan, np.float32)
+def _labelled(sequence: TrainingSequence, label_H: Floats, *, last: bool) -> TrainingSequence:
+    labels = np.full((len(sequence.token_ids), len(label_H)), np.nan, np.float32)
     if last:
-        labels[row.mask.nonzero()[0][-1]] = label_H
-    return replace(row, labels=labels)
+        labels[sequence.mask.nonzero()[0][-1]] = label_H
+    return replace(sequence, labels=labels)

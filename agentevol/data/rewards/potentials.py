@@ -97,7 +97,7 @@ def shaping_rewards(potential_T1: Floats, discount: float, *, bootstrapped: bool
 
 
 def with_potential(
-    rows: Iterable[TrainingSequence],
+    sequences: Iterable[TrainingSequence],
     explored: Sequence[Trajectory],
     name: str,
     *,
@@ -111,14 +111,14 @@ def with_potential(
     potential, by_id = potential_of(name), {episode.id: episode for episode in explored}
     found: dict[str, Floats] = {}
     shaped: list[TrainingSequence] = []
-    for row in rows:
-        facts, episode = row.episode, by_id.get(row.trajectory_id)
+    for sequence in sequences:
+        facts, episode = sequence.episode, by_id.get(sequence.trajectory_id)
         if facts is None or episode is None:
-            shaped.append(row)
+            shaped.append(sequence)
             continue
         if episode.id not in found:
             own = potentials(name, potential, episode)
             found[episode.id] = shaping_rewards(own, discount, bootstrapped=has_critic and facts.truncated)
         rewards = np.asarray(facts.rewards, np.float64) + found[episode.id]
-        shaped.append(replace(row, episode=replace(facts, rewards=tuple(rewards.tolist()))))
+        shaped.append(replace(sequence, episode=replace(facts, rewards=tuple(rewards.tolist()))))
     return shaped

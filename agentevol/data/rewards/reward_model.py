@@ -26,7 +26,7 @@ from agentevol.data.rewards.metrics import (
     rank_correlation,
 )
 from agentevol.data.selection.filters import sampled_tokens, scored
-from agentevol.learn.batches.packing import sequences
+from agentevol.learn.batches.packing import episode_sequences
 from agentevol.learn.heads.reward_scale import RewardScale
 from agentevol.learn.rewards.ensemble import independent, memberwise, normalised, spread
 from agentgym_store.files import whole_file
@@ -79,10 +79,10 @@ def _cautious(own_DK: Floats, weights: Sequence[float], caution: CautionConfig) 
     return memberwise(own_DK, weights, caution.combination, kappa=caution.kappa, penalty=caution.penalty)
 
 
-def rows_to_judge(trajectories: Iterable[Trajectory]) -> list[TrainingSequence]:
+def sequences_to_judge(trajectories: Iterable[Trajectory]) -> list[TrainingSequence]:
     """Training sequences of the episodes that have a return and sampled tokens."""
     sampled = [t for t in scored(trajectories) if any(turn.sample is not None for turn in t.turns)]
-    return [row for trajectory in sampled for row in sequences(trajectory, 1.0)]
+    return [sequence for trajectory in sampled for sequence in episode_sequences(trajectory, 1.0)]
 
 
 def write_judgements(trajectories: Iterable[Trajectory], judged: Mapping[str, Judgement], out: Path) -> None:

@@ -19,7 +19,7 @@ from agentevol.core.protocols import TrainingSequence
 from agentevol.core.summaries import IterationSummary
 from agentevol.data.rewards.objectives import for_reward_model
 from agentevol.data.rewards.reward_model import Judgement, figures, judge
-from agentevol.data.training_sequences import rows_of
+from agentevol.data.training_sequences import sequences_of
 from agentevol.learn.heads.names import FILE as PROCESS
 from agentevol.learn.heads.names import check_heads, head_names
 from agentevol.learn.heads.reward_scale import FILE, PREFERENCE, load_scale
@@ -91,8 +91,8 @@ def compared(trajectories: Sequence[Trajectory], config: RunConfig, seed: int) -
     Raises `NothingToLearn` where there is no pair.
     """
     comparison = objective("bradley_terry", config.reward_learn.options)
-    rows = rows_of(trajectories, comparison, config, seed)
-    return for_reward_model(rows, trajectories, (), int(comparison.options["heads"]))
+    sequences = sequences_of(trajectories, comparison, config, seed)
+    return for_reward_model(sequences, trajectories, (), int(comparison.options["heads"]))
 
 
 def judged(folder: Path, scores: Mapping[str, Floats], caution: CautionConfig) -> dict[str, Judgement]:
@@ -101,30 +101,36 @@ def judged(folder: Path, scores: Mapping[str, Floats], caution: CautionConfig) -
 
 
 def rewarded(
-    rows: Sequence[TrainingSequence], judgements: Mapping[str, Judgement], *, alpha: float, beta: float
+    sequences: Sequence[TrainingSequence], judgements: Mapping[str, Judgement], *, alpha: float, beta: float
 ) -> list[TrainingSequence]:
     """Training sequences with alpha * return + beta * score at the last turn; episodes without a judgement
     are left out.
     """
-    return with_scores(rows, {name: one.score for name, one in judgements.items()}, alpha=alpha, beta=beta)
+    return with_scores(
+        sequences, {name: one.score for name, one in judgements.items()}, alpha=alpha, beta=beta
+    )
 
 
 def with_scores(
-    rows: Sequence[TrainingSequence], scores: Mapping[str, float], *, alpha: float, beta: float
+    sequences: Sequence[TrainingSequence], scores: Mapping[str, float], *, alpha: float, beta: float
 ) -> list[TrainingSequence]:
     """Training sequences with alpha * return + beta * score at the last turn; episodes without a score are
     left out.
     """
     return [
-        _rewarded(row, scores[row.trajectory_id], alpha, beta) for row in rows if row.trajectory_id in scores
+        _rewarded(sequence, scores[sequence.trajectory_id], alpha, beta)
+        for sequence in sequences
+        if sequence.trajectory_id in scores
     ]
 
 
-def judged_figures(rows: Sequence[TrainingSequence], judgements: Mapping[str, Judgement]) -> dict[str, float]:
+def judged_figures(
+    sequences: Sequence[TrainingSequence], judgements: Mapping[str, Judgement]
+) -> dict[str, float]:
     """Metrics: mean score, mean disagreement of the members, and number of episodes that the model could not
     read.
     """
-    episodes = {row.trajectory_id for row in rows}
+    episodes = {sequence.trajectory_id for sequence in sequences}
     known = [judgements[name] for name in sorted(episodes & judgements.keys())]
     unjudged = {"reward_unjudged": float(len(episodes) - len(known))}
     if not known:
@@ -144,7 +150,7 @@ def agreement_figures(
 
 def is_exploited(evaluated: Iterable[IterationSummary], patience: int) -> bool:
     """True where scores of the validation episodes rose while their returns fell, `patience` times in a
-    row.
+    sequence.
     """
     known = [one for one in evaluated if one.proxy is not None and one.validation is not None]
     proxy = [one.proxy for one in known if one.proxy is not None]
@@ -152,9 +158,9 @@ def is_exploited(evaluated: Iterable[IterationSummary], patience: int) -> bool:
     return overoptimised(proxy, gold, patience=patience) is not None
 
 
-def _rewarded(row: TrainingSequence, score: float, alpha: float, beta: float) -> TrainingSequence:
-    if row.episode is None:
-        return row
-    earlier = (0.0,) * (len(row.episode.rewards) - 1)
-    last = alpha * sum(row.episode.rewards) + beta * score
-    return replace(row, episode=replace(row.episode, rewards=(*earlier, last)))
+def _rewarded(sequence: TrainingSequence, score: float, alpha: float, beta: float) -> TrainingSequence:
+    if sequence.episode is None:
+        return sequence
+    earlier = (0.0,) * (len(sequence.episode.rewards) - 1)
+    last = alpha * sum(sequence.episode.rewards) + beta * score
+    return replace(sequence, episode=replace(sequence.episode, rewards=(*earlier, last)))

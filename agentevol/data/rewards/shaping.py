@@ -82,15 +82,20 @@ def step_rewards(
 
 
 def shaped(
-    rows: Sequence[TrainingSequence], steps: Mapping[str, Floats], *, alpha: float, beta: float
+    sequences: Sequence[TrainingSequence], steps: Mapping[str, Floats], *, alpha: float, beta: float
 ) -> list[TrainingSequence]:
     """Training sequences with R3 in place of the environment's rewards."""
-    return [replace(row, episode=_shaped(row, steps[row.trajectory_id], alpha, beta)) for row in rows]
+    return [
+        replace(sequence, episode=_shaped(sequence, steps[sequence.trajectory_id], alpha, beta))
+        for sequence in sequences
+    ]
 
 
-def episodes_of(rows: Iterable[TrainingSequence]) -> dict[str, EpisodeFacts]:
+def episodes_of(sequences: Iterable[TrainingSequence]) -> dict[str, EpisodeFacts]:
     """Facts of every episode that has training sequences."""
-    return {row.trajectory_id: row.episode for row in rows if row.episode is not None}
+    return {
+        sequence.trajectory_id: sequence.episode for sequence in sequences if sequence.episode is not None
+    }
 
 
 def length_correlation(steps: Mapping[str, Floats]) -> float:
@@ -131,9 +136,9 @@ def _carried(values: Mapping[int, float], turns: int, start: float) -> Floats:
     return after
 
 
-def _shaped(row: TrainingSequence, step_S: Floats, alpha: float, beta: float) -> EpisodeFacts | None:
-    if row.episode is None:
+def _shaped(sequence: TrainingSequence, step_S: Floats, alpha: float, beta: float) -> EpisodeFacts | None:
+    if sequence.episode is None:
         return None
     rewards = beta * step_S
-    rewards[-1] += alpha * sum(row.episode.rewards)
-    return replace(row.episode, rewards=tuple(rewards.tolist()))
+    rewards[-1] += alpha * sum(sequence.episode.rewards)
+    return replace(sequence.episode, rewards=tuple(rewards.tolist()))

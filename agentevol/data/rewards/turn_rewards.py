@@ -40,18 +40,18 @@ def turn_rewards(name: str, function: TurnReward, episode: Trajectory) -> tuple[
 
 
 def with_turn_rewards(
-    rows: Iterable[TrainingSequence], explored: Sequence[Trajectory], name: str
+    sequences: Iterable[TrainingSequence], explored: Sequence[Trajectory], name: str
 ) -> list[TrainingSequence]:
     """Training sequences with the rewards of the function `name` in place of the environment's."""
     function, by_id = turn_reward(name), {episode.id: episode for episode in explored}
     found: dict[str, tuple[float, ...]] = {}
     given: list[TrainingSequence] = []
-    for row in rows:
-        facts, episode = row.episode, by_id.get(row.trajectory_id)
+    for sequence in sequences:
+        facts, episode = sequence.episode, by_id.get(sequence.trajectory_id)
         if facts is None or episode is None:
-            given.append(row)
+            given.append(sequence)
             continue
         if episode.id not in found:
             found[episode.id] = turn_rewards(name, function, episode)
-        given.append(replace(row, episode=replace(facts, rewards=found[episode.id])))
+        given.append(replace(sequence, episode=replace(facts, rewards=found[episode.id])))
     return given

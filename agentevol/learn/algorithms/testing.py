@@ -37,12 +37,12 @@ def batch_of(
     lengths = chosen.sum(dim=1)[kept]
     count = len(kept)
 
-    def of_rows(values: Any, default: float, dtype: torch.dtype = torch.float64) -> Tensor:
+    def of_sequences(values: Any, default: float, dtype: torch.dtype = torch.float64) -> Tensor:
         rows = [default] * len(chosen) if values is None else values
         return torch.as_tensor(rows, dtype=dtype)[kept]
 
-    weights, groups = of_rows(weight, 1.0), of_rows(_numbered(group, len(chosen)), 0, torch.int64)
-    units = of_rows(list(range(len(chosen))) if unit is None else unit, 0, torch.int64).unique(
+    weights, groups = of_sequences(weight, 1.0), of_sequences(_numbered(group, len(chosen)), 0, torch.int64)
+    units = of_sequences(list(range(len(chosen))) if unit is None else unit, 0, torch.int64).unique(
         return_inverse=True
     )[1]
     same_group = groups[:, None] == groups[None, :]
@@ -62,17 +62,17 @@ def batch_of(
             units=len(units.unique()),
             replayed=int(tokens["ref_logp"].isfinite().sum()) if "ref_logp" in tokens else 0,
             labels=tuple(known_H),
-            row_weight=float(weights.sum()),
+            training_sequence_weight=float(weights.sum()),
             sequence_weight=float(weights.sum()),
         ),
         weight=weights,
-        reward=of_rows(reward, 0.0),
+        reward=of_sequences(reward, 0.0),
         group=groups,
         group_tokens=(same_group * lengths).sum(dim=1).double(),
         unit=units,
-        side=of_rows(side, 0, torch.int64),
-        margin=of_rows(margin, 0.0),
-        row=torch.arange(count).repeat_interleave(lengths),
+        side=of_sequences(side, 0, torch.int64),
+        margin=of_sequences(margin, 0.0),
+        training_sequence=torch.arange(count).repeat_interleave(lengths),
         **tokens,
     )
 

@@ -1,8 +1,8 @@
 """Training sequences in the form that algorithms read: learnt tokens, with the sequence, unit and group of
 each.
 
-A row is one training sequence. The rows of one episode (several where the template rewrote earlier turns) are
-one sequence. An episode on the chosen side of two pairs is two sequences.
+The training sequences of one episode (several where the template rewrote earlier turns) are one sequence. An
+episode on the chosen side of two pairs is two sequences.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -18,7 +18,7 @@ from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import EpisodeFacts, TrainingSequence
 
 Columns = dict[str, list[NDArray[np.float32]]]
-"""Name to the values at each row's learnt tokens, (n,) or (n, H)."""
+"""Name to the values at each training sequence's learnt tokens, (n,) or (n, H)."""
 
 
 FROZEN = {
@@ -32,7 +32,7 @@ FROZEN = {
 
 @dataclass(frozen=True)
 class OptimiserBatch:
-    """The rows of one optimiser step, with their denominators."""
+    """The training sequences of one optimiser step, with their denominators."""
 
     indices: tuple[int, ...]
     totals: Totals
@@ -41,41 +41,42 @@ class OptimiserBatch:
 
 
 class Assembly:
-    """R rows, each with at least one learnt token, that form J sequences."""
+    """R training sequences, each with at least one learnt token, that form J sequences."""
 
-    def __init__(self, rows: Sequence[TrainingSequence]) -> None:
-        self.rows = rows
-        self.learnt = [row.mask.nonzero()[0] for row in rows]
-        """Positions of each row's learnt tokens."""
+    def __init__(self, training_sequences: Sequence[TrainingSequence]) -> None:
+        self.training_sequences = training_sequences
+        self.learnt = [one.mask.nonzero()[0] for one in training_sequences]
+        """Positions of each training sequence's learnt tokens."""
         self.tokens: Integers = np.asarray([len(positions) for positions in self.learnt], dtype=np.int64)
-        self.sequence = _numbered([_sequence_key(row) for row in rows])
-        """(R,) sequence number of each row."""
+        self.sequence = _numbered([_sequence_key(one) for one in training_sequences])
+        """(R,) sequence number of each training sequence."""
         first = _first(self.sequence)
-        heads = [rows[index] for index in first]
-        self.weight = np.asarray([row.weight for row in heads], dtype=np.float64)
-        self.reward = np.asarray([_return(row) for row in heads], dtype=np.float64)
-        self.side: Integers = np.asarray([row.side for row in heads], dtype=np.int64)
-        self.margin = np.asarray([row.margin for row in heads], dtype=np.float64)
-        self.group = _numbered([_group(row) for row in heads])
-        self.unit = _numbered([row.unit or _sequence_key(row) for row in heads])
+        heads = [training_sequences[index] for index in first]
+        self.weight = np.asarray([one.weight for one in heads], dtype=np.float64)
+        self.reward = np.asarray([_return(one) for one in heads], dtype=np.float64)
+        self.side: Integers = np.asarray([one.side for one in heads], dtype=np.int64)
+        self.margin = np.asarray([one.margin for one in heads], dtype=np.float64)
+        self.group = _numbered([_group(one) for one in heads])
+        self.unit = _numbered([one.unit or _sequence_key(one) for one in heads])
         self.final_value: Floats = ABSENT
         """(J,) see `Rollouts`."""
         self._heads = heads
         self.columns: Columns = {
             "rollout_logp": [
-                row.rollout_logp[positions] for row, positions in zip(rows, self.learnt, strict=True)
+                one.rollout_logp[positions]
+                for one, positions in zip(training_sequences, self.learnt, strict=True)
             ]
         }
-        self._add_where_given("label", [row.labels for row in rows])
-        self._add_where_given("label_samples", [row.label_samples for row in rows])
+        self._add_where_given("label", [one.labels for one in training_sequences])
+        self._add_where_given("label_samples", [one.label_samples for one in training_sequences])
 
     def atoms(
         self, together: Literal["sequence", "unit", "batch"], among: Sequence[int] | None = None
     ) -> list[list[int]]:
-        """Inseparable sets of row indices (of `among`, or all): the rows of a sequence, or of a unit. With
-        `together` batch the optimiser batches are divided between units as well.
+        """Inseparable sets of indices of training sequences (of `among`, or all): the training sequences of a
+        sequence, or of a unit. With `together` batch the optimiser batches are divided between units as well.
         """
-        indices = range(len(self.rows)) if among is None else among
+        indices = range(len(self.training_sequences)) if among is None else among
         keys = self.sequence if together == "sequence" else self.unit[self.sequence]
         found: dict[int, list[int]] = {}
         for index in indices:
@@ -83,7 +84,7 @@ class Assembly:
         return list(found.values())
 
     def optimiser_batch(self, indices: Sequence[int]) -> OptimiserBatch:
-        """Optimiser batch of these rows, with its denominators."""
+        """Optimiser batch of these training sequences, with its denominators."""
         sequences = self.sequence[list(indices)]
         tokens = self.tokens[list(indices)]
         present = np.unique(sequences)
@@ -93,9 +94,11 @@ class Assembly:
             sequences=len(present),
             groups=len(np.unique(self.group[present])),
             units=len(np.unique(self.unit[present])),
-            replayed=int(sum(self.tokens[index] for index in indices if self.rows[index].replayed)),
+            replayed=int(
+                sum(self.tokens[index] for index in indices if self.training_sequences[index].replayed)
+            ),
             labels=self._known_labels(indices),
-            row_weight=float(self.weight[sequences].sum()),
+            training_sequence_weight=float(self.weight[sequences].sum()),
             sequence_weight=float(self.weight[present].sum()),
         )
         group_tokens = np.bincount(
@@ -106,7 +109,9 @@ class Assembly:
     def batch(
         self, whole: OptimiserBatch, indices: Sequence[int], outputs: Mapping[str, torch.Tensor]
     ) -> Batch:
-        """Input of a loss for these rows, in this order; `outputs` are the model's columns for them."""
+        """Input of a loss for these training sequences, in this order; `outputs` are the model's columns for
+        them.
+        """
         chosen = list(indices)
         device = next(iter(outputs.values())).device
         present, local = np.unique(self.sequence[chosen], return_inverse=True)
@@ -133,24 +138,24 @@ class Assembly:
             unit=integers(np.unique(self.unit[present], return_inverse=True)[1]),
             side=integers(self.side[present]),
             margin=numbers(self.margin[present]),
-            row=integers(np.repeat(np.arange(len(chosen)), self.tokens[chosen])),
+            training_sequence=integers(np.repeat(np.arange(len(chosen)), self.tokens[chosen])),
             **columns,
             **fixed,
             **outputs,
         )
 
     def rollouts(self, multipliers: Mapping[str, float] | None = None) -> Rollouts:
-        """Input of an advantage function: all rows, sequence by sequence; `multipliers` are the prices of
-        costs.
+        """Input of an advantage function: all training sequences, sequence by sequence; `multipliers` are the
+        prices of costs.
 
         Raises `ConfigError` without rewards.
         """
         order = self._by_sequence()
-        facts = [_facts(row) for row in self._heads]
+        facts = [_facts(one) for one in self._heads]
         turns = np.asarray([len(fact.rewards) for fact in facts], dtype=np.int64)
         first = np.cumsum([0, *turns[:-1]])
         sequence = np.repeat(self.sequence[order], self.tokens[order])
-        turn = np.concatenate([_turns(self.rows[i])[self.learnt[i]] for i in order])
+        turn = np.concatenate([_turns(self.training_sequences[i])[self.learnt[i]] for i in order])
         step = first[sequence] + turn.astype(np.int64)
         rewards = np.concatenate([np.asarray(fact.rewards, dtype=np.float64) for fact in facts])
         reward = np.zeros(len(step))
@@ -179,22 +184,22 @@ class Assembly:
         )
 
     def cut_off(self) -> dict[int, int]:
-        """Index of the last row of each truncated sequence, by number of the sequence."""
+        """Index of the last training sequence of each truncated sequence, by number of the sequence."""
         last = {int(number): index for index, number in enumerate(self.sequence)}
-        facts = {number: self.rows[index].episode for number, index in last.items()}
+        facts = {number: self.training_sequences[index].episode for number, index in last.items()}
         return {number: last[number] for number, fact in facts.items() if fact and fact.truncated}
 
     def add_column(self, name: str, values_N: Floats) -> None:
         """Add a column whose values are in the order of `rollouts`."""
         order = self._by_sequence()
         parts = np.split(values_N.astype(np.float32), np.cumsum(self.tokens[order])[:-1])
-        by_row = dict(zip(order, parts, strict=True))
-        self.columns[name] = [by_row[index] for index in range(len(self.rows))]
+        by_index = dict(zip(order, parts, strict=True))
+        self.columns[name] = [by_index[index] for index in range(len(self.training_sequences))]
 
     def _add_where_given(self, name: str, values: Sequence[NDArray[np.float32] | None]) -> None:
-        """Add a column if every row has values for it."""
+        """Add a column if every training sequence has values for it."""
         given = [(each, where) for each, where in zip(values, self.learnt, strict=True) if each is not None]
-        if len(given) == len(self.rows):
+        if len(given) == len(self.training_sequences):
             self.columns[name] = [each[where] for each, where in given]
 
     def _known_labels(self, indices: Sequence[int]) -> tuple[int, ...]:
@@ -208,28 +213,37 @@ class Assembly:
         return np.argsort(self.sequence, kind="stable").tolist()
 
 
-def _sequence_key(row: TrainingSequence) -> Hashable:
-    return (row.unit, row.side, row.trajectory_id, row.weight)
+def _sequence_key(training_sequence: TrainingSequence) -> Hashable:
+    return (
+        training_sequence.unit,
+        training_sequence.side,
+        training_sequence.trajectory_id,
+        training_sequence.weight,
+    )
 
 
-def _group(row: TrainingSequence) -> Hashable:
-    return row.episode.group if row.episode is not None else _sequence_key(row)
+def _group(training_sequence: TrainingSequence) -> Hashable:
+    return (
+        training_sequence.episode.group
+        if training_sequence.episode is not None
+        else _sequence_key(training_sequence)
+    )
 
 
-def _return(row: TrainingSequence) -> float:
-    return sum(row.episode.rewards) if row.episode is not None else 0.0
+def _return(training_sequence: TrainingSequence) -> float:
+    return sum(training_sequence.episode.rewards) if training_sequence.episode is not None else 0.0
 
 
-def _facts(row: TrainingSequence) -> EpisodeFacts:
-    if row.episode is None:
-        raise ConfigError(f"episode {row.trajectory_id} comes without its rewards")
-    return row.episode
+def _facts(training_sequence: TrainingSequence) -> EpisodeFacts:
+    if training_sequence.episode is None:
+        raise ConfigError(f"episode {training_sequence.trajectory_id} comes without its rewards")
+    return training_sequence.episode
 
 
-def _turns(row: TrainingSequence) -> NDArray[np.int32]:
-    if row.turn is None:
-        raise ConfigError(f"episode {row.trajectory_id} has tokens without a turn number")
-    return row.turn
+def _turns(training_sequence: TrainingSequence) -> NDArray[np.int32]:
+    if training_sequence.turn is None:
+        raise ConfigError(f"episode {training_sequence.trajectory_id} has tokens without a turn number")
+    return training_sequence.turn
 
 
 def _numbered(keys: Sequence[Hashable]) -> Integers:

@@ -10,14 +10,14 @@ from agentevol.learn.batches.packing import first_fit
 
 
 def plan(
-    rows: Sequence[TrainingSequence],
+    sequences: Sequence[TrainingSequence],
     atoms: Sequence[Sequence[int]],
     batch_tokens: int,
     epochs: int,
     seed: int,
 ) -> list[list[int]]:
-    """Row indices of each optimiser step: every training sequence once an epoch, in an order drawn from
-    `seed`.
+    """Indices of training sequences of each optimiser step: every training sequence once an epoch, in an
+    order drawn from `seed`.
 
     `atoms` are the inseparable sets of indices (see `Assembly.atoms`). A batch holds at most `batch_tokens`
     tokens, or one larger atom. It does not depend on the size of micro-batches.
@@ -26,18 +26,20 @@ def plan(
         np.random.default_rng([seed, epoch]).permutation(len(atoms)).tolist() for epoch in range(epochs)
     ]
     return [
-        step for order in orders for step in _filled(rows, [atoms[number] for number in order], batch_tokens)
+        step
+        for order in orders
+        for step in _filled(sequences, [atoms[number] for number in order], batch_tokens)
     ]
 
 
 def _filled(
-    rows: Sequence[TrainingSequence], atoms: Sequence[Sequence[int]], batch_tokens: int
+    sequences: Sequence[TrainingSequence], atoms: Sequence[Sequence[int]], batch_tokens: int
 ) -> list[list[int]]:
     """Atoms, in this order, divided into optimiser batches."""
     steps: list[list[int]] = []
     room = 0
     for atom in atoms:
-        length = tokens_of(rows, atom)
+        length = tokens_of(sequences, atom)
         if length > room:
             steps.append([])
             room = batch_tokens
@@ -46,19 +48,20 @@ def _filled(
     return steps
 
 
-def tokens_of(rows: Sequence[TrainingSequence], indices: Sequence[int]) -> int:
+def tokens_of(sequences: Sequence[TrainingSequence], indices: Sequence[int]) -> int:
     """Number of tokens that are read in these training sequences."""
-    return sum(len(rows[index].token_ids) for index in indices)
+    return sum(len(sequences[index].token_ids) for index in indices)
 
 
 def micro_batches(
-    rows: Sequence[TrainingSequence], atoms: Sequence[Sequence[int]], max_tokens: int
+    sequences: Sequence[TrainingSequence], atoms: Sequence[Sequence[int]], max_tokens: int
 ) -> list[list[int]]:
-    """Row indices of few forward passes of at most `max_tokens` tokens, the longest atoms first.
+    """Indices of training sequences of few forward passes of at most `max_tokens` tokens, the longest atoms
+    first.
 
     Raises `ConfigError` for an atom that is larger.
     """
-    lengths = np.asarray([tokens_of(rows, atom) for atom in atoms], dtype=np.int64)
+    lengths = np.asarray([tokens_of(sequences, atom) for atom in atoms], dtype=np.int64)
     bins = first_fit(lengths, np.argsort(-lengths, kind="stable"), max_tokens)
     return [[index for number in chosen for index in atoms[number]] for chosen in bins]
 

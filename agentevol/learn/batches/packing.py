@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from agentevol.core.action_formats.registry import opening_messages
 from agentevol.core.errors import ConfigError
-from agentevol.core.protocols import Message, RowKind, TrainingSequence
+from agentevol.core.protocols import Message, SequenceKind, TrainingSequence
 from agentgym_envs.formats import PLAIN, ActionFormat
 from agentgym_store.records import Sample, Trajectory, Turn
 
@@ -52,22 +52,22 @@ class Renderer(Protocol):
 
 @dataclass(frozen=True)
 class PackedBatch:
-    """R training sequences (rows) laid end to end, T tokens in all, without padding or attention across
-    rows.
+    """R training sequences laid end to end, T tokens in all, without padding or attention across
+    sequences.
     """
 
     token_ids: "torch.Tensor"
     """(T,) int64."""
     position_ids: "torch.Tensor"
-    """(T,) int64, from 0 in every row."""
+    """(T,) int64, from 0 in every sequence."""
     cu_seqlens: "torch.Tensor"
-    """(R + 1,) int32: row r is [cu_seqlens[r], cu_seqlens[r + 1])."""
+    """(R + 1,) int32: sequence r is [cu_seqlens[r], cu_seqlens[r + 1])."""
     mask: "torch.Tensor"
-    """(T,) bool: the tokens that are learnt; never the first of a row."""
-    rows: tuple[int, ...]
-    """Index of each row in the list that it was packed from."""
+    """(T,) bool: the tokens that are learnt; never the first of a sequence."""
+    sequences: tuple[int, ...]
+    """Index of each sequence in the list that it was packed from."""
     lengths: tuple[int, ...]
-    """Tokens of each row: the differences of `cu_seqlens`, available without a device transfer."""
+    """Tokens of each sequence: the differences of `cu_seqlens`, available without a device transfer."""
     replayed: "torch.Tensor"
     """(N,) bool: True for learnt tokens of replayed training sequences."""
 
@@ -81,8 +81,8 @@ class PackedBatch:
         return replace(self, **moved)
 
 
-def sequences(
-    trajectory: Trajectory, weight: float, learnt: Sequence[bool] | None = None, kind: RowKind = "fork"
+def episode_sequences(
+    trajectory: Trajectory, weight: float, learnt: Sequence[bool] | None = None, kind: SequenceKind = "fork"
 ) -> list[TrainingSequence]:
     """Training sequences of an episode that a language model played; one, unless its template rewrote earlier
     turns.
@@ -98,22 +98,22 @@ def sequences(
         raise ConfigError(
             f"episode {trajectory.id} {trajectory.ending.kind}: it has no return and is not learnt from"
         )
-    rows: list[RowBuilder] = []
+    builders: list[SequenceBuilder] = []
     drift_events = 0
     for number, turn in enumerate(trajectory.turns):
         sample = _sampled(trajectory, turn, number)
-        drifted = bool(rows) and not rows[-1].continues(sample.prompt_ids)
+        drifted = bool(builders) and not builders[-1].continues(sample.prompt_ids)
         drift_events += drifted
         if drifted and kind == "append_only":
             raise ConfigError(
                 f"episode {trajectory.id}: the prompt of turn {number} does not extend what was read and said"
-                " before, which select.rows = 'append_only' rules out: take 'fork' or 'per_step'"
+                " before, which select.sequences = 'append_only' rules out: take 'fork' or 'per_step'"
             )
-        if not rows or drifted or kind == "per_step":
-            rows.append(RowBuilder())
-        rows[-1].add(sample, number, learnt=learnt is None or learnt[number])
+        if not builders or drifted or kind == "per_step":
+            builders.append(SequenceBuilder())
+        builders[-1].add(sample, number, learnt=learnt is None or learnt[number])
     facts = {"environment": trajectory.env, "drift_events": drift_events}
-    return [replace(row.sequence(trajectory.id, weight), **facts) for row in rows if row.is_wanted]
+    return [replace(one.sequence(trajectory.id, weight), **facts) for one in builders if one.is_wanted]
 
 
 def _sampled(trajectory: Trajectory, turn: Turn, number: int) -> Sample:
@@ -136,17 +136,17 @@ def demonstration(
     """
     if trajectory.ending.kind in ("failed", "cancelled") or not trajectory.turns:
         raise ConfigError(f"episode {trajectory.id} ({trajectory.ending.kind}) demonstrates nothing")
-    row = RowBuilder()
-    row.read(renderer.prompt(opening_messages(form, trajectory.env, trajectory.initial_observation)))
+    builder = SequenceBuilder()
+    builder.read(renderer.prompt(opening_messages(form, trajectory.env, trajectory.initial_observation)))
     for number, turn in enumerate(trajectory.turns):
         if number > 0:
-            row.read(renderer.extend(row.token_ids, trajectory.turns[number - 1].observation))
+            builder.read(renderer.extend(builder.token_ids, trajectory.turns[number - 1].observation))
         action_ids = renderer.action_ids(form.render(turn.action.strip()))
-        row.imitate(action_ids, number)
-    return replace(row.sequence(trajectory.id, weight), environment=trajectory.env)
+        builder.imitate(action_ids, number)
+    return replace(builder.sequence(trajectory.id, weight), environment=trajectory.env)
 
 
-class RowBuilder:
+class SequenceBuilder:
     """Builder of one training sequence."""
 
     def __init__(self) -> None:
@@ -218,12 +218,12 @@ class RowBuilder:
         )
 
 
-def last_tokens(row: TrainingSequence) -> list[tuple[int, int]]:
+def last_tokens(sequence: TrainingSequence) -> list[tuple[int, int]]:
     """(turn, position of its last learnt token) of every turn in the training sequence, in order."""
-    if row.turn is None:
-        raise ConfigError(f"episode {row.trajectory_id} has tokens without a turn number")
-    positions = row.mask.nonzero()[0]
-    turns = row.turn[positions]
+    if sequence.turn is None:
+        raise ConfigError(f"episode {sequence.trajectory_id} has tokens without a turn number")
+    positions = sequence.mask.nonzero()[0]
+    turns = sequence.turn[positions]
     last = np.append(np.diff(turns) != 0, True)[: len(turns)]
     return list(zip(turns[last].tolist(), positions[last].tolist(), strict=True))
 
@@ -235,7 +235,7 @@ def first_fit(lengths: NDArray[np.int64], order: NDArray[np.int64], max_tokens: 
     for index in order.tolist():
         length = int(lengths[index])
         if length > max_tokens:
-            raise ConfigError(f"a row of {length} tokens does not fit into a batch of {max_tokens}")
+            raise ConfigError(f"a sequence of {length} tokens does not fit into a batch of {max_tokens}")
         fitting = np.flatnonzero(room[: len(bins)] >= length)
         if len(fitting):
             chosen = int(fitting[0])
@@ -248,20 +248,22 @@ def first_fit(lengths: NDArray[np.int64], order: NDArray[np.int64], max_tokens: 
     return bins
 
 
-def packed(rows: Sequence[TrainingSequence], indices: Sequence[int]) -> PackedBatch:
+def packed(sequences: Sequence[TrainingSequence], indices: Sequence[int]) -> PackedBatch:
     """Pack the training sequences of these `indices`, in this order, into one batch."""
     import torch
 
-    chosen = [rows[index] for index in indices]
-    lengths = [len(row.token_ids) for row in chosen]
+    chosen = [sequences[index] for index in indices]
+    lengths = [len(sequence.token_ids) for sequence in chosen]
     return PackedBatch(
-        token_ids=torch.from_numpy(np.concatenate([row.token_ids for row in chosen]).astype(np.int64)),
+        token_ids=torch.from_numpy(
+            np.concatenate([sequence.token_ids for sequence in chosen]).astype(np.int64)
+        ),
         position_ids=torch.from_numpy(
             np.concatenate([np.arange(length, dtype=np.int64) for length in lengths])
         ),
         cu_seqlens=torch.from_numpy(np.cumsum([0, *lengths], dtype=np.int32)),
-        mask=torch.from_numpy(np.concatenate([row.mask for row in chosen])),
-        rows=tuple(indices),
+        mask=torch.from_numpy(np.concatenate([sequence.mask for sequence in chosen])),
+        sequences=tuple(indices),
         lengths=tuple(lengths),
         replayed=torch.from_numpy(np.concatenate([np.full(int(r.mask.sum()), r.replayed) for r in chosen])),
     )

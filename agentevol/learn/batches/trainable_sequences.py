@@ -25,7 +25,7 @@ class NothingToLearn(ConfigError):
 class Fitting:
     """Trainable sequences, and counts of the dropped ones. The counts add up to the sequences given."""
 
-    rows: tuple[TrainingSequence, ...]
+    sequences: tuple[TrainingSequence, ...]
     """Cut after their last learnt token, since later tokens have no influence on the loss, unless a critic
     computes the value of the final state.
     """
@@ -61,7 +61,7 @@ class Fitting:
 
 
 def fit(
-    rows: Sequence[TrainingSequence],
+    sequences: Sequence[TrainingSequence],
     max_tokens: int,
     overflow: Overflow = "drop",
     *,
@@ -80,114 +80,131 @@ def fit(
     kept: list[TrainingSequence] = []
     broken: set[Hashable] = set()
     empty = weightless = too_long = cut_left = 0
-    for row in rows:
-        _check(row)
-        if not row.mask.any():
+    for sequence in sequences:
+        _check(sequence)
+        if not sequence.mask.any():
             empty += 1
-        elif row.weight == 0:
+        elif sequence.weight == 0:
             weightless += 1
-        elif (length := _needed(row, max_tokens, closing)) <= max_tokens:
-            kept.append(_cut(row, length))
+        elif (length := _needed(sequence, max_tokens, closing)) <= max_tokens:
+            kept.append(_cut(sequence, length))
         elif overflow == "error":
-            raise ConfigError(f"episode {row.trajectory_id} has {length} tokens, more than {max_tokens}")
-        elif overflow == "cut_left_turns" and (cut := without_first_turns(_cut(row, length), max_tokens)):
+            raise ConfigError(f"episode {sequence.trajectory_id} has {length} tokens, more than {max_tokens}")
+        elif overflow == "cut_left_turns" and (
+            cut := without_first_turns(_cut(sequence, length), max_tokens)
+        ):
             kept.append(cut)
             cut_left += 1
         else:
             too_long += 1
-            broken.add(_episode(row))
-    whole = _two_sided([row for row in kept if row.episode is None or _episode(row) not in broken])
+            broken.add(_episode(sequence))
+    whole = _two_sided(
+        [sequence for sequence in kept if sequence.episode is None or _episode(sequence) not in broken]
+    )
     unlike = _unlike(whole)
     incomplete, identical = len(kept) - len(whole), len(whole) - len(unlike)
-    drift_events = sum({row.trajectory_id: row.drift_events for row in rows}.values())
+    drift_events = sum({sequence.trajectory_id: sequence.drift_events for sequence in sequences}.values())
     return Fitting(tuple(unlike), too_long, empty, weightless, incomplete, identical, cut_left, drift_events)
 
 
-def without_first_turns(row: TrainingSequence, max_tokens: int) -> TrainingSequence | None:
+def without_first_turns(sequence: TrainingSequence, max_tokens: int) -> TrainingSequence | None:
     """Cut the training sequence to the tokens after its k-th learnt turn, for the least k with which it fits;
     None if none does.
 
     The opening is removed with the first turn. Log-probabilities of the engine are dropped, since they were
     computed after the whole context.
     """
-    if row.turn is None:
+    if sequence.turn is None:
         return None
-    learnt = row.mask.nonzero()[0]
-    ends = learnt[:-1][np.diff(row.turn[learnt]) != 0] + 1
+    learnt = sequence.mask.nonzero()[0]
+    ends = learnt[:-1][np.diff(sequence.turn[learnt]) != 0] + 1
     for begin in ends.tolist():
-        if len(row.token_ids) - begin <= max_tokens:
-            kept = _part(row, slice(begin, None))
+        if len(sequence.token_ids) - begin <= max_tokens:
+            kept = _part(sequence, slice(begin, None))
             return replace(kept, rollout_logp=np.full_like(kept.rollout_logp, np.nan), policy_version=None)
     return None
 
 
-def _needed(row: TrainingSequence, max_tokens: int, closing: bool) -> int:
+def _needed(sequence: TrainingSequence, max_tokens: int, closing: bool) -> int:
     """Number of tokens that have to be read."""
-    if closing and row.episode is not None and row.episode.truncated and len(row.token_ids) <= max_tokens:
-        return len(row.token_ids)
-    return int(row.mask.nonzero()[0][-1]) + 1
+    if (
+        closing
+        and sequence.episode is not None
+        and sequence.episode.truncated
+        and len(sequence.token_ids) <= max_tokens
+    ):
+        return len(sequence.token_ids)
+    return int(sequence.mask.nonzero()[0][-1]) + 1
 
 
-def _episode(row: TrainingSequence) -> Hashable:
-    return (row.unit, row.side, row.trajectory_id)
+def _episode(sequence: TrainingSequence) -> Hashable:
+    return (sequence.unit, sequence.side, sequence.trajectory_id)
 
 
-def _two_sided(rows: Sequence[TrainingSequence]) -> list[TrainingSequence]:
+def _two_sided(sequences: Sequence[TrainingSequence]) -> list[TrainingSequence]:
     """Drop pairs of which one side is missing, and units whose sequence of side 0 is."""
     sides: dict[str, set[int]] = {}
-    for row in rows:
-        sides.setdefault(row.unit, set()).add(row.side)
-    return [row for row in rows if not (row.unit and row.side) or _is_whole(sides[row.unit])]
+    for sequence in sequences:
+        sides.setdefault(sequence.unit, set()).add(sequence.side)
+    return [
+        sequence
+        for sequence in sequences
+        if not (sequence.unit and sequence.side) or _is_whole(sides[sequence.unit])
+    ]
 
 
 def _is_whole(sides: set[int]) -> bool:
     return sides >= {1, -1} or 0 in sides
 
 
-def _unlike(rows: Sequence[TrainingSequence]) -> list[TrainingSequence]:
+def _unlike(sequences: Sequence[TrainingSequence]) -> list[TrainingSequence]:
     """Drop pairs whose sides are the same."""
     said: dict[str, dict[int, list[bytes]]] = {}
-    for row in rows:
-        if row.unit and row.side:
-            ours = said.setdefault(row.unit, {}).setdefault(row.side, [])
-            ours.append(row.token_ids.tobytes() + row.mask.tobytes())
+    for sequence in sequences:
+        if sequence.unit and sequence.side:
+            ours = said.setdefault(sequence.unit, {}).setdefault(sequence.side, [])
+            ours.append(sequence.token_ids.tobytes() + sequence.mask.tobytes())
     alike = {unit for unit, sides in said.items() if len(sides) == 2 and sides[1] == sides[-1]}
-    return [row for row in rows if row.unit not in alike]
+    return [sequence for sequence in sequences if sequence.unit not in alike]
 
 
-def _check(row: TrainingSequence) -> None:
+def _check(sequence: TrainingSequence) -> None:
     """Raise `ConfigError` for a training sequence that breaks the contract of `TrainingSequence`."""
-    if not (len(row.token_ids) == len(row.mask) == len(row.rollout_logp)):
-        raise ConfigError(f"episode {row.trajectory_id}: tokens, mask and log-probabilities differ in length")
-    if not (np.isfinite(row.weight) and row.weight >= 0):
+    if not (len(sequence.token_ids) == len(sequence.mask) == len(sequence.rollout_logp)):
         raise ConfigError(
-            f"episode {row.trajectory_id} has weight {row.weight}: weights are finite and at least 0"
+            f"episode {sequence.trajectory_id}: tokens, mask and log-probabilities differ in length"
         )
-    if row.episode is not None and not np.isfinite(row.episode.rewards).all():
+    if not (np.isfinite(sequence.weight) and sequence.weight >= 0):
         raise ConfigError(
-            f"episode {row.trajectory_id} has a reward that is not finite: leave out unscored sequences"
+            f"episode {sequence.trajectory_id} has weight {sequence.weight}: weights are finite and at"
+            " least 0"
         )
-    said = row.rollout_logp[row.mask]
+    if sequence.episode is not None and not np.isfinite(sequence.episode.rewards).all():
+        raise ConfigError(
+            f"episode {sequence.trajectory_id} has a reward that is not finite: leave out unscored sequences"
+        )
+    said = sequence.rollout_logp[sequence.mask]
     if (np.isinf(said) | (said > ROUNDING)).any():
         raise ConfigError(
-            f"episode {row.trajectory_id} has a sampled token whose log-probability is not finite or above 0"
+            f"episode {sequence.trajectory_id} has a sampled token whose log-probability is not finite or"
+            " above 0"
         )
-    if len(row.mask) and row.mask[0]:
-        raise ConfigError(f"episode {row.trajectory_id} learns its first token, which nothing predicts")
+    if len(sequence.mask) and sequence.mask[0]:
+        raise ConfigError(f"episode {sequence.trajectory_id} learns its first token, which nothing predicts")
 
 
-def _cut(row: TrainingSequence, length: int) -> TrainingSequence:
+def _cut(sequence: TrainingSequence, length: int) -> TrainingSequence:
     """The first `length` tokens of a training sequence."""
-    return row if length == len(row.token_ids) else _part(row, slice(length))
+    return sequence if length == len(sequence.token_ids) else _part(sequence, slice(length))
 
 
-def _part(row: TrainingSequence, part: slice) -> TrainingSequence:
+def _part(sequence: TrainingSequence, part: slice) -> TrainingSequence:
     return replace(
-        row,
-        token_ids=row.token_ids[part],
-        mask=row.mask[part],
-        rollout_logp=row.rollout_logp[part],
-        turn=None if row.turn is None else row.turn[part],
-        labels=None if row.labels is None else row.labels[part],
-        label_samples=None if row.label_samples is None else row.label_samples[part],
+        sequence,
+        token_ids=sequence.token_ids[part],
+        mask=sequence.mask[part],
+        rollout_logp=sequence.rollout_logp[part],
+        turn=None if sequence.turn is None else sequence.turn[part],
+        labels=None if sequence.labels is None else sequence.labels[part],
+        label_samples=None if sequence.label_samples is None else sequence.label_samples[part],
     )

@@ -20,7 +20,7 @@ from agentevol.models import lora
 from agentevol.models.causal_lm import load_model
 from agentevol.models.checkpoints import Lineage, save
 
-ROWS = "rows.jsonl"
+SEQUENCES = "sequences.jsonl"
 """File in a checkpoint: a line for each learnt training sequence, with the id of its episode."""
 
 
@@ -56,7 +56,7 @@ def write(
             mixed = toward(network.model, anchor.checkpoint.path, config.interpolation)
             lineage = lineage.model_copy(update={"metrics": {**lineage.metrics, **mixed}})
         torch.nn.Module.to(network.model, dtype=precision(config.save_dtype))
-        files[ROWS] = "".join(json.dumps(_origin(row)) + "\n" for row in learnt).encode()
+        files[SEQUENCES] = "".join(json.dumps(_origin(sequence)) + "\n" for sequence in learnt).encode()
         if network.heads is not None:
             files[linear.FILE] = linear.to_bytes(network.heads)
         save(network.model, start.path, out, lineage, files)
@@ -64,10 +64,10 @@ def write(
     return mixed
 
 
-def _origin(row: TrainingSequence) -> dict[str, str | int | float]:
-    found = {"episode": row.trajectory_id, "tokens": int(row.mask.sum()), "weight": row.weight}
-    found |= {"replayed": True} if row.replayed else {}
-    return found | ({"unit": row.unit, "side": row.side} if row.unit or row.side else {})
+def _origin(sequence: TrainingSequence) -> dict[str, str | int | float]:
+    found = {"episode": sequence.trajectory_id, "tokens": int(sequence.mask.sum()), "weight": sequence.weight}
+    found |= {"replayed": True} if sequence.replayed else {}
+    return found | ({"unit": sequence.unit, "side": sequence.side} if sequence.unit or sequence.side else {})
 
 
 def _in_one_piece(network: Network, config: LearnConfig, start: Checkpoint, ranks: Ranks) -> Network:

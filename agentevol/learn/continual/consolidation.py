@@ -79,12 +79,12 @@ def consolidation(
     parameters = network.language()
     if anchor.file is not None and anchor.file.is_file():
         return _placed(ewc.load(anchor.file), parameters, anchor.file.name)
-    rows = reservoir(fit(anchor.rows, max_tokens).rows, config.sequences, seed)
-    if not rows:
+    sequences = reservoir(fit(anchor.sequences, max_tokens).sequences, config.sequences, seed)
+    if not sequences:
         raise ConfigError(
-            f"learn.ewc: none of {len(anchor.rows)} rows to keep has at most {max_tokens} tokens"
+            f"learn.ewc: none of {len(anchor.sequences)} sequences to keep has at most {max_tokens} tokens"
         )
-    found = _measured(network, rows, config, seed, ranks)
+    found = _measured(network, sequences, config, seed, ranks)
     earlier = anchor.checkpoint.path / ewc.FILE
     if config.online and earlier.is_file():
         before = _placed(ewc.load(earlier), parameters, str(earlier))
@@ -123,7 +123,7 @@ def _placed(found: ewc.Consolidation, parameters: Parameters, file: str) -> ewc.
 
 
 def _measured(
-    network: Network, rows: Sequence[TrainingSequence], config: EwcConfig, seed: int, ranks: Ranks
+    network: Network, sequences: Sequence[TrainingSequence], config: EwcConfig, seed: int, ranks: Ranks
 ) -> ewc.Consolidation:
     """Measure the Fisher information. Every rank reads every training sequence, since gradients of sharded
     weights need all of them to compute.
@@ -134,7 +134,7 @@ def _measured(
     found = ewc.fisher(
         # gradients are summed over ranks, and all ranks have the same
         lambda sequence: network.read(sequence.read, said=sequence.said).columns["logp"].mean() / ranks.size,
-        (_sequence(network, row) for row in rows),
+        (_sequence(network, sequence) for sequence in sequences),
         parameters,
         sample=(lambda sequence: _drawn(network, sequence, draws, ranks))
         if config.fisher == "sampled"
@@ -144,8 +144,8 @@ def _measured(
     return ewc.Consolidation(weights, found, config.fisher)
 
 
-def _sequence(network: Network, row: TrainingSequence) -> Reading:
-    batch = packed([row], [0]).to(network.device)
+def _sequence(network: Network, sequence: TrainingSequence) -> Reading:
+    batch = packed([sequence], [0]).to(network.device)
     return Reading(batch, batch)
 
 
@@ -171,5 +171,5 @@ def check_kept(learn: LearnConfig, base: Path) -> None:
     raise ConfigError(
         f"learn.ewc keeps adapters near earlier values, and {base} has none: fresh ones have no Fisher"
         " information; begin with a checkpoint of learn.lora.keep = true, or take learn.distillation on"
-        " replayed rows (select.merge = 'replay')"
+        " replayed sequences (select.merge = 'replay')"
     )

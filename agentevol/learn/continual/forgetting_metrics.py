@@ -81,7 +81,7 @@ def _squared_error(outcomes: Sequence[float]) -> float:
 def forgetting(success_SE: Floats) -> Floats:
     """(E,) best earlier stage less the last stage, by environment; NaN where it was never evaluated before.
 
-    `success_SE` has a row for each stage and NaN for what was not evaluated.
+    `success_SE` has a sequence for each stage and NaN for what was not evaluated.
     """
     earlier, current = success_SE[:-1], success_SE[-1]
     best = np.max(np.nan_to_num(earlier, nan=-np.inf), axis=0, initial=-np.inf)

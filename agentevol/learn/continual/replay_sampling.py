@@ -15,7 +15,7 @@ from agentevol.core.errors import ConfigError
 ItemT = TypeVar("ItemT")
 
 
-class Row(NamedTuple):
+class Candidate(NamedTuple):
     """Environment and length of a training sequence, as a mixture needs them."""
 
     environment: str
@@ -24,7 +24,12 @@ class Row(NamedTuple):
 
 
 def mixture(
-    new: Sequence[Row], earlier: Sequence[Row], *, fraction: float = 0.2, floor: float = 0.01, seed: int = 0
+    new: Sequence[Candidate],
+    earlier: Sequence[Candidate],
+    *,
+    fraction: float = 0.2,
+    floor: float = 0.01,
+    seed: int = 0,
 ) -> list[int]:
     """Indices of the `earlier` training sequences to learn beside all `new` ones, in an order drawn from
     `seed`.
@@ -36,9 +41,9 @@ def mixture(
     """
     if not 0 <= fraction < 1 or not 0 <= floor < 1:
         raise ConfigError(f"fraction and floor lie in [0, 1), unlike {fraction} and {floor}")
-    if not all(row.tokens >= 1 for row in earlier):
+    if not all(sequence.tokens >= 1 for sequence in earlier):
         raise ConfigError("a replayed sequence needs a trained token")
-    new_tokens = sum(row.tokens for row in new)
+    new_tokens = sum(sequence.tokens for sequence in new)
     wanted = fraction / (1 - fraction) * new_tokens
     if wanted == 0 or not earlier:
         return []
@@ -51,7 +56,7 @@ def mixture(
     random = np.random.default_rng(seed)
     chosen: list[int] = []
     for environment, tokens in lacking.items():
-        own = [index for index, row in enumerate(earlier) if row.environment == environment]
+        own = [index for index, sequence in enumerate(earlier) if sequence.environment == environment]
         chosen += _until(earlier, _turns(own, random), tokens)
     left = wanted - sum(earlier[index].tokens for index in chosen)
     fresh = sorted(set(range(len(earlier))) - set(chosen))
@@ -59,12 +64,12 @@ def mixture(
     return random.permutation(chosen).tolist()
 
 
-def _lacking(new: Sequence[Row], earlier: Sequence[Row], floor_tokens: float) -> dict[str, float]:
+def _lacking(new: Sequence[Candidate], earlier: Sequence[Candidate], floor_tokens: float) -> dict[str, float]:
     """Tokens that each earlier environment lacks to its floor, where it lacks any."""
     present = Counter[str]()
-    for row in new:
-        present[row.environment] += row.tokens
-    environments = sorted({row.environment for row in earlier})
+    for sequence in new:
+        present[sequence.environment] += sequence.tokens
+    environments = sorted({sequence.environment for sequence in earlier})
     return {name: floor_tokens - present[name] for name in environments if present[name] < floor_tokens}
 
 
@@ -77,14 +82,14 @@ def _turns(
         yield from random.permutation(first if then is None else then).tolist()
 
 
-def _until(rows: Sequence[Row], order: Iterable[int], tokens: float) -> list[int]:
+def _until(sequences: Sequence[Candidate], order: Iterable[int], tokens: float) -> list[int]:
     """The shortest prefix of the order that has `tokens` tokens."""
     chosen: list[int] = []
     for index in order:
         if tokens <= 0:
             break
         chosen.append(index)
-        tokens -= rows[index].tokens
+        tokens -= sequences[index].tokens
     return chosen
 
 

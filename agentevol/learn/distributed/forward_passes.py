@@ -1,6 +1,6 @@
 """Forward passes distributed over ranks, and the concatenation of their outputs.
 
-Three rows of 7, 5 and 4 tokens, two ranks, micro-batches of 8 tokens:
+Three sequences of 7, 5 and 4 tokens, two ranks, micro-batches of 8 tokens:
 
     rank 0   [7]
     rank 1   [5]  [4]       rank 0 makes a dummy pass meanwhile, whose output is ignored
@@ -22,11 +22,11 @@ from agentevol.learn.distributed.ranks import Ranks
 
 @dataclass(frozen=True)
 class Passes:
-    """Row indices of every forward pass of every rank."""
+    """Indices of training sequences of every forward pass of every rank."""
 
     by_rank: list[list[list[int]]]
     spare: list[int]
-    """Row indices of a dummy pass, for ranks with fewer passes than others."""
+    """Indices of training sequences of a dummy pass, for ranks with fewer passes than others."""
     ranks: Ranks
 
     @property
@@ -41,16 +41,16 @@ class Passes:
 
     @property
     def order(self) -> list[int]:
-        """Order of the rows in `joined`: rank by rank, pass by pass."""
+        """Order of the sequences in `joined`: rank by rank, pass by pass."""
         return [index for parts in self.by_rank for part in parts for index in part]
 
     def counts(self, tokens: Integers) -> list[int]:
-        """Number of learnt tokens that each rank reads, given `tokens` of each row."""
+        """Number of learnt tokens that each rank reads, given `tokens` of each sequence."""
         return [int(sum(tokens[part].sum() for part in parts)) for parts in self.by_rank]
 
     def joined(self, said: Sequence[Mapping[str, torch.Tensor]], tokens: Integers) -> dict[str, torch.Tensor]:
-        """Columns over all rows, in `order`; `said` are the outputs of this rank's passes, the dummy ones
-        last.
+        """Columns over all sequences, in `order`; `said` are the outputs of this rank's passes, the dummy
+        ones last.
         """
         counts = self.counts(tokens)
         own = counts[self.ranks.rank]
@@ -61,26 +61,26 @@ class Passes:
 
 
 def shared_out(
-    rows: Sequence[TrainingSequence], atoms: Sequence[Sequence[int]], max_tokens: int, ranks: Ranks
+    sequences: Sequence[TrainingSequence], atoms: Sequence[Sequence[int]], max_tokens: int, ranks: Ranks
 ) -> Passes:
     """Distribute few passes of at most `max_tokens` tokens, about as many tokens for each rank.
 
     Every rank computes the same result. Raises `ConfigError` for an atom that is larger.
     """
-    shares = [micro_batches(rows, share, max_tokens) for share in _shares(rows, atoms, ranks.size)]
+    shares = [micro_batches(sequences, share, max_tokens) for share in _shares(sequences, atoms, ranks.size)]
     indices = [index for atom in atoms for index in atom]
-    return Passes(shares, [min(indices, key=lambda index: len(rows[index].token_ids))], ranks)
+    return Passes(shares, [min(indices, key=lambda index: len(sequences[index].token_ids))], ranks)
 
 
 def _shares(
-    rows: Sequence[TrainingSequence], atoms: Sequence[Sequence[int]], count: int
+    sequences: Sequence[TrainingSequence], atoms: Sequence[Sequence[int]], count: int
 ) -> list[list[Sequence[int]]]:
     """Atoms of each rank: the longest first, each to the rank that has the fewest tokens."""
     if count == 1:
         return [list(atoms)]
     shares: list[list[Sequence[int]]] = [[] for _ in range(count)]
     filled = np.zeros(count, dtype=np.int64)
-    lengths = np.asarray([tokens_of(rows, atom) for atom in atoms])
+    lengths = np.asarray([tokens_of(sequences, atom) for atom in atoms])
     for number in np.argsort(-lengths, kind="stable").tolist():
         rank = int(filled.argmin())
         shares[rank].append(atoms[number])

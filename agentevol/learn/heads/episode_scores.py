@@ -14,7 +14,9 @@ from agentevol.learn.network.network import Network
 
 
 @torch.no_grad()
-def final_scores(network: Network, rows: Sequence[TrainingSequence], max_tokens: int) -> dict[str, Floats]:
+def final_scores(
+    network: Network, sequences: Sequence[TrainingSequence], max_tokens: int
+) -> dict[str, Floats]:
     """Episode -> (H,) outputs of the heads after it.
 
     Of an episode with several training sequences (its template rewrote earlier turns) the last one counts; an
@@ -22,29 +24,29 @@ def final_scores(network: Network, rows: Sequence[TrainingSequence], max_tokens:
     """
     training = network.model.training
     network.model.eval()
-    ends = _ends(rows, max_tokens)
+    ends = _ends(sequences, max_tokens)
     found: dict[str, Floats] = {}
     for indices in micro_batches(ends, [[index] for index in range(len(ends))], max_tokens):
         said_RH = network.read(packed(ends, indices)).columns["head"].double().cpu().numpy()
         found.update(zip([ends[index].trajectory_id for index in indices], said_RH, strict=True))
     network.model.train(training)
-    return {row.trajectory_id: found[row.trajectory_id] for row in ends}
+    return {sequence.trajectory_id: found[sequence.trajectory_id] for sequence in ends}
 
 
-def _ends(rows: Sequence[TrainingSequence], max_tokens: int) -> list[TrainingSequence]:
+def _ends(sequences: Sequence[TrainingSequence], max_tokens: int) -> list[TrainingSequence]:
     """One training sequence of each episode, with its last learnt token alone."""
-    learnt = [row for row in rows if row.mask.any()]
-    too_long = {row.trajectory_id for row in learnt if _last(row) >= max_tokens}
-    last = {row.trajectory_id: row for row in learnt if row.trajectory_id not in too_long}
-    return [_only_last(row) for row in last.values()]
+    learnt = [sequence for sequence in sequences if sequence.mask.any()]
+    too_long = {sequence.trajectory_id for sequence in learnt if _last(sequence) >= max_tokens}
+    last = {sequence.trajectory_id: sequence for sequence in learnt if sequence.trajectory_id not in too_long}
+    return [_only_last(sequence) for sequence in last.values()]
 
 
-def _only_last(row: TrainingSequence) -> TrainingSequence:
-    length = _last(row) + 1
+def _only_last(sequence: TrainingSequence) -> TrainingSequence:
+    length = _last(sequence) + 1
     return replace(
-        row,
-        token_ids=row.token_ids[:length],
-        rollout_logp=row.rollout_logp[:length],
+        sequence,
+        token_ids=sequence.token_ids[:length],
+        rollout_logp=sequence.rollout_logp[:length],
         mask=np.arange(length) == length - 1,
         turn=None,
         labels=None,
@@ -52,5 +54,5 @@ def _only_last(row: TrainingSequence) -> TrainingSequence:
     )
 
 
-def _last(row: TrainingSequence) -> int:
-    return int(row.mask.nonzero()[0][-1])
+def _last(sequence: TrainingSequence) -> int:
+    return int(sequence.mask.nonzero()[0][-1])

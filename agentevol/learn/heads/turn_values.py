@@ -17,13 +17,17 @@ from agentevol.learn.network.network import Network
 
 @torch.no_grad()
 def turn_values(
-    network: Network, rows: Sequence[TrainingSequence], max_tokens: int, outputs: int = 1
+    network: Network, sequences: Sequence[TrainingSequence], max_tokens: int, outputs: int = 1
 ) -> list[dict[str, dict[int, float]]]:
     """One mapping per head: episode -> turn -> sigmoid of the output after the turn.
 
     Training sequences of more than `max_tokens` tokens are left out.
     """
-    ends = [_only_ends(row) for row in rows if row.mask.any() and len(row.token_ids) <= max_tokens]
+    ends = [
+        _only_ends(sequence)
+        for sequence in sequences
+        if sequence.mask.any() and len(sequence.token_ids) <= max_tokens
+    ]
     found: list[dict[str, dict[int, float]]] = [{} for _ in range(outputs)]
     network.model.eval()
     for indices in micro_batches(ends, [[index] for index in range(len(ends))], max_tokens):
@@ -37,7 +41,7 @@ def turn_values(
     return found
 
 
-def _only_ends(row: TrainingSequence) -> TrainingSequence:
-    mask = np.zeros_like(row.mask)
-    mask[[position for _, position in last_tokens(row)]] = True
-    return replace(row, mask=mask)
+def _only_ends(sequence: TrainingSequence) -> TrainingSequence:
+    mask = np.zeros_like(sequence.mask)
+    mask[[position for _, position in last_tokens(sequence)]] = True
+    return replace(sequence, mask=mask)

@@ -9,7 +9,7 @@ from transformers import PreTrainedModel
 
 from agentevol.core.errors import ConfigError
 from agentevol.learn.batches.packing import PackedBatch
-from agentevol.learn.network.attention import PackedRows
+from agentevol.learn.network.attention import PackedSequences
 
 CHUNK_LOGITS = 1 << 24
 """Most logits in memory at once, 64 MiB in float32. More are computed in chunks, and again in the backward
@@ -33,8 +33,8 @@ def predictions(token_ids: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tens
     - 1.
 
     `token_ids` (T,) int64 and `mask` (T,) bool give two (N,) int64 tensors. Ids [7, 8] with mask [False,
-    True]: token 8 is predicted at position 0. A row's first token is never masked, so no row is predicted
-    from another.
+    True]: token 8 is predicted at position 0. A sequence's first token is never masked, so no sequence is
+    predicted from another.
     """
     positions = mask.nonzero().squeeze(1)
     return positions - 1, token_ids[positions]
@@ -154,7 +154,7 @@ def model_inputs(batch: PackedBatch) -> dict[str, Any]:
         "input_ids": batch.token_ids.unsqueeze(0),
         "position_ids": batch.position_ids.unsqueeze(0),
         "use_cache": False,
-        "rows": PackedRows(batch.lengths, batch.cu_seqlens),
+        "sequences": PackedSequences(batch.lengths, batch.cu_seqlens),
     }
 
 

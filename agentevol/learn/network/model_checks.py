@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     pass
 
 _TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 1e-1, torch.float16: 2e-2}
-"""Tolerance of logits, relative to the largest: rounding, far below the effect of attention across rows."""
+"""Tolerance of logits, relative to the largest: rounding, far below attention across sequences."""
 
 
 def precision(name: Literal["float32", "bf16"]) -> torch.dtype:
@@ -65,26 +65,26 @@ def check_packing(model: PreTrainedModel) -> None:
         )
 
 
-def _logits(model: PreTrainedModel, rows: list[list[int]]) -> torch.Tensor:
+def _logits(model: PreTrainedModel, sequences: list[list[int]]) -> torch.Tensor:
     """Logits (T, V) of packed sequences, computed by the learner."""
-    return output_head(model)(final_hidden(model, _batch(rows, model.device))).float()
+    return output_head(model)(final_hidden(model, _batch(sequences, model.device))).float()
 
 
-def _own_logits(model: PreTrainedModel, row: list[int]) -> torch.Tensor:
+def _own_logits(model: PreTrainedModel, sequence: list[int]) -> torch.Tensor:
     """Logits (T, V) of one sequence, computed by the model's own forward pass."""
-    return model(**model_inputs(_batch([row], model.device))).logits[0].float()
+    return model(**model_inputs(_batch([sequence], model.device))).logits[0].float()
 
 
-def _batch(rows: list[list[int]], device: torch.device) -> PackedBatch:
+def _batch(sequences: list[list[int]], device: torch.device) -> PackedBatch:
     """Pack token ids into one batch without learnt tokens."""
-    sequences = [
+    unlearnt = [
         TrainingSequence(
-            token_ids=np.asarray(row, dtype=np.int32),
-            mask=np.zeros(len(row), dtype=np.bool_),
-            rollout_logp=np.full(len(row), UNKNOWN, dtype=np.float32),
+            token_ids=np.asarray(sequence, dtype=np.int32),
+            mask=np.zeros(len(sequence), dtype=np.bool_),
+            rollout_logp=np.full(len(sequence), UNKNOWN, dtype=np.float32),
             weight=1.0,
             trajectory_id="",
         )
-        for row in rows
+        for sequence in sequences
     ]
-    return packed(sequences, range(len(rows))).to(device)
+    return packed(unlearnt, range(len(sequences))).to(device)

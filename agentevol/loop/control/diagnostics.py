@@ -21,10 +21,12 @@ def remarks(metrics: Mapping[str, float]) -> Iterator[str]:
         yield f"{warning}engine and learner differ by {gap:.1g} in log-probability over {tokens:,.0f} tokens"
     elif tokens is not None:
         yield "warning, engine and learner were not compared: no training sequence is of the present weights"
-    rows = metrics.get("rows", 0.0) + metrics.get("rows_dropped_weightless", 0.0)
+    sequences = metrics.get("sequences", 0.0) + metrics.get("sequences_dropped_weightless", 0.0)
     worth = metrics.get("effective_sample_size", math.inf)
-    if worth < FEWEST * rows:
-        yield f"warning, the weights of {rows:.0f} sequences have an effective sample size of {worth:.1f}"
+    if worth < FEWEST * sequences:
+        yield (
+            f"warning, the weights of {sequences:.0f} sequences have an effective sample size of {worth:.1f}"
+        )
     if drifted := metrics.get("drift_events", 0.0):
         yield f"{drifted:.0f} turns did not extend the earlier turns: their episodes have several sequences"
     if metrics.get("importance_ess", 1.0) < ON_POLICY:

@@ -245,7 +245,11 @@ def _table(title: str, note: str, header: list[str], rows: Rows) -> dict[str, An
 def _learnt(one: IterationSummary) -> dict[str, float]:
     if not one.learn and not one.selected:
         return {}
-    counts = {"episodes selected": one.selected, "sequences": one.rows, "tokens trained": one.trained_tokens}
+    counts = {
+        "episodes selected": one.selected,
+        "sequences": one.sequences,
+        "tokens trained": one.trained_tokens,
+    }
     proxy = {} if one.proxy is None else {"score in validation": one.proxy}
     return {**counts, **one.learn, **proxy}
 

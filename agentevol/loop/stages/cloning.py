@@ -9,7 +9,7 @@ from pathlib import Path
 from agentevol.config.run import RunConfig
 from agentevol.core.errors import RunStopped
 from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
-from agentevol.data.hashes import of_rows
+from agentevol.data.hashes import of_sequences
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
 from agentevol.loop.control.diagnostics import remarks
 from agentevol.loop.stages.data_mixture import DataMixture
@@ -44,21 +44,21 @@ class Cloning:
         first = context.folder.checkpoints.accepted(0)
         if base == first or context.has_finished(0):
             return first
-        rows = list(self._mixture.demonstrations())
-        context.manifests.merged(0, of_rows([]), [of_rows(rows)])
+        sequences = list(self._mixture.demonstrations())
+        context.manifests.merged(0, of_sequences([]), [of_sequences(sequences)])
         if not first.path.is_dir():
-            self._learn(base, rows, first)
+            self._learn(base, sequences, first)
         context.manifests.trained(0, base, first)
-        context.drafts.note(0, rows=len(rows))
+        context.drafts.note(0, sequences=len(sequences))
         context.drafts.learnt(0, context.folder.checkpoints.metrics_of(first))
         return first
 
-    def _learn(self, base: Checkpoint, rows: list[TrainingSequence], first: Checkpoint) -> None:
+    def _learn(self, base: Checkpoint, sequences: list[TrainingSequence], first: Checkpoint) -> None:
         context = self._context
-        context.progress.say(f"cloning: {context.config.base} trains on {len(rows)} demonstrations")
+        context.progress.say(f"cloning: {context.config.base} trains on {len(sequences)} demonstrations")
         job = LearnerJob(
             base,
-            rows,
+            sequences,
             first.path,
             seed=context.seed(0),
             version=first.version,

@@ -7,20 +7,27 @@ from dataclasses import replace
 from agentevol.core.files import write_atomically
 from agentevol.core.protocols import Anchor, Checkpoint, TrainingSequence
 from agentevol.core.splits import drawn
-from agentevol.data.columnar_file import EncodedRows
+from agentevol.data.columnar_file import EncodedSequences
 from agentevol.data.composition import Part, Share, Source, shares, turns_by_version, versions
-from agentevol.data.hashes import of_rows
-from agentevol.data.replay import again, copied, replayed_places, retained_episodes, retained_rows, said_in
+from agentevol.data.hashes import of_sequences
+from agentevol.data.replay import (
+    again,
+    copied,
+    replayed_places,
+    retained_episodes,
+    retained_sequences,
+    said_in,
+)
 from agentevol.data.selection.filters import ages, fresh, informative, select
-from agentevol.data.training_sequences import rows_of
+from agentevol.data.training_sequences import sequences_of
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
-from agentevol.learn.continual.replay_sampling import Row
+from agentevol.learn.continual.replay_sampling import Candidate
 from agentevol.loop.stages.acceptance import last_stage
 from agentevol.loop.stages.perplexity_probe import FILE as PROBE
-from agentevol.loop.stages.perplexity_probe import from_lines, probe_rows, to_lines
-from agentevol.loop.state.cache import RowCache
+from agentevol.loop.stages.perplexity_probe import from_lines, probe_sequences, to_lines
+from agentevol.loop.state.cache import SequenceCache
 from agentevol.loop.state.context import RunContext
-from agentevol.rollout.expert_demonstrations import demonstrate, demonstration_rows
+from agentevol.rollout.expert_demonstrations import demonstrate, demonstration_sequences
 from agentgym_store.records import Trajectory
 
 
@@ -30,9 +37,9 @@ class DataMixture:
     def __init__(self, context: RunContext) -> None:
         self._context, self.config, self._base = context, context.config, context.base
         self._episodes = context.episodes
-        self._cache = RowCache(context.folder.path / "rows", context.keys)
+        self._cache = SequenceCache(context.folder.path / "sequences", context.keys)
 
-    def rows(self, iteration: int, explored: Sequence[Trajectory]) -> list[TrainingSequence]:
+    def sequences(self, iteration: int, explored: Sequence[Trajectory]) -> list[TrainingSequence]:
         """Training sequences of the selection of explored episodes; logs a message where there are none."""
         seed = self._context.seed(iteration)
         chosen = select(explored, self.config.select, seed)
@@ -41,7 +48,7 @@ class DataMixture:
         try:
             # a run is self-contained: its original base may be gone, or be another model by now
             own = self.config.model_copy(update={"base": str(self._base.path)})
-            return rows_of(chosen, self._context.objective, own, seed)
+            return sequences_of(chosen, self._context.objective, own, seed)
         except NothingToLearn as reason:
             self._context.say(iteration, str(reason))
             return []
@@ -54,13 +61,13 @@ class DataMixture:
         if self._is_merged and self._episodes.ids("explore", iteration) == {t.id for t in explored}:
             (fingerprint,) = self._episodes.fingerprints("explore", [iteration])
             return self._part(self._round(iteration, fingerprint, explored), "new")
-        return self._counted(self.rows(iteration, explored), explored)
+        return self._counted(self.sequences(iteration, explored), explored)
 
-    def beside(self, iteration: int, rows: Sequence[TrainingSequence]) -> list[Part]:
-        """Additional training data beside `rows`, as `select.merge` says."""
+    def beside(self, iteration: int, sequences: Sequence[TrainingSequence]) -> list[Part]:
+        """Additional training data beside `sequences`, as `select.merge` says."""
         match self.config.select.merge:
             case "replay":
-                return [self._replayed(iteration, rows)]
+                return [self._replayed(iteration, sequences)]
             case "cumulative":
                 earlier = [self._part(one, "earlier") for one in self._earlier(iteration)]
                 return [*earlier, self._expert()]
@@ -74,10 +81,10 @@ class DataMixture:
         """Return whether later iterations train on an iteration's sequences again."""
         return self.config.select.merge in ("cumulative", "replay")
 
-    def _earlier(self, iteration: int) -> list[EncodedRows]:
+    def _earlier(self, iteration: int) -> list[EncodedSequences]:
         """Training sequences of earlier iterations, by iteration, without episodes that are stale by now."""
         max_lag, newest = self.config.select.max_lag, iteration - 1
-        found, stale = list[EncodedRows](), 0
+        found, stale = list[EncodedSequences](), 0
         fingerprints = self._episodes.fingerprints("explore", range(1, iteration))
         for earlier, fingerprint in enumerate(fingerprints, start=1):
             whole = self._round(earlier, fingerprint)
@@ -92,36 +99,36 @@ class DataMixture:
 
     def _round(
         self, iteration: int, fingerprint: str, explored: Sequence[Trajectory] | None = None
-    ) -> EncodedRows:
+    ) -> EncodedSequences:
         """Training sequences of a whole round; its episodes are read only where they are needed and not
         given.
         """
 
-        def derive() -> EncodedRows:
+        def derive() -> EncodedSequences:
             found = self._episodes.of("explore", iteration) if explored is None else explored
-            return EncodedRows.of(self.rows(iteration, found), versions(found), ages(found))
+            return EncodedSequences.of(self.sequences(iteration, found), versions(found), ages(found))
 
-        return self._cache.rows(f"{iteration:04d}", fingerprint, derive)
+        return self._cache.sequences(f"{iteration:04d}", fingerprint, derive)
 
-    def _fresh(self, iteration: int, fingerprint: str, left_out: int, newest: int) -> EncodedRows:
+    def _fresh(self, iteration: int, fingerprint: str, left_out: int, newest: int) -> EncodedSequences:
         """Training sequences of a round without its `left_out` stale episodes, whose selection may differ."""
 
-        def derive() -> EncodedRows:
+        def derive() -> EncodedSequences:
             explored = self._episodes.of("explore", iteration)
             found = fresh(explored, self.config.select.max_lag, newest)
-            return EncodedRows.of(self.rows(iteration, found), versions(found), ages(found))
+            return EncodedSequences.of(self.sequences(iteration, found), versions(found), ages(found))
 
-        return self._cache.rows(f"{iteration:04d}-without-{left_out}", fingerprint, derive)
+        return self._cache.sequences(f"{iteration:04d}-without-{left_out}", fingerprint, derive)
 
-    def _replayed(self, iteration: int, rows: Sequence[TrainingSequence]) -> Part:
+    def _replayed(self, iteration: int, sequences: Sequence[TrainingSequence]) -> Part:
         """A sample of all earlier training data: only the drawn sequences are read."""
         own = self.config.environment.name
-        retained, shown = self.retained(), EncodedRows.of(self.demonstrations())
+        retained, shown = self.retained(), EncodedSequences.of(self.demonstrations())
         parts = [*self._earlier(iteration), shown, retained]
-        old = [Row(own, tokens) for part in parts[:-1] for tokens in part.tokens]
-        old += map(Row, retained.environments, retained.tokens)
+        old = [Candidate(own, tokens) for part in parts[:-1] for tokens in part.tokens]
+        old += map(Candidate, retained.environments, retained.tokens)
         places = [(part, index) for part in parts for index in range(len(part))]
-        chosen = replayed_places(rows, old, own, self.config.replay, self._context.seed(iteration))
+        chosen = replayed_places(sequences, old, own, self.config.replay, self._context.seed(iteration))
         found = list[TrainingSequence]()
         turns, environments = Counter[int](), dict[str, str]()
         for place, before in chosen:
@@ -131,16 +138,16 @@ class DataMixture:
             environments[found[-1].trajectory_id] = old[place].environment
         return replace(self._counted(found, environments=environments), turns=turns)
 
-    def _part(self, rows: EncodedRows, source: Source) -> Part:
-        share = Share(self.config.environment.name, source, sum(rows.tokens), rows.weights)
-        return Part(rows, rows.digest, rows.turns, [share])
+    def _part(self, sequences: EncodedSequences, source: Source) -> Part:
+        share = Share(self.config.environment.name, source, sum(sequences.tokens), sequences.weights)
+        return Part(sequences, sequences.digest, sequences.turns, [share])
 
     def _expert(self) -> Part:
-        return self._part(EncodedRows.of(self.demonstrations()), "expert")
+        return self._part(EncodedSequences.of(self.demonstrations()), "expert")
 
     def _counted(
         self,
-        rows: Sequence[TrainingSequence],
+        sequences: Sequence[TrainingSequence],
         explored: Sequence[Trajectory] = (),
         environments: Mapping[str, str] | None = None,
     ) -> Part:
@@ -148,30 +155,35 @@ class DataMixture:
         the run's own.
         """
         counted = shares(
-            rows,
+            sequences,
             new={t.id for t in explored},
             expert=self._episodes.ids("demonstrate", 0),
             environment=self.config.environment.name,
             environments=environments or {},
         )
-        return Part(rows, of_rows(rows), turns_by_version(rows, versions(explored)), counted)
+        return Part(
+            sequences, of_sequences(sequences), turns_by_version(sequences, versions(explored)), counted
+        )
 
-    def retained(self) -> EncodedRows:
+    def retained(self) -> EncodedSequences:
         """Training sequences of `retained.data`, whose episodes are copied into the run's own table once."""
         config = self.config
         if config.retained is None:
-            return EncodedRows.of([])
+            return EncodedSequences.of([])
         if not self._episodes.ids("retain", 0):
             self._episodes.append(copied(retained_episodes(config), config.name), 0, "retain")
 
-        def derive() -> EncodedRows:
+        def derive() -> EncodedSequences:
             there = self._episodes.of("retain", 0)
-            return EncodedRows.of(
-                [one.row for one in retained_rows(there, self._context.objective, config, self._base)]
+            return EncodedSequences.of(
+                [
+                    one.sequence
+                    for one in retained_sequences(there, self._context.objective, config, self._base)
+                ]
             )
 
         (fingerprint,) = self._episodes.fingerprints("retain", [0])
-        return self._cache.rows("retained", fingerprint, derive)
+        return self._cache.sequences("retained", fingerprint, derive)
 
     def demonstrations(self) -> Sequence[TrainingSequence]:
         """Training sequences of the environment's expert, which plays `demonstrations.tasks` once."""
@@ -180,12 +192,12 @@ class DataMixture:
             return []
         self._demonstrate()
 
-        def derive() -> EncodedRows:
+        def derive() -> EncodedSequences:
             shown = self._episodes.of("demonstrate", 0)
-            return EncodedRows.of(demonstration_rows(shown, self._base, config))
+            return EncodedSequences.of(demonstration_sequences(shown, self._base, config))
 
         (fingerprint,) = self._episodes.fingerprints("demonstrate", [0])
-        return self._cache.rows("demonstrations", fingerprint, derive)
+        return self._cache.sequences("demonstrations", fingerprint, derive)
 
     def _demonstrate(self) -> None:
         """Have the expert play the demonstrations that are not in the table."""
@@ -217,16 +229,18 @@ class DataMixture:
         if config is None:
             return Anchor(checkpoint)
         stage = last_stage(self._context.folder.summaries.earlier(iteration)) if config.online else 0
-        rows = said_in(self._stage_rows(stage)) if stage else [*self.demonstrations(), *self.retained()]
+        sequences = (
+            said_in(self._stage_sequences(stage)) if stage else [*self.demonstrations(), *self.retained()]
+        )
         return Anchor(
-            checkpoint, rows, None if config.online else self._context.folder.path / "ewc.safetensors"
+            checkpoint, sequences, None if config.online else self._context.folder.path / "ewc.safetensors"
         )
 
-    def _stage_rows(self, stage: int) -> Sequence[TrainingSequence]:
+    def _stage_sequences(self, stage: int) -> Sequence[TrainingSequence]:
         if self._is_merged:
             (fingerprint,) = self._episodes.fingerprints("explore", [stage])
             return self._round(stage, fingerprint)
-        return self.rows(stage, self._episodes.of("explore", stage))
+        return self.sequences(stage, self._episodes.of("explore", stage))
 
     def probe(self) -> list[TrainingSequence]:
         """Training sequences of `probe.data`, which are copied into the run once."""
@@ -234,5 +248,5 @@ class DataMixture:
             return []
         file = self._context.folder.path / PROBE
         if not file.is_file():
-            write_atomically(file, to_lines(probe_rows(self.config, self._base)))
+            write_atomically(file, to_lines(probe_sequences(self.config, self._base)))
         return from_lines(file.read_text())

@@ -81,11 +81,11 @@ class Evaluation:
 
     def _probed(self, iteration: int, policy: Checkpoint) -> dict[str, float]:
         """Perplexity of the policy on the sequences of `probe.data`."""
-        rows = self._mixture.probe()
-        if not rows:
+        sequences = self._mixture.probe()
+        if not sequences:
             return {}
         with self._context.drafts.timed(iteration, "probe"):
-            return {"probe_ppl": self._context.cluster.perplexity(policy, rows)}
+            return {"probe_ppl": self._context.cluster.perplexity(policy, sequences)}
 
     def _finish(self, iteration: int) -> None:
         """Write the summary of an iteration, which marks it as finished, and what is derived from it."""

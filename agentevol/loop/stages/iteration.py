@@ -77,17 +77,17 @@ class Stages:
         iteration: int,
         policy: Checkpoint,
         explored: Sequence[Trajectory],
-        rows: list[TrainingSequence],
+        sequences: list[TrainingSequence],
     ) -> list[TrainingSequence]:
         """The training sequences with the rewards of `process.*`, `reward.*` and `shaping.*`."""
-        return self.rewards.shape(iteration, policy, explored, rows)
+        return self.rewards.shape(iteration, policy, explored, sequences)
 
-    def learn(self, iteration: int, start: Checkpoint, rows: Sequence[TrainingSequence]) -> Checkpoint:
+    def learn(self, iteration: int, start: Checkpoint, sequences: Sequence[TrainingSequence]) -> Checkpoint:
         """Checkpoint of this iteration. Without training data, it is the previous one.
 
         `one_step_off` waits here for the exploration under way: the engines load the new weights then.
         """
-        update = self._learning.update(iteration, start, rows)
+        update = self._learning.update(iteration, start, sequences)
         self._exploration.settle(iteration)
         return update
 

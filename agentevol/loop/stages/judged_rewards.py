@@ -43,14 +43,14 @@ class JudgedRewards:
         reward: JudgeReward,
         iteration: int,
         explored: Sequence[Trajectory],
-        rows: Sequence[TrainingSequence],
+        sequences: Sequence[TrainingSequence],
     ) -> list[TrainingSequence]:
         """The training sequences with the judge's scores; those of an episode that it failed on are left
         out.
 
         Raises `RunStopped` where no episode could be judged.
         """
-        trained = {row.trajectory_id for row in rows}
+        trained = {sequence.trajectory_id for sequence in sequences}
         asked = [episode for episode in scored(explored) if episode.id in trained]
         if not asked:
             return []
@@ -62,7 +62,7 @@ class JudgedRewards:
         scores = normalised(judge, found.verdicts)
         figures = {"reward_unjudged": float(len(found.failures)), **_dimensions(found)}
         note_reward_figures(self._context.folder.path, iteration, {**score_figures(asked, scores), **figures})
-        return with_scores(rows, scores, alpha=reward.alpha, beta=reward.beta)
+        return with_scores(sequences, scores, alpha=reward.alpha, beta=reward.beta)
 
     def proxy(self, reward: JudgeReward, iteration: int, validation: Sequence[Trajectory]) -> float | None:
         """Mean score of the validation episodes; None where none has a verdict, or without `patience`."""

@@ -15,7 +15,7 @@ from agentevol.core.protocols import Checkpoint, TrainingSequence
 from agentevol.core.summaries import IterationSummary
 from agentevol.data.rewards.potentials import with_potential
 from agentevol.data.rewards.reward_functions import episode_scores, reward_function, score_figures
-from agentevol.data.rewards.reward_model import Judgement, rows_to_judge
+from agentevol.data.rewards.reward_model import Judgement, sequences_to_judge
 from agentevol.data.rewards.run_reward_model import (
     agreement_figures,
     compared,
@@ -52,7 +52,7 @@ class LearnedRewards:
         iteration: int,
         policy: Checkpoint,
         explored: Sequence[Trajectory],
-        rows: list[TrainingSequence],
+        sequences: list[TrainingSequence],
     ) -> list[TrainingSequence]:
         """The training sequences with rewards of single turns (`agentevol.data.rewards.shaping`), of a
         function (`agentevol.data.rewards.reward_functions`), of a judge (`agentevol.data.judges`) or of a
@@ -60,8 +60,8 @@ class LearnedRewards:
         without any.
         """
         if self._folder.checkpoints.accepted(iteration).path.is_dir():  # trained already
-            return rows
-        given, model = self._rewarded(iteration, policy, explored, rows)
+            return sequences
+        given, model = self._rewarded(iteration, policy, explored, sequences)
         shaping = self.config.shaping
         if shaping.potential is not None:
             given = with_potential(
@@ -71,7 +71,7 @@ class LearnedRewards:
                 discount=potential_discount(self.config.learn),
                 has_critic=algorithm(self.config.learn.algorithm).model == "critic",
             )
-        if given is not rows:
+        if given is not sequences:
             judged = isinstance(self.config.reward, JudgeReward)
             verdicts = self._judge.file(iteration) if judged else None
             self._context.manifests.rewarded(iteration, given, model, verdicts)
@@ -82,7 +82,7 @@ class LearnedRewards:
         iteration: int,
         policy: Checkpoint,
         explored: Sequence[Trajectory],
-        rows: list[TrainingSequence],
+        sequences: list[TrainingSequence],
     ) -> tuple[list[TrainingSequence], Checkpoint | None]:
         """The training sequences with rewards in place of the environment's, and the model that set them;
         None where a function or a judge did.
@@ -90,17 +90,17 @@ class LearnedRewards:
         reward, process = self.config.reward, self.config.process
         if isinstance(reward, ModelReward | TrainedModelReward):
             model = self._folder.checkpoints.reward_model(iteration)
-            return self._judged(reward, iteration, explored, rows), model
+            return self._judged(reward, iteration, explored, sequences), model
         if isinstance(reward, FunctionReward):
-            return self._scored(reward, iteration, explored, rows), None
+            return self._scored(reward, iteration, explored, sequences), None
         if isinstance(reward, JudgeReward):
-            return self._judge.rewarded(reward, iteration, explored, rows), None
+            return self._judge.rewarded(reward, iteration, explored, sequences), None
         if isinstance(process, ModelProcess):
             model = self._folder.checkpoints.process_model(iteration)
-            return self.process.shaped(process, iteration, policy, explored, rows), model
+            return self.process.shaped(process, iteration, policy, explored, sequences), model
         if self.config.shaping.reward is not None:
-            return with_turn_rewards(rows, explored, self.config.shaping.reward), None
-        return rows, None
+            return with_turn_rewards(sequences, explored, self.config.shaping.reward), None
+        return sequences, None
 
     def proxy(self, iteration: int) -> float | None:
         """Mean score of the validation episodes; None without scores and for a model that changes."""
@@ -111,7 +111,7 @@ class LearnedRewards:
         if isinstance(reward, JudgeReward):
             return self._judge.proxy(reward, iteration, validation_episodes(self._context, iteration))
         if isinstance(reward, ModelReward):
-            read = rows_to_judge(validation_episodes(self._context, iteration))
+            read = sequences_to_judge(validation_episodes(self._context, iteration))
             found = self._judgements(reward, self._folder.checkpoints.reward_model(iteration), read)
             return fmean(one.score for one in found.values()) if found else None
         return None
@@ -127,7 +127,7 @@ class LearnedRewards:
         self._context.say(
             iteration,
             f"the {source}'s score rose and the return fell {patience} times in a"
-            f" row, so the run stops; KL {'not known' if kl is None else format(kl, '.3g')}",
+            f" sequence, so the run stops; KL {'not known' if kl is None else format(kl, '.3g')}",
         )
         return True
 
@@ -136,20 +136,20 @@ class LearnedRewards:
         reward: FunctionReward,
         iteration: int,
         explored: Sequence[Trajectory],
-        rows: Sequence[TrainingSequence],
+        sequences: Sequence[TrainingSequence],
     ) -> list[TrainingSequence]:
         """The training sequences with the scores of `reward.function`."""
         with self._context.drafts.timed(iteration, "score"):
             scores = _scores(reward, explored)
         note_reward_figures(self._folder.path, iteration, score_figures(explored, scores))
-        return with_scores(rows, scores, alpha=reward.alpha, beta=reward.beta)
+        return with_scores(sequences, scores, alpha=reward.alpha, beta=reward.beta)
 
     def _judged(
         self,
         reward: ModelReward | TrainedModelReward,
         iteration: int,
         explored: Sequence[Trajectory],
-        rows: Sequence[TrainingSequence],
+        sequences: Sequence[TrainingSequence],
     ) -> list[TrainingSequence]:
         """The training sequences with the reward model's scores in place of the environment's rewards, or
         beside them.
@@ -162,10 +162,10 @@ class LearnedRewards:
                 self._context.say(iteration, "no reward model yet, so no episode has a reward")
                 return []
         with self._context.drafts.timed(iteration, "judge"):
-            found = self._judgements(reward, model, rows)
+            found = self._judgements(reward, model, sequences)
         figures["reward_spread_learnt"] = load_scale(model.path).spread
-        note_reward_figures(self._folder.path, iteration, {**judged_figures(rows, found), **figures})
-        return rewarded(rows, found, alpha=reward.alpha, beta=reward.beta)
+        note_reward_figures(self._folder.path, iteration, {**judged_figures(sequences, found), **figures})
+        return rewarded(sequences, found, alpha=reward.alpha, beta=reward.beta)
 
     def _refresh(
         self, reward: TrainedModelReward, iteration: int, explored: Sequence[Trajectory]
@@ -175,9 +175,11 @@ class LearnedRewards:
         """
         models = self._folder.checkpoints
         start, model = models.reward_model(iteration - 1), models.reward_model(iteration)
-        rows = self._preferences(iteration, explored)
-        learn_beside(self._context, iteration, "learn rewards", self.config.reward_learn, start, model, rows)
-        read = rows_to_judge(explored)
+        sequences = self._preferences(iteration, explored)
+        learn_beside(
+            self._context, iteration, "learn rewards", self.config.reward_learn, start, model, sequences
+        )
+        read = sequences_to_judge(explored)
         named = (("_before", start), ("", model))
         return {
             f"{name}{suffix}": value
@@ -198,9 +200,9 @@ class LearnedRewards:
         self,
         reward: ModelReward | TrainedModelReward,
         model: Checkpoint,
-        rows: Sequence[TrainingSequence],
+        sequences: Sequence[TrainingSequence],
     ) -> dict[str, Judgement]:
-        return judged(model.path, self._cluster.scores(model, rows), reward.caution)
+        return judged(model.path, self._cluster.scores(model, sequences), reward.caution)
 
 
 def _scores(reward: FunctionReward, episodes: Sequence[Trajectory]) -> dict[str, float]:

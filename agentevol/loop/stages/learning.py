@@ -19,14 +19,14 @@ class Learning:
     def __init__(self, context: RunContext, mixture: DataMixture, prices: Prices) -> None:
         self._context, self._mixture, self._prices = context, mixture, prices
 
-    def update(self, iteration: int, start: Checkpoint, rows: Sequence[TrainingSequence]) -> Checkpoint:
+    def update(self, iteration: int, start: Checkpoint, sequences: Sequence[TrainingSequence]) -> Checkpoint:
         """The update of this iteration; without training data it is a copy of the previous checkpoint."""
         folder = self._context.folder
         for done in (folder.checkpoints.learnt(iteration), folder.checkpoints.destination(iteration)):
             if done.path.is_dir():
                 self._note_again(iteration, start, done)
                 return done
-        return self._learn(iteration, start, rows)
+        return self._learn(iteration, start, sequences)
 
     def _note_again(self, iteration: int, start: Checkpoint, done: Checkpoint) -> None:
         """Note an update of an earlier process, whose notes may have been lost."""
@@ -37,14 +37,14 @@ class Learning:
         self._context.manifests.trained(iteration, start, own)
         self._note(iteration, folder.checkpoints.metrics_of(own))
 
-    def _learn(self, iteration: int, start: Checkpoint, rows: Sequence[TrainingSequence]) -> Checkpoint:
+    def _learn(self, iteration: int, start: Checkpoint, sequences: Sequence[TrainingSequence]) -> Checkpoint:
         context, folder = self._context, self._context.folder
         destination = folder.checkpoints.destination(iteration)
         out = folder.checkpoints.learnt(iteration) if context.config.interpolate.shares else destination
         prices = self._priced(iteration)
         with context.drafts.timed(iteration, "learn"), context.progress.learning(iteration) as step:
             try:
-                job = self._job(iteration, start, rows, out, prices)
+                job = self._job(iteration, start, sequences, out, prices)
                 report = context.cluster.learn(job, step, self._learn_config(iteration))
             except NothingToLearn as reason:
                 context.say(iteration, f"no update, {reason}")
@@ -62,28 +62,30 @@ class Learning:
         self,
         iteration: int,
         start: Checkpoint,
-        rows: Sequence[TrainingSequence],
+        sequences: Sequence[TrainingSequence],
         out: Checkpoint,
         prices: Mapping[str, float],
     ) -> LearnerJob:
         context, folder = self._context, self._context.folder
         return LearnerJob(
             start,
-            rows,
+            sequences,
             out.path,
             seed=context.seed(iteration),
             version=iteration,
             table_version=folder.store.version(),
             reference=folder.checkpoints.accepted(0) if context.config.learn.reference == "base" else None,
-            sampler=self._sampler(rows),
+            sampler=self._sampler(sequences),
             anchor=self._mixture.anchor(iteration),
             multipliers=prices,
         )
 
-    def _sampler(self, rows: Sequence[TrainingSequence]) -> Checkpoint | None:
+    def _sampler(self, sequences: Sequence[TrainingSequence]) -> Checkpoint | None:
         """Weights that sampled the newest training sequences; None where none is of one version alone."""
         own = self._context.config.name + "/"  # retained episodes of other runs have versions of those runs
-        found = {row.policy_version for row in rows if row.trajectory_id.startswith(own)} - {None}
+        found = {
+            sequence.policy_version for sequence in sequences if sequence.trajectory_id.startswith(own)
+        } - {None}
         newest = max((version for version in found if version is not None), default=None)
         return None if newest is None else self._context.folder.checkpoints.accepted(newest)
 

@@ -15,7 +15,7 @@ from agentevol.core.algorithms.registry import objective
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint, TrainingSequence
 from agentevol.data.chat_datasets import read_texts
-from agentevol.data.replay import retained_episodes, retained_rows
+from agentevol.data.replay import retained_episodes, retained_sequences
 from agentevol.data.stored_episodes import episodes_in
 from agentevol.learn.batches.packing import UNKNOWN
 from agentevol.learn.continual.replay_sampling import reservoir
@@ -26,8 +26,9 @@ from agentgym_store.urls import named
 FILE = "probe.jsonl"
 
 
-def probe_rows(config: RunConfig, base: Checkpoint) -> list[TrainingSequence]:
-    """Read at most `probe.rows` sequences of `probe.data`: from episodes that `select.*` accepts, or chats.
+def probe_sequences(config: RunConfig, base: Checkpoint) -> list[TrainingSequence]:
+    """Read at most `probe.sequences` sequences of `probe.data`: from episodes that `select.*` accepts, or
+    chats.
 
     Raises `ConfigError` where there is nothing to read.
     """
@@ -39,28 +40,31 @@ def probe_rows(config: RunConfig, base: Checkpoint) -> list[TrainingSequence]:
         found = read_texts(Path(data), ChatRenderer(load_tokenizer(base.path), config.chat_template_kwargs))
         if found.kind != "episodes":
             raise ConfigError(f"probe.data: {data} holds {found.kind}, and chats or episodes are read")
-        rows = found.rows
+        sequences = found.sequences
     else:
-        own = RetainedConfig(data=str(data), episodes=probe.rows)
+        own = RetainedConfig(data=str(data), episodes=probe.sequences)
         episodes = retained_episodes(config.model_copy(update={"retained": own}))
-        rows = [old.row for old in retained_rows(episodes, objective("sft"), config, base)]
-    return reservoir([row for row in rows if row.mask.any()], probe.rows, config.seed)
+        sequences = [old.sequence for old in retained_sequences(episodes, objective("sft"), config, base)]
+    return reservoir(
+        [sequence for sequence in sequences if sequence.mask.any()], probe.sequences, config.seed
+    )
 
 
-def to_lines(rows: Sequence[TrainingSequence]) -> str:
+def to_lines(sequences: Sequence[TrainingSequence]) -> str:
     """Text of `probe.jsonl`."""
     return "".join(
-        json.dumps({"tokens": row.token_ids.tolist(), "said": row.mask.nonzero()[0].tolist()}) + "\n"
-        for row in rows
+        json.dumps({"tokens": sequence.token_ids.tolist(), "said": sequence.mask.nonzero()[0].tolist()})
+        + "\n"
+        for sequence in sequences
     )
 
 
 def from_lines(text: str) -> list[TrainingSequence]:
     """Sequences of a text of `to_lines`; they belong to no episode."""
-    return [_row(number, **json.loads(line)) for number, line in enumerate(text.splitlines())]
+    return [_sequence(number, **json.loads(line)) for number, line in enumerate(text.splitlines())]
 
 
-def _row(number: int, tokens: list[int], said: list[int]) -> TrainingSequence:
+def _sequence(number: int, tokens: list[int], said: list[int]) -> TrainingSequence:
     mask = np.zeros(len(tokens), np.bool_)
     mask[said] = True
     unknown = np.full(len(tokens), UNKNOWN, np.float32)

@@ -14,7 +14,7 @@ from agentevol.data.rewards.process_rewards import (
     process_rewards,
     watched,
 )
-from agentevol.data.rewards.reward_model import rows_to_judge
+from agentevol.data.rewards.reward_model import sequences_to_judge
 from agentevol.data.rewards.shaping import episodes_of, length_correlation, shaped
 from agentevol.data.rewards.state_values import Counted, chosen_states, is_mismatch
 from agentevol.data.training_sequences import valued
@@ -38,19 +38,24 @@ class ProcessRewards:
         iteration: int,
         policy: Checkpoint,
         explored: Sequence[Trajectory],
-        rows: Sequence[TrainingSequence],
+        sequences: Sequence[TrainingSequence],
     ) -> list[TrainingSequence]:
         """The training sequences with turns rewarded by the model's values."""
         trained = isinstance(process, TrainedProcess)
         figures = self._refresh_values(process, iteration, policy, explored) if trained else {}
-        values = self._cluster.values(self._process_model(iteration), rows)
+        values = self._cluster.values(self._process_model(iteration), sequences)
         steps = process_rewards(
-            explored, episodes_of(rows), values, process.model_heads, process.rules, discount=process.discount
+            explored,
+            episodes_of(sequences),
+            values,
+            process.model_heads,
+            process.rules,
+            discount=process.discount,
         )
         figures["process_length_correlation"] = length_correlation(steps)
         finite = {name: value for name, value in figures.items() if math.isfinite(value)}
         note_reward_figures(self._folder.path, iteration, finite)
-        return shaped(rows, steps, alpha=process.alpha, beta=process.beta)
+        return shaped(sequences, steps, alpha=process.alpha, beta=process.beta)
 
     def watched(self, iteration: int) -> dict[str, float]:
         """Scores of the process reward model on the validation episodes, compared with their outcomes."""
@@ -58,7 +63,9 @@ class ProcessRewards:
         base = self._folder.checkpoints.accepted(0)  # as a model, it says 0.5 for everything
         if not self.config.process.on or model == base:
             return {}
-        values = self._cluster.values(model, rows_to_judge(validation_episodes(self._context, iteration)))
+        values = self._cluster.values(
+            model, sequences_to_judge(validation_episodes(self._context, iteration))
+        )
         return watched(validation_episodes(self._context, iteration), values, self.config.process.model_heads)
 
     def _process_model(self, iteration: int) -> Checkpoint:
@@ -77,7 +84,7 @@ class ProcessRewards:
         """Train the process reward model on the current policy; returns its fit to the estimated values."""
         counted = self._count_values(process, iteration, policy, explored)
         values_of = (one.values for one in counted.values())
-        labelled = valued(explored, *values_of, kind=self.config.select.rows)
+        labelled = valued(explored, *values_of, kind=self.config.select.sequences)
         models = self._folder.checkpoints
         start, model = models.process_model(iteration - 1), models.process_model(iteration)
         names = list(process.model_heads)
@@ -140,7 +147,7 @@ def learn_beside(
     how: LearnConfig,
     start: Checkpoint,
     model: Checkpoint,
-    rows: Sequence[TrainingSequence],
+    sequences: Sequence[TrainingSequence],
     heads: Sequence[str] = (),
 ) -> None:
     """Train the reward model of this iteration; without training data it is the previous one."""
@@ -148,7 +155,7 @@ def learn_beside(
         return
     job = LearnerJob(
         start,
-        rows,
+        sequences,
         model.path,
         seed=context.seed(iteration),
         version=iteration,

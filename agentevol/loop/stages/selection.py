@@ -26,16 +26,18 @@ class Selection:
         if context.has_finished(iteration):
             return []
         own = self._mixture.own(iteration, explored)
-        rows = list(own.rows)
-        learnt = {row.trajectory_id for row in rows if row.weight > 0 and row.mask.any()}
+        sequences = list(own.sequences)
+        learnt = {
+            sequence.trajectory_id for sequence in sequences if sequence.weight > 0 and sequence.mask.any()
+        }
         chosen = [trajectory for trajectory in explored if trajectory.id in learnt]
         figures = selection_figures(explored, chosen, context.episodes.solved_before(iteration))
         context.say(iteration, sentence(figures))
         figures |= since_previous(context.episodes.outcomes("explore", iteration - 1), outcomes(explored))
         context.manifests.filtered(iteration, own.digest)
-        beside = self._mixture.beside(iteration, rows)
+        beside = self._mixture.beside(iteration, sequences)
         context.manifests.merged(iteration, own.digest, [part.digest for part in beside])
-        rows += [row for part in beside for row in part.rows]
+        sequences += [sequence for part in beside for sequence in part.sequences]
         parts = [own, *beside]
         lag = version_lag([part.turns for part in parts], iteration - 1)
         if lag and context.config.rollout.mode != "synchronous":
@@ -43,7 +45,11 @@ class Selection:
         data = learnt_figures(share for part in parts for share in part.shares)
         known = context.drafts.of(iteration).selection
         context.drafts.note(
-            iteration, selected=len(chosen), rows=len(rows), selection={**known, **figures, **lag}, data=data
+            iteration,
+            selected=len(chosen),
+            sequences=len(sequences),
+            selection={**known, **figures, **lag},
+            data=data,
         )
         self._prices.update(iteration, explored)
-        return rows
+        return sequences

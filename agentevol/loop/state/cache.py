@@ -1,4 +1,4 @@
-"""Cache of encoded training sequences: those of each finished round, in the run's folder `rows/`.
+"""Cache of encoded training sequences: those of each finished round, in the run's folder `sequences/`.
 
 A cached file holds the key of everything it was derived from: the files of the table that hold the round's
 episodes, the configuration, the tokenizer of the base, and this program. A file that is missing, damaged, or
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from agentevol.config.run import RunConfig
 from agentevol.core.protocols import Checkpoint
-from agentevol.data.columnar_file import EncodedRows, read_rows
+from agentevol.data.columnar_file import EncodedSequences, read_sequences
 from agentevol.models.checkpoints import tokenizer_files
 
 FORMAT = 1
@@ -47,36 +47,38 @@ class CacheKeys:
         return _hash([FORMAT, _program(), config, files])
 
 
-class RowCache:
+class SequenceCache:
     """Encoded training sequences by name, in a folder."""
 
     def __init__(self, folder: Path, keys: CacheKeys) -> None:
         self._folder, self._keys = folder, keys
         self._opened: dict[str, _Opened] = {}
 
-    def rows(self, name: str, fingerprint: str, derive: Callable[[], EncodedRows]) -> EncodedRows:
+    def sequences(
+        self, name: str, fingerprint: str, derive: Callable[[], EncodedSequences]
+    ) -> EncodedSequences:
         """Return the training sequences of this name, derived only where no file holds those of the same
         episodes.
 
         `fingerprint` is of the episodes. A file is checked once, as long as it is unchanged.
         """
-        key, file = self._keys.of("rows", name, fingerprint), self._folder / f"{name}.safetensors"
+        key, file = self._keys.of("sequences", name, fingerprint), self._folder / f"{name}.safetensors"
         found = self._open(name, file, key)
         if found is None:
             found = derive()
             found.write(file, key)
         return found
 
-    def _open(self, name: str, file: Path, key: str) -> EncodedRows | None:
+    def _open(self, name: str, file: Path, key: str) -> EncodedSequences | None:
         stamp, opened = _stamp(file), self._opened.pop(name, None)
         if opened is not None and (opened.key, opened.stamp) == (key, stamp):
             self._opened[name] = opened
-            return opened.rows
+            return opened.sequences
         mapped = len(self._opened) < MAPPED_FILES
-        rows = read_rows(file, key, mapped=mapped) if stamp else None
-        if rows is not None and mapped:
-            self._opened[name] = _Opened(key, stamp, rows)
-        return rows
+        sequences = read_sequences(file, key, mapped=mapped) if stamp else None
+        if sequences is not None and mapped:
+            self._opened[name] = _Opened(key, stamp, sequences)
+        return sequences
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ class _Opened:
 
     key: str
     stamp: tuple[int, ...]
-    rows: EncodedRows
+    sequences: EncodedSequences
 
 
 def _stamp(file: Path) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from agentevol.core.files import write_atomically
 from agentevol.core.protocols import Checkpoint, TrainingSequence
 from agentevol.core.splits import iteration_seed
 from agentevol.data.composition import versions
-from agentevol.data.hashes import of_rows
+from agentevol.data.hashes import of_sequences
 from agentevol.data.manifests import Manifest, Stage, of_episodes, of_file, of_parts, of_scores, of_weights
 from agentevol.loop.state.run_folder import RunFolder
 from agentgym_store.records import Trajectory
@@ -53,7 +53,7 @@ class ManifestWriter:
     def rewarded(
         self,
         iteration: int,
-        rows: Sequence[TrainingSequence],
+        sequences: Sequence[TrainingSequence],
         model: Checkpoint | None,
         verdicts: Path | None = None,
     ) -> None:
@@ -63,12 +63,14 @@ class ManifestWriter:
         inputs = {**self._made(iteration, "merge"), **({} if model is None else {"model": self._hash(model)})}
         if verdicts is not None and verdicts.is_file():
             inputs["verdicts"] = of_file(verdicts)
-        self._note(iteration, "reward", inputs, of_rows(rows), self._drawn(iteration), iteration - 1)
+        self._note(
+            iteration, "reward", inputs, of_sequences(sequences), self._drawn(iteration), iteration - 1
+        )
 
     def trained(self, iteration: int, start: Checkpoint, update: Checkpoint) -> None:
         """Note the update, accepted or not."""
-        rows = self._made(iteration, "reward") or self._made(iteration, "merge")
-        inputs = {**rows, "start": self._hash(start)}
+        sequences = self._made(iteration, "reward") or self._made(iteration, "merge")
+        inputs = {**sequences, "start": self._hash(start)}
         self._note(iteration, "train", inputs, self._hash(update), self._drawn(iteration), start.version)
 
     def evaluated(self, iteration: int, policy: Checkpoint, episodes: Sequence[Trajectory]) -> None:

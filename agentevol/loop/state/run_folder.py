@@ -16,8 +16,8 @@ iteration.
     judgements/0001.json  verdicts of `reward.judge` on explored episodes, 0001-valid.json on validation ones
     iterations/0001.json
     manifests/0001.json inputs and outputs of each stage of iteration 1, as hashes
-    rows/0003.safetensors  encoded training sequences of iteration 3, for later iterations that reuse them;
-    prices/0003.json       prices of costs after it: both are caches, derived again where they are missing
+    sequences/0003.safetensors  encoded training sequences of iteration 3, for later iterations
+    prices/0003.json    prices of costs after it: both are caches, derived again where they are missing
     metrics.jsonl  tensorboard/  report.html  success.png
 
 All entries are complete: files are written under a temporary name and then moved. A resumed run does only the

@@ -29,10 +29,10 @@ def build(recipe: StarterRecipe, out: Path, progress: Progress | None = None) ->
     tokenizer = word_tokenizer(_vocabulary(play, recipe), folded=recipe.folded)
     start = out.with_name(f".{out.name}.start")
     _fresh_model(recipe, tokenizer, start)
-    rows = list(demonstrations(play, recipe, ChatRenderer(tokenizer)))
+    sequences = list(demonstrations(play, recipe, ChatRenderer(tokenizer)))
     try:
         report = GradientLearner(recipe.learn, progress).learn(
-            LearnerJob(Checkpoint(start, -1), rows, out, recipe.seed)
+            LearnerJob(Checkpoint(start, -1), sequences, out, recipe.seed)
         )
     finally:
         shutil.rmtree(start, ignore_errors=True)

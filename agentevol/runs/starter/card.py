@@ -28,7 +28,7 @@ def card(recipe: StarterRecipe, report: LearnReport, data_version: str) -> str:
         "architecture": f"Llama, hidden {shape.hidden}, {shape.layers} layers, {shape.heads} heads,"
         f" intermediate {shape.intermediate}, context {shape.context:,}, untied embeddings",
         "tokenizer": "each word of the demonstrations is a token, anything else falls apart into bytes",
-        "data": f"{figures['rows']:,.0f} sequences, {figures['tokens_read']:,.0f} tokens, loss on the"
+        "data": f"{figures['sequences']:,.0f} sequences, {figures['tokens_read']:,.0f} tokens, loss on the"
         f" player's messages alone: {levels} episodes of the {player}, in split {recipe.split!r}{held_out}",
         "training": f"{figures['steps']:,.0f} steps of at most {recipe.learn.batch_tokens:,} tokens,"
         f" {recipe.learn.optimiser}, peak learning rate {recipe.learn.learning_rate:g};"

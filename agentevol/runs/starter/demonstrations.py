@@ -10,7 +10,7 @@ from agentevol.core.splits import remaining
 from agentevol.models.rendering import ChatRenderer
 from agentevol.rollout.environments import as_messages, demonstration
 from agentevol.runs.starter.recipe import StarterRecipe
-from agentevol.runs.starter.sequences import RowMaker, Turn
+from agentevol.runs.starter.sequences import SequenceMaker, Turn
 from agentgym_envs.core import Environment, Task
 from agentgym_envs.episodes import Player, follow
 from agentgym_envs.formats import after_thinking
@@ -104,26 +104,26 @@ def demonstrations(
     play: Demonstrator, recipe: StarterRecipe, renderer: ChatRenderer
 ) -> Iterator[TrainingSequence]:
     """Training sequences of every demonstration and study, and those of excerpts and drills."""
-    rows = RowMaker(renderer, play.instruction)
+    maker = SequenceMaker(renderer, play.instruction)
     draw = Random(recipe.seed)
     for one in _shown(play, recipe.demonstrations, recipe.first_task):
-        yield rows.whole(one.id, one.turns)
+        yield maker.whole(one.id, one.turns)
     first = recipe.first_task + sum(recipe.demonstrations.values())
     for one in _shown(play, recipe.studies, first, 1.0):
         if one.is_won:
-            yield rows.studied(one.id, one.turns)
+            yield maker.studied(one.id, one.turns)
     first += sum(recipe.studies.values())
     for one in _shown(play, recipe.excerpts, first, 1.0):
-        yield from rows.openings(one.id, one.turns, OPENINGS, draw)
-        yield from rows.thoughts(one.id, one.turns)
+        yield from maker.openings(one.id, one.turns, OPENINGS, draw)
+        yield from maker.thoughts(one.id, one.turns)
     first += sum(recipe.excerpts.values())
     for one in _shown(play, recipe.drills, first, 1.0):
-        yield from rows.thoughts(one.id, one.turns, SHORT)
+        yield from maker.thoughts(one.id, one.turns, SHORT)
         if one.is_won:
-            yield from rows.ending(one.id, one.turns)
+            yield from maker.ending(one.id, one.turns)
     first += sum(recipe.drills.values())
     for one in _shown(play, recipe.finds, first):
-        yield from rows.finds(one.id, one.turns, draw)
+        yield from maker.finds(one.id, one.turns, draw)
 
 
 def _shown(

@@ -28,7 +28,7 @@ class Turn(NamedTuple):
     said: str
 
 
-class RowMaker:
+class SequenceMaker:
     """Builder of training sequences for one tokenizer; only messages of the player are learnt.
 
     `instruction` is the system message of every episode, None without one.
@@ -44,7 +44,7 @@ class RowMaker:
 
     def whole(self, name: str, turns: Sequence[Turn]) -> TrainingSequence:
         """Training sequence of a whole episode."""
-        return self._row(name, turns, [0] * len(turns))
+        return self._sequence(name, turns, [0] * len(turns))
 
     def studied(self, name: str, turns: Sequence[Turn]) -> TrainingSequence:
         """Training sequence of a whole episode, in which thoughts are learnt and everything after the last of
@@ -55,7 +55,7 @@ class RowMaker:
         """
         last = _last_thought(turns)
         unlearnt = [self._unlearnt(turn, place > last) for place, turn in enumerate(turns)]
-        return self._row(name, turns, unlearnt)
+        return self._sequence(name, turns, unlearnt)
 
     def ending(self, name: str, turns: Sequence[Turn]) -> Iterator[TrainingSequence]:
         """Training sequence of the last thought and everything after it, which alone is learnt; none where
@@ -63,7 +63,7 @@ class RowMaker:
         """
         last = turns[_last_thought(turns) :]
         if len(last) > 2:
-            yield self._row(name, last, [None, *[0] * (len(last) - 1)])
+            yield self._sequence(name, last, [None, *[0] * (len(last) - 1)])
 
     def openings(
         self, name: str, turns: Sequence[Turn], count: int, draw: Random
@@ -92,9 +92,9 @@ class RowMaker:
             is_new = turn.heard not in known
             known.add(turn.heard)
             if is_new and turn.said.startswith(THINKING):
-                row = self._row(name, [turn], [self._unlearnt(turn, False)])
-                if longest is None or len(row.token_ids) <= longest:
-                    yield row
+                sequence = self._sequence(name, [turn], [self._unlearnt(turn, False)])
+                if longest is None or len(sequence.token_ids) <= longest:
+                    yield sequence
 
     def finds(self, name: str, turns: Sequence[Turn], draw: Random) -> Iterator[TrainingSequence]:
         """Training sequences of the first turn that takes an item, and of an earlier turn that read of items
@@ -106,7 +106,7 @@ class RowMaker:
         left = [place for place in range(1, taken) if _THING.search(turns[place].heard)]
         for place in [taken, draw.choice(left)] if left else [taken]:
             opening = Turn(turns[0].heard, turns[place - 1].said)
-            yield self._row(name, [opening, turns[place]], [None, 0])
+            yield self._sequence(name, [opening, turns[place]], [None, 0])
 
     def _unlearnt(self, turn: Turn, is_learnt: bool) -> int | None:
         """Number of first tokens of the message that are not learnt; None for all of them."""
@@ -114,7 +114,7 @@ class RowMaker:
             return self._mark
         return 0 if is_learnt else None
 
-    def _row(self, name: str, turns: Sequence[Turn], unlearnt: Sequence[int | None]) -> TrainingSequence:
+    def _sequence(self, name: str, turns: Sequence[Turn], unlearnt: Sequence[int | None]) -> TrainingSequence:
         token_ids, mask = list[int](), list[bool]()
         for turn, first in zip(turns, unlearnt, strict=True):
             heard = self._encode(turn.heard, False) if token_ids else self._prompt(turn.heard)

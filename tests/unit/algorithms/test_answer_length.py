@@ -13,7 +13,7 @@ from agentevol.core.algorithms.contract import Rollouts
 from agentevol.core.algorithms.registry import objective
 from agentevol.core.errors import ConfigError
 from agentevol.data.answer_lengths import with_answers
-from agentevol.data.training_sequences import grouped, rows_of
+from agentevol.data.training_sequences import grouped, sequences_of
 from agentevol.learn.algorithms.advantages.answer_length import answer_length
 from agentevol.learn.algorithms.policy_gradient.ampo import ampo_advantage
 from agentevol.learn.batches.assembly import Assembly
@@ -114,10 +114,10 @@ def test_a_run_of_ampo_counts_answers_and_others_do_not(model: Path):
     (model / "config.json").write_text("{}")
     for options in (["learn.options.length_target=250.0"], []):
         asked = load(None, ["algorithm=ampo", f"base={model}", *options])
-        (row,) = rows_of([replied("a", SHORT)], objective("ampo", asked.learn.options), asked, 0)
+        (row,) = sequences_of([replied("a", SHORT)], objective("ampo", asked.learn.options), asked, 0)
         assert row.episode.answer_tokens == (3,)
     silent = load(None, ["algorithm=grpo", f"base={model}"])
-    (row,) = rows_of([replied("a", SHORT)], objective("grpo"), silent, 0)
+    (row,) = sequences_of([replied("a", SHORT)], objective("grpo"), silent, 0)
     assert row.episode.answer_tokens == ()
 
 

@@ -334,8 +334,8 @@ def test_orpos_likelihood_can_cover_everything_in_the_chosen_row():
     assert gradient(batch, whole.value)[2:] == pytest.approx([-0.5, -0.5])
 
 
-def test_orpo_refuses_pairs_without_their_whole_row():
-    with pytest.raises(ValueError, match="one sequence of side 0 with everything in its chosen row"):
+def test_orpo_refuses_pairs_without_their_whole_sequence():
+    with pytest.raises(ValueError, match="one sequence of side 0 with everything in its chosen sequence"):
         orpo(pairs(), nll_scope="all")
 
 

@@ -55,15 +55,15 @@ def test_a_common_factor_of_the_weights_and_a_duplicated_data_set_change_nothing
 ROWS = {"logp": [[-1.0, -2.0, -4.0], [-7.0, -99.0, -99.0]], "mask": [[1, 1, 1], [1, 0, 0]], "weight": [3, 1]}
 MEANS = {
     "token_mean": (3 * 7 + 7) / (3 * 3 + 1),
-    "row_mean": (3 * 1 + 3 * 3 + 7) / (3 + 3 + 1),
+    "sequence_mean": (3 * 1 + 3 * 3 + 7) / (3 + 3 + 1),
     "traj_mean": (3 * 7 / 3 + 7) / (3 + 1),
 }
 
 
 def of_three_rows() -> Batch:
     whole = batch_of(**ROWS)
-    totals = replace(whole.totals, row_weight=7.0)
-    return replace(whole, row=torch.tensor([0, 1, 1, 2]), totals=totals)
+    totals = replace(whole.totals, training_sequence_weight=7.0)
+    return replace(whole, training_sequence=torch.tensor([0, 1, 1, 2]), totals=totals)
 
 
 @pytest.mark.parametrize(("kind", "expected"), MEANS.items())
@@ -78,7 +78,10 @@ def test_every_mean_adds_up_over_micro_batches_and_ignores_a_common_factor(kind:
     whole = of_three_rows()
     parts = [sft(part_of(whole, [number]), aggregation=kind).value.item() for number in (0, 1)]
     assert sum(parts) == pytest.approx(MEANS[kind], abs=1e-12)
-    doubled = {name: 2 * getattr(whole.totals, name) for name in ("weight", "row_weight", "sequence_weight")}
+    doubled = {
+        name: 2 * getattr(whole.totals, name)
+        for name in ("weight", "training_sequence_weight", "sequence_weight")
+    }
     heavy = replace(whole, weight=2 * whole.weight, totals=replace(whole.totals, **doubled))
     assert sft(heavy, aggregation=kind).value.item() == pytest.approx(MEANS[kind], abs=1e-12)
 

@@ -23,7 +23,7 @@ def tiny(name: str) -> Lane:
     """A lane as it is, with a model of few weights on the CPU."""
     lane = lanes(cuda=True)[name]
     length = None if lane.length is None else 24
-    small = {"shape": TINY, "rows_per_step": 4, "trl_rows": 2, "learning_rate": 1e-2}
+    small = {"shape": TINY, "sequences_per_step": 4, "trl_sequences": 2, "learning_rate": 1e-2}
     return replace(lane, device="cpu", length=length, **small)
 
 
@@ -33,7 +33,7 @@ def test_flops_by_hand():
     # 2 flops x 2 layers x 144 weights x 3 tokens; 4 flops x 2 layers x 4 numbers x (1 + 2 + 3) pairs of
     # tokens; 2 flops x 4 x 10 weights of the head x 2 learnt tokens
     assert forward_flops(TINY, [3], learnt=2) == 1728 + 192 + 160
-    # two rows of 3 are not a row of 6: their tokens do not meet
+    # two sequences of 3 are not a sequence of 6: their tokens do not meet
     assert forward_flops(TINY, [3, 3], learnt=4) == 2 * 2080
     assert forward_flops(TINY, [6], learnt=4) == 2 * 2080 + 4 * 2 * 4 * (21 - 12)
 
@@ -55,26 +55,30 @@ def test_lanes_of_4096_tokens_in_half_precision_are_for_cuda():
     long = [lanes(cuda=True)[name] for name in ("sft-4096", "dpo-4096")]
     assert {(lane.device, lane.dtype, lane.length) for lane in long} == {("cuda", "bf16", 4096)}
     for lane in lanes(cuda=True).values():
-        assert lane.rows_per_step % lane.trl_rows == 0
-        assert all(len(row.token_ids) <= lane.pass_tokens for unit in make_units(lane, 1) for row in unit)
-    assert sum(len(row.token_ids) for row in make_units(long[1], 1)[0]) == 8192  # a pair is one pass
+        assert lane.sequences_per_step % lane.trl_sequences == 0
+        assert all(
+            len(sequence.token_ids) <= lane.pass_tokens for unit in make_units(lane, 1) for sequence in unit
+        )
+    assert (
+        sum(len(sequence.token_ids) for sequence in make_units(long[1], 1)[0]) == 8192
+    )  # a pair is one pass
 
 
 @pytest.mark.parametrize("name", ["sft", "dpo", "dpo-4096"])
-def test_the_learner_takes_the_rows_of_each_step_that_the_others_take(name: str):
+def test_the_learner_takes_the_sequences_of_each_step_that_the_others_take(name: str):
     lane = tiny(name)
     units = make_units(lane, steps=3)
-    rows = for_the_learner(units)
-    atoms = Assembly(rows).atoms("unit")
-    steps = plan(rows, atoms, tokens_per_step(lane, units), epochs=1, seed=0)
-    per_step = lane.rows_per_step // len(units[0])
+    sequences = for_the_learner(units)
+    atoms = Assembly(sequences).atoms("unit")
+    steps = plan(sequences, atoms, tokens_per_step(lane, units), epochs=1, seed=0)
+    per_step = lane.sequences_per_step // len(units[0])
     wanted = [
-        [row.trajectory_id for unit in units[first : first + per_step] for row in unit]
+        [sequence.trajectory_id for unit in units[first : first + per_step] for sequence in unit]
         for first in range(0, len(units), per_step)
     ]
     assert len(wanted) == 3
-    assert [[rows[index].trajectory_id for index in step] for step in steps] == wanted
-    assert [row.trajectory_id for row in rows] != [name for step in wanted for name in step]
+    assert [[sequences[index].trajectory_id for index in step] for step in steps] == wanted
+    assert [sequence.trajectory_id for sequence in sequences] != [name for step in wanted for name in step]
 
 
 def test_pairs_have_one_prompt_and_differ_in_what_follows():
@@ -91,13 +95,13 @@ def test_pairs_have_one_prompt_and_differ_in_what_follows():
 def test_trl_is_given_the_same_tokens():
     unit = make_units(tiny("dpo-4096"), 1)[0]
     found = columns([unit])
-    for row, side in zip(unit, ("chosen", "rejected"), strict=True):
+    for sequence, side in zip(unit, ("chosen", "rejected"), strict=True):
         words = (found["prompt"][0] + found[side][0]).split()
-        assert [int(word.strip("<>")) for word in words] == row.token_ids.tolist()
-    (row,) = make_units(tiny("sft"), 1)[0]
-    assert columns([[row]]) == {
-        "input_ids": [row.token_ids.tolist()],
-        "completion_mask": [row.mask.astype(int).tolist()],
+        assert [int(word.strip("<>")) for word in words] == sequence.token_ids.tolist()
+    (sequence,) = make_units(tiny("sft"), 1)[0]
+    assert columns([[sequence]]) == {
+        "input_ids": [sequence.token_ids.tolist()],
+        "completion_mask": [sequence.mask.astype(int).tolist()],
     }
 
 
@@ -153,6 +157,6 @@ def test_figures_are_tokens_and_flops_over_the_time_taken():
 
 
 def test_lanes_are_chosen_by_name():
-    assert parse(["--lanes", "dpo", "--trl-rows", "32"]).lanes == ["dpo"]
+    assert parse(["--lanes", "dpo", "--trl-sequences", "32"]).lanes == ["dpo"]
     with pytest.raises(SystemExit):
         parse(["--lanes", "grpo"])

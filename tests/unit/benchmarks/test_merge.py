@@ -11,7 +11,7 @@ import pytest
 from benchmarks import merge
 
 
-def test_both_sides_of_merging_are_measured_on_the_same_rows_and_prices(
+def test_both_sides_of_merging_are_measured_on_the_same_sequences_and_prices(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def side_here(side: Callable[..., Any], *given: Any) -> Any:
@@ -26,7 +26,7 @@ def test_both_sides_of_merging_are_measured_on_the_same_rows_and_prices(
     assert found["size"] == {"iterations": 3, "episodes": 24, "turns": 4}
     for took in found["figures"].values():
         assert [one["iteration"] for one in took] == [1, 3]
-        assert took[1]["rows"] == 3 * took[0]["rows"] > 0
+        assert took[1]["sequences"] == 3 * took[0]["sequences"] > 0
 
 
 def test_a_side_of_merging_has_a_process_of_its_own() -> None:
@@ -39,5 +39,5 @@ def test_sides_of_merging_that_find_something_else_are_told(monkeypatch: pytest.
     for other in ([("sha256:2", {"turns": 0.1})], [("sha256:1", {"turns": 0.2})]):
         sides = iter([took, found, (took, other)])
         monkeypatch.setattr(merge, "in_a_process", lambda *_, sides=sides: next(sides))
-        with pytest.raises(RuntimeError, match="iteration 1: the sides found different rows or prices"):
+        with pytest.raises(RuntimeError, match="iteration 1: the sides found different sequences or prices"):
             merge.compare(merge.Size(), (1,))

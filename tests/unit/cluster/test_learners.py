@@ -176,7 +176,7 @@ def test_what_breaks_without_a_loss_stops_the_run_with_its_reason():
 
 def test_a_question_is_asked_again():
     made, faults, _ = learners(Processes(Learner([], LOST), Learner([], 3.5)))
-    assert made.ask("perplexity", "rows") == 3.5
+    assert made.ask("perplexity", "sequences") == 3.5
     noted = faults.take()
     assert noted.lost_learners == 1
     assert noted.learners_s > 0
@@ -196,10 +196,10 @@ def test_learners_that_share_gpus_are_where_these_are():
     gpus = [Place(NODE, shared="3"), Place(OTHER, shared="0"), Place(OTHER, shared="1")]
     made, processes = colocated(gpus, count=4)
     assert processes.places == [gpus[:2]]
-    made.ask("perplexity", "rows")
+    made.ask("perplexity", "sequences")
     assert len(processes.places) == 1
     gpus[0] = Place(OTHER, shared="2")
-    assert made.ask("perplexity", "rows") == "answer"
+    assert made.ask("perplexity", "sequences") == "answer"
     assert processes.places[1:] == [gpus[:2]]
     assert len(processes.killed) == 2
 

@@ -20,7 +20,7 @@ RUN = [
     (["interpolate.shares=[0.5]", "learn.lora.keep=true"], "interpolate.shares mixes whole weights"),
     (["interpolate.shares=[0.5, 0.5]"], "shares are tried once each"),
     (["interpolate.shares=[1.0]"], "interpolate.shares"),
-    (["probe.rows=5"], "probe.data: Field required"),
+    (["probe.sequences=5"], "probe.data: Field required"),
     (["learn.distillation_form=full"], "distillation_form has no effect without distillation"),
     (["replay.fraction=0.3"], "replay.* has no effect without select.merge = 'replay'"),
     (["select.merge=replay", "replay.fraction=1"], "replay.fraction"),

@@ -77,6 +77,15 @@ def test_the_settings_of_the_chosen_alternative_are_kept(tmp_path: Path):
     assert not any(line.startswith("horizon") for line in lines)
 
 
+def test_a_key_of_another_name_is_read_from_a_run_and_refused_by_its_new_name_elsewhere(tmp_path: Path):
+    config, _ = load_earlier(edited(tmp_path, 'rows = "fork"', 'rows = "per_step"'))
+    assert config.select.sequences == "per_step"
+    with pytest.raises(ConfigError, match=r"select\.rows is called select\.sequences now"):
+        load(None, ["select.rows=per_step"])
+    with pytest.raises(ConfigError, match=r"probe\.rows is called probe\.sequences now"):
+        load(None, ["probe.data=x", "probe.rows=5"])
+
+
 def test_a_misspelt_key_is_still_refused(tmp_path: Path):
     with pytest.raises(ConfigError, match=r"unknown key 'reward\.refersh'"):
         load_earlier(edited(tmp_path, "refresh = false", "refersh = false"))

@@ -1,4 +1,4 @@
-"""Data sets of chats as rows."""
+"""Data sets of chats as sequences."""
 
 import json
 from pathlib import Path
@@ -25,9 +25,11 @@ def written(tmp_path: Path, *records: object) -> Path:
     return file
 
 
-def said(row, renderer: ChatRenderer) -> str:
-    """What is learnt of a row, as text."""
-    return renderer.tokenizer.decode(row.token_ids[row.mask].tolist(), skip_special_tokens=True).strip()
+def said(sequence, renderer: ChatRenderer) -> str:
+    """What is learnt of a sequence, as text."""
+    return renderer.tokenizer.decode(
+        sequence.token_ids[sequence.mask].tolist(), skip_special_tokens=True
+    ).strip()
 
 
 def chat(*texts: str) -> list[dict[str, str]]:
@@ -37,16 +39,16 @@ def chat(*texts: str) -> list[dict[str, str]]:
 def test_every_answer_of_a_chat_is_learnt_with_its_end_token(tmp_path: Path, renderer: ChatRenderer):
     file = written(tmp_path, {"messages": chat("You see a desk.", "look", "Nothing happens.", "go")})
     found = read_texts(file, renderer)
-    (row,) = found.rows
+    (sequence,) = found.sequences
     look, go = renderer.action_ids("look"), renderer.action_ids("go")
     assert found.kind == "episodes"
-    assert row.token_ids[row.mask].tolist() == [*look, *go]
-    assert row.turn[row.mask].tolist() == [0] * len(look) + [1] * len(go)
-    assert row.trajectory_id == "data.jsonl, record 1"
+    assert sequence.token_ids[sequence.mask].tolist() == [*look, *go]
+    assert sequence.turn[sequence.mask].tolist() == [0] * len(look) + [1] * len(go)
+    assert sequence.trajectory_id == "data.jsonl, record 1"
     # exactly what the chat template makes of the whole conversation up to the last answer's end
     earlier = [Message("user", "You see a desk."), Message("assistant", "look")]
     whole = renderer.prompt([*earlier, Message("user", "Nothing happens.")])
-    assert row.token_ids.tolist() == [*whole, *go]
+    assert sequence.token_ids.tolist() == [*whole, *go]
 
 
 def test_what_a_data_set_marks_as_not_learnt_is_context(tmp_path: Path, renderer: ChatRenderer):
@@ -56,30 +58,32 @@ def test_what_a_data_set_marks_as_not_learnt_is_context(tmp_path: Path, renderer
         {"from": "human", "value": "You see a desk."},
         {"from": "gpt", "value": "look", "loss": True},
     ]
-    (row,) = read_texts(written(tmp_path, {"item_id": "x_0", "conversations": conversation}), renderer).rows
-    assert said(row, renderer) == "look"
+    (sequence,) = read_texts(
+        written(tmp_path, {"item_id": "x_0", "conversations": conversation}), renderer
+    ).sequences
+    assert said(sequence, renderer) == "look"
 
 
 def test_pairs_and_labels_have_sides(tmp_path: Path, renderer: ChatRenderer):
     pair = {"prompt": "You see a desk.", "chosen": "look", "rejected": chat("", "go")[1:]}
     found = read_texts(written(tmp_path, pair), renderer)
-    assert (found.kind, [row.side for row in found.rows]) == ("pairs", [1, -1])
-    assert [said(row, renderer) for row in found.rows] == ["look", "go"]
-    assert len({row.unit for row in found.rows}) == 1
+    assert (found.kind, [sequence.side for sequence in found.sequences]) == ("pairs", [1, -1])
+    assert [said(sequence, renderer) for sequence in found.sequences] == ["look", "go"]
+    assert len({sequence.unit for sequence in found.sequences}) == 1
     label = {
         "prompt": chat("You see a desk.", "open", "Nothing happens."),
         "completion": "go",
         "label": False,
     }
     found = read_texts(written(tmp_path, label, {**label, "label": True}), renderer)
-    assert (found.kind, [row.side for row in found.rows]) == ("labels", [-1, 1])
-    assert said(found.rows[0], renderer) == "go"  # what was said in the prompt is context
+    assert (found.kind, [sequence.side for sequence in found.sequences]) == ("labels", [-1, 1])
+    assert said(found.sequences[0], renderer) == "go"  # what was said in the prompt is context
 
 
 def test_a_json_array_is_read_too(tmp_path: Path, renderer: ChatRenderer):
     file = tmp_path / "data.json"
     file.write_text(json.dumps([{"prompt": "You see a desk.", "completion": "look"}] * 2), encoding="utf-8")
-    assert len(read_texts(file, renderer).rows) == 2
+    assert len(read_texts(file, renderer).sequences) == 2
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What an iteration learns from: rows by source and environment, their weights, and how old they are."""
+"""What an iteration learns from: sequences by source and environment, their weights, and how old they are."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from agentevol.data.composition import Share, learnt_figures, shares, turns_by_v
 from agentgym_store.records import Sample, Trajectory, Turn
 
 
-def row(name: str, weight: float = 1.0, learnt: tuple[int, ...] = (0, 1)) -> TrainingSequence:
+def sequence(name: str, weight: float = 1.0, learnt: tuple[int, ...] = (0, 1)) -> TrainingSequence:
     """Two turns of one token each, of which `learnt` are learnt."""
     return TrainingSequence(
         token_ids=np.array([1, 2, 3, 4], dtype=np.int32),
@@ -39,10 +39,17 @@ def played(name: str, *sampled_by: int | None) -> Trajectory:
     return trajectory(id=name, turns=turns)
 
 
-def test_rows_are_counted_by_source_and_environment_with_their_weights():
-    rows = [row("new", 2.0), row("new 2", 0.0), row("old", 1.0), row("shown"), row("shown"), row("maze", 3.0)]
+def test_sequences_are_counted_by_source_and_environment_with_their_weights():
+    sequences = [
+        sequence("new", 2.0),
+        sequence("new 2", 0.0),
+        sequence("old", 1.0),
+        sequence("shown"),
+        sequence("shown"),
+        sequence("maze", 3.0),
+    ]
     found = shares(
-        rows,
+        sequences,
         new={"new", "new 2", "not learnt"},
         expert={"shown"},
         environment="guess",
@@ -50,9 +57,9 @@ def test_rows_are_counted_by_source_and_environment_with_their_weights():
     )
     assert learnt_figures(found) == {
         "guess": {
-            "rows_new": 2.0,
-            "rows_earlier": 1.0,
-            "rows_expert": 2.0,
+            "sequences_new": 2.0,
+            "sequences_earlier": 1.0,
+            "sequences_expert": 2.0,
             "explored_to_expert": 1.5,
             "token_share": 0.8,
             "mean_weight": 1.0,
@@ -61,16 +68,16 @@ def test_rows_are_counted_by_source_and_environment_with_their_weights():
         },
         # no expert, no ratio
         "maze": {
-            "rows_new": 0.0,
-            "rows_earlier": 1.0,
-            "rows_expert": 0.0,
+            "sequences_new": 0.0,
+            "sequences_earlier": 1.0,
+            "sequences_expert": 0.0,
             "token_share": 0.2,
             "mean_weight": 3.0,
             "effective_sample_size": 1.0,
         },
     }
     assert learnt_figures([]) == {}
-    # a source without rows, as that of a round in which nothing was won, adds nothing
+    # a source without sequences, as that of a round in which nothing was won, adds nothing
     assert learnt_figures([*found, Share("ship", "earlier", 0, [])]) == learnt_figures(found)
 
 
@@ -80,13 +87,13 @@ def test_the_lag_is_of_learnt_turns():
     def lag(*parts: list[TrainingSequence]) -> dict[str, float]:
         return version_lag([turns_by_version(part, sampled_by) for part in parts], newest=5)
 
-    rows = [row("now"), row("mixed"), row("shown"), row("of another run")]
+    sequences = [sequence("now"), sequence("mixed"), sequence("shown"), sequence("of another run")]
     # 0, 0 and 3, 0: scripts and other runs' policies have no age
     expected = {"policy_version_lag_mean": 0.75, "policy_version_lag_max": 3.0}
-    assert lag(rows) == expected
-    assert lag(rows[:1], [], rows[1:]) == expected  # in however many parts
+    assert lag(sequences) == expected
+    assert lag(sequences[:1], [], sequences[1:]) == expected  # in however many parts
     # the stale turn of the mixed episode is context only
-    late = [row("now"), row("mixed", learnt=(1,))]
+    late = [sequence("now"), sequence("mixed", learnt=(1,))]
     assert lag(late)["policy_version_lag_max"] == 0.0
-    assert lag([row("shown")]) == {}
-    assert lag([replace(row("now"), turn=None)]) == {}
+    assert lag([sequence("shown")]) == {}
+    assert lag([replace(sequence("now"), turn=None)]) == {}

@@ -1,4 +1,4 @@
-"""The last row of an episode that a limit cut off goes on to where the policy would speak next."""
+"""The last sequence of an episode that a limit cut off goes on to where the policy would speak next."""
 
 from pathlib import Path
 
@@ -35,11 +35,11 @@ def episode(name: str, ending: Ending) -> Trajectory:
 
 def test_what_the_world_answered_last_is_read_as_an_engine_would_have_and_not_learnt():
     episodes = [episode("cut", Truncated(limit="max_turns")), episode("over", Terminated())]
-    rows = grouped(episodes, objective("ppo"))
-    cut, over = with_closing(rows, episodes, MODEL)
+    sequences = grouped(episodes, objective("ppo"))
+    cut, over = with_closing(sequences, episodes, MODEL)
     chat = [Message("user", "You are in a room."), Message("assistant", "look")]
     assert cut.token_ids.tolist() == RENDERER.prompt([*chat, Message("user", "You see a door.")])
     assert int(cut.mask.sum()) == len(SAID)
     assert cut.mask[len(PROMPT) : len(PROMPT) + len(SAID)].all()
     assert np.isnan(cut.rollout_logp[~cut.mask]).all()
-    assert over is rows[1]  # an episode that ended has no state after it
+    assert over is sequences[1]  # an episode that ended has no state after it

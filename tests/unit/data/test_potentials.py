@@ -24,7 +24,7 @@ from agentevol.data.rewards.potentials import (
 from agentevol.data.rewards.testing import example_episodes
 from agentevol.data.rewards.turn_rewards import turn_reward, turn_rewards, with_turn_rewards
 from agentevol.data.training_sequences import facts
-from agentevol.learn.batches.packing import sequences
+from agentevol.learn.batches.packing import episode_sequences
 from agentgym_store.records import Trajectory
 
 HERE = __name__
@@ -71,7 +71,7 @@ def shaped(potential: Values, discount: float) -> Reward:
 
 
 def best(values: Values) -> list[set[int]]:
-    return [set(np.flatnonzero(row > row.max() - 1e-9).tolist()) for row in values]
+    return [set(np.flatnonzero(sequence > sequence.max() - 1e-9).tolist()) for sequence in values]
 
 
 @settings(max_examples=40, deadline=None)
@@ -131,18 +131,20 @@ def doubled(reward: float, observation: str, action: str) -> float:  # noqa: ARG
     return 2 * reward
 
 
-def rows_and_episodes():
+def sequences_and_episodes():
     episodes = [one for one in example_episodes() if one.turns[0].sample is not None]
-    rows = [replace(row, episode=facts(one)) for one in episodes for row in sequences(one, 1.0)]
-    return rows, episodes
+    sequences = [
+        replace(sequence, episode=facts(one)) for one in episodes for sequence in episode_sequences(one, 1.0)
+    ]
+    return sequences, episodes
 
 
 def test_a_foreign_potential_is_added_to_the_rewards_of_training_sequences():
-    rows, episodes = rows_and_episodes()
+    sequences, episodes = sequences_and_episodes()
     by_id = {one.id: one for one in episodes}
     for has_critic in (False, True):
-        found = with_potential(rows, episodes, f"{HERE}:depth", discount=1.0, has_critic=has_critic)
-        for before, after in zip(rows, found, strict=True):
+        found = with_potential(sequences, episodes, f"{HERE}:depth", discount=1.0, has_critic=has_critic)
+        for before, after in zip(sequences, found, strict=True):
             assert before.episode is not None
             assert after.episode is not None
             added = np.subtract(after.episode.rewards, before.episode.rewards)
@@ -152,9 +154,9 @@ def test_a_foreign_potential_is_added_to_the_rewards_of_training_sequences():
 
 
 def test_a_foreign_turn_reward_replaces_the_rewards_of_training_sequences():
-    rows, episodes = rows_and_episodes()
-    found = with_turn_rewards(rows, episodes, f"{HERE}:doubled")
-    for before, after in zip(rows, found, strict=True):
+    sequences, episodes = sequences_and_episodes()
+    found = with_turn_rewards(sequences, episodes, f"{HERE}:doubled")
+    for before, after in zip(sequences, found, strict=True):
         assert before.episode is not None
         assert after.episode is not None
         assert after.episode.rewards == pytest.approx([2 * reward for reward in before.episode.rewards])

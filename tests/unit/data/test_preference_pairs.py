@@ -270,7 +270,7 @@ EPISODES = st.lists(
     ),
     max_size=12,
 ).map(
-    lambda rows: [
+    lambda sequences: [
         episode(
             f"e{number:02}",
             ret,
@@ -281,7 +281,7 @@ EPISODES = st.lists(
             info={"invalid_action": invalid, "costs": {"harm": cost}},
             says="same" if number % 3 == 0 else None,
         )
-        for number, (ret, turns, task, kind, tokens, invalid, cost) in enumerate(rows)
+        for number, (ret, turns, task, kind, tokens, invalid, cost) in enumerate(sequences)
     ]
 )
 

@@ -16,7 +16,7 @@ from agentevol.data.rewards.state_values import Counted, State, pooled_values, r
 from agentevol.data.training_sequences import facts, valued
 from agentevol.learn.rewards.monte_carlo_values import StateValue
 from agentevol.rollout.continuations import continuations
-from agentevol.runs.training import state_rows
+from agentevol.runs.training import state_sequences
 from agentgym_store.records import Sample, Trajectory, Turn
 
 
@@ -88,18 +88,18 @@ def test_continuations_are_counted_for_each_head():
     # 1/2, 1/4 and 0 by turn
     assert counted["efficiency"].values == {"won": {0: StateValue(0.75, 3)}}
     assert counted["outcome"].values == {"won": {0: StateValue(2.0, 3)}}
-    (row,) = valued([WON], *(one.values for one in counted.values()))
-    assert row.labels is not None
-    assert row.label_samples is not None
-    assert row.labels[row.mask].tolist() == [pytest.approx([0.25, 2 / 3])]
-    assert row.label_samples[row.mask].tolist() == [3.0]
+    (sequence,) = valued([WON], *(one.values for one in counted.values()))
+    assert sequence.labels is not None
+    assert sequence.label_samples is not None
+    assert sequence.labels[sequence.mask].tolist() == [pytest.approx([0.25, 2 / 3])]
+    assert sequence.label_samples[sequence.mask].tolist() == [3.0]
 
 
 def test_a_head_without_a_value_of_a_state_has_no_label_there():
-    (row,) = valued([WON], {"won": {0: StateValue(1.0, 2)}}, {})
-    assert row.labels is not None
-    assert row.labels[row.mask][0, 0] == 0.5
-    assert np.isnan(row.labels[row.mask][0, 1])
+    (sequence,) = valued([WON], {"won": {0: StateValue(1.0, 2)}}, {})
+    assert sequence.labels is not None
+    assert sequence.labels[sequence.mask][0, 0] == 0.5
+    assert np.isnan(sequence.labels[sequence.mask][0, 1])
 
 
 def test_figures_of_several_heads_have_their_names():
@@ -154,16 +154,18 @@ def test_a_process_reward_model_learns_from_a_table_or_says_what_it_needs():
     def config(*more: str) -> TrainConfig:
         return load(None, ["algorithm=process_reward", *more], TrainConfig)
 
-    (row,) = state_rows([WON, LOST, *PLAYED], config('objectives=["outcome","efficiency"]'), Path("runs/a"))
-    assert row.labels is not None
+    (sequence,) = state_sequences(
+        [WON, LOST, *PLAYED], config('objectives=["outcome","efficiency"]'), Path("runs/a")
+    )
+    assert sequence.labels is not None
     # in the order of a run's heads, whatever it was named in: efficiency before outcome
-    assert row.labels[row.mask].tolist() == [pytest.approx([0.25, 2 / 3])]
+    assert sequence.labels[sequence.mask].tolist() == [pytest.approx([0.25, 2 / 3])]
     with pytest.raises(
         ConfigError, match=r"runs/a holds no continuations.*process.continuations=K, or set pooled"
     ):
-        state_rows([WON, LOST], config(), Path("runs/a"))
+        state_sequences([WON, LOST], config(), Path("runs/a"))
     three = [WON, LOST, WON.model_copy(update={"id": "more"})]
-    pooled = state_rows(three, config("pooled=true"), Path("runs/a"))
+    pooled = state_sequences(three, config("pooled=true"), Path("runs/a"))
     assert [r.labels[r.mask].tolist() for r in pooled if r.labels is not None] == [
         [[pytest.approx(2 / 3)]]
     ] * 3

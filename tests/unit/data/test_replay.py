@@ -1,4 +1,4 @@
-"""Rows of what was learnt before: which episodes they are of, and how many are learnt beside new ones."""
+"""Replayed sequences: the episodes they are of, and how many are learnt beside new ones."""
 
 from collections import Counter
 from pathlib import Path
@@ -13,7 +13,7 @@ from agentevol.config.run import RunConfig, TrainConfig, load
 from agentevol.core.algorithms.registry import objective
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint, TrainingSequence
-from agentevol.data.replay import Old, copied, replayed, retained_episodes, retained_rows
+from agentevol.data.replay import Old, copied, replayed, retained_episodes, retained_sequences
 from agentevol.data.selection.filters import fresh
 from agentevol.models.rendering import load_tokenizer
 from agentevol.models.resolution import resolve
@@ -24,7 +24,7 @@ NO_MODEL = Checkpoint(Path("nowhere"), 0)
 """Nothing has to be encoded."""
 
 
-def row(name: str, tokens: int = 10, weight: float = 1.0) -> TrainingSequence:
+def sequence(name: str, tokens: int = 10, weight: float = 1.0) -> TrainingSequence:
     ids = np.arange(tokens + 1, dtype=np.int32)
     return TrainingSequence(ids, ids > 0, np.full(tokens + 1, np.nan, np.float32), weight, name)
 
@@ -51,44 +51,44 @@ def episode(
     return plain.model_copy(update=changes)
 
 
-NEW = [row(f"new {number}") for number in range(8)]
-OLD = [Old("maze", row(f"old {number}")) for number in range(50)]
+NEW = [sequence(f"new {number}") for number in range(8)]
+OLD = [Old("maze", sequence(f"old {number}")) for number in range(50)]
 
 
-def test_old_rows_make_up_their_fraction_and_are_marked():
-    # 80 new tokens, 0.2 of all: 20 of 100, which are 2 rows of 10
+def test_old_sequences_make_up_their_fraction_and_are_marked():
+    # 80 new tokens, 0.2 of all: 20 of 100, which are 2 sequences of 10
     chosen = replayed(NEW, OLD, "house", ReplayConfig(), seed=0)
     assert len(chosen) == 2
     assert all(one.replayed for one in chosen)
     assert len(replayed(NEW, OLD, "house", ReplayConfig(fraction=0.5), seed=0)) == 8
-    assert not any(one.row.replayed for one in OLD)  # the rows that were given stay as they are
+    assert not any(one.sequence.replayed for one in OLD)  # the sequences that were given stay as they are
 
 
-def test_equal_seeds_replay_the_same_rows_and_others_do_not():
+def test_equal_seeds_replay_the_same_sequences_and_others_do_not():
     first, again, other = (
         [one.trajectory_id for one in replayed(NEW, OLD, "house", ReplayConfig(), seed)] for seed in (3, 3, 4)
     )
     assert first == again != other
 
 
-def test_without_old_rows_or_new_ones_nothing_is_replayed():
+def test_without_old_sequences_or_new_ones_nothing_is_replayed():
     assert replayed(NEW, [], "house", ReplayConfig(), 0) == []
     assert replayed([], OLD, "house", ReplayConfig(), 0) == []
 
 
-def test_old_rows_of_weight_0_are_not_replayed():
-    old = [Old("maze", row("lost", weight=0.0)), Old("maze", row("won"))]
+def test_old_sequences_of_weight_0_are_not_replayed():
+    old = [Old("maze", sequence("lost", weight=0.0)), Old("maze", sequence("won"))]
     assert {one.trajectory_id for one in replayed(NEW, old, "house", ReplayConfig(), 0)} == {"won"}
 
 
-def test_a_row_that_comes_again_is_a_sequence_of_its_own():
-    # half of 160 tokens from one row of 10: eight times
+def test_a_sequence_that_comes_again_is_a_sequence_of_its_own():
+    # half of 160 tokens from one sequence of 10: eight times
     chosen = replayed(NEW, OLD[:1], "house", ReplayConfig(fraction=0.5), 0)
     assert [one.unit for one in chosen] == ["", *(f"again {number}" for number in range(1, 8))]
 
 
 def test_a_rare_environment_has_its_floor():
-    old = [*OLD, Old("ship", row("rare"))]
+    old = [*OLD, Old("ship", sequence("rare"))]
     config = ReplayConfig(fraction=0.5, floor=0.25)  # 40 of 160 tokens
     counts = Counter(one.trajectory_id for one in replayed(NEW, old, "house", config, 0))
     assert counts["rare"] >= 4
@@ -138,15 +138,19 @@ def test_no_episode_to_retain_is_an_error(tmp_path: Path):
         retained_episodes(load(None, ["select.merge=replay", "retained.data=nowhere"]))
 
 
-def test_a_copy_is_of_this_run_and_its_rows_of_no_version_of_its_policy():
+def test_a_copy_is_of_this_run_and_its_sequences_of_no_version_of_its_policy():
     (copy,) = copied([episode("won", env="maze")], "after")
     assert (copy.id, copy.run, copy.purpose, copy.iteration) == ("after/retain/won", "after", "retain", 0)
     config = load(None, ["select.merge=replay", "retained.data=x"])
-    (old,) = retained_rows([copy], objective("agentevol"), config, NO_MODEL)
-    assert (old.environment, old.row.trajectory_id, old.row.weight) == ("maze", "after/retain/won", 1.0)
+    (old,) = retained_sequences([copy], objective("agentevol"), config, NO_MODEL)
+    assert (old.environment, old.sequence.trajectory_id, old.sequence.weight) == (
+        "maze",
+        "after/retain/won",
+        1.0,
+    )
     # its version counts another run's updates: compared with this one's it would stop the run
-    assert old.row.policy_version is None
-    assert retained_rows([copy], objective("grpo"), config, NO_MODEL)[0].row.episode is None
+    assert old.sequence.policy_version is None
+    assert retained_sequences([copy], objective("grpo"), config, NO_MODEL)[0].sequence.episode is None
 
 
 def test_stale_episodes_are_left_out_and_fresh_ones_of_the_same_task_stay():
@@ -184,10 +188,10 @@ def test_a_scripted_episode_is_encoded_in_the_action_format(action_format: str, 
     turn = Turn(action="go", observation="o", reward=1.0)
     shown = trajectory(id="shown", turns=(turn,), initial_observation="Where to?")
     config, base = load(None, [f"action_format={action_format}"], TrainConfig), resolve("starter:guess")
-    (old,) = retained_rows([shown], objective("sft"), config, base)
+    (old,) = retained_sequences([shown], objective("sft"), config, base)
     tokenizer = load_tokenizer(base.path)
-    read = str(tokenizer.decode(old.row.token_ids[~old.row.mask].tolist()))
-    assert str(tokenizer.decode(old.row.token_ids[old.row.mask].tolist())) == learnt
+    read = str(tokenizer.decode(old.sequence.token_ids[~old.sequence.mask].tolist()))
+    assert str(tokenizer.decode(old.sequence.token_ids[old.sequence.mask].tolist())) == learnt
     assert read.startswith("Where to?") == (action_format == "plain")
     assert read.startswith("You are an agent in the environment guess.") == (action_format == "react")
 

@@ -19,7 +19,13 @@ from agentevol.core.protocols import Checkpoint, EpisodeFacts, LearnerJob, Train
 from agentevol.core.summaries import EvaluationSummary, IterationSummary
 from agentevol.data.preference_pairs import Pair
 from agentevol.data.rewards.objectives import achieved, for_reward_model
-from agentevol.data.rewards.reward_model import Judgement, figures, judge, rows_to_judge, write_judgements
+from agentevol.data.rewards.reward_model import (
+    Judgement,
+    figures,
+    judge,
+    sequences_to_judge,
+    write_judgements,
+)
 from agentevol.data.rewards.run_reward_model import (
     check_process_model,
     check_reward_model,
@@ -87,7 +93,7 @@ def episode(name: str, rewards: list[float], task: str = "t", **info: object) ->
 WON, LOST = episode("won", [0.0, 1.0], scores={"polite": 0.5}), episode("lost", [0.0])
 
 
-def pair_rows() -> list[TrainingSequence]:
+def pair_sequences() -> list[TrainingSequence]:
     return paired([Pair(WON, LOST, 1.0)])
 
 
@@ -113,13 +119,15 @@ def test_a_single_head_says_0(model: Qwen2ForCausalLM):
 def test_members_disagree_before_they_have_learnt_anything(start: Checkpoint, tmp_path: Path):
     # before, all heads began at 0 and members differed by their bootstrap alone
     still = LEARN.model_copy(update={"learning_rate": 0.0})
-    GradientLearner(still).learn(LearnerJob(start, pair_rows(), tmp_path / "rm", seed=0))
-    (scores,) = GradientLearner(still).scores(Checkpoint(tmp_path / "rm", 1), rows_to_judge([WON])).values()
+    GradientLearner(still).learn(LearnerJob(start, pair_sequences(), tmp_path / "rm", seed=0))
+    (scores,) = (
+        GradientLearner(still).scores(Checkpoint(tmp_path / "rm", 1), sequences_to_judge([WON])).values()
+    )
     assert abs(scores[0] - scores[1]) > 0.01
 
 
 def test_an_ensemble_that_was_killed_goes_on_bit_for_bit(start: Checkpoint, tmp_path: Path):
-    rows = paired([Pair(replace_id(WON, str(n)), replace_id(LOST, f"-{n}"), 1.0) for n in range(4)])
+    sequences = paired([Pair(replace_id(WON, str(n)), replace_id(LOST, f"-{n}"), 1.0) for n in range(4)])
     config = LEARN.model_copy(update={"save_every": 1})
 
     def killed(step: int, *_: object) -> None:
@@ -127,12 +135,12 @@ def test_an_ensemble_that_was_killed_goes_on_bit_for_bit(start: Checkpoint, tmp_
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        GradientLearner(config, killed).learn(LearnerJob(start, rows, tmp_path / "killed", seed=0))
+        GradientLearner(config, killed).learn(LearnerJob(start, sequences, tmp_path / "killed", seed=0))
     seen: list[int] = []
     GradientLearner(config, lambda step, *_: seen.append(step)).learn(
-        LearnerJob(start, rows, tmp_path / "killed", seed=0)
+        LearnerJob(start, sequences, tmp_path / "killed", seed=0)
     )
-    GradientLearner(config).learn(LearnerJob(start, rows, tmp_path / "whole", seed=0))
+    GradientLearner(config).learn(LearnerJob(start, sequences, tmp_path / "whole", seed=0))
     assert seen[0] > 1  # it did not begin again
     for file in (FILE, SCALE, "model.safetensors"):
         assert (tmp_path / "killed" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
@@ -144,10 +152,10 @@ def replace_id(trajectory: Trajectory, name: str) -> Trajectory:
 
 def test_a_reward_model_keeps_the_scale_of_its_own_episodes(start: Checkpoint, tmp_path: Path):
     learner = GradientLearner(LEARN)
-    learner.learn(LearnerJob(start, pair_rows(), tmp_path / "rm", seed=0, objectives=["outcome"]))
+    learner.learn(LearnerJob(start, pair_sequences(), tmp_path / "rm", seed=0, objectives=["outcome"]))
     scale, said = (
         load_scale(tmp_path / "rm"),
-        learner.scores(Checkpoint(tmp_path / "rm", 1), rows_to_judge([WON, LOST])),
+        learner.scores(Checkpoint(tmp_path / "rm", 1), sequences_to_judge([WON, LOST])),
     )
     assert (scale.objectives, scale.members, scale.standard.count) == (("outcome",), 2, 2)
     # two episodes, mean 0 and deviation 1: +1 and -1 in every member
@@ -160,13 +168,13 @@ def test_a_reward_model_keeps_the_scale_of_its_own_episodes(start: Checkpoint, t
     with pytest.raises(ConfigError, match="is no reward model, it has no reward"):
         load_scale(start.path)
     with pytest.raises(ConfigError, match="it has no heads"):
-        learner.scores(start, rows_to_judge([WON]))
+        learner.scores(start, sequences_to_judge([WON]))
 
 
 def test_what_is_too_long_has_no_score(start: Checkpoint, tmp_path: Path):
-    GradientLearner(LEARN).learn(LearnerJob(start, pair_rows(), tmp_path / "rm", seed=0))
+    GradientLearner(LEARN).learn(LearnerJob(start, pair_sequences(), tmp_path / "rm", seed=0))
     short = GradientLearner(LEARN.model_copy(update={"micro_batch_tokens": 3}))
-    assert list(short.scores(Checkpoint(tmp_path / "rm", 1), rows_to_judge([WON, LOST]))) == [
+    assert list(short.scores(Checkpoint(tmp_path / "rm", 1), sequences_to_judge([WON, LOST]))) == [
         "lost"
     ]  # 6 and 3
 
@@ -250,8 +258,8 @@ def test_only_sampled_episodes_with_a_return_are_judged():
         update={"turns": tuple(t.model_copy(update={"sample": None}) for t in WON.turns)}
     )
     failed = WON.model_copy(update={"ending": Failed(failure="policy")})
-    assert rows_to_judge([scripted, failed]) == []
-    assert [row.trajectory_id for row in rows_to_judge([WON])] == ["won"]
+    assert sequences_to_judge([scripted, failed]) == []
+    assert [sequence.trajectory_id for sequence in sequences_to_judge([WON])] == ["won"]
 
 
 # --- what heads learn
@@ -273,24 +281,28 @@ def test_what_episodes_achieved():
 
 
 def test_labels_of_each_objective_sit_on_the_last_token_of_a_side():
-    rows = for_reward_model(pair_rows(), [WON, LOST], ["outcome", "turns"], members=2)
-    won, lost = rows
+    sequences = for_reward_model(pair_sequences(), [WON, LOST], ["outcome", "turns"], members=2)
+    won, lost = sequences
     assert won.labels is not None
     assert lost.labels is not None
     assert won.labels[-1].tolist() == [1.0, 1.0, -2.0, -2.0]
     assert lost.labels[-1].tolist() == [0.0, 0.0, -1.0, -1.0]
     assert np.isnan(won.labels[:-1]).all()
     # tasks are what members draw, in whatever iteration
-    assert {row.episode.group for row in rows if row.episode} == {"guess/t"}
-    assert all(row.labels is None for row in for_reward_model(pair_rows(), [WON, LOST], [], members=2))
+    assert {sequence.episode.group for sequence in sequences if sequence.episode} == {"guess/t"}
+    assert all(
+        sequence.labels is None for sequence in for_reward_model(pair_sequences(), [WON, LOST], [], members=2)
+    )
     # what an engine said of the tokens is nothing to a model that is no policy
-    assert all(row.policy_version is not None for row in pair_rows())
-    assert all(row.policy_version is None and np.isnan(row.rollout_logp).all() for row in rows)
+    assert all(sequence.policy_version is not None for sequence in pair_sequences())
+    assert all(
+        sequence.policy_version is None and np.isnan(sequence.rollout_logp).all() for sequence in sequences
+    )
 
 
 def test_an_objective_in_which_no_pair_differs_is_named():
     with pytest.raises(NothingToLearn, match="no pair differs in 'invalid_actions': pairs"):
-        for_reward_model(pair_rows(), [WON, LOST], ["outcome", "invalid_actions"], members=1)
+        for_reward_model(pair_sequences(), [WON, LOST], ["outcome", "invalid_actions"], members=1)
 
 
 def test_objectives_and_caution_without_effect_are_refused():
@@ -316,13 +328,13 @@ def test_objectives_and_caution_without_effect_are_refused():
 
 def test_an_episode_earns_what_the_model_says_at_its_last_turn():
     facts = EpisodeFacts("g", (0.25, 0.75), ("", ""), (0, 0), (False, False), truncated=False)
-    row = replace(rows_to_judge([WON])[0], episode=facts)
-    unjudged = replace(row, trajectory_id="too long")
+    sequence = replace(sequences_to_judge([WON])[0], episode=facts)
+    unjudged = replace(sequence, trajectory_id="too long")
     # 0.5 * 1 + 2 * 0.6
-    (found,) = rewarded([row, unjudged], {"won": judgement(0.6)}, alpha=0.5, beta=2.0)
+    (found,) = rewarded([sequence, unjudged], {"won": judgement(0.6)}, alpha=0.5, beta=2.0)
     assert found.episode is not None
     assert found.episode.rewards == pytest.approx((0.0, 1.7))
-    assert judged_figures([row, unjudged], {"won": judgement(0.6)}) == {
+    assert judged_figures([sequence, unjudged], {"won": judgement(0.6)}) == {
         "reward_score": 0.6, "reward_spread": 0.5, "reward_unjudged": 1.0,
     }  # fmt: skip
     assert judged_figures([unjudged], {}) == {"reward_unjudged": 1.0}
@@ -405,9 +417,9 @@ def test_a_process_model_of_other_heads_or_tokens_is_refused_before_anything_run
 def test_a_reward_model_is_not_taught_other_objectives_in_the_same_heads(start: Checkpoint, tmp_path: Path):
     learner = GradientLearner(LEARN)
     first = learner.learn(
-        LearnerJob(start, pair_rows(), tmp_path / "first", 0, objectives=["outcome"])
+        LearnerJob(start, pair_sequences(), tmp_path / "first", 0, objectives=["outcome"])
     ).checkpoint
     with pytest.raises(ConfigError, match="has the objectives outcome, not success"):
-        learner.learn(LearnerJob(first, pair_rows(), tmp_path / "second", 0, objectives=["success"]))
-    learner.learn(LearnerJob(first, pair_rows(), tmp_path / "third", 0, objectives=["outcome"]))
+        learner.learn(LearnerJob(first, pair_sequences(), tmp_path / "second", 0, objectives=["success"]))
+    learner.learn(LearnerJob(first, pair_sequences(), tmp_path / "third", 0, objectives=["outcome"]))
     assert load_scale(tmp_path / "third").objectives == ("outcome",)

@@ -50,9 +50,9 @@ def test_a_turn_earns_half_of_how_much_it_raised_the_value_and_the_last_one_the_
     # won:  0.75 - 0.5 = 0.25, 1 - 0.75 = 0.25;  half of each, and 1 for the outcome
     # lost: 0.25 - 0.5 = -0.25, 0.5 - 0.25 = 0.25, 0 - 0.5 = -0.5;  half of each
     # other: 1 - 1 = 0, and 1 for the outcome. What was said after a last turn has no influence.
-    rows = grouped(EXPLORED, objective("grpo"))
-    steps = step_rewards(episodes_of(rows), SAID, start_values(EXPLORED))
-    found = [row.episode.rewards for row in shaped(rows, steps, alpha=1.0, beta=0.5)]
+    sequences = grouped(EXPLORED, objective("grpo"))
+    steps = step_rewards(episodes_of(sequences), SAID, start_values(EXPLORED))
+    found = [sequence.episode.rewards for sequence in shaped(sequences, steps, alpha=1.0, beta=0.5)]
     assert found == [
         pytest.approx((0.125, 1.125), abs=1e-12),
         pytest.approx((-0.125, 0.125, -0.25), abs=1e-12),
@@ -62,9 +62,9 @@ def test_a_turn_earns_half_of_how_much_it_raised_the_value_and_the_last_one_the_
 
 def test_without_step_rewards_only_the_outcome_is_left_at_the_last_turn():
     early = episode("early", [0.25, 0.5, 0.0])  # the world's own rewards on the way move to the end
-    rows = grouped([early], objective("grpo"))
-    steps = step_rewards(episodes_of(rows), {}, start_values([early]))
-    assert shaped(rows, steps, alpha=2.0, beta=0.0)[0].episode.rewards == (0.0, 0.0, 1.5)
+    sequences = grouped([early], objective("grpo"))
+    steps = step_rewards(episodes_of(sequences), {}, start_values([early]))
+    assert shaped(sequences, steps, alpha=2.0, beta=0.0)[0].episode.rewards == (0.0, 0.0, 1.5)
 
 
 def test_with_a_discount_the_value_after_a_turn_counts_less():
@@ -76,8 +76,8 @@ def test_with_a_discount_the_value_after_a_turn_counts_less():
 
 
 def test_a_turn_of_which_nothing_was_said_changes_no_value():
-    rows = grouped([WON, LOST], objective("grpo"))
-    steps = step_rewards(episodes_of(rows), {"lost": {1: 0.25}}, {"r/2/guess/t": 0.5})
+    sequences = grouped([WON, LOST], objective("grpo"))
+    steps = step_rewards(episodes_of(sequences), {"lost": {1: 0.25}}, {"r/2/guess/t": 0.5})
     assert steps["won"].tolist() == [0.0, 0.5]  # V stays 0.5 to the end, where it is 1
     assert steps["lost"].tolist() == [0.0, -0.25, -0.25]
 
@@ -99,17 +99,17 @@ def test_the_step_rewards_of_an_episode_add_up_to_its_outcome_less_the_value_of_
 
 
 def test_turns_of_one_episode_now_differ_for_an_algorithm_that_credits_turns_but_not_for_grpo():
-    rows = grouped([WON, LOST], objective("grpo"))
-    steps = step_rewards(episodes_of(rows), SAID, start_values([WON, LOST]))
-    changed = shaped(rows, steps, alpha=1.0, beta=0.5)
+    sequences = grouped([WON, LOST], objective("grpo"))
+    steps = step_rewards(episodes_of(sequences), SAID, start_values([WON, LOST]))
+    changed = shaped(sequences, steps, alpha=1.0, beta=0.5)
 
-    def advantages(name: str, given_rows) -> np.ndarray:
-        rollouts = Assembly(fit(given_rows, 100).rows).rollouts()
+    def advantages(name: str, given_sequences) -> np.ndarray:
+        rollouts = Assembly(fit(given_sequences, 100).sequences).rollouts()
         return objective(name, {"kl_coef": 0.0}).advantage(rollouts).advantage
 
     # (alpha + beta) * outcome - beta * V(start): dividing by the deviation leaves what was there before
-    assert advantages("grpo", changed) == pytest.approx(advantages("grpo", rows), abs=1e-5)
-    before, after = advantages("reinforce_pp", rows), advantages("reinforce_pp", changed)
+    assert advantages("grpo", changed) == pytest.approx(advantages("grpo", sequences), abs=1e-5)
+    before, after = advantages("reinforce_pp", sequences), advantages("reinforce_pp", changed)
     assert np.ptp(before[:4]) == pytest.approx(0.0, abs=1e-12)
     assert np.ptp(after[:4]) > 0.01
 
@@ -117,16 +117,16 @@ def test_turns_of_one_episode_now_differ_for_an_algorithm_that_credits_turns_but
 def test_labels_sit_on_the_last_token_of_every_valued_turn():
     # tokens of `lost`: read, said said, read, said said, read, said said; turns 0 and 1 are valued
     values = {"lost": {0: StateValue(1.0, 4), 1: StateValue(3.0, 4)}}
-    (row,) = valued(EXPLORED, values)
-    assert row.trajectory_id == "lost"
-    assert row.mask.nonzero()[0].tolist() == [2, 5]
-    assert row.labels.shape == (9, 1)
-    assert row.labels[row.mask, 0].tolist() == [0.25, 0.75]
-    assert row.label_samples[row.mask].tolist() == [4.0, 4.0]
-    assert np.isnan(row.labels[~row.mask]).all()
+    (sequence,) = valued(EXPLORED, values)
+    assert sequence.trajectory_id == "lost"
+    assert sequence.mask.nonzero()[0].tolist() == [2, 5]
+    assert sequence.labels.shape == (9, 1)
+    assert sequence.labels[sequence.mask, 0].tolist() == [0.25, 0.75]
+    assert sequence.label_samples[sequence.mask].tolist() == [4.0, 4.0]
+    assert np.isnan(sequence.labels[~sequence.mask]).all()
     # nothing of the engine goes along: these are other weights than those that sampled
-    assert row.policy_version is None
-    assert np.isnan(row.rollout_logp).all()
+    assert sequence.policy_version is None
+    assert np.isnan(sequence.rollout_logp).all()
     assert valued(EXPLORED, {}) == []
 
 

@@ -51,15 +51,15 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
     return Checkpoint(path, version=0)
 
 
-def row(*said: int, name: str = "row", replayed: bool = False) -> TrainingSequence:
+def sequence(*said: int, name: str = "sequence", replayed: bool = False) -> TrainingSequence:
     """Token 1 is read, then these are said."""
     ids = np.asarray([1, *said], dtype=np.int32)
     unknown = np.full(len(ids), np.nan, np.float32)
     return TrainingSequence(ids, np.arange(len(ids)) > 0, unknown, 1.0, name, replayed=replayed)
 
 
-NEW = [row(2, 3, 4, name=f"new {number}") for number in range(40)]
-OLD = [row(7, 8, 9, name="old"), row(5, 6, name="older")]
+NEW = [sequence(2, 3, 4, name=f"new {number}") for number in range(40)]
+OLD = [sequence(7, 8, 9, name="old"), sequence(5, 6, name="older")]
 
 
 def weights(path: Path) -> dict[str, torch.Tensor]:
@@ -81,11 +81,11 @@ def logp(path: Path, said: TrainingSequence) -> torch.Tensor:
 
 
 def learn(
-    start: Checkpoint, out: Path, rows: Sequence[TrainingSequence] = NEW, **given: Any
+    start: Checkpoint, out: Path, sequences: Sequence[TrainingSequence] = NEW, **given: Any
 ) -> dict[str, float]:
     anchor = given.pop("anchor", None)
     config = FAST.model_copy(update=given)
-    return GradientLearner(config).learn(LearnerJob(start, rows, out, seed=0, anchor=anchor)).metrics
+    return GradientLearner(config).learn(LearnerJob(start, sequences, out, seed=0, anchor=anchor)).metrics
 
 
 def network(path: Path) -> Network:
@@ -111,26 +111,26 @@ def squared_gradients(path: Path, said: TrainingSequence) -> dict[str, torch.Ten
     return {name: grad.square() for name, grad in found.items() if grad is not None}
 
 
-def test_with_the_data_s_labels_it_is_the_mean_of_squared_gradients_of_rows(start: Checkpoint):
+def test_with_the_data_s_labels_it_is_the_mean_of_squared_gradients_of_sequences(start: Checkpoint):
     config = EwcConfig(fisher="labels")
     found = consolidation(Anchor(start, OLD), network(start.path), config, 100, seed=0)
     first, second = squared_gradients(start.path, OLD[0]), squared_gradients(start.path, OLD[1])
     for name, tensor in first.items():
         torch.testing.assert_close(found.fisher[name], (tensor + second[name]) / 2, rtol=1e-4, atol=1e-10)
-    together = squared_gradients(start.path, row(7, 8, 9, 5, 6))  # one long row is another number
+    together = squared_gradients(start.path, sequence(7, 8, 9, 5, 6))  # one long sequence is another number
     assert any(not torch.allclose(found.fisher[name], together[name], rtol=0.1) for name in first)
 
 
 def test_with_drawn_tokens_it_is_the_expectation_under_the_policy(start: Checkpoint):
     # one token after token 1: sum over the vocabulary of p(y) (d log p(y))^2, summed over all weights
-    probabilities = torch.cat([logp(start.path, row(token)) for token in range(VOCABULARY)]).exp()
+    probabilities = torch.cat([logp(start.path, sequence(token)) for token in range(VOCABULARY)]).exp()
     assert probabilities.sum().item() == pytest.approx(1.0, abs=1e-5)
     sizes = [
-        sum(square.sum().item() for square in squared_gradients(start.path, row(token)).values())
+        sum(square.sum().item() for square in squared_gradients(start.path, sequence(token)).values())
         for token in range(VOCABULARY)
     ]
     expected = float((probabilities * torch.tensor(sizes)).sum())
-    many = Anchor(start, [row(3)] * 400)
+    many = Anchor(start, [sequence(3)] * 400)
     drawn = consolidation(many, network(start.path), EwcConfig(sequences=400), 100, seed=0)
     total = sum(tensor.sum().item() for tensor in drawn.fisher.values())
     spread = float((probabilities * (torch.tensor(sizes) - expected) ** 2).sum()) ** 0.5
@@ -138,12 +138,12 @@ def test_with_drawn_tokens_it_is_the_expectation_under_the_policy(start: Checkpo
     assert sizes[3] != pytest.approx(expected, abs=5 * spread / 400**0.5)  # the label alone is another number
 
 
-def test_rows_that_are_too_many_or_too_long_are_left_out(start: Checkpoint):
-    three = [row(2), row(3), row(4)]
+def test_sequences_that_are_too_many_or_too_long_are_left_out(start: Checkpoint):
+    three = [sequence(2), sequence(3), sequence(4)]
     some = consolidation(Anchor(start, three), network(start.path), EwcConfig(sequences=1), 100, seed=0)
     again = consolidation(Anchor(start, three), network(start.path), EwcConfig(sequences=1), 100, seed=0)
     assert all(torch.equal(some.fisher[name], again.fisher[name]) for name in some.fisher)
-    with pytest.raises(ConfigError, match="none of 2 rows to keep has at most 2 tokens"):
+    with pytest.raises(ConfigError, match="none of 2 sequences to keep has at most 2 tokens"):
         consolidation(Anchor(start, OLD), network(start.path), EwcConfig(), 2, seed=0)
 
 
@@ -185,7 +185,7 @@ def test_a_killed_learner_with_a_penalty_goes_on_bit_for_bit(start: Checkpoint, 
     # what was measured lies there for the next update, which does not measure it again
     kept = load(tmp_path / "ewc.safetensors")
     assert kept.kind == "sampled"
-    nothing = replace(anchor, rows=())
+    nothing = replace(anchor, sequences=())
     report = GradientLearner(config).learn(LearnerJob(start, NEW, tmp_path / "later", 0, anchor=nothing))
     assert report.metrics["ewc_penalty"] > 0
 
@@ -200,9 +200,9 @@ def test_online_each_stage_is_added_to_the_ones_before_and_held_where_it_ended(
     config = EwcConfig(strength=1.0, online=True, decay=0.5, fisher="labels")
     learn(start, tmp_path / "1", ewc=config, anchor=Anchor(start, OLD))
     first = Checkpoint(tmp_path / "1", 1)
-    learn(first, tmp_path / "2", ewc=config, anchor=Anchor(first, [row(2, 3)]))
+    learn(first, tmp_path / "2", ewc=config, anchor=Anchor(first, [sequence(2, 3)]))
     before, after = held_to(tmp_path / "1"), held_to(tmp_path / "2")
-    new = squared_gradients(first.path, row(2, 3))
+    new = squared_gradients(first.path, sequence(2, 3))
     for name, weight in weights(first.path).items():
         assert torch.equal(after.weights[name], weight)  # where the stage before ended
         expected = 0.5 * before.fisher[name] + new[name]
@@ -210,7 +210,7 @@ def test_online_each_stage_is_added_to_the_ones_before_and_held_where_it_ended(
     assert torch.equal(before.weights["lm_head.weight"], weights(start.path)["lm_head.weight"])
     # without `online` nothing is written, and nothing of before is read
     plain = EwcConfig(strength=1.0, fisher="labels")
-    learn(first, tmp_path / "3", ewc=plain, anchor=Anchor(first, [row(2, 3)], tmp_path / "measured"))
+    learn(first, tmp_path / "3", ewc=plain, anchor=Anchor(first, [sequence(2, 3)], tmp_path / "measured"))
     assert not (tmp_path / "3" / FILE).exists()
     torch.testing.assert_close(load(tmp_path / "measured").fisher["lm_head.weight"], new["lm_head.weight"])
 
@@ -282,7 +282,7 @@ def test_fresh_adapters_are_held_to_nothing(start: Checkpoint, tmp_path: Path):
 def test_over_the_vocabulary_the_divergence_is_exact(start: Checkpoint, tmp_path: Path):
     replayed = [replace(one, replayed=True) for one in OLD]
     learn(start, tmp_path / "other", OLD, epochs=3)
-    # one step on replayed rows alone, from other weights than the anchor's: what is reported is the mean KL
+    # one step on replayed sequences alone, from other weights than the anchor's: reported is the mean KL
     anchor = Anchor(start)
     told = learn(
         Checkpoint(tmp_path / "other", 1), tmp_path / "out", replayed, distillation=1.0,
@@ -302,13 +302,15 @@ def distributions(path: Path) -> torch.Tensor:
         return torch.cat([output_head(model)(each) for each in hidden]).log_softmax(dim=1)
 
 
-def test_over_the_vocabulary_replayed_rows_are_held_and_new_ones_are_not(start: Checkpoint, tmp_path: Path):
-    rows = [*NEW, *(replace(one, replayed=True) for one in OLD)]
-    free = learn(start, tmp_path / "free", rows, epochs=4)
+def test_over_the_vocabulary_replayed_sequences_are_held_and_new_ones_are_not(
+    start: Checkpoint, tmp_path: Path
+):
+    sequences = [*NEW, *(replace(one, replayed=True) for one in OLD)]
+    free = learn(start, tmp_path / "free", sequences, epochs=4)
     given = {"distillation": 50.0, "distillation_form": "full"}
-    learn(start, tmp_path / "held", rows, epochs=4, **given)
+    learn(start, tmp_path / "held", sequences, epochs=4, **given)
     assert moved(tmp_path / "held", start) < 0.5 * moved(tmp_path / "free", start)
-    still = learn(start, tmp_path / "still", rows, learning_rate=0.0, **given)
+    still = learn(start, tmp_path / "still", sequences, learning_rate=0.0, **given)
     assert still["distillation_kl"] == pytest.approx(0.0, abs=1e-6)
     learn(start, tmp_path / "new", epochs=2)
     alone = learn(start, tmp_path / "alone", epochs=2, **given)
@@ -325,34 +327,34 @@ def test_a_perplexity_is_that_of_all_learnt_tokens_that_fit(start: Checkpoint):
     alone = logp(start.path, OLD[1]).mean().neg().exp().item()
     assert GradientLearner(short).perplexity(start, OLD) == pytest.approx(alone, rel=1e-5)
     assert alone != pytest.approx(expected, rel=1e-3)
-    with pytest.raises(ConfigError, match="none of 1 rows can be read"):
+    with pytest.raises(ConfigError, match="none of 1 sequences can be read"):
         GradientLearner(short).perplexity(start, OLD[:1])
 
 
 def test_distillation_holds_what_is_replayed_where_the_anchor_had_it(start: Checkpoint, tmp_path: Path):
     replayed = [replace(one, replayed=True) for one in OLD]
-    rows = [*NEW, *replayed]
-    free = learn(start, tmp_path / "free", rows, epochs=4)
-    held = learn(start, tmp_path / "held", rows, epochs=4, distillation=50.0)
+    sequences = [*NEW, *replayed]
+    free = learn(start, tmp_path / "free", sequences, epochs=4)
+    held = learn(start, tmp_path / "held", sequences, epochs=4, distillation=50.0)
 
     assert moved(tmp_path / "held", start) < 0.5 * moved(tmp_path / "free", start)
     assert held["distillation_kl"] > 0
-    assert held["replay_rows"] == free["replay_rows"] == 2
-    assert free["replay_fraction"] == pytest.approx(5 / 125)  # 40 rows of 3 and these of 3 and 2 tokens
-    origins = [json.loads(line) for line in (tmp_path / "held" / "rows.jsonl").read_text().splitlines()]
+    assert held["replay_sequences"] == free["replay_sequences"] == 2
+    assert free["replay_fraction"] == pytest.approx(5 / 125)  # 40 sequences of 3 and these of 3 and 2 tokens
+    origins = [json.loads(line) for line in (tmp_path / "held" / "sequences.jsonl").read_text().splitlines()]
     assert [one["episode"] for one in origins if one.get("replayed")] == ["old", "older"]
 
 
 def test_identical_policies_have_nothing_to_distil(start: Checkpoint, tmp_path: Path):
-    rows = [*NEW, *(replace(one, replayed=True) for one in OLD)]
-    still = learn(start, tmp_path / "still", rows, learning_rate=0.0, distillation=1.0)
+    sequences = [*NEW, *(replace(one, replayed=True) for one in OLD)]
+    still = learn(start, tmp_path / "still", sequences, learning_rate=0.0, distillation=1.0)
     assert still["distillation_kl"] == pytest.approx(0.0, abs=1e-12)
-    # and new rows are not held at all
+    # and new sequences are not held at all
     free = learn(start, tmp_path / "free", epochs=2)
     alone = learn(start, tmp_path / "alone", epochs=2, distillation=50.0)
     assert distance(tmp_path / "free", tmp_path / "alone") == 0.0
     assert alone["distillation_kl"] == 0.0
-    assert "replay_rows" not in free
+    assert "replay_sequences" not in free
 
 
 @pytest.mark.parametrize("lora", [None, LoraConfig(rank=2)])
@@ -375,7 +377,7 @@ def test_a_checkpoint_lies_between_the_anchor_and_what_was_learnt(
     assert later is not None
     assert later.version == 1
     assert later.metrics["interpolation_kept"] == pytest.approx(figures["interpolation_kept"], rel=1e-4)
-    assert (out / "rows.jsonl").read_bytes() == (tmp_path / "whole" / "rows.jsonl").read_bytes()
+    assert (out / "sequences.jsonl").read_bytes() == (tmp_path / "whole" / "sequences.jsonl").read_bytes()
     lineage = read_lineage(tmp_path / "part")
     assert lineage is not None
     assert lineage.metrics["interpolation_kept"] == figures["interpolation_kept"]

@@ -22,7 +22,9 @@ def facts(*rewards: float, group: str = "task") -> EpisodeFacts:
     )
 
 
-def row(name: str, turns: list[int], episode: EpisodeFacts | None = None, **more: object) -> TrainingSequence:
+def sequence(
+    name: str, turns: list[int], episode: EpisodeFacts | None = None, **more: object
+) -> TrainingSequence:
     """A prompt of one token, then a token for each entry: -1 was read, others were said in that turn."""
     turn = np.array([-1, *turns], dtype=np.int32)
     length = len(turn)
@@ -33,16 +35,16 @@ def row(name: str, turns: list[int], episode: EpisodeFacts | None = None, **more
     )
 
 
-ROWS = [
-    row("a", [0, 0, -1, 1], facts(0.25, 0.5), weight=2.0),
-    row("b", [0], facts(1.0, 0.0)),  # its template rewrote history: two rows, one episode
-    row("c", [0, 0], replace(facts(0.0, group="other"), truncated=True, costs={"harm": 3.0})),
-    row("b", [1, 1, 1], facts(1.0, 0.0)),
+SEQUENCES = [
+    sequence("a", [0, 0, -1, 1], facts(0.25, 0.5), weight=2.0),
+    sequence("b", [0], facts(1.0, 0.0)),  # its template rewrote history: two sequences, one episode
+    sequence("c", [0, 0], replace(facts(0.0, group="other"), truncated=True, costs={"harm": 3.0})),
+    sequence("b", [1, 1, 1], facts(1.0, 0.0)),
 ]
 
 
-def test_rows_of_one_episode_are_one_sequence():
-    assembly = Assembly(ROWS)
+def test_sequences_of_one_episode_are_one_sequence():
+    assembly = Assembly(SEQUENCES)
     assert assembly.sequence.tolist() == [0, 1, 2, 1]
     assert assembly.tokens.tolist() == [3, 1, 2, 3]
     assert assembly.reward.tolist() == [0.75, 1.0, 0.0]
@@ -51,7 +53,7 @@ def test_rows_of_one_episode_are_one_sequence():
 
 
 def test_rollouts_lie_episode_by_episode_with_rewards_at_the_ends_of_turns():
-    rollouts = Assembly(ROWS).rollouts()
+    rollouts = Assembly(SEQUENCES).rollouts()
     #                                     a        b           c
     assert rollouts.sequence.tolist() == [0, 0, 0, 1, 1, 1, 1, 2, 2]
     assert rollouts.step.tolist() == [0, 0, 1, 2, 3, 3, 3, 4, 4]
@@ -61,14 +63,14 @@ def test_rollouts_lie_episode_by_episode_with_rewards_at_the_ends_of_turns():
     assert rollouts.truncated.tolist() == [False, False, True]
     assert rollouts.costs["harm"].tolist() == [0.0, 0.0, 3.0]
     assert rollouts.multipliers == {}
-    assert Assembly(ROWS).rollouts({"harm": 2.0}).multipliers == {"harm": 2.0}
+    assert Assembly(SEQUENCES).rollouts({"harm": 2.0}).multipliers == {"harm": 2.0}
     assert rollouts.steps.turn.tolist() == [0, 1, 0, 1, 0]
     assert rollouts.steps.tokens.tolist() == [2, 1, 1, 3, 2]
     assert rollouts.steps.sequence.tolist() == [0, 0, 1, 1, 2]
 
 
-def test_a_column_in_the_order_of_rollouts_reaches_the_rows_it_belongs_to():
-    assembly = Assembly(ROWS)
+def test_a_column_in_the_order_of_rollouts_reaches_the_sequences_it_belongs_to():
+    assembly = Assembly(SEQUENCES)
     assembly.add_column("advantage", np.arange(9.0))
     assert [values.tolist() for values in assembly.columns["advantage"]] == [
         [0, 1, 2],
@@ -78,8 +80,8 @@ def test_a_column_in_the_order_of_rollouts_reaches_the_rows_it_belongs_to():
     ]
 
 
-def test_a_batch_holds_the_learnt_tokens_of_its_rows_with_denominators_of_the_whole():
-    assembly = Assembly(ROWS)
+def test_a_batch_holds_the_learnt_tokens_of_its_sequences_with_denominators_of_the_whole():
+    assembly = Assembly(SEQUENCES)
     assembly.add_column("advantage", np.arange(9.0))
     whole = assembly.optimiser_batch([0, 1, 2, 3])
     assert (whole.totals.tokens, whole.totals.weight) == (9, 2.0 * 3 + 4 + 2)
@@ -94,50 +96,55 @@ def test_a_batch_holds_the_learnt_tokens_of_its_rows_with_denominators_of_the_wh
 
 
 def test_the_sides_of_a_pair_are_one_unit_of_two_sequences():
-    pair = [row("a", [0], unit="p", side=1, margin=0.5), row("b", [0], unit="p", side=-1, margin=0.5)]
-    twice = [*pair, row("a", [0], unit="q", side=1), row("c", [0], unit="q", side=-1)]
+    pair = [
+        sequence("a", [0], unit="p", side=1, margin=0.5),
+        sequence("b", [0], unit="p", side=-1, margin=0.5),
+    ]
+    twice = [*pair, sequence("a", [0], unit="q", side=1), sequence("c", [0], unit="q", side=-1)]
     assembly = Assembly(twice)
     assert assembly.sequence.tolist() == [0, 1, 2, 3]  # a is in two pairs
     assert assembly.atoms("unit") == [[0, 1], [2, 3]]
     batch = assembly.batch(assembly.optimiser_batch([2, 3]), [3, 2], {"logp": torch.zeros(2)})
     assert batch.unit.tolist() == [0, 0]
     assert batch.side.tolist() == [1, -1]  # in the order of the sequences
-    assert batch.sequence.tolist() == [1, 0]  # of which the rows come the other way round
+    assert batch.sequence.tolist() == [1, 0]  # of which the sequences come the other way round
 
 
-def test_rewards_need_every_turn_and_every_row_their_episode():
+def test_rewards_need_every_turn_and_every_sequence_their_episode():
     with pytest.raises(ConfigError, match="turns that are not trained on"):
-        Assembly([row("a", [1, 1], facts(0.5, 0.5))]).rollouts()
+        Assembly([sequence("a", [1, 1], facts(0.5, 0.5))]).rollouts()
     with pytest.raises(ConfigError, match="episode d comes without its rewards"):
-        Assembly([row("d", [0])]).rollouts()
+        Assembly([sequence("d", [0])]).rollouts()
 
 
 def test_an_episode_or_a_pair_that_lost_a_part_is_dropped_whole():
     long = [0] * 9
-    fitting = fit([row("a", [0], facts(1.0, 0.0)), row("a", [1, *long], facts(1.0, 0.0))], max_tokens=5)
-    assert (len(fitting.rows), fitting.dropped_overflow, fitting.dropped_incomplete) == (0, 1, 1)
-    pair = [row("a", [0], unit="p", side=1), row("b", long, unit="p", side=-1)]
-    fitting = fit([*pair, row("c", [0])], max_tokens=5)
-    assert [kept.trajectory_id for kept in fitting.rows] == ["c"]
+    fitting = fit(
+        [sequence("a", [0], facts(1.0, 0.0)), sequence("a", [1, *long], facts(1.0, 0.0))], max_tokens=5
+    )
+    assert (len(fitting.sequences), fitting.dropped_overflow, fitting.dropped_incomplete) == (0, 1, 1)
+    pair = [sequence("a", [0], unit="p", side=1), sequence("b", long, unit="p", side=-1)]
+    fitting = fit([*pair, sequence("c", [0])], max_tokens=5)
+    assert [kept.trajectory_id for kept in fitting.sequences] == ["c"]
     assert (fitting.dropped_overflow, fitting.dropped_incomplete) == (1, 1)
 
 
 def test_a_reward_that_is_not_finite_is_refused():
     with pytest.raises(ConfigError, match="episode a has a reward that is not finite"):
-        fit([row("a", [0], facts(float("nan")))], max_tokens=9)
+        fit([sequence("a", [0], facts(float("nan")))], max_tokens=9)
 
 
 def test_labels_are_counted_over_the_whole_optimiser_batch_by_head():
     unknown = np.nan
     # the labels of prompts and of tokens that were read do not count, here the 9s
     labelled = [
-        row("a", [0, -1, 1], labels=np.array([[9, 9], [1, unknown], [9, 9], [0, 0.5]], np.float32)),
-        row("b", [0], labels=np.array([[9, 9], [1, unknown]], np.float32)),
+        sequence("a", [0, -1, 1], labels=np.array([[9, 9], [1, unknown], [9, 9], [0, 0.5]], np.float32)),
+        sequence("b", [0], labels=np.array([[9, 9], [1, unknown]], np.float32)),
     ]
     assembly = Assembly(labelled)
     assert assembly.optimiser_batch([0, 1]).totals.labels == (3, 1)
     assert assembly.optimiser_batch([1]).totals.labels == (1, 0)
-    assert Assembly(ROWS).optimiser_batch([0]).totals.labels == ()
+    assert Assembly(SEQUENCES).optimiser_batch([0]).totals.labels == ()
     counted = [replace(each, label_samples=np.arange(len(each.mask), dtype=np.float32)) for each in labelled]
     assert [values.tolist() for values in Assembly(counted).columns["label_samples"]] == [[1, 3], [1]]
     assert "label_samples" not in Assembly([counted[0], labelled[1]]).columns

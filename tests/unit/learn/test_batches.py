@@ -3,7 +3,7 @@ import pytest
 
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Message, TrainingSequence
-from agentevol.learn.batches.packing import demonstration, first_fit, packed, sequences
+from agentevol.learn.batches.packing import demonstration, episode_sequences, first_fit, packed
 from agentgym_envs.formats import Plain
 from agentgym_store.records import Failed, Sample, Terminated, Trajectory, Turn
 
@@ -30,7 +30,7 @@ def episode(
     )  # fmt: skip
 
 
-def row(length: int, weight: float = 1.0, trained: int = 1, name: str = "row") -> TrainingSequence:
+def sequence(length: int, weight: float = 1.0, trained: int = 1, name: str = "sequence") -> TrainingSequence:
     mask = np.zeros(length, dtype=np.bool_)
     mask[length - trained :] = True
     return TrainingSequence(
@@ -41,8 +41,8 @@ def row(length: int, weight: float = 1.0, trained: int = 1, name: str = "row") -
 JOINED = (sample((5, 6, 7), (8, 9), (-0.5, -1.0)), sample((5, 6, 7, 8, 9, 3, 4), (8, 2), (-0.25, -2.0)))
 
 
-def test_turns_that_extend_each_other_become_one_row_masked_where_sampled():
-    (joined,) = sequences(episode(*JOINED), weight=0.5)
+def test_turns_that_extend_each_other_become_one_sequence_masked_where_sampled():
+    (joined,) = episode_sequences(episode(*JOINED), weight=0.5)
     assert joined.token_ids.tolist() == [5, 6, 7, 8, 9, 3, 4, 8, 2]
     assert joined.mask.tolist() == [False, False, False, True, True, False, False, True, True]
     assert joined.rollout_logp[joined.mask].tolist() == [-0.5, -1.0, -0.25, -2.0]
@@ -51,29 +51,29 @@ def test_turns_that_extend_each_other_become_one_row_masked_where_sampled():
 
 
 def test_turns_that_are_not_to_be_learnt_stay_in_the_context():
-    (joined,) = sequences(episode(*JOINED), weight=1.0, learnt=[False, True])
+    (joined,) = episode_sequences(episode(*JOINED), weight=1.0, learnt=[False, True])
     assert joined.token_ids.tolist() == [5, 6, 7, 8, 9, 3, 4, 8, 2]
     assert joined.mask.tolist() == [False] * 7 + [True, True]
-    assert sequences(episode(*JOINED), weight=1.0, learnt=[False, False]) == []
+    assert episode_sequences(episode(*JOINED), weight=1.0, learnt=[False, False]) == []
 
 
-def test_a_row_of_several_versions_has_none():
+def test_a_sequence_of_several_versions_has_none():
     later = JOINED[1].model_copy(update={"policy_version": 1})
-    (joined,) = sequences(episode(JOINED[0], later), weight=1.0)
+    (joined,) = episode_sequences(episode(JOINED[0], later), weight=1.0)
     assert joined.policy_version is None
 
 
-def test_a_prompt_that_rewrites_history_begins_a_new_row():
+def test_a_prompt_that_rewrites_history_begins_a_new_sequence():
     rewritten = sample((5, 6, 7, 8, 1, 3, 4), (8, 2), (-0.25, -2.0))  # 9 became 1
-    first, second = sequences(episode(JOINED[0], rewritten), weight=1.0)
+    first, second = episode_sequences(episode(JOINED[0], rewritten), weight=1.0)
     assert first.token_ids.tolist() == [5, 6, 7, 8, 9]
     assert first.mask.tolist() == [False, False, False, True, True]
     assert second.token_ids.tolist() == [5, 6, 7, 8, 1, 3, 4, 8, 2]
     assert second.mask.tolist() == [False] * 7 + [True, True]
 
 
-def test_a_prompt_shorter_than_what_was_said_begins_a_new_row():
-    first, second = sequences(episode(JOINED[0], sample((5, 6, 7, 8), (9,), (-1.0,))), weight=1.0)
+def test_a_prompt_shorter_than_what_was_said_begins_a_new_sequence():
+    first, second = episode_sequences(episode(JOINED[0], sample((5, 6, 7, 8), (9,), (-1.0,))), weight=1.0)
     assert first.token_ids.tolist() == [5, 6, 7, 8, 9]
     assert second.token_ids.tolist() == [5, 6, 7, 8, 9]
     assert second.mask.tolist() == [False] * 4 + [True]
@@ -83,37 +83,46 @@ def test_a_prompt_shorter_than_what_was_said_begins_a_new_row():
 DRIFTED = (*JOINED, sample((5, 6, 7, 1, 3, 4, 8, 2, 3), (8,), (-1.0,)))
 
 
-def shape(rows: list[TrainingSequence]) -> list[tuple[list[int], list[int]]]:
-    """Of each row its token ids, and those of them that are learnt."""
-    return [(row.token_ids.tolist(), row.token_ids[row.mask].tolist()) for row in rows]
+def shape(sequences: list[TrainingSequence]) -> list[tuple[list[int], list[int]]]:
+    """Of each sequence its token ids, and those of them that are learnt."""
+    return [
+        (sequence.token_ids.tolist(), sequence.token_ids[sequence.mask].tolist()) for sequence in sequences
+    ]
 
 
-def test_a_row_for_every_turn_holds_all_that_the_engine_read_and_learns_one_turn():
-    rows = sequences(episode(*DRIFTED), 1.0, kind="per_step")
-    assert shape(rows) == [
+def test_a_sequence_for_every_turn_holds_all_that_the_engine_read_and_learns_one_turn():
+    sequences = episode_sequences(episode(*DRIFTED), 1.0, kind="per_step")
+    assert shape(sequences) == [
         ([5, 6, 7, 8, 9], [8, 9]),
         ([5, 6, 7, 8, 9, 3, 4, 8, 2], [8, 2]),
         ([5, 6, 7, 1, 3, 4, 8, 2, 3, 8], [8]),
     ]
-    assert [row.turn[row.mask].tolist() for row in rows] == [[0, 0], [1, 1], [2]]
-    # turns that are not to be learnt are no rows
-    assert shape(sequences(episode(*DRIFTED), 1.0, [False, True, False], "per_step")) == shape(rows)[1:2]
+    assert [sequence.turn[sequence.mask].tolist() for sequence in sequences] == [[0, 0], [1, 1], [2]]
+    # turns that are not to be learnt are no sequences
+    assert (
+        shape(episode_sequences(episode(*DRIFTED), 1.0, [False, True, False], "per_step"))
+        == shape(sequences)[1:2]
+    )
 
 
 def test_a_prompt_that_does_not_extend_what_came_before_is_counted_or_refused():
-    rows = sequences(episode(*DRIFTED), 1.0)
-    assert shape(rows) == [
+    sequences = episode_sequences(episode(*DRIFTED), 1.0)
+    assert shape(sequences) == [
         ([5, 6, 7, 8, 9, 3, 4, 8, 2], [8, 9, 8, 2]),
         ([5, 6, 7, 1, 3, 4, 8, 2, 3, 8], [8]),
     ]
-    assert [row.drift_events for row in rows] == [1, 1]  # of the episode, not of the row
-    assert [row.drift_events for row in sequences(episode(*DRIFTED), 1.0, kind="per_step")] == [1, 1, 1]
-    assert [row.drift_events for row in sequences(episode(*JOINED), 1.0, kind="per_step")] == [0, 0]
-    assert shape(sequences(episode(*JOINED), 1.0, kind="append_only")) == shape(
-        sequences(episode(*JOINED), 1.0)
+    assert [sequence.drift_events for sequence in sequences] == [1, 1]  # of the episode, not of the sequence
+    assert [
+        sequence.drift_events for sequence in episode_sequences(episode(*DRIFTED), 1.0, kind="per_step")
+    ] == [1, 1, 1]
+    assert [
+        sequence.drift_events for sequence in episode_sequences(episode(*JOINED), 1.0, kind="per_step")
+    ] == [0, 0]
+    assert shape(episode_sequences(episode(*JOINED), 1.0, kind="append_only")) == shape(
+        episode_sequences(episode(*JOINED), 1.0)
     )
     with pytest.raises(ConfigError, match=r"episode e1: the prompt of turn 2 does not extend.*'fork'"):
-        sequences(episode(*DRIFTED), 1.0, kind="append_only")
+        episode_sequences(episode(*DRIFTED), 1.0, kind="append_only")
 
 
 def masked(said: Sample, *bits: int) -> Sample:
@@ -121,22 +130,22 @@ def masked(said: Sample, *bits: int) -> Sample:
 
 
 def test_tokens_that_were_forced_are_context():
-    (row,) = sequences(episode(masked(JOINED[0], 0, 1), JOINED[1]), 1.0)
-    assert shape([row]) == [([5, 6, 7, 8, 9, 3, 4, 8, 2], [9, 8, 2])]
-    assert row.turn.tolist() == [-1, -1, -1, -1, 0, -1, -1, 1, 1]
-    assert np.isnan(row.rollout_logp[3])
+    (sequence,) = episode_sequences(episode(masked(JOINED[0], 0, 1), JOINED[1]), 1.0)
+    assert shape([sequence]) == [([5, 6, 7, 8, 9, 3, 4, 8, 2], [9, 8, 2])]
+    assert sequence.turn.tolist() == [-1, -1, -1, -1, 0, -1, -1, 1, 1]
+    assert np.isnan(sequence.rollout_logp[3])
     # a turn that is not to be learnt stays so whatever its mask allows
-    (row,) = sequences(episode(masked(JOINED[0], 1, 1), JOINED[1]), 1.0, [False, True])
-    assert row.mask.tolist() == [False] * 7 + [True, True]
+    (sequence,) = episode_sequences(episode(masked(JOINED[0], 1, 1), JOINED[1]), 1.0, [False, True])
+    assert sequence.mask.tolist() == [False] * 7 + [True, True]
 
 
-def test_a_row_of_which_nothing_may_be_learnt_is_there_to_be_counted():
-    rows = sequences(episode(masked(JOINED[0], 0, 0), JOINED[1]), 1.0, kind="per_step")
-    assert [int(row.mask.sum()) for row in rows] == [0, 2]
+def test_a_sequence_of_which_nothing_may_be_learnt_is_there_to_be_counted():
+    sequences = episode_sequences(episode(masked(JOINED[0], 0, 0), JOINED[1]), 1.0, kind="per_step")
+    assert [int(sequence.mask.sum()) for sequence in sequences] == [0, 2]
 
 
-def test_rows_know_their_environment():
-    assert [row.environment for row in sequences(episode(*JOINED), 1.0)] == ["x"]
+def test_sequences_know_their_environment():
+    assert [sequence.environment for sequence in episode_sequences(episode(*JOINED), 1.0)] == ["x"]
     assert demonstration(episode(None), Letters(), 1.0).environment == "x"
 
 
@@ -150,11 +159,11 @@ def test_rows_know_their_environment():
 )
 def test_what_cannot_be_learnt_from_is_refused(trajectory: Trajectory, reason: str):
     with pytest.raises(ConfigError, match=reason):
-        sequences(trajectory, weight=1.0)
+        episode_sequences(trajectory, weight=1.0)
 
 
-def test_an_episode_without_turns_has_no_rows():
-    assert sequences(episode(), weight=1.0) == []
+def test_an_episode_without_turns_has_no_sequences():
+    assert episode_sequences(episode(), weight=1.0) == []
 
 
 class Letters:
@@ -199,21 +208,21 @@ def test_an_episode_that_shows_nothing_is_no_demonstration(trajectory: Trajector
         demonstration(trajectory, Letters(), weight=1.0)
 
 
-def test_packed_rows_lie_end_to_end_with_positions_of_their_own():
-    batch = packed([row(4), row(2), row(3)], [2, 1])
+def test_packed_sequences_lie_end_to_end_with_positions_of_their_own():
+    batch = packed([sequence(4), sequence(2), sequence(3)], [2, 1])
     assert batch.token_ids.tolist() == [0, 1, 2, 0, 1]
     assert batch.position_ids.tolist() == [0, 1, 2, 0, 1]
     assert batch.mask.tolist() == [False, False, True, False, True]
     assert batch.cu_seqlens.tolist() == [0, 3, 5]
-    assert (batch.rows, batch.lengths) == ((2, 1), (3, 2))
+    assert (batch.sequences, batch.lengths) == ((2, 1), (3, 2))
 
 
-def test_a_row_takes_the_first_batch_with_room():
+def test_a_sequence_takes_the_first_batch_with_room():
     lengths = np.array([6, 5, 4, 5, 1])
     assert first_fit(lengths, np.arange(5), max_tokens=10) == [[0, 2], [1, 3], [4]]
     assert first_fit(lengths, np.array([4, 3, 2, 1, 0]), max_tokens=10) == [[4, 3, 2], [1], [0]]
 
 
-def test_a_row_longer_than_a_batch_is_an_error():
+def test_a_sequence_longer_than_a_batch_is_an_error():
     with pytest.raises(ConfigError, match="11 tokens does not fit"):
         first_fit(np.array([11]), np.array([0]), max_tokens=10)

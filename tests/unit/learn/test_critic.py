@@ -45,7 +45,7 @@ def critic() -> Network:
     return Network(Reader(made.train(), head), "critic", torch.device("cpu"))
 
 
-def row(
+def sequence(
     name: str,
     said: list[int],
     *,
@@ -67,7 +67,7 @@ def row(
 
 
 def value_before_a_next_token(net: Network, given: TrainingSequence) -> float:
-    """The critic's value of the state in which a token after the whole row would be said."""
+    """The critic's value of the state in which a token after the whole sequence would be said."""
     longer = replace(
         given,
         token_ids=np.append(given.token_ids, np.int32(0)),
@@ -78,22 +78,24 @@ def value_before_a_next_token(net: Network, given: TrainingSequence) -> float:
         return net.read(packed([longer], [0])).columns["value"].item()
 
 
-ROWS = [
-    row("ended", [2, 3], truncated=False),
-    row("cut", [4, 5, 6]),
-    row("answered", [4, 5, 6], after=[7, 8]),
-    row("forked", [9], turns=2),
-    row("forked", [9, 10, 3], turn=1, turns=2),  # its template rewrote history: the episode's last row
+SEQUENCES = [
+    sequence("ended", [2, 3], truncated=False),
+    sequence("cut", [4, 5, 6]),
+    sequence("answered", [4, 5, 6], after=[7, 8]),
+    sequence("forked", [9], turns=2),
+    sequence(
+        "forked", [9, 10, 3], turn=1, turns=2
+    ),  # its template rewrote history: the episode's last sequence
 ]
 
 
 @pytest.mark.parametrize("max_tokens", [8, 40])
 def test_an_episode_that_was_cut_off_is_worth_what_the_critic_says_after_its_last_token(max_tokens: int):
     net = critic()
-    assembly = Assembly(fit(ROWS, max_tokens, closing=True).rows)
+    assembly = Assembly(fit(SEQUENCES, max_tokens, closing=True).sequences)
     add_old(net, assembly, max_tokens)
     found = assembly.rollouts().final_value
-    wanted = [0.0, *(value_before_a_next_token(net, ROWS[number]) for number in (1, 2, 4))]
+    wanted = [0.0, *(value_before_a_next_token(net, SEQUENCES[number]) for number in (1, 2, 4))]
     assert found.tolist() == pytest.approx(wanted, abs=1e-6)
     assert len({round(value, 4) for value in wanted}) == 4
     # it is not the value of the state before the last token
@@ -101,20 +103,20 @@ def test_an_episode_that_was_cut_off_is_worth_what_the_critic_says_after_its_las
 
 
 def test_where_no_limit_cut_anything_off_no_state_is_read_again():
-    net, assembly = critic(), Assembly([ROWS[0]])
+    net, assembly = critic(), Assembly([SEQUENCES[0]])
     add_old(net, assembly, 40)
     assert assembly.rollouts().final_value.tolist() == [0.0]
     policy = replace(net, kind="policy")
-    other = Assembly([ROWS[1]])
+    other = Assembly([SEQUENCES[1]])
     add_old(policy, other, 40)
     assert other.rollouts().final_value is None
 
 
 def test_what_follows_the_last_action_is_kept_where_a_critic_reads_it_and_it_fits():
-    rows = [row("cut", [2], after=[3, 4]), row("ended", [2], after=[3, 4], truncated=False)]
-    assert [len(kept.token_ids) for kept in fit(rows, 4, closing=True).rows] == [4, 2]
-    assert [len(kept.token_ids) for kept in fit(rows, 3, closing=True).rows] == [2, 2]
-    assert [len(kept.token_ids) for kept in fit(rows, 4).rows] == [2, 2]
+    sequences = [sequence("cut", [2], after=[3, 4]), sequence("ended", [2], after=[3, 4], truncated=False)]
+    assert [len(kept.token_ids) for kept in fit(sequences, 4, closing=True).sequences] == [4, 2]
+    assert [len(kept.token_ids) for kept in fit(sequences, 3, closing=True).sequences] == [2, 2]
+    assert [len(kept.token_ids) for kept in fit(sequences, 4).sequences] == [2, 2]
 
 
 FAST: dict[str, Any] = {
@@ -130,7 +132,7 @@ FAST: dict[str, Any] = {
     "threads": 1,
     "max_logp_gap": 99.0,
 }
-"""Six steps for twelve rows of four tokens."""
+"""Six steps for twelve sequences of four tokens."""
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +145,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
 
 def episodes(count: int = 12) -> list[TrainingSequence]:
     random = np.random.default_rng(0)
-    given = [row(f"episode {n}", random.integers(0, VOCABULARY, 3).tolist()) for n in range(count)]
+    given = [sequence(f"episode {n}", random.integers(0, VOCABULARY, 3).tolist()) for n in range(count)]
     paid = [replace(one.episode, rewards=(float(n % 2),)) for n, one in enumerate(given) if one.episode]
     return [replace(one, episode=facts) for one, facts in zip(given, paid, strict=True)]
 

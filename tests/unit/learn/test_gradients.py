@@ -33,7 +33,7 @@ def network(kind: str = "policy", *, dropout: float = 0.0) -> Network:
     return Network(Reader(model.train(), heads), kind, torch.device("cpu"))
 
 
-def rows(units: int = 3) -> list[TrainingSequence]:
+def sequences(units: int = 3) -> list[TrainingSequence]:
     """Pairs of 7 tokens, of which 3 are learnt."""
     random = np.random.default_rng(0)
     mask = np.array([False] * 4 + [True] * 3)
@@ -66,7 +66,7 @@ def joint(together: str, *needs: str) -> Objective:
 def gradient(net: Network, chosen: Objective, max_tokens: int) -> tuple[torch.Tensor, object]:
     for parameter in net.parameters():
         parameter.grad = None
-    assembly = Assembly(rows())
+    assembly = Assembly(sequences())
     step = accumulate(net, assembly, chosen, assembly.optimiser_batch(range(6)), max_tokens)
     return torch.cat([parameter.grad.flatten() for parameter in net.parameters()]), step
 
@@ -95,10 +95,10 @@ def test_a_pair_larger_than_a_micro_batch_takes_two_passes_and_smaller_ones_shar
     net = network()
     reads = Counting(net)
     gradient(reads, joint("unit"), max_tokens=14)
-    assert [len(part) for part in reads.rows] == [2, 2, 2]  # a pair each, once
-    reads.rows.clear()
+    assert [len(part) for part in reads.sequences] == [2, 2, 2]  # a pair each, once
+    reads.sequences.clear()
     gradient(reads, joint("unit"), max_tokens=7)
-    assert [len(part) for part in reads.rows] == [1] * 12  # six rows, twice
+    assert [len(part) for part in reads.sequences] == [1] * 12  # six sequences, twice
 
 
 def test_metrics_add_up_over_micro_batches_and_maxima_stay_maxima():
@@ -110,7 +110,7 @@ def test_metrics_add_up_over_micro_batches_and_maxima_stay_maxima():
 
 
 def contrast_score(net: Network, first: int) -> tuple[float, float]:
-    data = rows()
+    data = sequences()
     with torch.no_grad():
         found = [net.read(packed(data, [index])).columns["logp"].sum().item() for index in (first, first + 1)]
     return found[0], found[1]
@@ -130,7 +130,7 @@ class Counting:
     """A network that remembers what it read and said."""
 
     inner: Network
-    rows: list[tuple[int, ...]] = field(default_factory=list)
+    sequences: list[tuple[int, ...]] = field(default_factory=list)
     logp: list[torch.Tensor] = field(default_factory=list)
 
     @property
@@ -142,6 +142,6 @@ class Counting:
 
     def read(self, batch: object, *, entropy: bool = False) -> Outputs:
         outputs = self.inner.read(batch, entropy=entropy)
-        self.rows.append(batch.rows)
+        self.sequences.append(batch.sequences)
         self.logp.append(outputs.columns["logp"].detach().clone())
         return outputs

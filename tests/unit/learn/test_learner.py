@@ -51,14 +51,14 @@ def copies(count: int, seed: int = 0, weight: float = 1.0) -> list[TrainingSeque
     """Three letters, a separator, the same three letters: the second half is learnt."""
     random = np.random.default_rng(seed)
     mask = np.array([False] * 4 + [True] * 3)
-    rows = []
+    sequences = []
     for number in range(count):
         letters = random.integers(0, VOCABULARY - 1, 3)
         token_ids = np.array([*letters, VOCABULARY - 1, *letters], dtype=np.int32)
-        rows.append(
+        sequences.append(
             TrainingSequence(token_ids, mask, np.full(7, np.nan, np.float32), weight, f"copy-{number}")
         )
-    return rows
+    return sequences
 
 
 def weights(path: Path) -> dict[str, torch.Tensor]:
@@ -70,9 +70,13 @@ def difference(one: Path, other: Path) -> float:
     return max((ours[name] - theirs[name]).abs().max().item() for name in ours)
 
 
-def mean_nll(path: Path, rows: list[TrainingSequence]) -> float:
+def mean_nll(path: Path, sequences: list[TrainingSequence]) -> float:
     with torch.no_grad():
-        return -score(load_model(path, PACKED_ATTENTION), packed(rows, range(len(rows)))).logp_N.mean().item()
+        return (
+            -score(load_model(path, PACKED_ATTENTION), packed(sequences, range(len(sequences))))
+            .logp_N.mean()
+            .item()
+        )
 
 
 def test_it_learns_to_copy_and_reports_what_it_did(start: Checkpoint, tmp_path: Path):
@@ -84,11 +88,11 @@ def test_it_learns_to_copy_and_reports_what_it_did(start: Checkpoint, tmp_path: 
     assert figures["loss_first"] == pytest.approx(log(VOCABULARY), abs=0.3)  # nearly uniform at the start
     assert mean_nll(tmp_path / "new", copies(50, seed=1)) < 0.2  # unseen letters
     assert figures["ppl"] < 1.3
-    assert figures["rows"] == 600
+    assert figures["sequences"] == 600
     assert figures["tokens_trained"] == 600 * 8 * 3
     assert figures["mask_fraction"] == pytest.approx(3 / 7)
     assert figures["effective_sample_size"] == pytest.approx(600)
-    assert figures["steps"] == 88  # 57 rows of 7 tokens fit into 400, so 11 batches in each of 8 epochs
+    assert figures["steps"] == 88  # 57 sequences of 7 tokens fit into 400, so 11 batches in each of 8 epochs
     assert [step for step, _, _ in seen] == list(range(1, 89))
     assert seen[-1][1:] == (88, figures["loss_last"])
     lineage = read_lineage(tmp_path / "new")
@@ -96,7 +100,7 @@ def test_it_learns_to_copy_and_reports_what_it_did(start: Checkpoint, tmp_path: 
     assert (lineage.version, lineage.parent_version, lineage.table_version) == (5, 4, 9)
     assert lineage.metrics["logp_gap"] is None  # demonstrations: there is no engine to agree with
     assert (tmp_path / "new" / "tokenizer.json").exists()
-    origins = [json.loads(line) for line in (tmp_path / "new" / "rows.jsonl").read_text().splitlines()]
+    origins = [json.loads(line) for line in (tmp_path / "new" / "sequences.jsonl").read_text().splitlines()]
     assert origins[0] == {"episode": "copy-0", "tokens": 3, "weight": 1.0}
     assert len(origins) == 600
 
@@ -104,10 +108,12 @@ def test_it_learns_to_copy_and_reports_what_it_did(start: Checkpoint, tmp_path: 
 def test_shuffled_answers_teach_nothing(start: Checkpoint, tmp_path: Path):
     random = np.random.default_rng(3)
     shuffled = []
-    for row in copies(600):
-        token_ids = row.token_ids.copy()
+    for sequence in copies(600):
+        token_ids = sequence.token_ids.copy()
         token_ids[4:] = random.integers(0, VOCABULARY - 1, 3)
-        shuffled.append(TrainingSequence(token_ids, row.mask, row.rollout_logp, 1.0, row.trajectory_id))
+        shuffled.append(
+            TrainingSequence(token_ids, sequence.mask, sequence.rollout_logp, 1.0, sequence.trajectory_id)
+        )
     GradientLearner(FAST.model_copy(update={"epochs": 2})).learn(
         LearnerJob(start, shuffled, tmp_path / "new", seed=0)
     )
@@ -122,10 +128,10 @@ def test_equal_seeds_give_equal_weights_and_others_do_not(start: Checkpoint, tmp
 
 
 def test_the_size_of_micro_batches_changes_rounding_only(start: Checkpoint, tmp_path: Path):
-    rows = [*copies(60, weight=2.0), *copies(60, seed=1)]
+    sequences = [*copies(60, weight=2.0), *copies(60, seed=1)]
     for name, micro, batch in (("whole", 400, 400), ("tiny", 8, 400), ("other", 400, 200)):
         sizes = {"micro_batch_tokens": micro, "batch_tokens": batch, "learning_rate": 1e-3}
-        GradientLearner(FAST.model_copy(update=sizes)).learn(LearnerJob(start, rows, tmp_path / name, 0))
+        GradientLearner(FAST.model_copy(update=sizes)).learn(LearnerJob(start, sequences, tmp_path / name, 0))
     assert difference(tmp_path / "whole", tmp_path / "tiny") < 1e-4
     assert difference(tmp_path / "whole", tmp_path / "other") > 1e-3  # optimiser batches do matter
 
@@ -139,99 +145,109 @@ def test_a_duplicated_data_set_has_the_same_loss(start: Checkpoint, tmp_path: Pa
 
 def test_weights_decide_what_is_learnt(start: Checkpoint, tmp_path: Path):
     good, bad = copies(100), copies(100, seed=7)
-    for row in bad:
-        row.token_ids[4:] = 0
+    for sequence in bad:
+        sequence.token_ids[4:] = 0
     heavy = [
         *copies(100, weight=1.0),
         *(TrainingSequence(r.token_ids, r.mask, r.rollout_logp, 0.0, "") for r in bad),
     ]
     report = GradientLearner(FAST).learn(LearnerJob(start, heavy, tmp_path / "weighted", 0))
     GradientLearner(FAST).learn(LearnerJob(start, good, tmp_path / "good", 0))
-    assert report.metrics["rows_dropped_weightless"] == 100
+    assert report.metrics["sequences_dropped_weightless"] == 100
     assert difference(tmp_path / "weighted", tmp_path / "good") == 0.0
 
 
 def test_the_gap_is_zero_for_the_models_own_log_probabilities_and_not_otherwise(
     start: Checkpoint, tmp_path: Path
 ):
-    rows = [replace(row, policy_version=start.version) for row in copies(30)]
+    sequences = [replace(sequence, policy_version=start.version) for sequence in copies(30)]
     with torch.no_grad():
         own = (
-            score(load_model(start.path, PACKED_ATTENTION), packed(rows, range(30)))
+            score(load_model(start.path, PACKED_ATTENTION), packed(sequences, range(30)))
             .logp_N.reshape(30, 3)
             .numpy()
         )
-    for row, logp in zip(rows, own, strict=True):
-        row.rollout_logp[row.mask] = logp
+    for sequence, logp in zip(sequences, own, strict=True):
+        sequence.rollout_logp[sequence.mask] = logp
     same = (
-        GradientLearner(FAST).learn(LearnerJob(start, [*copies(5, 9), *rows], tmp_path / "same", 0)).metrics
+        GradientLearner(FAST)
+        .learn(LearnerJob(start, [*copies(5, 9), *sequences], tmp_path / "same", 0))
+        .metrics
     )
     assert same["logp_gap"] == pytest.approx(0.0, abs=1e-5)
     assert same["logp_gap_tokens"] == 30 * 3
-    for row in rows:
-        row.rollout_logp[row.mask] -= 0.5
+    for sequence in sequences:
+        sequence.rollout_logp[sequence.mask] -= 0.5
     lenient = GradientLearner(FAST.model_copy(update={"max_logp_gap": 0.6}))
-    shifted = lenient.learn(LearnerJob(start, [*copies(5, 9), *rows], tmp_path / "shifted", 0)).metrics
+    shifted = lenient.learn(LearnerJob(start, [*copies(5, 9), *sequences], tmp_path / "shifted", 0)).metrics
     assert shifted["logp_gap"] == pytest.approx(0.5, abs=1e-5)
     assert isnan(
         GradientLearner(FAST).learn(LearnerJob(start, copies(5), tmp_path / "shown", 0)).metrics["logp_gap"]
     )
     # what other weights sampled says nothing about whether engine and learner agree
-    older = [replace(row, policy_version=start.version - 1) for row in rows]
+    older = [replace(sequence, policy_version=start.version - 1) for sequence in sequences]
     offline = GradientLearner(FAST).learn(LearnerJob(start, older, tmp_path / "older", 0)).metrics
     assert isnan(offline["logp_gap"])
     assert offline["logp_gap_tokens"] == 0
 
 
 def sampled_by(checkpoint: Checkpoint, count: int = 5) -> list[TrainingSequence]:
-    """Rows with the log-probabilities of these weights."""
-    rows = [replace(row, policy_version=checkpoint.version) for row in copies(count)]
+    """Sequences with the log-probabilities of these weights."""
+    sequences = [replace(sequence, policy_version=checkpoint.version) for sequence in copies(count)]
     with torch.no_grad():
-        own = score(load_model(checkpoint.path, PACKED_ATTENTION), packed(rows, range(count))).logp_N
-    for row, logp in zip(rows, own.reshape(count, 3).numpy(), strict=True):
-        row.rollout_logp[row.mask] = logp
-    return rows
+        own = score(load_model(checkpoint.path, PACKED_ATTENTION), packed(sequences, range(count))).logp_N
+    for sequence, logp in zip(sequences, own.reshape(count, 3).numpy(), strict=True):
+        sequence.rollout_logp[sequence.mask] = logp
+    return sequences
 
 
-def test_rows_are_compared_by_the_weights_that_sampled_them_wherever_learning_begins(
+def test_sequences_are_compared_by_the_weights_that_sampled_them_wherever_learning_begins(
     start: Checkpoint, tmp_path: Path
 ):
     """As from the second iteration on with `start = "base"`."""
     later = GradientLearner(FAST).learn(LearnerJob(start, copies(9), tmp_path / "later", 0)).checkpoint
-    rows = sampled_by(later)
-    found = GradientLearner(FAST).learn(LearnerJob(start, rows, tmp_path / "sound", 0, sampler=later)).metrics
+    sequences = sampled_by(later)
+    found = (
+        GradientLearner(FAST)
+        .learn(LearnerJob(start, sequences, tmp_path / "sound", 0, sampler=later))
+        .metrics
+    )
     assert found["logp_gap"] == pytest.approx(0.0, abs=1e-5)
     assert found["logp_gap_tokens"] == 5 * 3
-    for row in rows:
-        row.rollout_logp[row.mask] -= 0.5
+    for sequence in sequences:
+        sequence.rollout_logp[sequence.mask] -= 0.5
     with pytest.raises(RunStopped, match=r"of the same 15 tokens differ by 0.5 on average"):
-        GradientLearner(FAST).learn(LearnerJob(start, rows, tmp_path / "shifted", 0, sampler=later))
+        GradientLearner(FAST).learn(LearnerJob(start, sequences, tmp_path / "shifted", 0, sampler=later))
 
 
 def test_a_log_probability_that_is_no_number_stops_the_run(start: Checkpoint, tmp_path: Path):
-    rows = sampled_by(start)
-    rows[2].rollout_logp[rows[2].mask] = np.nan
+    sequences = sampled_by(start)
+    sequences[2].rollout_logp[sequences[2].mask] = np.nan
     with pytest.raises(RunStopped, match=r"of the same 15 tokens differ by nan on average"):
-        GradientLearner(FAST).learn(LearnerJob(start, rows, tmp_path / "nan", 0))
+        GradientLearner(FAST).learn(LearnerJob(start, sequences, tmp_path / "nan", 0))
 
 
 def test_a_comparison_of_nothing_stops_the_run(start: Checkpoint, tmp_path: Path):
-    others = [replace(row, policy_version=7) for row in sampled_by(start)]
+    others = [replace(sequence, policy_version=7) for sequence in sampled_by(start)]
     with pytest.raises(RunStopped, match="engine and learner could not be compared"):
         GradientLearner(FAST).learn(LearnerJob(start, others, tmp_path / "none", 0, sampler=start))
 
 
-def test_rows_of_another_chat_template_than_was_sampled_with_are_caught(start: Checkpoint, tmp_path: Path):
-    rows = [replace(row, policy_version=start.version) for row in copies(30)]
+def test_sequences_of_another_chat_template_than_was_sampled_with_are_caught(
+    start: Checkpoint, tmp_path: Path
+):
+    sequences = [replace(sequence, policy_version=start.version) for sequence in copies(30)]
     with torch.no_grad():
-        own = score(load_model(start.path, PACKED_ATTENTION), packed(rows, range(30))).logp_N.reshape(30, 3)
-    for row, logp in zip(rows, own.numpy(), strict=True):
-        row.rollout_logp[row.mask] = logp
-    GradientLearner(FAST).learn(LearnerJob(start, rows, tmp_path / "same", 0))
-    for row in rows:
-        row.token_ids[3] = 0  # another separator between what is read and what is said
+        own = score(load_model(start.path, PACKED_ATTENTION), packed(sequences, range(30))).logp_N.reshape(
+            30, 3
+        )
+    for sequence, logp in zip(sequences, own.numpy(), strict=True):
+        sequence.rollout_logp[sequence.mask] = logp
+    GradientLearner(FAST).learn(LearnerJob(start, sequences, tmp_path / "same", 0))
+    for sequence in sequences:
+        sequence.token_ids[3] = 0  # another separator between what is read and what is said
     with pytest.raises(RunStopped, match="engine and learner disagree"):
-        GradientLearner(FAST).learn(LearnerJob(start, rows, tmp_path / "corrupted", 0))
+        GradientLearner(FAST).learn(LearnerJob(start, sequences, tmp_path / "corrupted", 0))
     assert not (tmp_path / "corrupted").exists()
 
 
@@ -332,14 +348,14 @@ def test_a_start_that_is_not_finite_is_refused(start: Checkpoint, tmp_path: Path
 
 
 def test_nothing_to_learn_from_says_why(start: Checkpoint, tmp_path: Path):
-    for rows, message in (([], "from 0 rows"), (copies(2, weight=0.0), "2 of weight 0")):
+    for sequences, message in (([], "from 0 sequences"), (copies(2, weight=0.0), "2 of weight 0")):
         with pytest.raises(NothingToLearn, match=message):
-            GradientLearner(FAST).learn(LearnerJob(start, rows, tmp_path / "new", 0))
+            GradientLearner(FAST).learn(LearnerJob(start, sequences, tmp_path / "new", 0))
     assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize(
-    ("change", "rows", "message"),
+    ("change", "sequences", "message"),
     [
         ({}, copies(2, weight=-1.0), "weight -1.0"),
         ({"micro_batch_tokens": 6, "overflow": "error"}, copies(2), "7 tokens, more than 6"),
@@ -348,17 +364,19 @@ def test_nothing_to_learn_from_says_why(start: Checkpoint, tmp_path: Path):
     ],
 )
 def test_unusable_input_is_refused(
-    start: Checkpoint, tmp_path: Path, change: dict, rows: list[TrainingSequence], message: str
+    start: Checkpoint, tmp_path: Path, change: dict, sequences: list[TrainingSequence], message: str
 ):
     with pytest.raises(ConfigError, match=message):
-        GradientLearner(FAST.model_copy(update=change)).learn(LearnerJob(start, rows, tmp_path / "new", 0))
+        GradientLearner(FAST.model_copy(update=change)).learn(
+            LearnerJob(start, sequences, tmp_path / "new", 0)
+        )
 
 
 def test_token_ids_of_another_tokenizer_are_refused(start: Checkpoint, tmp_path: Path):
-    rows = copies(2)
-    rows[1].token_ids[0] = VOCABULARY
+    sequences = copies(2)
+    sequences[1].token_ids[0] = VOCABULARY
     with pytest.raises(ConfigError, match="copy-1 has token ids outside"):
-        GradientLearner(FAST).learn(LearnerJob(start, rows, tmp_path / "new", 0))
+        GradientLearner(FAST).learn(LearnerJob(start, sequences, tmp_path / "new", 0))
 
 
 @pytest.mark.parametrize("optimiser", ["adamw", "muon"])
@@ -418,14 +436,14 @@ def test_learning_leaves_torchs_generator_and_threads_alone(start: Checkpoint, t
     assert torch.get_num_threads() == threads
 
 
-def test_a_plan_takes_every_row_once_an_epoch_in_batches_that_fit():
-    rows, alone = copies(10), [[index] for index in range(10)]
-    steps = plan(rows, alone, batch_tokens=21, epochs=2, seed=0)
+def test_a_plan_takes_every_sequence_once_an_epoch_in_batches_that_fit():
+    sequences, alone = copies(10), [[index] for index in range(10)]
+    steps = plan(sequences, alone, batch_tokens=21, epochs=2, seed=0)
     assert [len(step) for step in steps] == [3, 3, 3, 1] * 2
     first, second = ([index for step in epoch for index in step] for epoch in (steps[:4], steps[4:]))
     assert sorted(first) == sorted(second) == list(range(10))
     assert first != second
-    assert [len(step) for step in plan(rows, alone, batch_tokens=1, epochs=1, seed=0)] == [1] * 10
+    assert [len(step) for step in plan(sequences, alone, batch_tokens=1, epochs=1, seed=0)] == [1] * 10
 
 
 def test_a_plan_never_separates_what_belongs_together():
@@ -468,16 +486,16 @@ def test_an_optimiser_that_keeps_its_moments_goes_on_as_if_there_had_been_no_bre
     start: Checkpoint, tmp_path: Path
 ):
     config = FAST.model_copy(update={"schedule": "constant", "warmup_fraction": 0.0, "keep_moments": True})
-    rows = copies(40)  # one batch each time
+    sequences = copies(40)  # one batch each time
     GradientLearner(config.model_copy(update={"epochs": 2})).learn(
-        LearnerJob(start, rows, tmp_path / "whole", 0)
+        LearnerJob(start, sequences, tmp_path / "whole", 0)
     )
-    first = GradientLearner(config).learn(LearnerJob(start, rows, tmp_path / "first", 0)).checkpoint
-    GradientLearner(config).learn(LearnerJob(first, rows, tmp_path / "second", 0))
+    first = GradientLearner(config).learn(LearnerJob(start, sequences, tmp_path / "first", 0)).checkpoint
+    GradientLearner(config).learn(LearnerJob(first, sequences, tmp_path / "second", 0))
     forgetful = config.model_copy(update={"keep_moments": False})
-    GradientLearner(forgetful).learn(LearnerJob(first, rows, tmp_path / "forgotten", 0))
-    assert difference(tmp_path / "whole", tmp_path / "second") < 1e-6  # the order of rows differs
+    GradientLearner(forgetful).learn(LearnerJob(first, sequences, tmp_path / "forgotten", 0))
+    assert difference(tmp_path / "whole", tmp_path / "second") < 1e-6  # the order of sequences differs
     assert difference(tmp_path / "whole", tmp_path / "forgotten") > 1e-3
     (first.path / "moments.st").write_bytes(b"torn")
     with pytest.raises(ConfigError, match=r"moments.st cannot be restored"):
-        GradientLearner(config).learn(LearnerJob(first, rows, tmp_path / "torn", 0))
+        GradientLearner(config).learn(LearnerJob(first, sequences, tmp_path / "torn", 0))

@@ -46,15 +46,17 @@ def episodes(count: int = 8) -> list[TrainingSequence]:
     """Two groups of four; the first wins every other time, the second always. The engine said -2 of all."""
     random = np.random.default_rng(0)
     mask = np.array([False, True, True, True])
-    rows = []
+    sequences = []
     for number in range(count):
         group, won = ("mixed", number % 2) if number < 4 else ("easy", 1)
         facts = EpisodeFacts(group, (float(won),), ("",), (0,), (False,), truncated=False)
         ids = random.integers(0, VOCABULARY, 4).astype(np.int32)
         said = np.where(mask, -2.0, np.nan).astype(np.float32)
         turn = np.where(mask, 0, -1).astype(np.int32)
-        rows.append(TrainingSequence(ids, mask, said, 1.0, str(number), unit=group, turn=turn, episode=facts))
-    return rows
+        sequences.append(
+            TrainingSequence(ids, mask, said, 1.0, str(number), unit=group, turn=turn, episode=facts)
+        )
+    return sequences
 
 
 def figures(start: Checkpoint, out: Path, name: str = "grpo", **settings: Any) -> dict[str, float]:
@@ -110,7 +112,7 @@ def test_the_gradients_norm_is_that_before_it_is_clipped(start: Checkpoint, tmp_
 
 
 def test_tokens_that_no_engine_sampled_tell_no_mismatch(start: Checkpoint, tmp_path: Path):
-    rows = [replace(row, rollout_logp=np.full(4, np.nan, np.float32)) for row in episodes()]
+    sequences = [replace(sequence, rollout_logp=np.full(4, np.nan, np.float32)) for sequence in episodes()]
     config = LearnConfig.model_validate({**FAST, "algorithm": "grpo"})
-    found = GradientLearner(config).learn(LearnerJob(start, rows, tmp_path / "new", seed=0)).metrics
+    found = GradientLearner(config).learn(LearnerJob(start, sequences, tmp_path / "new", seed=0)).metrics
     assert not any(name.startswith("engine_") for name in found)

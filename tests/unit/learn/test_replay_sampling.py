@@ -11,14 +11,14 @@ from agentevol.core.errors import ConfigError
 from agentevol.learn.algorithms.testing import batch_of, part_of
 from agentevol.learn.continual.distillation import distillation
 from agentevol.learn.continual.interpolation import interpolated
-from agentevol.learn.continual.replay_sampling import Row, mixture, reservoir, stratified
+from agentevol.learn.continual.replay_sampling import Candidate, mixture, reservoir, stratified
 from agentevol.learn.network.log_probabilities import full_divergence
 
-NEW = [Row("house", 10)] * 80
-EARLIER = [Row("maze", 10)] * 300 + [Row("shop", 10)] * 100
+NEW = [Candidate("house", 10)] * 80
+EARLIER = [Candidate("maze", 10)] * 300 + [Candidate("shop", 10)] * 100
 
 
-def share(chosen: list[int], environment: str, earlier: list[Row] = EARLIER) -> float:
+def share(chosen: list[int], environment: str, earlier: list[Candidate] = EARLIER) -> float:
     return sum(earlier[index].environment == environment for index in chosen) / len(chosen)
 
 
@@ -39,17 +39,17 @@ def test_the_same_seed_gives_the_same_mixture():
     assert mixture(NEW, EARLIER, seed=3) != mixture(NEW, EARLIER, seed=4)
 
 
-def test_environments_are_drawn_by_their_share_of_the_rows():
-    # half of 8000 rows replayed evenly from 75 % maze: 8000 draws, 5 standard errors
+def test_environments_are_drawn_by_their_share_of_the_sequences():
+    # half of 8000 sequences replayed evenly from 75 % maze: 8000 draws, 5 standard errors
     earlier = EARLIER * 100
     chosen = mixture(NEW * 100, earlier, fraction=0.5, floor=0.0)
     assert len(chosen) == 8000
     assert share(chosen, "maze", earlier) == pytest.approx(0.75, abs=5 * sqrt(0.75 * 0.25 / 8000))
 
 
-def test_a_rare_environment_gets_its_floor_by_repeating_its_rows():
-    # 1000 tokens in all, so a floor of 0.05 is 50: one row of 10 five times; without it, one in 401 is rare
-    earlier = [*EARLIER, Row("ship", 10)]
+def test_a_rare_environment_gets_its_floor_by_repeating_its_sequences():
+    # 1000 tokens in all: a floor of 0.05 is 50, one sequence of 10 five times; without it, one in 401 is rare
+    earlier = [*EARLIER, Candidate("ship", 10)]
     chosen = mixture(NEW, earlier, floor=0.05)
     assert Counter(chosen)[400] >= 5
     assert len(chosen) == 20
@@ -57,21 +57,21 @@ def test_a_rare_environment_gets_its_floor_by_repeating_its_rows():
 
 
 def test_what_is_new_counts_towards_the_floor():
-    earlier = [*EARLIER, Row("house", 10)]
+    earlier = [*EARLIER, Candidate("house", 10)]
     assert Counter(mixture(NEW, earlier, floor=0.05))[400] <= 1
 
 
 def test_floors_that_do_not_fit_into_the_fraction_are_an_error():
-    earlier = [Row(f"world {number}", 10) for number in range(30)]
+    earlier = [Candidate(f"world {number}", 10) for number in range(30)]
     with pytest.raises(ConfigError, match=r"needs 300 replayed tokens, but a fraction of 0\.2 allows 200"):
         mixture(NEW, earlier)
     with pytest.raises(ConfigError, match="fraction and floor lie in"):
         mixture(NEW, EARLIER, fraction=1.0)
     with pytest.raises(ConfigError, match="needs a trained token"):
-        mixture(NEW, [Row("maze", 0)])
+        mixture(NEW, [Candidate("maze", 0)])
 
 
-def test_few_rows_are_repeated_only_after_all_had_their_turn():
+def test_few_sequences_are_repeated_only_after_all_had_their_turn():
     chosen = mixture(NEW, EARLIER[:8], floor=0.0)
     assert sorted(Counter(chosen).values()) == [2, 2, 2, 2, 3, 3, 3, 3]
 

@@ -37,7 +37,7 @@ FACTS: dict[str, Any] = {
     "repeated": st.floats(0, 1),
     "answer_tokens": st.lists(st.integers(0, 9), max_size=3).map(tuple),
 }
-ROW: dict[str, Any] = {
+SEQUENCE: dict[str, Any] = {
     "token_ids": arrays(np.int32, 3, elements=st.integers(0, 9)),
     "mask": arrays(np.bool_, 3),
     "rollout_logp": arrays(np.float32, 3, elements=NUMBERS),
@@ -56,7 +56,7 @@ ROW: dict[str, Any] = {
     "drift_events": st.integers(0, 9),
 }
 CALL: dict[str, Any] = {
-    "rows": st.lists(st.builds(TrainingSequence, **ROW), max_size=2),
+    "sequences": st.lists(st.builds(TrainingSequence, **SEQUENCE), max_size=2),
     "seed": st.integers(0, 9),
     "multipliers": st.dictionaries(WORDS, st.floats(0, 5), max_size=2),
     "objectives": st.lists(WORDS, max_size=2).map(tuple),
@@ -88,27 +88,33 @@ def checkpoint(folder: Path, weights: bytes, version: int = 0) -> Checkpoint:
     return Checkpoint(folder, version)
 
 
-def test_every_field_of_a_row_and_of_its_episode_is_drawn_here():
-    assert ROW.keys() == {one.name for one in fields(TrainingSequence)}
+def test_every_field_of_a_sequence_and_of_its_episode_is_drawn_here():
+    assert SEQUENCE.keys() == {one.name for one in fields(TrainingSequence)}
     assert FACTS.keys() == {one.name for one in fields(EpisodeFacts)}
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(data=st.data(), row=st.builds(TrainingSequence, **ROW), facts=st.builds(EpisodeFacts, **FACTS))
-def test_changing_any_field_of_a_row_changes_it(
-    data: st.DataObject, row: TrainingSequence, facts: EpisodeFacts, start: Checkpoint
+@given(
+    data=st.data(), sequence=st.builds(TrainingSequence, **SEQUENCE), facts=st.builds(EpisodeFacts, **FACTS)
+)
+def test_changing_any_field_of_a_sequence_changes_it(
+    data: st.DataObject, sequence: TrainingSequence, facts: EpisodeFacts, start: Checkpoint
 ):
-    row = replace(row, episode=facts)
-    for name, values in ROW.items():
-        other = replace(row, **{name: data.draw(values, label=name)})
-        compare(start, row, other)
+    sequence = replace(sequence, episode=facts)
+    for name, values in SEQUENCE.items():
+        other = replace(sequence, **{name: data.draw(values, label=name)})
+        compare(start, sequence, other)
     for name, values in FACTS.items():
-        other = replace(row, episode=replace(facts, **{name: data.draw(values, label=f"episode.{name}")}))
-        compare(start, row, other)
+        other = replace(
+            sequence, episode=replace(facts, **{name: data.draw(values, label=f"episode.{name}")})
+        )
+        compare(start, sequence, other)
 
 
 def compare(start: Checkpoint, one: TrainingSequence, other: TrainingSequence) -> None:
-    same = fingerprint(LearnConfig(), start, rows=[one]) == fingerprint(LearnConfig(), start, rows=[other])
+    same = fingerprint(LearnConfig(), start, sequences=[one]) == fingerprint(
+        LearnConfig(), start, sequences=[other]
+    )
     assert same == (told(one) == told(other))
 
 
@@ -153,14 +159,14 @@ def test_the_learner_names_everything_that_it_is_given(tmp_path: Path, monkeypat
     given = {"reference": reference, "multipliers": {"turns": 1.0}, "objectives": ("safety",)}
     with pytest.raises(Enough):
         GradientLearner(LearnConfig(save_every=1)).learn(
-            LearnerJob(start, ["a row"], tmp_path / "out", 7, anchor=Anchor(anchor, ("held",)), **given)  # type: ignore[arg-type]
+            LearnerJob(start, ["a sequence"], tmp_path / "out", 7, anchor=Anchor(anchor, ("held",)), **given)  # type: ignore[arg-type]
         )
     assert named.pop("config") == LearnConfig(save_every=1)
     assert named == given | {
-        "start": start, "rows": ("a row, fitted",), "seed": 7, "anchor": (anchor, ("held",))
+        "start": start, "sequences": ("a sequence, fitted",), "seed": 7, "anchor": (anchor, ("held",))
     }  # fmt: skip
 
 
 class Prepared:
     class fitting:  # noqa: N801 - as the attribute is called
-        rows = ("a row, fitted",)
+        sequences = ("a sequence, fitted",)

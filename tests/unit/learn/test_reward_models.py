@@ -54,22 +54,22 @@ def episode(random: np.random.Generator, *, good: bool, name: str) -> TrainingSe
 
 def pairs(count: int, seed: int, *, shuffled: bool = False) -> list[TrainingSequence]:
     random = np.random.default_rng(seed)
-    rows = []
+    sequences = []
     for number in range(count):
         sides = [1, -1] if not shuffled or random.random() < 0.5 else [-1, 1]
         for side, good in zip(sides, (True, False), strict=True):
-            row = episode(random, good=good, name=f"{number} {good}")
-            rows.append(replace(row, unit=f"pair {number}", side=side))
-    return rows
+            sequence = episode(random, good=good, name=f"{number} {good}")
+            sequences.append(replace(sequence, unit=f"pair {number}", side=side))
+    return sequences
 
 
-def scores(checkpoint: Checkpoint, rows: list[TrainingSequence]) -> np.ndarray:
-    """(rows, H) at the last learnt token."""
+def scores(checkpoint: Checkpoint, sequences: list[TrainingSequence]) -> np.ndarray:
+    """(sequences, H) at the last learnt token."""
     model, heads = load_model(checkpoint.path, PACKED_ATTENTION), load_heads(checkpoint.path)
     network = Network(Reader(model, heads), "reward", torch.device("cpu"))
     with torch.no_grad():
-        said = network.read(packed(rows, range(len(rows)))).columns["head"]
-    return said.unflatten(0, (len(rows), 3))[:, -1].double().numpy()
+        said = network.read(packed(sequences, range(len(sequences)))).columns["head"]
+    return said.unflatten(0, (len(sequences), 3))[:, -1].double().numpy()
 
 
 @pytest.mark.parametrize("shuffled", [False, True])
@@ -93,14 +93,16 @@ def test_a_process_reward_model_learns_which_turns_lead_to_success(start: Checkp
     # after each letter: certain success once GOOD was said, else failure; every third label is unknown
     def labelled(count: int, seed: int) -> list[TrainingSequence]:
         random = np.random.default_rng(seed)
-        rows = [episode(random, good=bool(number % 2), name=str(number)) for number in range(count)]
-        labels = [np.maximum.accumulate(row.token_ids == GOOD).astype(np.float32) for row in rows]
+        sequences = [episode(random, good=bool(number % 2), name=str(number)) for number in range(count)]
+        labels = [
+            np.maximum.accumulate(sequence.token_ids == GOOD).astype(np.float32) for sequence in sequences
+        ]
         for label in labels:
             label[random.random(5) < 1 / 3] = np.nan
         counts = np.full(5, 8, np.float32)
         return [
-            replace(row, labels=label[:, None], label_samples=counts)
-            for row, label in zip(rows, labels, strict=True)
+            replace(sequence, labels=label[:, None], label_samples=counts)
+            for sequence, label in zip(sequences, labels, strict=True)
         ]
 
     options = {"algorithm": "process_reward", "options": {"trust_samples": True}}
@@ -108,5 +110,5 @@ def test_a_process_reward_model_learns_which_turns_lead_to_success(start: Checkp
         LearnerJob(start, labelled(300, 0), tmp_path / "prm", seed=0)
     )
     held_out = labelled(200, 1)
-    final = np.array([(row.token_ids == GOOD).any() for row in held_out], dtype=np.float64)
+    final = np.array([(sequence.token_ids == GOOD).any() for sequence in held_out], dtype=np.float64)
     assert auc(scores(report.checkpoint, held_out)[:, 0], final) > 0.95

@@ -50,7 +50,7 @@ def built(make: object, attention: str = PACKED_ATTENTION) -> PreTrainedModel:
     return model.eval()
 
 
-def rows(lengths: tuple[int, ...] = (9, 4, 13)) -> list[TrainingSequence]:
+def sequences(lengths: tuple[int, ...] = (9, 4, 13)) -> list[TrainingSequence]:
     random = np.random.default_rng(0)
     made = []
     for length in lengths:
@@ -134,22 +134,22 @@ def test_the_largest_tensor_of_a_chunked_pass_is_one_chunk():
 
 
 @pytest.mark.parametrize("make", [qwen2, llama, sliding])
-def test_packed_rows_score_like_the_models_own_pass_over_each_row(make: object):
-    model, own, data = built(make), built(make, "eager"), rows()
+def test_packed_sequences_score_like_the_models_own_pass_over_each_sequence(make: object):
+    model, own, data = built(make), built(make, "eager"), sequences()
     together = score(model, packed(data, [1, 2, 0])).logp_N
     alone = torch.cat([reference(own, data[index]) for index in (1, 2, 0)])
     torch.testing.assert_close(together, alone, atol=1e-5, rtol=1e-5)
 
 
-def reference(model: PreTrainedModel, row: TrainingSequence) -> torch.Tensor:
-    token_ids, mask = torch.from_numpy(row.token_ids).long(), torch.from_numpy(row.mask)
+def reference(model: PreTrainedModel, sequence: TrainingSequence) -> torch.Tensor:
+    token_ids, mask = torch.from_numpy(sequence.token_ids).long(), torch.from_numpy(sequence.mask)
     logp = model(token_ids.unsqueeze(0)).logits[0].log_softmax(-1)
     return logp[:-1].gather(1, token_ids[1:, None])[:, 0][mask[1:]]
 
 
-def test_the_comparison_notices_rows_that_see_each_other():
+def test_the_comparison_notices_sequences_that_see_each_other():
     model = built(qwen2)
-    first, second = rows((9, 13))
+    first, second = sequences((9, 13))
     apart = score(model, packed([first, second], [0, 1])).logp_N
     joint = TrainingSequence(
         np.concatenate([first.token_ids, second.token_ids]),
@@ -162,8 +162,8 @@ def test_the_comparison_notices_rows_that_see_each_other():
     assert (apart - merged).abs().max() > 0.1
 
 
-def test_packed_gradients_are_the_sum_of_the_rows_gradients():
-    model, data = built(qwen2), rows()
+def test_packed_gradients_are_the_sum_of_the_sequences_gradients():
+    model, data = built(qwen2), sequences()
     score(model, packed(data, [0, 1, 2])).logp_N.sum().backward()
     together = [parameter.grad.clone() for parameter in model.parameters()]
     model.zero_grad()
@@ -178,7 +178,7 @@ def test_models_with_the_packed_attention_pass_the_check(make: object):
     check_packing(built(make))
 
 
-def blind_to_rows(
+def blind_to_sequences(
     _: object, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *__: object, **___: object
 ):
     key, value = key.repeat_interleave(2, 1), value.repeat_interleave(2, 1)
@@ -191,19 +191,19 @@ def looking_ahead(
     key: torch.Tensor,
     value: torch.Tensor,
     *__: object,
-    rows: object,
+    sequences: object,
     **___: object,
 ):
     key, value = key.repeat_interleave(2, 1), value.repeat_interleave(2, 1)
-    lengths = list(rows.lengths)
+    lengths = list(sequences.lengths)
     parts = zip(query.split(lengths, 2), key.split(lengths, 2), value.split(lengths, 2), strict=True)
     return torch.cat([functional.scaled_dot_product_attention(*part) for part in parts], 2).transpose(
         1, 2
     ), None
 
 
-@pytest.mark.parametrize("attention", [blind_to_rows, looking_ahead])
-def test_a_model_whose_rows_see_what_they_must_not_is_refused(attention: object):
+@pytest.mark.parametrize("attention", [blind_to_sequences, looking_ahead])
+def test_a_model_whose_sequences_see_what_they_must_not_is_refused(attention: object):
     ALL_ATTENTION_FUNCTIONS.register("agentevol_test", attention)
     with pytest.raises(ConfigError, match="are not independent"):
         check_packing(built(qwen2, "agentevol_test"))
@@ -237,10 +237,10 @@ def test_a_model_whose_own_logits_are_no_numbers_is_refused():
         check_packing(model)
 
 
-def test_attention_without_rows_is_an_error_and_not_a_guess():
+def test_attention_without_sequences_is_an_error_and_not_a_guess():
     model = built(qwen2)
-    inputs = model_inputs(packed(rows(), [0]))
-    del inputs["rows"]
+    inputs = model_inputs(packed(sequences(), [0]))
+    del inputs["sequences"]
     with pytest.raises(ConfigError, match="sequence positions"):
         model(**inputs)
 
@@ -255,7 +255,7 @@ def test_autocast_hands_attention_to_the_kernel_of_half_precision(monkeypatch: p
     # as on CUDA, where queries that were rotated in float32 would miss it
     monkeypatch.setattr(attention, "has_kernel", lambda _device, *rest: has_kernel("cuda", *rest))
     monkeypatch.setattr(attention, "_varlen", kernel)
-    model, batch = built(qwen2), packed(rows(), range(3))
+    model, batch = built(qwen2), packed(sequences(), range(3))
     with torch.autocast("cpu", dtype=torch.bfloat16):
         score(model, batch)
     assert seen == [{torch.bfloat16}] * 2  # of two layers
@@ -272,7 +272,7 @@ def test_the_kernel_is_for_half_precision_on_cuda_without_dropout():
 
 
 def test_attention_under_autocast_is_that_of_numbers_rounded_before():
-    model, batch = built(qwen2), packed(rows(), range(3))
+    model, batch = built(qwen2), packed(sequences(), range(3))
     with torch.autocast("cpu", dtype=torch.bfloat16):
         half = score(model, batch).logp_N
     full = score(model, batch).logp_N

@@ -135,7 +135,7 @@ def joint(together: str, *needs: str) -> Objective:
     )
 
 
-def rows(units: int = 3) -> list[TrainingSequence]:
+def sequences(units: int = 3) -> list[TrainingSequence]:
     """Pairs of 5 to 9 tokens a side, of which 3 are learnt."""
     random = np.random.default_rng(0)
     made = []
@@ -190,7 +190,7 @@ def gradient(
     ranks: Ranks, together: str, needs: tuple[str, ...], kind: Kind, max_tokens: int, units: int = 3
 ) -> tuple[list[torch.Tensor | None], Step]:
     """The whole gradient of one step over some pairs, weight by weight, and what the step came to."""
-    net, assembly, chosen = network(ranks, kind), Assembly(rows(units)), joint(together, *needs)
+    net, assembly, chosen = network(ranks, kind), Assembly(sequences(units)), joint(together, *needs)
     batch = assembly.optimiser_batch(range(2 * units))
     step = accumulate(net, assembly, chosen, batch, max_tokens, ranks)
     gradients = [parameter.grad for parameter in net.parameters()]
@@ -213,8 +213,8 @@ def assert_equal_to_rounding(
 @pytest.mark.parametrize(
     ("together", "needs", "max_tokens", "units"),
     [
-        ("sequence", (), 9, 3),  # three rows each
-        ("unit", ("entropy",), 20, 3),  # one pass: rank 1 has a pair less and reads a spare row
+        ("sequence", (), 9, 3),  # three sequences each
+        ("unit", ("entropy",), 20, 3),  # one pass: rank 1 has a pair less and reads a spare sequence
         ("unit", (), 10, 3),  # two passes, since no pair fits
         ("batch", ("entropy",), 1000, 3),  # fits into one, but then only one rank would work
         ("unit", (), 20, 1),  # one pair: each rank takes a side of it
@@ -232,30 +232,30 @@ def test_two_ranks_find_the_gradient_that_one_finds(
         assert step.correct == alone.correct
 
 
-def rows_for(data: str) -> list[TrainingSequence]:
-    """Rows of the kind that an algorithm learns from: of three tasks, two episodes each."""
+def sequences_for(data: str) -> list[TrainingSequence]:
+    """Sequences of the kind that an algorithm learns from: of three tasks, two episodes each."""
     random = np.random.default_rng(1)
     made = []
-    for row in rows():
-        group, won = row.unit, row.side == 1
+    for sequence in sequences():
+        group, won = sequence.unit, sequence.side == 1
         episode = EpisodeFacts(
             group=group, rewards=(float(won),), anchors=("",), modes=(0,), invalid=(False,), truncated=False,
             costs={"harm": random.random()},
         )  # fmt: skip
-        row = replace(row, turn=np.where(row.mask, 0, -1).astype(np.int32), episode=episode)
+        sequence = replace(sequence, turn=np.where(sequence.mask, 0, -1).astype(np.int32), episode=episode)
         match data:
             case "pairs":
                 pass
             case "groups":
-                row = replace(row, side=0)
+                sequence = replace(sequence, side=0)
             case "labels":
-                row = replace(row, unit="")
+                sequence = replace(sequence, unit="")
             case "steps":
-                labels = random.random((len(row.mask), 2)).astype(np.float32)
-                row = replace(row, unit="", side=0, labels=labels)
+                labels = random.random((len(sequence.mask), 2)).astype(np.float32)
+                sequence = replace(sequence, unit="", side=0, labels=labels)
             case _:
-                row = replace(row, unit="", side=0)
-        made.append(row)
+                sequence = replace(sequence, unit="", side=0)
+        made.append(sequence)
     return made
 
 
@@ -264,7 +264,7 @@ def gradient_of(
 ) -> tuple[list[torch.Tensor | None], Step]:
     """The whole gradient of one step of the algorithm, and what the step came to."""
     chosen = objective(name, options)
-    assembly = Assembly(rows_for(chosen.algorithm.data))
+    assembly = Assembly(sequences_for(chosen.algorithm.data))
     outputs = 2 if chosen.algorithm.data == "steps" else int(chosen.options.get("heads", 1))
     net = network(ranks, chosen.algorithm.model, outputs=outputs)
     if "old_logp" in chosen.needs or net.kind == "critic":
@@ -276,7 +276,7 @@ def gradient_of(
         assembly.add_column("advantage", given.advantage)
         if given.target is not None:
             assembly.add_column("target", given.target)
-    batch = assembly.optimiser_batch(range(len(assembly.rows)))
+    batch = assembly.optimiser_batch(range(len(assembly.training_sequences)))
     step = accumulate(net, assembly, chosen, batch, max_tokens, ranks)
     gradients = [parameter.grad for parameter in net.parameters()]
     return [None if one is None else whole(one) for one in gradients], step
@@ -344,7 +344,7 @@ def learn(
     config = LearnConfig.model_validate({**FAST, **settings, "shards": size})
     learner = GradientLearner(config, progress, ranks)
     try:
-        report = learner.learn(LearnerJob(start, rows(6), out, seed=0))
+        report = learner.learn(LearnerJob(start, sequences(6), out, seed=0))
     except KeyboardInterrupt:
         return steps
     return replace(report, metrics={**report.metrics, "first_step": float(steps[0])})
@@ -397,12 +397,12 @@ def test_two_ranks_learn_what_one_learns(
 
 
 def hold(ranks: Ranks, size: int, start: Checkpoint, out: Path, settings: dict[str, Any]) -> LearnReport:
-    """Learn with half of the rows replayed, held to where the start is by what it says of others."""
+    """Learn with half of the sequences replayed, held to where the start is by what it says of others."""
     if size == 1:
         ranks, out = ALONE, out.with_name(out.name + f"-{ranks.rank}")
     config = LearnConfig.model_validate({**FAST, **settings, "shards": size})
     own = {"unit": "", "side": 0, "policy_version": start.version}
-    given = [replace(row, replayed=row.side < 0, **own) for row in rows(6)]
+    given = [replace(sequence, replayed=sequence.side < 0, **own) for sequence in sequences(6)]
     anchor = Anchor(start, given[:3], None if config.lora else out.with_name(out.name + ".ewc"))
     return GradientLearner(config, ranks=ranks).learn(LearnerJob(start, given, out, seed=0, anchor=anchor))
 
@@ -448,7 +448,7 @@ def test_heads_are_learnt_and_saved_whole(pair: Pair, start: Checkpoint, tmp_pat
     alone, both = heads.load_heads(tmp_path / "1-0"), heads.load_heads(tmp_path / "2")
     assert alone is not None
     assert both is not None
-    assert alone.bias.abs().item() > 1e-3  # 0 at the start; one row, so one rank has none of it
+    assert alone.bias.abs().item() > 1e-3  # 0 at the start; one sequence, so one rank has none of it
     torch.testing.assert_close(both.weight, alone.weight, atol=1e-5, rtol=0.0)
     torch.testing.assert_close(both.bias, alone.bias, atol=1e-5, rtol=0.0)
 
@@ -482,8 +482,8 @@ def test_half_precision_is_as_good_on_two_ranks(
 
 
 def gradient_in_half(ranks: Ranks, narrow: bool) -> list[torch.Tensor | None]:
-    """Of two rows, of which each rank reads one."""
-    net, assembly = network(ranks, narrow=narrow, half=True), Assembly(rows(1))
+    """Of two sequences, of which each rank reads one."""
+    net, assembly = network(ranks, narrow=narrow, half=True), Assembly(sequences(1))
     accumulate(net, assembly, objective("sft"), assembly.optimiser_batch(range(2)), 10, ranks)
     return [None if one.grad is None else whole(one.grad) for one in net.parameters()]
 
@@ -501,7 +501,7 @@ def test_layers_that_are_gathered_in_half_precision_give_gradients_in_full(pair:
 def frozen(ranks: Ranks, truncated: tuple[int, ...] = (1, 4)) -> dict[str, list[np.ndarray]]:
     """The columns that are computed before the first step; episodes of these numbers were cut off."""
     facts = EpisodeFacts("g", (1.0,), ("",), (0,), (False,), truncated=True)
-    given = [replace(one, episode=facts if n in truncated else None) for n, one in enumerate(rows())]
+    given = [replace(one, episode=facts if n in truncated else None) for n, one in enumerate(sequences())]
     assembly = Assembly(given)
     add_old(network(ranks, "critic"), assembly, 10, ranks)
     found = {name: assembly.columns[name] for name in ("old_logp", "old_value")}
@@ -515,10 +515,10 @@ def test_frozen_columns_are_computed_in_shares_and_known_to_all(pair: Pair):
         for name, column in wanted.items():
             for ours, theirs in zip(found[name], column, strict=True):
                 np.testing.assert_allclose(ours, theirs, rtol=1e-5)
-    assert len({float(values[0]) for values in wanted["old_logp"]}) == 6  # rows are not mixed up
+    assert len({float(values[0]) for values in wanted["old_logp"]}) == 6  # sequences are not mixed up
     assert wanted["final_value"][0].nonzero()[0].tolist() == [1, 4]
     one = frozen(ALONE, (4,))["final_value"][0]
-    for found in pair.run(frozen, (4,)):  # one row to read, for two ranks
+    for found in pair.run(frozen, (4,)):  # one sequence to read, for two ranks
         np.testing.assert_allclose(found["final_value"][0], one, rtol=1e-5)
 
 
@@ -528,7 +528,7 @@ def shapes_in_shards(ranks: Ranks) -> list[tuple[int, ...]]:
     up = net.model.model.layers[0].mlp.up_proj
     shapes = [tuple(one.to_local().shape) for one in (net.model.lm_head.weight, up.weight)]
     with torch.no_grad():
-        net.read(packed(rows(1), [0]))
+        net.read(packed(sequences(1), [0]))
     assert all(whole(parameter) is not parameter for parameter in net.parameters())  # still shards
     entire = {name: one.shape for name, one in on_first(net.reader.named_parameters(), ranks).items()}
     known = {name: one.shape for name, one in Reader(model()).named_parameters()}
@@ -577,7 +577,7 @@ def failure(ranks: Ranks, start: Checkpoint, out: Path, settings: dict[str, Any]
     """Why learning stops."""
     config = LearnConfig.model_validate({**FAST, **settings, "shards": 2})
     try:
-        GradientLearner(config, None, ranks).learn(LearnerJob(start, rows(count), out, seed=0))
+        GradientLearner(config, None, ranks).learn(LearnerJob(start, sequences(count), out, seed=0))
     except AgentEvolError as cause:
         return f"{type(cause).__name__}: {cause}"
     return ""
@@ -586,7 +586,7 @@ def failure(ranks: Ranks, start: Checkpoint, out: Path, settings: dict[str, Any]
 def test_all_ranks_stop_for_the_same_reason(pair: Pair, start: Checkpoint, tmp_path: Path):
     for settings, count, reason in (
         ({"learning_rate": 1e30}, 6, "RunStopped: learning diverged in step 2 of 3"),
-        ({}, 0, "NothingToLearn: nothing to learn from 0 rows"),
+        ({}, 0, "NothingToLearn: nothing to learn from 0 sequences"),
     ):
         first, second = pair.run(failure, start, tmp_path / "new", settings, count)
         assert first.startswith(reason)
@@ -614,10 +614,10 @@ def test_one_process_asks_nobody():
 
 
 def of_lengths(*lengths: int) -> list[TrainingSequence]:
-    return [replace(rows(1)[0], token_ids=np.zeros(length, np.int32)) for length in lengths]
+    return [replace(sequences(1)[0], token_ids=np.zeros(length, np.int32)) for length in lengths]
 
 
-def test_passes_are_shared_by_tokens_and_a_rank_with_fewer_reads_a_spare_row():
+def test_passes_are_shared_by_tokens_and_a_rank_with_fewer_reads_a_spare_sequence():
     # The longest first: 7 to rank 0, then 5 and 4 to rank 1, which had fewer; 8 tokens hold one of them.
     first, second = (shared_out(of_lengths(4, 7, 5), [[0], [1], [2]], 8, Ranks(rank, 2)) for rank in (0, 1))
     assert (first.own, first.idle) == ([[1]], [[0]])
@@ -634,7 +634,7 @@ def test_what_belongs_together_is_read_by_one_rank():
 def test_shards_without_the_processes_are_refused(start: Checkpoint, tmp_path: Path):
     config = LearnConfig.model_validate({**FAST, "shards": 2})
     with pytest.raises(ConfigError, match="shards is 2, but 1 processes learn"):
-        GradientLearner(config).learn(LearnerJob(start, rows(), tmp_path / "new", 0))
+        GradientLearner(config).learn(LearnerJob(start, sequences(), tmp_path / "new", 0))
 
 
 @pytest.mark.parametrize("setting", [{"optimiser": "muon"}, {"device": "cuda:1"}])

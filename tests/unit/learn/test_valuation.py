@@ -21,17 +21,17 @@ from agentevol.learn.learner import GradientLearner
 CONFIG = LearnConfig(device="cpu", threads=1, micro_batch_tokens=8)
 
 
-def row(name: str, token_ids: list[int], turns: list[int]) -> TrainingSequence:
+def sequence(name: str, token_ids: list[int], turns: list[int]) -> TrainingSequence:
     """-1 in `turns` is a token that was read."""
     turn = np.array(turns, np.int32)
     unknown = np.full(len(turns), np.nan, np.float32)
     return TrainingSequence(np.array(token_ids, np.int32), turn >= 0, unknown, 1.0, name, turn=turn)
 
 
-FIRST = row("a", [1, 2, 3, 4, 5], [-1, 0, 0, -1, 1])
-OTHER = row("a", [1, 2, 6], [-1, -1, 2])
+FIRST = sequence("a", [1, 2, 3, 4, 5], [-1, 0, 0, -1, 1])
+OTHER = sequence("a", [1, 2, 6], [-1, -1, 2])
 """The same episode after its template rewrote what came before."""
-SHORT = row("b", [7, 3], [-1, 0])
+SHORT = sequence("b", [7, 3], [-1, 0])
 
 
 @pytest.fixture(scope="module")
@@ -60,12 +60,12 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
 def test_a_turn_ends_with_its_last_learnt_token():
     assert last_tokens(FIRST) == [(0, 2), (1, 4)]
     assert last_tokens(OTHER) == [(2, 2)]
-    assert last_tokens(row("c", [1, 2], [-1, -1])) == []
+    assert last_tokens(sequence("c", [1, 2], [-1, -1])) == []
     with pytest.raises(ConfigError, match="tokens without a turn number"):
         last_tokens(replace(FIRST, turn=None))
 
 
-def test_every_turn_of_an_episode_has_a_value_whatever_its_rows_and_neighbours(checkpoint: Checkpoint):
+def test_every_turn_of_an_episode_has_a_value_whatever_its_sequences_and_neighbours(checkpoint: Checkpoint):
     learner = GradientLearner(CONFIG)
     (found,) = learner.values(checkpoint, [SHORT, FIRST, OTHER])
     assert {name: sorted(turns) for name, turns in found.items()} == {"a": [0, 1, 2], "b": [0]}
@@ -77,15 +77,15 @@ def test_every_turn_of_an_episode_has_a_value_whatever_its_rows_and_neighbours(c
 
 
 def test_what_comes_later_in_an_episode_does_not_change_what_was_said_before(checkpoint: Checkpoint):
-    later = row("a", [1, 2, 3, 4, 9], [-1, 0, 0, -1, 1])
+    later = sequence("a", [1, 2, 3, 4, 9], [-1, 0, 0, -1, 1])
     learner = GradientLearner(CONFIG)
-    (before,), (after,) = (learner.values(checkpoint, [row]) for row in (FIRST, later))
+    (before,), (after,) = (learner.values(checkpoint, [sequence]) for sequence in (FIRST, later))
     before, after = before["a"], after["a"]
     assert before[0] == pytest.approx(after[0], abs=1e-6)
     assert before[1] != pytest.approx(after[1], abs=1e-6)
 
 
-def test_rows_that_are_too_long_are_left_out_and_no_rows_have_no_values(checkpoint: Checkpoint):
+def test_sequences_that_are_too_long_are_left_out_and_no_sequences_have_no_values(checkpoint: Checkpoint):
     learner = GradientLearner(CONFIG.model_copy(update={"micro_batch_tokens": 4}))
     assert sorted(learner.values(checkpoint, [FIRST, SHORT])[0]) == ["b"]
     assert learner.values(checkpoint, []) == [{}]

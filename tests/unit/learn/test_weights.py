@@ -99,9 +99,9 @@ def test_rank_weights_by_hand():
 GROUPED = st.lists(st.tuples(st.floats(-10, 10), st.sampled_from("abc")), min_size=1, max_size=12)
 
 
-@given(rows=GROUPED, shift=st.floats(-5, 5))
-def test_weights_of_groups_are_not_negative_and_ignore_a_shift(rows: list, shift: float):
-    returns, groups = [value for value, _ in rows], [group for _, group in rows]
+@given(sequences=GROUPED, shift=st.floats(-5, 5))
+def test_weights_of_groups_are_not_negative_and_ignore_a_shift(sequences: list, shift: float):
+    returns, groups = [value for value, _ in sequences], [group for _, group in sequences]
     for rule in (softmax, advantage):
         weights = rule(returns, groups)
         moved = rule([value + shift for value in returns], groups)
@@ -113,10 +113,10 @@ def test_weights_of_groups_are_not_negative_and_ignore_a_shift(rows: list, shift
         assert rank(returns, groups)[members].mean() == pytest.approx(1.0)
 
 
-@given(rows=GROUPED, scale=st.floats(0.1, 50))
-def test_ranks_are_free_of_scale(rows: list, scale: float):
+@given(sequences=GROUPED, scale=st.floats(0.1, 50))
+def test_ranks_are_free_of_scale(sequences: list, scale: float):
     # whole numbers, which stay apart or equal whatever the scale
-    returns, groups = [float(round(value)) for value, _ in rows], [group for _, group in rows]
+    returns, groups = [float(round(value)) for value, _ in sequences], [group for _, group in sequences]
     assert rank([scale * value for value in returns], groups).tolist() == rank(returns, groups).tolist()
 
 

@@ -110,13 +110,13 @@ def test_a_base_that_is_no_agent_learns_the_demonstrations_before_anything_is_pl
         *(("explore", 2), ("learn", 2), ("update", 2), ("evaluate", 2), ("evaluate", 2)),
     ]
     (job, learn), *_ = processes.learnt
-    assert (job.start.path.name, job.out.name, len(job.rows)) == ("base", "0000", 3)
+    assert (job.start.path.name, job.out.name, len(job.sequences)) == ("base", "0000", 3)
     assert (job.seed, job.version) == (0, 0)
     assert (learn.algorithm, learn.epochs) == ("sft", 4)
     assert weights(folder.checkpoints.base()) == "base"
     assert weights(folder.checkpoints.accepted(0)) == "learnt from base"
     assert summary.iterations[0].trained_tokens == 7
-    assert summary.iterations[0].rows == 3
+    assert summary.iterations[0].sequences == 3
     assert read_manifests(folder.path, 0)["train"].inputs.keys() == {"merge", "start"}
 
 
@@ -166,8 +166,10 @@ def test_a_base_that_is_an_agent_is_not_cloned(tmp_path: Path):
 
 def test_a_run_ends_where_the_demonstrations_have_nothing_to_learn(tmp_path: Path):
     processes = Processes()
-    processes.fails = NothingToLearn("every row is too long")
-    with pytest.raises(RunStopped, match="cannot be cloned from its demonstrations: every row is too long"):
+    processes.fails = NothingToLearn("every sequence is too long")
+    with pytest.raises(
+        RunStopped, match="cannot be cloned from its demonstrations: every sequence is too long"
+    ):
         evolved(begun(tmp_path, *DEMONSTRATED), processes)
 
 

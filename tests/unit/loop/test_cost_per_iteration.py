@@ -73,7 +73,7 @@ class Work:
     rounds: dict[int, list[int | None]] = field(default_factory=lambda: defaultdict(list))
     """Rounds whose explored episodes were read; None is all at once."""
     encoded: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    """Episodes that were made into rows."""
+    """Episodes that were made into sequences."""
     scanned: dict[int, list[int | None]] = field(default_factory=lambda: defaultdict(list))
     """Rounds of which a column was read; None is all."""
     summaries: dict[int, int] = field(default_factory=lambda: defaultdict(int))
@@ -87,7 +87,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
     monkeypatch.setattr("agentevol.loop.state.episodes.list_tasks", list_tasks)
     counted = Work()
     count_reads(counted, monkeypatch)
-    count_rows_and_summaries(counted, monkeypatch)
+    count_sequences_and_summaries(counted, monkeypatch)
     return counted
 
 
@@ -108,8 +108,8 @@ def count_reads(counted: Work, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Store, "scan", scanning)
 
 
-def count_rows_and_summaries(counted: Work, monkeypatch: pytest.MonkeyPatch) -> None:
-    explore, encode = Stages.explore, agentevol.data.training_sequences.sequences
+def count_sequences_and_summaries(counted: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    explore, encode = Stages.explore, agentevol.data.training_sequences.episode_sequences
     parse = IterationSummary.model_validate_json
 
     def begun(self: Stages, iteration: int, policy: Checkpoint) -> list[Trajectory]:
@@ -125,7 +125,7 @@ def count_rows_and_summaries(counted: Work, monkeypatch: pytest.MonkeyPatch) -> 
         return parse(*given, **named)
 
     monkeypatch.setattr(Stages, "explore", begun)
-    monkeypatch.setattr(agentevol.data.training_sequences, "sequences", encoding)
+    monkeypatch.setattr(agentevol.data.training_sequences, "episode_sequences", encoding)
     monkeypatch.setattr(IterationSummary, "model_validate_json", parsing)
 
 
@@ -156,9 +156,9 @@ def test_each_round_is_read_and_encoded_in_its_own_iteration_alone(tmp_path: Pat
     assert dict(work.rounds) == ONE_ROUND_EACH
     # 3 of 4 episodes of 2 tasks won
     assert dict(work.encoded) == {1: 6, 2: 6, 3: 6, 4: 6, 5: 6}
-    rows = [one.rows for one in folder.summaries.run().iterations[1:]]
-    # a fifth of all learnt tokens is replayed: 2 of 8 rows; all earlier ones are learnt otherwise
-    assert rows == ([6, 12, 18, 24, 30] if merge == "cumulative" else [6, 8, 8, 8, 8])
+    sequences = [one.sequences for one in folder.summaries.run().iterations[1:]]
+    # a fifth of all learnt tokens is replayed: 2 of 8 sequences; all earlier ones are learnt otherwise
+    assert sequences == ([6, 12, 18, 24, 30] if merge == "cumulative" else [6, 8, 8, 8, 8])
 
 
 def test_the_costs_of_a_round_are_counted_in_its_own_iteration_alone(tmp_path: Path, work: Work):

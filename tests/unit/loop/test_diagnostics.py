@@ -7,7 +7,7 @@ from agentevol.loop.control.diagnostics import remarks
 CALM = {
     "logp_gap": 2e-8,
     "logp_gap_tokens": 16384.0,
-    "rows": 100.0,
+    "sequences": 100.0,
     "effective_sample_size": 100.0,
     "importance_ess": 0.99,
     "recurrence": 0.4,
@@ -35,7 +35,7 @@ def test_a_calm_update_says_how_exact_it_was_and_nothing_else():
             "warning, the weights of 100 sequences have an effective sample size of 9.0",
         ),
         (
-            {"effective_sample_size": 20.0, "rows_dropped_weightless": 110.0},
+            {"effective_sample_size": 20.0, "sequences_dropped_weightless": 110.0},
             "warning, the weights of 210 sequences have an effective sample size of 20.0",
         ),
         (

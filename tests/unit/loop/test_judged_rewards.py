@@ -41,8 +41,12 @@ def stages(folder: RunFolder, told: Console | None = None) -> Stages:
     return Stages(RunContext.of(folder, nobody, "", folder.checkpoints.accepted(0), progress))
 
 
-def rewards(rows: list[TrainingSequence]) -> dict[str, tuple[float, ...]]:
-    return {row.trajectory_id: row.episode.rewards for row in rows if row.episode is not None}
+def rewards(sequences: list[TrainingSequence]) -> dict[str, tuple[float, ...]]:
+    return {
+        sequence.trajectory_id: sequence.episode.rewards
+        for sequence in sequences
+        if sequence.episode is not None
+    }
 
 
 def shaped(run: Stages, folder: RunFolder) -> dict[str, tuple[float, ...]]:

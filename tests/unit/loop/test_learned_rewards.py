@@ -77,22 +77,28 @@ class Playing:
 
     def learn(self, job: LearnerJob, _progress: object, learn: LearnConfig) -> LearnReport:
         if self.nothing:
-            raise NothingToLearn("no row")
-        self.learnt.append((job.start.path, job.out, learn.algorithm, len(job.rows)))
+            raise NothingToLearn("no sequence")
+        self.learnt.append((job.start.path, job.out, learn.algorithm, len(job.sequences)))
         job.out.mkdir(parents=True)
         if learn.algorithm == "bradley_terry":
             (job.out / FILE).write_bytes(SCALE.to_bytes())
         return LearnReport(job.checkpoint, {})
 
-    def scores(self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> dict[str, np.ndarray]:
-        return {row.trajectory_id: np.array([3.0, 5.0]) for row in rows if row.trajectory_id != "same/1"}
+    def scores(self, checkpoint: Checkpoint, sequences: Sequence[TrainingSequence]) -> dict[str, np.ndarray]:
+        return {
+            sequence.trajectory_id: np.array([3.0, 5.0])
+            for sequence in sequences
+            if sequence.trajectory_id != "same/1"
+        }
 
     def values(
-        self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]
+        self, checkpoint: Checkpoint, sequences: Sequence[TrainingSequence]
     ) -> list[dict[str, dict[int, float]]]:
         """Of two heads, as the test that has two of them expects; the others look at the first."""
         self.asked.append(checkpoint.path)
-        outcome, safety = ({row.trajectory_id: {0: said, 1: said} for row in rows} for said in (0.75, 0.5))
+        outcome, safety = (
+            {sequence.trajectory_id: {0: said, 1: said} for sequence in sequences} for said in (0.75, 0.5)
+        )
         return [outcome, safety][: self.heads]
 
 
@@ -108,11 +114,11 @@ def stages(tmp_path: Path, cluster: Any, *overrides: str) -> tuple[Stages, RunFo
 
 
 ON = ("process.continuations=3", "process.share=1.0", "process.alpha=2.0", "process.beta=1.0")
-ROWS = grouped(EXPLORED, objective("reinforce_pp"))
+SEQUENCES = grouped(EXPLORED, objective("reinforce_pp"))
 
 
-def rewards(rows: Sequence[TrainingSequence]) -> list[tuple[float, ...]]:
-    return [row.episode.rewards for row in rows if row.episode is not None]
+def rewards(sequences: Sequence[TrainingSequence]) -> list[tuple[float, ...]]:
+    return [sequence.episode.rewards for sequence in sequences if sequence.episode is not None]
 
 
 def test_states_are_valued_a_model_learns_them_and_turns_are_rewarded_once(tmp_path: Path):
@@ -120,7 +126,7 @@ def test_states_are_valued_a_model_learns_them_and_turns_are_rewarded_once(tmp_p
     run, folder = stages(tmp_path, cluster, *ON)
     # V(start) = 0.5: 0.75 - 0.5 and 1 - 0.75, then 2 for the outcome; 0.75 - 0.5 and 0 - 0.75
     expected = [(0.25, 2.25), (0.25, -0.75)]
-    assert rewards(run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS)) == expected
+    assert rewards(run.shape(1, folder.checkpoints.accepted(0), EXPLORED, SEQUENCES)) == expected
     assert len(cluster.played) == 6  # the state after the first turn of both episodes, three times
     assert cluster.learnt == [
         (folder.checkpoints.accepted(0).path, folder.checkpoints.process_model(1).path, "process_reward", 2)
@@ -130,17 +136,17 @@ def test_states_are_valued_a_model_learns_them_and_turns_are_rewarded_once(tmp_p
     assert figures["process_brier"] == pytest.approx(0.0625)  # (0.75 - 1)^2
 
     # a run that was killed here and goes on plays and learns nothing of it again
-    assert rewards(run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS)) == expected
+    assert rewards(run.shape(1, folder.checkpoints.accepted(0), EXPLORED, SEQUENCES)) == expected
     assert (len(cluster.played), len(cluster.learnt)) == (6, 1)
     # and where the policy has learnt already, nothing is needed at all
     folder.checkpoints.repeat(folder.checkpoints.accepted(0), folder.checkpoints.accepted(1))
-    assert run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS) is ROWS
+    assert run.shape(1, folder.checkpoints.accepted(0), EXPLORED, SEQUENCES) is SEQUENCES
 
 
 def test_the_model_of_an_iteration_begins_with_the_one_before(tmp_path: Path):
     cluster = Playing()
     run, folder = stages(tmp_path, cluster, *ON)
-    run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS)
+    run.shape(1, folder.checkpoints.accepted(0), EXPLORED, SEQUENCES)
     later = [t.model_copy(update={"iteration": 2}) for t in EXPLORED]
     run.shape(2, folder.checkpoints.accepted(0), later, grouped(later, objective("reinforce_pp")))
     assert [start for start, *_ in cluster.learnt] == [
@@ -153,7 +159,7 @@ def test_a_run_begins_with_an_earlier_model_and_goes_on_from_it(tmp_path: Path):
     cluster = Playing()
     run, folder = stages(tmp_path, cluster, *ON, "process.model=earlier")
     folder.checkpoints.process_model(0).path.mkdir(parents=True)
-    run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS)
+    run.shape(1, folder.checkpoints.accepted(0), EXPLORED, SEQUENCES)
     assert folder.checkpoints.process_model(0).path == folder.path / "process" / "0000"
     assert [start for start, *_ in cluster.learnt] == [folder.checkpoints.process_model(0).path]
 
@@ -161,7 +167,7 @@ def test_a_run_begins_with_an_earlier_model_and_goes_on_from_it(tmp_path: Path):
 def test_without_continuations_an_earlier_model_stays_as_it_is(tmp_path: Path):
     cluster = Playing()
     run, folder = stages(tmp_path, cluster, "process.model=earlier", "process.alpha=2", "process.beta=1")
-    assert rewards(run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS)) == [
+    assert rewards(run.shape(1, folder.checkpoints.accepted(0), EXPLORED, SEQUENCES)) == [
         (0.25, 2.25),
         (0.25, -0.75),
     ]
@@ -182,10 +188,10 @@ def test_what_the_model_says_of_held_out_episodes_is_told_beside_how_they_ended(
     assert fresh.rewards.process.watched(0) == {}  # nothing has been learnt yet
 
 
-def test_without_process_rewards_rows_are_what_they_were(tmp_path: Path):
+def test_without_process_rewards_sequences_are_what_they_were(tmp_path: Path):
     cluster = Playing()
     run, folder = stages(tmp_path, cluster)
-    assert run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS) is ROWS
+    assert run.shape(1, folder.checkpoints.accepted(0), EXPLORED, SEQUENCES) is SEQUENCES
     assert not cluster.played
     assert not (folder.path / "process").exists()
 
@@ -193,12 +199,12 @@ def test_without_process_rewards_rows_are_what_they_were(tmp_path: Path):
 def test_a_world_that_cannot_be_replayed_stops_the_run(tmp_path: Path):
     run, folder = stages(tmp_path, Playing(mismatch=True), *ON)
     with pytest.raises(RunStopped, match="no state of guess was reached again"):
-        run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS)
+        run.shape(1, folder.checkpoints.accepted(0), EXPLORED, SEQUENCES)
 
 
 def test_without_a_label_the_model_is_the_one_before(tmp_path: Path):
     run, folder = stages(tmp_path, Playing(nothing=True), *ON)
-    run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS)
+    run.shape(1, folder.checkpoints.accepted(0), EXPLORED, SEQUENCES)
     assert (folder.checkpoints.process_model(1).path / "weights").read_text() == "base"
 
 
@@ -215,7 +221,7 @@ def test_a_reward_model_replaces_the_worlds_rewards_and_whom_it_cannot_read_is_l
     (folder.checkpoints.reward_model(0).path / FILE).write_bytes(SCALE.to_bytes())
     # members 3 and 5: 4 - 2 * sqrt(2), half of it, and 1 for the outcome; same/1 has no score
     expected = (0.0, 1 + (4 - 2 * 2**0.5) / 2)
-    (found,) = rewards(run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS))
+    (found,) = rewards(run.shape(1, folder.checkpoints.accepted(0), EXPLORED, SEQUENCES))
     assert found == pytest.approx(expected)
     assert reward_figures(folder.path, 1) == {
         "reward_score": pytest.approx(4 - 2 * 2**0.5), "reward_spread": pytest.approx(2**0.5),
@@ -223,7 +229,7 @@ def test_a_reward_model_replaces_the_worlds_rewards_and_whom_it_cannot_read_is_l
     }  # fmt: skip
     # where the policy has learnt already, nothing is asked again
     folder.checkpoints.repeat(folder.checkpoints.accepted(0), folder.checkpoints.accepted(1))
-    assert run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS) is ROWS
+    assert run.shape(1, folder.checkpoints.accepted(0), EXPLORED, SEQUENCES) is SEQUENCES
 
 
 REFRESHED = ("reward.refresh=true", "pairs.truncated_is_loss=true")
@@ -235,13 +241,13 @@ def test_a_refreshed_reward_model_learns_from_pairs_before_it_judges_and_begins_
     cluster = Playing()
     run, folder = stages(tmp_path, cluster, *REFRESHED)
     explored = [EXPLORED[0], episode("same/1", turns(0.0, 0.0, 0.0))]
-    rows = grouped(explored, objective("reinforce_pp"))
-    (found,) = rewards(run.shape(1, folder.checkpoints.accepted(0), explored, rows))
+    sequences = grouped(explored, objective("reinforce_pp"))
+    (found,) = rewards(run.shape(1, folder.checkpoints.accepted(0), explored, sequences))
     assert found == (0.0, pytest.approx(4 - 2**0.5))  # members 3 and 5, kappa 1, and nothing of the outcome
     assert cluster.learnt == [
         (folder.checkpoints.accepted(0).path, folder.checkpoints.reward_model(1).path, "bradley_terry", 2)
     ]
-    run.shape(1, folder.checkpoints.accepted(0), explored, rows)
+    run.shape(1, folder.checkpoints.accepted(0), explored, sequences)
     assert len(cluster.learnt) == 1  # a run that was killed here and goes on learns nothing again
     later = [t.model_copy(update={"iteration": 2}) for t in explored]
     run.shape(2, folder.checkpoints.accepted(0), later, grouped(later, objective("reinforce_pp")))
@@ -254,7 +260,7 @@ def test_a_refreshed_reward_model_learns_from_pairs_before_it_judges_and_begins_
 
 def test_without_a_pair_there_is_no_reward_model_yet_and_nothing_to_learn_from(tmp_path: Path):
     run, folder = stages(tmp_path, Playing(nothing=True), *REFRESHED)
-    assert run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS) == []
+    assert run.shape(1, folder.checkpoints.accepted(0), EXPLORED, SEQUENCES) == []
 
 
 def test_a_run_stops_when_its_reward_model_is_exploited(tmp_path: Path):

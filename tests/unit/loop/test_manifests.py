@@ -22,7 +22,7 @@ from agentevol.core.protocols import (
     TrainingSequence,
 )
 from agentevol.core.summaries import EvaluationSummary, IterationSummary
-from agentevol.data.hashes import of_rows
+from agentevol.data.hashes import of_sequences
 from agentevol.data.manifests import Manifest, of_episodes, of_scores, of_weights
 from agentevol.loop.evolve import evolve
 from agentevol.loop.stages.iteration import Stages
@@ -73,7 +73,7 @@ class Processes:
         if not self.learns:
             raise Killed
         job.out.mkdir(parents=True)
-        weights = sum(int(row.token_ids.sum()) for row in job.rows) + job.seed
+        weights = sum(int(sequence.token_ids.sum()) for sequence in job.sequences) + job.seed
         (job.out / "model.safetensors").write_text(f"{weights}")
         (job.out / "agentevol.json").write_text('{"version": 1, "metrics": {}}')
         return LearnReport(job.checkpoint, {})
@@ -128,7 +128,7 @@ def test_each_stage_says_what_it_read_and_made(tmp_path: Path):
     assert found["explore"].inputs == {"policy": before}
     assert found["score"].inputs == {"explore": found["explore"].output}
     assert found["filter"].inputs == {"explore": found["explore"].output, "score": found["score"].output}
-    # beside its own rows it learns those of the first iteration
+    # beside its own sequences it learns those of the first iteration
     first = read_manifests(folder.path, 1)["merge"].output
     assert found["merge"].inputs == {"filter": found["filter"].output, "added": first}
     assert found["train"].inputs == {"merge": found["merge"].output, "start": before}
@@ -294,11 +294,11 @@ def test_times_names_and_last_bits_are_not_in_a_hash_and_what_was_done_is():
     assert of_scores([lost]) != of_scores([lost.model_copy(update={"ending": Failed(failure="policy")})])
 
 
-def test_rows_differ_by_tokens_mask_weight_reward_and_order():
+def test_sequences_differ_by_tokens_mask_weight_reward_and_order():
     facts = EpisodeFacts(
         group="g", rewards=(1.0,), anchors=("",), modes=(0,), invalid=(False,), truncated=False
     )
-    row = TrainingSequence(
+    sequence = TrainingSequence(
         token_ids=np.array([1, 2], dtype=np.int32),
         mask=np.array([False, True]),
         rollout_logp=np.array([np.nan, -1.0], dtype=np.float32),
@@ -307,14 +307,14 @@ def test_rows_differ_by_tokens_mask_weight_reward_and_order():
         episode=facts,
     )
     others = [
-        replace(row, token_ids=np.array([1, 3], dtype=np.int32)),
-        replace(row, mask=np.array([False, False])),
-        replace(row, weight=0.5),
-        replace(row, episode=replace(facts, rewards=(0.5,))),
-        replace(row, trajectory_id="b"),
+        replace(sequence, token_ids=np.array([1, 3], dtype=np.int32)),
+        replace(sequence, mask=np.array([False, False])),
+        replace(sequence, weight=0.5),
+        replace(sequence, episode=replace(facts, rewards=(0.5,))),
+        replace(sequence, trajectory_id="b"),
     ]
-    assert len({of_rows([row]), *(of_rows([other]) for other in others)}) == 1 + len(others)
-    assert of_rows([row, others[0]]) != of_rows([others[0], row])
+    assert len({of_sequences([sequence]), *(of_sequences([other]) for other in others)}) == 1 + len(others)
+    assert of_sequences([sequence, others[0]]) != of_sequences([others[0], sequence])
 
 
 def test_a_manifest_of_a_stage_takes_the_place_of_an_earlier_one(tmp_path: Path):

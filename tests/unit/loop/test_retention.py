@@ -1,4 +1,4 @@
-"""What the loop keeps of what was learnt before: old rows beside new ones, and updates that are rejected."""
+"""Retention in the loop: old sequences beside new ones, and updates that are rejected."""
 
 import shutil
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ class Learning:
 
     def learn(self, job: LearnerJob, *_: object) -> LearnReport:
         if self.nothing:
-            raise NothingToLearn("no row")
+            raise NothingToLearn("no sequence")
         self.anchors.append(job.anchor)
         job.out.mkdir(parents=True)
         (job.out / "weights").write_text(f"update {job.version}")
@@ -99,39 +99,39 @@ def explored(folder: RunFolder, iterations: int, count: int = 8) -> list[Traject
 NONE: list[TrainingSequence] = []
 
 
-def names(rows: Sequence[TrainingSequence]) -> list[str]:
-    return [row.trajectory_id for row in rows]
+def names(sequences: Sequence[TrainingSequence]) -> list[str]:
+    return [sequence.trajectory_id for sequence in sequences]
 
 
-def test_a_share_of_earlier_rows_is_learnt_beside_new_ones(tmp_path: Path):
+def test_a_share_of_earlier_sequences_is_learnt_beside_new_ones(tmp_path: Path):
     run, folder = begun(tmp_path, Learning(), "select.merge=replay", "replay.fraction=0.5")
     fresh = explored(folder, 3)
-    rows = run.select(3, fresh)
+    sequences = run.select(3, fresh)
     # 8 new tokens and half of all: 8 of the 16 earlier ones
-    assert len(rows) == 16
-    assert names(rows[:8]) == [t.id for t in fresh]
-    assert [row.replayed for row in rows] == [False] * 8 + [True] * 8
+    assert len(sequences) == 16
+    assert names(sequences[:8]) == [t.id for t in fresh]
+    assert [sequence.replayed for sequence in sequences] == [False] * 8 + [True] * 8
     # a run that is resumed replays the same ones
-    assert names(resumed(folder, Learning()).select(3, fresh)) == names(rows)
+    assert names(resumed(folder, Learning()).select(3, fresh)) == names(sequences)
     # in the first iteration there is nothing to replay
     assert len(run.select(1, fresh)) == 8
 
 
-def test_without_replay_all_earlier_rows_are_learnt_and_none_is_marked(tmp_path: Path):
+def test_without_replay_all_earlier_sequences_are_learnt_and_none_is_marked(tmp_path: Path):
     run, folder = begun(tmp_path, Learning())
-    rows = run.select(3, explored(folder, 3))
-    assert len(rows) == 24
-    assert not any(row.replayed for row in rows)
+    sequences = run.select(3, explored(folder, 3))
+    assert len(sequences) == 24
+    assert not any(sequence.replayed for sequence in sequences)
 
 
-def test_where_nothing_was_won_only_the_experts_rows_are_learnt(
+def test_where_nothing_was_won_only_the_experts_sequences_are_learnt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     run, folder = begun(tmp_path, Learning(), "select.merge=expert", "demonstrations.tasks=1")
     shown = won("now", 0, 0, id="now/demonstrate/0000/t/0", purpose="demonstrate")
     folder.store.append([shown], commit={"iteration": "0"})
-    (row,) = imitated([shown], run.context.objective, SelectConfig(turns="all"))
-    monkeypatch.setattr(DataMixture, "demonstrations", lambda _: [row])
+    (sequence,) = imitated([shown], run.context.objective, SelectConfig(turns="all"))
+    monkeypatch.setattr(DataMixture, "demonstrations", lambda _: [sequence])
     lost = [won("now", 1, n) for n in range(4)]
     lost = [t.model_copy(update={"turns": (t.turns[0].model_copy(update={"reward": 0.0}),)}) for t in lost]
     folder.store.append(lost, commit={"iteration": "1"})
@@ -141,7 +141,12 @@ def test_where_nothing_was_won_only_the_experts_rows_are_learnt(
     assert draft.data == {
         "guess": {
             "token_share": 1.0,
-            **{"rows_new": 0.0, "rows_earlier": 0.0, "rows_expert": 1.0, "explored_to_expert": 0.0},
+            **{
+                "sequences_new": 0.0,
+                "sequences_earlier": 0.0,
+                "sequences_expert": 1.0,
+                "explored_to_expert": 0.0,
+            },
             **{"mean_weight": 1.0, "effective_sample_size": 1.0},
         }
     }
@@ -149,21 +154,23 @@ def test_where_nothing_was_won_only_the_experts_rows_are_learnt(
     assert len(run.select(1, [*lost, won("now", 1, 9)])) == 2
 
 
-def test_replayed_rows_are_counted_in_their_own_environment_and_learnt_turns_by_age(tmp_path: Path):
+def test_replayed_sequences_are_counted_in_their_own_environment_and_learnt_turns_by_age(tmp_path: Path):
     before = [won("before", 1, attempt, env="maze") for attempt in range(4)]
     Store.open(tmp_path / "before" / "trajectories", create=True).append(before, commit={"run": "before"})
     given = ["select.merge=replay", f"retained.data={tmp_path / 'before'}", "replay.fraction=0.5"]
     run, folder = begun(tmp_path, Learning(), *given)
-    rows = run.select(3, explored(folder, 3))
+    sequences = run.select(3, explored(folder, 3))
     draft = run.context.drafts.of(3)
-    maze = sum("before" in name for name in names(rows))
+    maze = sum("before" in name for name in names(sequences))
     assert 0 < maze < 8
-    assert {name: (each["rows_new"], each["rows_earlier"]) for name, each in draft.data.items()} == {
+    assert {
+        name: (each["sequences_new"], each["sequences_earlier"]) for name, each in draft.data.items()
+    } == {
         "guess": (8.0, 8.0 - maze),
         "maze": (0.0, float(maze)),
     }
     # sampled by versions 0 to 2; what another run's policy sampled has no age
-    lags = [3 - int(name.split("/")[2]) for name in names(rows) if "before" not in name]
+    lags = [3 - int(name.split("/")[2]) for name in names(sequences) if "before" not in name]
     assert draft.selection["policy_version_lag_mean"] == pytest.approx(sum(lags) / len(lags))
     assert draft.selection["policy_version_lag_max"] == max(lags) > 0
 
@@ -188,16 +195,16 @@ def test_retained_episodes_are_copied_once_and_replayed_and_measured(tmp_path: P
     (tmp_path / "before").rename(tmp_path / "gone")  # a run stands on its own
     again = resumed(folder, cluster)
     again.base()
-    rows = again.select(1, explored(folder, 1))
-    assert names(rows[8:]) == [row.trajectory_id for row in rows if row.replayed]
-    assert len(rows) == 10  # 2 of 10 tokens
+    sequences = again.select(1, explored(folder, 1))
+    assert names(sequences[8:]) == [sequence.trajectory_id for sequence in sequences if sequence.replayed]
+    assert len(sequences) == 10  # 2 of 10 tokens
     data = again.context.drafts.of(1).data
     assert (data["guess"]["token_share"], data["maze"]["token_share"]) == (0.8, 0.2)
-    assert all(row.trajectory_id.startswith("now/retain/before/explore/") for row in rows[8:])
-    again.learn(1, folder.checkpoints.accepted(0), rows)
+    assert all(sequence.trajectory_id.startswith("now/retain/before/explore/") for sequence in sequences[8:])
+    again.learn(1, folder.checkpoints.accepted(0), sequences)
     (anchor,) = cluster.anchors
     assert anchor.checkpoint == folder.checkpoints.accepted(0)
-    assert len(anchor.rows) == 4
+    assert len(anchor.sequences) == 4
     assert anchor.file == folder.path / "ewc.safetensors"
 
 
@@ -219,12 +226,14 @@ def test_online_the_latest_accepted_stage_is_what_is_held_on_to(tmp_path: Path):
         shutil.rmtree(folder.checkpoints.accepted(3).path)
     first, third, resumed_third = cluster.anchors
     assert first.checkpoint == folder.checkpoints.accepted(0)
-    assert {row.trajectory_id.split("/")[1] for row in first.rows} == {"retain"}
+    assert {sequence.trajectory_id.split("/")[1] for sequence in first.sequences} == {"retain"}
     assert third.checkpoint == folder.checkpoints.accepted(2)
-    assert {row.trajectory_id.split("/")[2] for row in third.rows} == {"0001"}
+    assert {sequence.trajectory_id.split("/")[2] for sequence in third.sequences} == {"0001"}
     assert (third.file, first.file) == (None, None)
-    assert names(resumed_third.rows) == names(third.rows)
-    assert all((row.unit, row.side, row.weight) == ("", 0, 1.0) for row in third.rows)
+    assert names(resumed_third.sequences) == names(third.sequences)
+    assert all(
+        (sequence.unit, sequence.side, sequence.weight) == ("", 0, 1.0) for sequence in third.sequences
+    )
 
 
 def test_a_missing_table_is_told_before_anything_is_played(tmp_path: Path):
@@ -345,8 +354,8 @@ class Mixing(Learning):
         (out.path / "weights").write_text(f"{share:g} of {weights[1]} with {weights[0]}")
         self.mixed.append(out.path.name)
 
-    def perplexity(self, checkpoint: Checkpoint, rows: Sequence[TrainingSequence]) -> float:
-        self.probed.append(((checkpoint.path / "weights").read_text(), len(rows)))
+    def perplexity(self, checkpoint: Checkpoint, sequences: Sequence[TrainingSequence]) -> float:
+        self.probed.append(((checkpoint.path / "weights").read_text(), len(sequences)))
         return 7.0
 
 
@@ -432,7 +441,7 @@ def test_the_probe_is_copied_once_and_told_of_every_policy(tmp_path: Path, monke
     before = [won("before", 1, attempt) for attempt in range(4)]
     Store.open(tmp_path / "before" / "trajectories", create=True).append(before, commit={"run": "before"})
     cluster = Mixing()
-    run, folder = begun(tmp_path, cluster, f"probe.data={tmp_path / 'before'}", "probe.rows=3")
+    run, folder = begun(tmp_path, cluster, f"probe.data={tmp_path / 'before'}", "probe.sequences=3")
     run.base()
     (tmp_path / "before").rename(tmp_path / "gone")  # a run stands on its own
     monkeypatch.setattr(Evaluation, "of_split", lambda *_: None)

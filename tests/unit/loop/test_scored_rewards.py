@@ -23,7 +23,7 @@ from agentevol.loop.state.reward_figures import reward_figures
 from agentevol.loop.state.run_folder import RunFolder
 
 EXPLORED = [one for one in example_episodes() if one.turns[0].sample is not None]
-ROWS = grouped(EXPLORED, objective("reinforce_pp"))
+SEQUENCES = grouped(EXPLORED, objective("reinforce_pp"))
 RULES = """
 def turns(episodes, *, scale: float = 1.0):
     return [scale * len(episode.turns) for episode in episodes]
@@ -56,14 +56,18 @@ def stages(tmp_path: Path, *overrides: str) -> tuple[Stages, RunFolder]:
     return Stages(context), folder
 
 
-def rewards(rows: list[TrainingSequence]) -> dict[str, tuple[float, ...]]:
-    return {row.trajectory_id: row.episode.rewards for row in rows if row.episode is not None}
+def rewards(sequences: list[TrainingSequence]) -> dict[str, tuple[float, ...]]:
+    return {
+        sequence.trajectory_id: sequence.episode.rewards
+        for sequence in sequences
+        if sequence.episode is not None
+    }
 
 
 def test_a_foreign_function_scores_episodes_and_its_figures_and_manifest_are_noted(tmp_path: Path):
     given = ("reward.function=own_rules:turns", "reward.options.scale=2.0", "reward.alpha=1", "reward.beta=3")
     run, folder = stages(tmp_path, *given)
-    found = rewards(run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS))
+    found = rewards(run.shape(1, folder.checkpoints.accepted(0), EXPLORED, SEQUENCES))
     for one in EXPLORED:
         turns = len(one.turns)
         assert found[one.id] == (0.0,) * (turns - 1) + ((one.total_reward or 0) + 3 * 2 * turns,)
@@ -71,15 +75,17 @@ def test_a_foreign_function_scores_episodes_and_its_figures_and_manifest_are_not
     assert reward_figures(folder.path, 1)["reward_score"] == pytest.approx(expected)
     noted = read_manifests(folder.path, 1)["reward"]
     assert "model" not in noted.inputs
-    again = rewards(run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS))  # killed here, and resumed
+    again = rewards(
+        run.shape(1, folder.checkpoints.accepted(0), EXPLORED, SEQUENCES)
+    )  # killed here, and resumed
     assert again == found
     assert read_manifests(folder.path, 1)["reward"] == noted
 
 
 def test_a_foreign_potential_is_added_and_needs_no_model(tmp_path: Path):
     run, folder = stages(tmp_path, "shaping.potential=own_rules:depth")
-    found = run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS)
-    plain, shaped = rewards(ROWS), rewards(found)
+    found = run.shape(1, folder.checkpoints.accepted(0), EXPLORED, SEQUENCES)
+    plain, shaped = rewards(SEQUENCES), rewards(found)
     for one in EXPLORED:
         turns = len(one.turns)
         added = np.subtract(shaped[one.id], plain[one.id])
@@ -99,5 +105,5 @@ def test_the_score_of_the_validation_episodes_is_the_functions_mean(tmp_path: Pa
 def test_a_function_that_gives_another_length_stops_the_run(tmp_path: Path):
     run, folder = stages(tmp_path, "reward.function=own_rules:broken")
     with pytest.raises(RunStopped, match=f"'own_rules:broken' gave 1 numbers for {len(EXPLORED)} episodes"):
-        run.shape(1, folder.checkpoints.accepted(0), EXPLORED, ROWS)
+        run.shape(1, folder.checkpoints.accepted(0), EXPLORED, SEQUENCES)
     assert "reward" not in read_manifests(folder.path, 1)

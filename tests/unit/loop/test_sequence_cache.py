@@ -1,4 +1,4 @@
-"""Rows kept for later iterations: those that are derived from the episodes, whatever became of a file."""
+"""Sequences kept for later iterations: those derived from the episodes, whatever became of a file."""
 
 import shutil
 from collections.abc import Sequence
@@ -21,16 +21,16 @@ from agentevol.config.sections import SelectConfig
 from agentevol.core.algorithms.registry import objective
 from agentevol.core.files import write_atomically
 from agentevol.core.protocols import Checkpoint, EpisodeFacts, TrainingSequence
-from agentevol.data.columnar_file import EncodedRows, read_rows
+from agentevol.data.columnar_file import EncodedSequences, read_sequences
 from agentevol.data.composition import versions
-from agentevol.data.hashes import of_rows
+from agentevol.data.hashes import of_sequences
 from agentevol.data.manifests import of_parts
 from agentevol.data.replay import Old, replayed
 from agentevol.data.selection.filters import ages, fresh
 from agentevol.data.training_sequences import imitated
 from agentevol.loop.control.controllers import multipliers
 from agentevol.loop.stages.iteration import Stages
-from agentevol.loop.state.cache import CacheKeys, RowCache
+from agentevol.loop.state.cache import CacheKeys, SequenceCache
 from agentevol.loop.state.context import RunContext
 from agentevol.loop.state.progress import Progress
 from agentevol.loop.state.run_folder import RunFolder
@@ -108,22 +108,24 @@ def selected(folder: RunFolder, iteration: int, run: Stages | None = None) -> li
 
 
 def derived(folder: RunFolder, iteration: int) -> list[TrainingSequence]:
-    """What is selected, all of it derived from the episodes: the rows of this round and of those before."""
+    """The selection, derived from the episodes: the sequences of this round and of earlier ones."""
     run, config = resumed(folder), folder.config
     of, sources = run.context.episodes.of, run.mixture
-    rows = sources.rows(iteration, of("explore", iteration))
+    sequences = sources.sequences(iteration, of("explore", iteration))
     old = list[TrainingSequence]()
     for earlier in range(1, iteration):
         current = fresh(of("explore", earlier), config.select.max_lag, iteration - 1)
-        old += sources.rows(earlier, current)
+        old += sources.sequences(earlier, current)
     shown = [t for t in of("demonstrate", 0) if config.demonstrations.tasks]
-    old += agentevol.loop.stages.data_mixture.demonstration_rows(
+    old += agentevol.loop.stages.data_mixture.demonstration_sequences(
         shown, folder.checkpoints.accepted(0), config
     )
     if config.select.merge == "cumulative":
-        return rows + old
+        return sequences + old
     seed = config.seed * 1000 + iteration
-    return rows + replayed(rows, [Old("guess", row) for row in old], "guess", config.replay, seed)
+    return sequences + replayed(
+        sequences, [Old("guess", sequence) for sequence in old], "guess", config.replay, seed
+    )
 
 
 def same(one: TrainingSequence, other: TrainingSequence) -> bool:
@@ -139,7 +141,7 @@ def same(one: TrainingSequence, other: TrainingSequence) -> bool:
 
 
 def assert_same(found: Sequence[TrainingSequence], expected: Sequence[TrainingSequence]) -> None:
-    assert [row.trajectory_id for row in found] == [row.trajectory_id for row in expected]
+    assert [sequence.trajectory_id for sequence in found] == [sequence.trajectory_id for sequence in expected]
     assert all(map(same, found, expected))
 
 
@@ -148,13 +150,13 @@ def expert(monkeypatch: pytest.MonkeyPatch) -> None:
     """Demonstrations are encoded without a tokenizer."""
 
     def encoded(shown: Sequence[Trajectory], _: Checkpoint, config: RunConfig) -> list[TrainingSequence]:
-        rows = imitated(shown, objective("sft", {}), SelectConfig(turns="all"))
+        sequences = imitated(shown, objective("sft", {}), SelectConfig(turns="all"))
         return [
-            replace(row, weight=config.demonstrations.weight, policy_version=None, turn=row.turn)
-            for row in rows
+            replace(sequence, weight=config.demonstrations.weight, policy_version=None, turn=sequence.turn)
+            for sequence in sequences
         ]
 
-    monkeypatch.setattr(agentevol.loop.stages.data_mixture, "demonstration_rows", encoded)
+    monkeypatch.setattr(agentevol.loop.stages.data_mixture, "demonstration_sequences", encoded)
 
 
 SETTINGS = {
@@ -163,7 +165,7 @@ SETTINGS = {
     "rewards": ["algorithm=weighted_bc"],
     "stale": ["select.max_lag=1"],
     "stale_and_best": ["select.max_lag=2", "select.rule=top_k_ratio", "select.ratio=0.5"],
-    "steps": ["select.rows=per_step", "select.turns=valid"],
+    "steps": ["select.sequences=per_step", "select.turns=valid"],
     "rejection": ["select.rule=rejection", "seed=3"],
     "demonstrations": ["demonstrations.tasks=2", "demonstrations.weight=0.5"],
     "replay": ["select.merge=replay", "replay.fraction=0.6"],
@@ -181,7 +183,7 @@ ROUNDS = st.lists(st.lists(EPISODE, min_size=1, max_size=5), min_size=4, max_siz
 @pytest.mark.parametrize("overrides", SETTINGS.values(), ids=SETTINGS)
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(told=ROUNDS)
-def test_rows_through_the_cache_are_those_that_are_derived(
+def test_sequences_through_the_cache_are_those_that_are_derived(
     tmp_path_factory: pytest.TempPathFactory, overrides: list[str], told: Any
 ):
     explored = [
@@ -199,10 +201,10 @@ def test_rows_through_the_cache_are_those_that_are_derived(
         expected = derived(folder, iteration)
         assert_same(selected(folder, iteration, run), expected)  # in one process
         assert_same(selected(folder, iteration), expected)  # and in one that only has the files
-    assert run.context.drafts.of(4).rows == len(expected)
+    assert run.context.drafts.of(4).sequences == len(expected)
 
 
-def test_figures_through_the_cache_are_those_of_the_rows(tmp_path: Path):
+def test_figures_through_the_cache_are_those_of_the_sequences(tmp_path: Path):
     folder = with_rounds(begun(tmp_path, "select.max_lag=1", "algorithm=weighted_bc"), rounds(4))
     run = resumed(folder)
     for iteration in (1, 2, 3, 4):
@@ -211,9 +213,11 @@ def test_figures_through_the_cache_are_those_of_the_rows(tmp_path: Path):
     # Version 3 is the newest. Of round m, version m - 1 sampled three episodes and m - 3 one: all of rounds 1
     # and 2 are stale, and one of round 3.
     assert draft.stale == 4 + 4 + 1
-    assert {name: draft.data["guess"][name] for name in ("rows_new", "rows_earlier", "mean_weight")} == {
-        "rows_new": 4.0,
-        "rows_earlier": 3.0,
+    assert {
+        name: draft.data["guess"][name] for name in ("sequences_new", "sequences_earlier", "mean_weight")
+    } == {
+        "sequences_new": 4.0,
+        "sequences_earlier": 3.0,
         # returns 0.5, 0.75, 1, 1.25 and the last three again
         "mean_weight": pytest.approx((3.5 + 3.0) / 7),
     }
@@ -226,7 +230,7 @@ DAMAGE = {
     "deleted": lambda data: None,
     "emptied": lambda data: b"",
     "cut in its header": lambda data: data[:40],
-    "cut in its rows": lambda data: data[:-5],
+    "cut in its sequences": lambda data: data[:-5],
     "of no size": lambda data: (2**60).to_bytes(8, "little") + data[8:],
     "another token": lambda data: data[:-1] + bytes([data[-1] ^ 1]),
     "another episode": lambda data: data.replace(b"0001/002", b"0001/009"),
@@ -240,7 +244,7 @@ def test_a_file_that_is_damaged_is_derived_again(tmp_path: Path, damage: Any):
     expected = derived(folder, 3)
     run = resumed(folder)
     assert_same(selected(folder, 3, run), expected)
-    file = folder.path / "rows" / "0001.safetensors"
+    file = folder.path / "sequences" / "0001.safetensors"
     whole = file.read_bytes()
     for again in (run, resumed(folder)):  # in the same process, and in one that goes on
         damaged = damage(whole)
@@ -253,85 +257,85 @@ def test_a_file_that_is_damaged_is_derived_again(tmp_path: Path, damage: Any):
 
 
 def test_no_byte_of_a_file_can_change_unnoticed(tmp_path: Path):
-    file = tmp_path / "rows.safetensors"
+    file = tmp_path / "sequences.safetensors"
     explored = rounds(1)[0]
-    rows = imitated(explored, objective("sft", {}), SelectConfig())
-    kept = EncodedRows.of(rows, versions(explored), ages(explored))
+    sequences = imitated(explored, objective("sft", {}), SelectConfig())
+    kept = EncodedSequences.of(sequences, versions(explored), ages(explored))
     kept.write(file, "key")
     whole = file.read_bytes()
-    assert read_rows(file, "another key") is None
+    assert read_sequences(file, "another key") is None
     accepted = 0
     for place in range(len(whole)):
         file.write_bytes(whole[:place] + bytes([whole[place] ^ 0x15]) + whole[place + 1 :])
-        found = read_rows(file, "key")
+        found = read_sequences(file, "key")
         if found is not None:  # bytes that mean nothing, as what pads the header
             accepted += 1
-            assert_same(found, rows)
+            assert_same(found, sequences)
             assert (found.digest, found.turns, found.episodes) == (kept.digest, kept.turns, kept.episodes)
     assert accepted < len(whole) / 50
 
 
-def test_rows_of_other_episodes_or_settings_are_not_trusted(tmp_path: Path):
+def test_sequences_of_other_episodes_or_settings_are_not_trusted(tmp_path: Path):
     folder = with_rounds(begun(tmp_path), rounds(3))
     selected(folder, 3)
     # an episode that came to the first round later
     folder.store.append([episode(1, 9, [(0, True, True)])], commit={"late": "1"})
-    assert "now/explore/0001/009" in [row.trajectory_id for row in selected(folder, 3)]
+    assert "now/explore/0001/009" in [sequence.trajectory_id for sequence in selected(folder, 3)]
     assert_same(selected(folder, 3), derived(folder, 3))
     # a configuration that was changed by hand
     other = folder.config.model_copy(update={"select": SelectConfig(rule="top_k_ratio", ratio=0.25)})
     assert len(selected(folder, 3, resumed(folder, other))) == 1 + 1 + 1
     assert_same(selected(folder, 3), derived(folder, 3))
     # more iterations are not another configuration
-    before = (folder.path / "rows" / "0001.safetensors").stat()
+    before = (folder.path / "sequences" / "0001.safetensors").stat()
     selected(folder, 3, resumed(folder, folder.config.model_copy(update={"iterations": 9})))
-    assert (folder.path / "rows" / "0001.safetensors").stat() == before
+    assert (folder.path / "sequences" / "0001.safetensors").stat() == before
     # another tokenizer
     (folder.checkpoints.accepted(0).path / "tokenizer.json").write_text('{"other": 1}')
     selected(folder, 3)
-    assert (folder.path / "rows" / "0001.safetensors").stat() != before
+    assert (folder.path / "sequences" / "0001.safetensors").stat() != before
 
 
-def test_rows_of_episodes_that_the_table_does_not_have_are_not_kept(tmp_path: Path):
+def test_sequences_of_episodes_that_the_table_does_not_have_are_not_kept(tmp_path: Path):
     folder = with_rounds(begun(tmp_path), rounds(2))
     run = resumed(folder)
     assert len(run.select(1, run.context.episodes.of("explore", 1)[:1])) == 1
-    assert not (folder.path / "rows").exists()
+    assert not (folder.path / "sequences").exists()
     assert_same(selected(folder, 2, run), derived(folder, 2))
 
 
-def test_a_run_that_is_killed_while_it_keeps_rows_goes_on_to_the_same_ones(
+def test_a_run_that_is_killed_while_it_keeps_sequences_goes_on_to_the_same_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     class Killed(BaseException):
         """What ends a process here."""
 
-    folder, write = with_rounds(begun(tmp_path), rounds(3)), EncodedRows.write
+    folder, write = with_rounds(begun(tmp_path), rounds(3)), EncodedSequences.write
 
-    def killed(self: EncodedRows, file: Path, key: str) -> None:
+    def killed(self: EncodedSequences, file: Path, key: str) -> None:
         if file.name == "0002.safetensors":
             file.with_name(f".{file.name}.1.partial").write_bytes(b"half")
             raise Killed
         write(self, file, key)
 
     with monkeypatch.context() as patched:
-        patched.setattr(EncodedRows, "write", killed)
+        patched.setattr(EncodedSequences, "write", killed)
         with pytest.raises(Killed):
             selected(folder, 3)
     folder.clear_partial()
     assert_same(selected(folder, 3), derived(folder, 3))
-    assert sorted(file.name for file in (folder.path / "rows").iterdir()) == [
+    assert sorted(file.name for file in (folder.path / "sequences").iterdir()) == [
         f"000{number}.safetensors" for number in (1, 2, 3)
     ]
 
 
-def test_a_run_of_a_version_without_the_cache_goes_on_to_the_same_rows(tmp_path: Path):
+def test_a_run_of_a_version_without_the_cache_goes_on_to_the_same_sequences(tmp_path: Path):
     folder = with_rounds(begun(tmp_path), rounds(4))
     run = resumed(folder)
     for iteration in (1, 2, 3):
         selected(folder, iteration, run)
     kept = selected(folder, 4, run)
-    shutil.rmtree(folder.path / "rows")
+    shutil.rmtree(folder.path / "sequences")
     assert_same(selected(folder, 4), kept)
 
 
@@ -344,20 +348,20 @@ def test_files_beyond_those_that_may_be_mapped_are_read(tmp_path: Path, monkeypa
         assert len(run.mixture._cache._opened) == opened
 
 
-def test_rows_are_mapped_and_not_copied(tmp_path: Path):
+def test_sequences_are_mapped_and_not_copied(tmp_path: Path):
     explored = rounds(1)[0]
-    rows = imitated(explored, objective("sft", {}), SelectConfig())
-    cache = RowCache(tmp_path, CacheKeys(load(None, []), Checkpoint(tmp_path, 0)))
-    assert_same(cache.rows("0001", "episodes", lambda: EncodedRows.of(rows)), rows)
-    kept = cache.rows("0001", "episodes", lambda: pytest.fail("derived twice"))
-    assert kept is cache.rows("0001", "episodes", lambda: pytest.fail("derived twice"))
-    for row in kept:
-        assert not row.token_ids.flags.owndata
-        assert not row.token_ids.flags.writeable
-    assert_same(kept[1:3], rows[1:3])
-    assert same(kept[-1], rows[-1])
+    sequences = imitated(explored, objective("sft", {}), SelectConfig())
+    cache = SequenceCache(tmp_path, CacheKeys(load(None, []), Checkpoint(tmp_path, 0)))
+    assert_same(cache.sequences("0001", "episodes", lambda: EncodedSequences.of(sequences)), sequences)
+    kept = cache.sequences("0001", "episodes", lambda: pytest.fail("derived twice"))
+    assert kept is cache.sequences("0001", "episodes", lambda: pytest.fail("derived twice"))
+    for sequence in kept:
+        assert not sequence.token_ids.flags.owndata
+        assert not sequence.token_ids.flags.writeable
+    assert_same(kept[1:3], sequences[1:3])
+    assert same(kept[-1], sequences[-1])
     with pytest.raises(IndexError):
-        kept[len(rows)]
+        kept[len(sequences)]
 
 
 FACTS = EpisodeFacts("g", (1.0,), ("",), (0,), (False,), truncated=False)
@@ -365,27 +369,28 @@ OTHERS: dict[str, Any] = {
     "episode": FACTS, "unit": "pair 1", "side": 1, "margin": 0.5, "replayed": True, "turn": None,
     "labels": np.zeros((6, 1), np.float32), "label_samples": np.zeros(6, np.float32),
 }  # fmt: skip
-"""Values of fields that rows of imitation do not have."""
+"""Values of fields that sequences of imitation do not have."""
 
 
-def test_every_field_of_a_row_is_kept_or_refused():
-    (row, *_) = imitated(rounds(1)[0], objective("sft", {}), SelectConfig())
+def test_every_field_of_a_sequence_is_kept_or_refused():
+    (sequence, *_) = imitated(rounds(1)[0], objective("sft", {}), SelectConfig())
     changed: dict[str, Any] = {
-        "token_ids": row.token_ids + 1, "mask": ~row.mask, "rollout_logp": row.rollout_logp * 2,
-        "weight": 0.1, "trajectory_id": "x", "policy_version": None, "environment": "maze", "drift_events": 7,
+        "token_ids": sequence.token_ids + 1, "mask": ~sequence.mask, "rollout_logp": sequence.rollout_logp *
+        2, "weight": 0.1, "trajectory_id": "x", "policy_version": None, "environment": "maze", "drift_events":
+        7,
     }  # fmt: skip
     assert changed.keys() | OTHERS.keys() == {field.name for field in fields(TrainingSequence)}
     for name, value in changed.items():
-        one = replace(row, **{name: value})
-        assert same(EncodedRows.of([row, one])[1], one), name
+        one = replace(sequence, **{name: value})
+        assert same(EncodedSequences.of([sequence, one])[1], one), name
     for name, value in OTHERS.items():
-        with pytest.raises(ValueError, match="has fields that no imitated row has"):
-            EncodedRows.of([replace(row, **{name: value})])
+        with pytest.raises(ValueError, match="has fields that no imitated sequence has"):
+            EncodedSequences.of([replace(sequence, **{name: value})])
 
 
 def test_the_hash_of_parts_is_that_of_one_part_where_there_is_one():
-    first, second = (of_rows(imitated(one, objective("sft", {}), SelectConfig())) for one in rounds(2))
-    nothing = of_rows([])
+    first, second = (of_sequences(imitated(one, objective("sft", {}), SelectConfig())) for one in rounds(2))
+    nothing = of_sequences([])
     assert of_parts([]) == of_parts([nothing]) == nothing
     assert of_parts([first]) == of_parts([nothing, first, nothing]) == first
     assert len({of_parts([first, second]), of_parts([second, first]), first, second}) == 4

@@ -9,7 +9,7 @@ from transformers import PreTrainedTokenizerFast
 
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Conversation, Message
-from agentevol.learn.batches.packing import sequences
+from agentevol.learn.batches.packing import episode_sequences
 from agentevol.models.rendering import ChatRenderer, load_tokenizer
 from agentgym_envs.core import Observation
 from agentgym_store.records import Sample, Trajectory, Turn
@@ -140,7 +140,7 @@ def test_what_is_learnt_of_an_episode_reads_as_what_was_said_in_it(family):
         conversation.messages += [Message("assistant", action), Message("user", "you see")]
         conversation.samples.append(sample)
     for kind, counts in (("append_only", [2]), ("per_step", [1, 1])):
-        rows = sequences(episode_of(turns), 1.0, kind=kind)
+        rows = episode_sequences(episode_of(turns), 1.0, kind=kind)
         learnt = [renderer.tokenizer.decode(row.token_ids[row.mask].tolist()) for row in rows]
         assert [text.count(ENDS[family]) for text in learnt] == counts
         texts = [part.strip() for text in learnt for part in text.split(ENDS[family])]

@@ -404,7 +404,7 @@ def test_the_report_of_a_run_ranks_its_checkpoints(tmp_path):
 
 
 def test_what_was_solved_and_learnt_from_is_shown_by_iteration_and_environment():
-    data = {"alfworld": {"rows_new": 6.0, "mean_weight": 0.5}, "maze": {"rows_new": 0.0}}
+    data = {"alfworld": {"sequences_new": 6.0, "mean_weight": 0.5}, "maze": {"sequences_new": 0.0}}
     one = iteration(1, 35, selection={"keep_rate": 0.25, "horizon": 5.0}, data=data)
     found = Tables(render(SUMMARY.model_copy(update={"iterations": (iteration(0, 20), one)}), b"png")).found
     assert found["Tasks solved in exploration, and selected episodes"] == [
@@ -412,7 +412,7 @@ def test_what_was_solved_and_learnt_from_is_shown_by_iteration_and_environment()
         ["1", "0.25", "5"],
     ]
     assert found["Training data by environment"] == [
-        ["iteration", "environment", "rows_new", "mean_weight"],
+        ["iteration", "environment", "sequences_new", "mean_weight"],
         ["1", "alfworld", "6", "0.5"],
         ["1", "maze", "0", "–"],
     ]

@@ -8,7 +8,7 @@ import pytest
 from support.server.changing_tools import LOCKED, UNLOCKED, Safe, call
 
 from agentevol.core.protocols import Conversation, Message
-from agentevol.learn.batches.packing import demonstration, sequences
+from agentevol.learn.batches.packing import demonstration, episode_sequences
 from agentevol.rollout.episode import EpisodeRequest, play
 from agentevol.rollout.session_forks import Forks
 from agentgym_client import EnvClient
@@ -117,7 +117,7 @@ async def test_the_record_trains_on_the_very_prompts_that_were_sampled_with(tmp_
     store.append([played], commit={"run": "r"})
     (read,) = store.trajectories()
     assert read == played
-    (sampled,) = sequences(read, 1.0)
+    (sampled,) = episode_sequences(read, 1.0)
     shown = demonstration(read, Letters(), 1.0)  # from the texts of the record, not from its token ids
     assert shown.token_ids.tolist() == sampled.token_ids.tolist()
     assert shown.mask.tolist() == sampled.mask.tolist()

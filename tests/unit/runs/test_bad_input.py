@@ -11,7 +11,7 @@ from support.trajectories import trajectory
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from agentevol.cli import main
-from agentevol.learn.batches.packing import sequences
+from agentevol.learn.batches.packing import episode_sequences
 from agentevol.models.rendering import ChatRenderer, load_tokenizer
 from agentevol.models.resolution import resolve
 from agentevol.models.word_tokenizer import word_tokenizer
@@ -201,10 +201,10 @@ def test_stale_samples_are_left_out_counted_and_leave_groups_of_one(
     code, _ = train(data, "algorithm=grpo", "learn.options.kl_coef=0.0")
     metrics = json.loads((tmp_path / "out" / "agentevol.json").read_text())["metrics"]
     # of task two only the win is left, which has nothing to be compared with: the singleton policy, 0
-    assert (code, metrics["rows"], metrics["groups_of_1"], metrics["groups_of_2"]) == (0, 3.0, 1.0, 1.0)
+    assert (code, metrics["sequences"], metrics["groups_of_1"], metrics["groups_of_2"]) == (0, 3.0, 1.0, 1.0)
     assert metrics["adv_mean"] == pytest.approx(0.0, abs=1e-6)
-    rows = [json.loads(line) for line in (tmp_path / "out" / "rows.jsonl").read_text().splitlines()]
-    assert "two/1" not in str(rows)
+    sequences = [json.loads(line) for line in (tmp_path / "out" / "sequences.jsonl").read_text().splitlines()]
+    assert "two/1" not in str(sequences)
 
 
 def test_nothing_is_left_out_as_stale_where_that_is_switched_off(
@@ -216,7 +216,7 @@ def test_nothing_is_left_out_as_stale_where_that_is_switched_off(
     data.write_text("".join(json.dumps(record) + "\n" for record in mixed))
     code, _ = train(data, "algorithm=grpo", "select.max_lag=null")
     metrics = json.loads((tmp_path / "out" / "agentevol.json").read_text())["metrics"]
-    assert (code, metrics["rows"]) == (0, 4.0)
+    assert (code, metrics["sequences"]) == (0, 4.0)
 
 
 def test_a_reward_in_a_table_that_is_no_number_is_named(
@@ -311,7 +311,7 @@ def test_a_pair_of_equal_sides_teaches_nothing(train: Callable[..., Said], tmp_p
     file.write_text('{"prompt": "one", "chosen": "go", "rejected": "go"}')
     code, said = train(file, "algorithm=dpo")
     assert code == 2
-    assert said.endswith("nothing to learn from 2 rows: 2 of pairs whose sides are the same")
+    assert said.endswith("nothing to learn from 2 sequences: 2 of pairs whose sides are the same")
 
 
 @pytest.mark.parametrize(
@@ -401,8 +401,8 @@ def test_a_checkpoint_says_itself_of_which_version_it_is(tmp_path: Path):
     assert resolve(str(folder)).version == 3
 
 
-def test_episodes_without_turns_have_no_rows(episodes: list[Trajectory]):
-    assert sequences(episodes[0].model_copy(update={"turns": ()}), 1.0) == []
+def test_episodes_without_turns_have_no_sequences(episodes: list[Trajectory]):
+    assert episode_sequences(episodes[0].model_copy(update={"turns": ()}), 1.0) == []
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from support.policy_service import CHATML, ScriptedEngine, running
 
-from agentevol.learn.batches.packing import sequences
+from agentevol.learn.batches.packing import episode_sequences
 from agentevol.service.settings import ServiceSettings
 from agentgym_store.records import Trajectory
 from agentgym_store.store import Store
@@ -87,7 +87,7 @@ async def test_a_call_that_repeats_what_was_said_extends_its_ids(client, engine,
     assert (two["extends"], one["extends"]) == (1, None)
     summary, episode = await ended(client, session, table)
     assert (summary["turns"], summary["samples"]) == (2, 1)
-    (row,) = sequences(episode, 1.0)
+    (row,) = episode_sequences(episode, 1.0)
     assert row.drift_events == 0
     assert row.token_ids[row.mask].tolist() == one["token_ids"] + two["token_ids"]
 
@@ -141,7 +141,7 @@ async def test_a_rewritten_history_is_a_sample_of_its_own(client, table, history
     assert (await client.get(f"/sessions/{session}")).json()["forks"] == 1
     summary, episode = await ended(client, session, table)
     assert (summary["turns"], summary["samples"]) == (2, 2)
-    rows = sequences(episode, 1.0)
+    rows = episode_sequences(episode, 1.0)
     assert [row.drift_events for row in rows] == [1, 1]
     assert [row.token_ids[row.mask].tolist() for row in rows] == [one["token_ids"], two["token_ids"]]
 

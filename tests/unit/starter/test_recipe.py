@@ -88,9 +88,14 @@ def test_studies_excerpts_and_drills_are_of_further_careful_episodes():
     made = StarterRecipe("guess", {"small": 1}, care=0.5, **further)
     play = Demonstrator(made)
     tokenizer = word_tokenizer(["<think> care 50 100 Go lower than 2."], folded=True)
-    rows = list(demonstrations(play, made, ChatRenderer(tokenizer)))
-    texts = [tokenizer.decode(list(row.token_ids)) for row in rows]
-    assert [row.trajectory_id for row in rows] == ["guess-1", "guess-2", *["guess-5"] * 2, *["guess-7"] * 2]
+    sequences = list(demonstrations(play, made, ChatRenderer(tokenizer)))
+    texts = [tokenizer.decode(list(sequence.token_ids)) for sequence in sequences]
+    assert [sequence.trajectory_id for sequence in sequences] == [
+        "guess-1",
+        "guess-2",
+        *["guess-5"] * 2,
+        *["guess-7"] * 2,
+    ]
     assert ["care 100" in text for text in texts] == [False] + [True] * 5
     assert [text.count("<|agent|>") for text in texts] == [3, 3, 1, 1, 1, 1]
     play.close()
@@ -100,8 +105,10 @@ def test_of_what_was_lost_only_thoughts_are_shown(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(Hint, "demonstrate", lambda *_: ["plain", "<think> care</think>0", "0", "0"])
     made = StarterRecipe("guess", {}, care=0.5, studies={"small": 1}, drills={"small": 1})
     play = Demonstrator(made)
-    rows = list(demonstrations(play, made, ChatRenderer(word_tokenizer(["<think> care"], folded=True))))
-    assert [(row.trajectory_id, int(row.mask[:-1].sum()) > 0) for row in rows] == [("guess-2", True)]
+    sequences = list(demonstrations(play, made, ChatRenderer(word_tokenizer(["<think> care"], folded=True))))
+    assert [(sequence.trajectory_id, int(sequence.mask[:-1].sum()) > 0) for sequence in sequences] == [
+        ("guess-2", True)
+    ]
     play.close()
 
 
@@ -113,9 +120,9 @@ def test_finds_are_of_further_episodes_of_the_careless_player(monkeypatch: pytes
     made = StarterRecipe("guess", {"small": 1}, care=0.5, drills={"small": 1}, finds={"small": 2})
     play = Demonstrator(made)
     tokenizer = word_tokenizer(["go take 0 1 2 3 50 100"], folded=True)
-    rows = list(demonstrations(play, made, ChatRenderer(tokenizer)))
-    said = [tokenizer.decode(list(row.token_ids)).split("<|agent|>")[1:] for row in rows]
-    assert [row.trajectory_id for row in rows] == ["guess-1", "guess-5", "guess-7"]
+    sequences = list(demonstrations(play, made, ChatRenderer(tokenizer)))
+    said = [tokenizer.decode(list(sequence.token_ids)).split("<|agent|>")[1:] for sequence in sequences]
+    assert [sequence.trajectory_id for sequence in sequences] == ["guess-1", "guess-5", "guess-7"]
     assert [one[0].partition("<")[0] for one in said] == ["go 50"] * 3
     assert [one[1].partition("<")[0] for one in said] == ["take 0", "take 2", "take 3"]
     play.close()

@@ -39,11 +39,11 @@ class Lane:
     shape: Shape
     device: str
     dtype: Literal["float32", "bf16"]
-    rows_per_step: int
+    sequences_per_step: int
     """Training sequences per step; both of a pair count."""
     pass_tokens: int
     """Maximum tokens of one forward pass of the learner."""
-    trl_rows: int
+    trl_sequences: int
     """Sequences of one forward pass of TRL; both of a pair count."""
     length: int | None = None
     """Tokens of every sequence; None draws lengths as in a household episode."""
@@ -60,10 +60,10 @@ class Lane:
 def lanes(*, cuda: bool) -> dict[str, Lane]:
     """All lanes by name."""
     small: dict[str, Any] = {"shape": SMALL, "device": "cpu", "dtype": "float32"}
-    small |= {"rows_per_step": 32, "pass_tokens": 4096, "trl_rows": 8}
+    small |= {"sequences_per_step": 32, "pass_tokens": 4096, "trl_sequences": 8}
     found = [Lane("sft", "sft", **small), Lane("dpo", "dpo", **small, learning_rate=1e-4)]
     if cuda:
         large: dict[str, Any] = {"shape": HALF_BILLION, "device": "cuda", "dtype": "bf16", "length": 4096}
-        large |= {"rows_per_step": 16, "pass_tokens": 8192, "trl_rows": 2, "learning_rate": 1e-5}
+        large |= {"sequences_per_step": 16, "pass_tokens": 8192, "trl_sequences": 2, "learning_rate": 1e-5}
         found += [Lane("sft-4096", "sft", **large), Lane("dpo-4096", "dpo", **large)]
     return {lane.name: lane for lane in found}

@@ -57,10 +57,10 @@ def compare_sides(lane: Lane, steps: int, runs: int) -> dict[str, Any]:
 
 def heading(lane: Lane, steps: int) -> str:
     """Description of a comparison."""
-    rows = "rows" if lane.algorithm == "sft" else "rows (in pairs)"
+    sequences = "sequences" if lane.algorithm == "sft" else "sequences (in pairs)"
     return (
-        f"== {lane.name}: {steps} steps of {lane.rows_per_step} {rows}, {lane.dtype} on {lane.device}, passes"
-        f" of at most {lane.pass_tokens:,} tokens (TRL: {lane.trl_rows} rows)"
+        f"== {lane.name}: {steps} steps of {lane.sequences_per_step} {sequences}, {lane.dtype} on"
+        f" {lane.device}, passes of at most {lane.pass_tokens:,} tokens (TRL: {lane.trl_sequences} sequences)"
     )
 
 
@@ -105,8 +105,8 @@ def _as_json(run: Run) -> dict[str, dict[str, Any]]:
 def _changed(lane: Lane, arguments: argparse.Namespace) -> Lane:
     """The lane, changed by the command line's options."""
     changes: dict[str, Any] = {"threads": arguments.threads}
-    if arguments.trl_rows is not None:
-        changes["trl_rows"] = arguments.trl_rows
+    if arguments.trl_sequences is not None:
+        changes["trl_sequences"] = arguments.trl_sequences
     if arguments.dtype is not None:
         changes["dtype"] = arguments.dtype
     return replace(lane, **changes)
@@ -124,7 +124,9 @@ def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--dtype", choices=("float32", "bf16"), help="the lane's own by default")
-    parser.add_argument("--trl-rows", type=int, help="rows in a pass of TRL; they have to divide a step's")
+    parser.add_argument(
+        "--trl-sequences", type=int, help="sequences in a pass of TRL; they have to divide a step's"
+    )
     parser.add_argument("--json", type=Path, help="write every figure to this file")
     return parser.parse_args(given)
 

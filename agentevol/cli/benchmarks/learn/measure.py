@@ -66,8 +66,11 @@ def measure(side: str, lane: Lane, steps: int, folder: Path) -> Measured:
 
 def figures(lane: Lane, units: Sequence[Unit], learnt: Learnt, libraries_mib: float) -> Measured:
     """Figures of a side's time."""
-    rows = [row for unit in units for row in unit]
-    lengths, trained = [len(row.token_ids) for row in rows], int(sum(row.mask.sum() for row in rows))
+    sequences = [sequence for unit in units for sequence in unit]
+    lengths, trained = (
+        [len(sequence.token_ids) for sequence in sequences],
+        int(sum(sequence.mask.sum() for sequence in sequences)),
+    )
     flops = training_flops(lane.shape, lane.algorithm, lengths, trained) / learnt.wall
     peak = peak_flops(torch.cuda.get_device_name()) if lane.device == "cuda" else None
     return Measured(

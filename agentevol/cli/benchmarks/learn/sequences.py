@@ -43,23 +43,23 @@ def make_units(lane: Lane, steps: int) -> list[Unit]:
 
 def tokens_per_step(lane: Lane, units: Sequence[Unit]) -> int:
     """Tokens of one step's sequences, the same in every step."""
-    count = lane.rows_per_step // len(units[0])
-    return sum(len(row.token_ids) for unit in units[:count] for row in unit)
+    count = lane.sequences_per_step // len(units[0])
+    return sum(len(sequence.token_ids) for unit in units[:count] for sequence in unit)
 
 
 def for_the_learner(units: Sequence[Unit]) -> list[TrainingSequence]:
     """Sequences of `units`, arranged so that the learner takes them in this order when its seed is `SEED`."""
-    whole = sum(len(row.token_ids) for unit in units for row in unit)
+    whole = sum(len(sequence.token_ids) for unit in units for sequence in unit)
     (taken,) = plan([unit[0] for unit in units], [[at] for at in range(len(units))], whole, 1, SEED)
     placed = dict(zip(taken, units, strict=True))
-    return [row for at in range(len(units)) for row in placed[at]]
+    return [sequence for at in range(len(units)) for sequence in placed[at]]
 
 
 def _step_masks(lane: Lane, random: Generator) -> list[list[Mask]]:
     """Masks of every sequence of a step, unit by unit."""
     if lane.algorithm == "sft":
-        return [[_episode(lane, random)] for _ in range(lane.rows_per_step)]
-    return [_pair(lane, random) for _ in range(lane.rows_per_step // 2)]
+        return [[_episode(lane, random)] for _ in range(lane.sequences_per_step)]
+    return [_pair(lane, random) for _ in range(lane.sequences_per_step // 2)]
 
 
 def _episode(lane: Lane, random: Generator) -> Mask:
@@ -84,14 +84,14 @@ def _prompt_and_answer(prompt: int, length: int) -> Mask:
 
 def _unit(random: Generator, vocabulary: int, masks: Sequence[Mask], name: str) -> Unit:
     """Sequences of random tokens, with a common prefix up to the first trained token."""
-    rows: Unit = []
+    sequences: Unit = []
     for side, mask in zip((1, -1), masks, strict=False):
         token_ids = random.integers(END + 1, vocabulary, len(mask)).astype(np.int32)
         token_ids[-1] = END
-        if rows:
+        if sequences:
             prompt = int(mask.argmax())
-            token_ids[:prompt] = rows[0].token_ids[:prompt]
+            token_ids[:prompt] = sequences[0].token_ids[:prompt]
         unknown = np.full(len(mask), np.nan, np.float32)
         pair: dict[str, Any] = {"unit": name, "side": side} if len(masks) == 2 else {}
-        rows.append(TrainingSequence(token_ids, mask, unknown, 1.0, f"{name}-{side}", **pair))
-    return rows
+        sequences.append(TrainingSequence(token_ids, mask, unknown, 1.0, f"{name}-{side}", **pair))
+    return sequences

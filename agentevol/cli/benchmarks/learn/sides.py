@@ -71,23 +71,23 @@ def learner(lane: Lane, folder: Path, units: Sequence[Unit]) -> Learnt:
         device=lane.device,
     )
     trained = GradientLearner(config, lambda _step, _steps, loss: learnt.losses.append(loss))
-    rows = for_the_learner(units)
+    sequences = for_the_learner(units)
     with tempfile.TemporaryDirectory() as out:
         return learnt.timed(
-            lambda: trained.learn(LearnerJob(Checkpoint(folder, 0), rows, Path(out) / "new", SEED))
+            lambda: trained.learn(LearnerJob(Checkpoint(folder, 0), sequences, Path(out) / "new", SEED))
         )
 
 
 def padded(lane: Lane, folder: Path, units: Sequence[Unit]) -> Learnt:
     """The naive training loop."""
-    learnt, rows = Learnt(), [row for unit in units for row in unit]
+    learnt, sequences = Learnt(), [sequence for unit in units for sequence in unit]
     model = Qwen2ForCausalLM.from_pretrained(folder, dtype=torch.float32).train()
     torch.nn.Module.to(model, torch.device(lane.device))
     optimiser = torch.optim.AdamW(model.parameters(), lr=lane.learning_rate, weight_decay=0.0, fused=True)
 
     def epoch() -> None:
-        for first in range(0, len(rows), lane.rows_per_step):
-            batch = collate(rows[first : first + lane.rows_per_step], lane.device)
+        for first in range(0, len(sequences), lane.sequences_per_step):
+            batch = collate(sequences[first : first + lane.sequences_per_step], lane.device)
             with torch.autocast(lane.device, dtype=torch.bfloat16, enabled=lane.dtype == "bf16"):
                 loss: Any = model(**batch).loss
             loss.backward()
@@ -99,16 +99,16 @@ def padded(lane: Lane, folder: Path, units: Sequence[Unit]) -> Learnt:
     return learnt.timed(epoch)
 
 
-def collate(rows: Sequence[TrainingSequence], device: str) -> dict[str, torch.Tensor]:
+def collate(sequences: Sequence[TrainingSequence], device: str) -> dict[str, torch.Tensor]:
     """Sequences padded to the longest, with labels of -100 on untrained tokens."""
-    shape = (len(rows), max(len(row.token_ids) for row in rows))
+    shape = (len(sequences), max(len(sequence.token_ids) for sequence in sequences))
     token_ids, labels, attended = (
         torch.zeros(shape, dtype=torch.long),
         torch.full(shape, -100),
         torch.zeros(shape),
     )
-    for index, row in enumerate(rows):
-        ids, mask = torch.from_numpy(row.token_ids).long(), torch.from_numpy(row.mask)
+    for index, sequence in enumerate(sequences):
+        ids, mask = torch.from_numpy(sequence.token_ids).long(), torch.from_numpy(sequence.mask)
         token_ids[index, : len(ids)] = ids
         labels[index, : len(ids)] = torch.where(mask, ids, -100)
         attended[index, : len(ids)] = 1
@@ -124,8 +124,8 @@ def trl(lane: Lane, folder: Path, units: Sequence[Unit]) -> Learnt:
     with tempfile.TemporaryDirectory() as out:
         options: dict[str, Any] = {
             "output_dir": out,
-            "per_device_train_batch_size": lane.trl_rows // per_unit,
-            "gradient_accumulation_steps": lane.rows_per_step // lane.trl_rows,
+            "per_device_train_batch_size": lane.trl_sequences // per_unit,
+            "gradient_accumulation_steps": lane.sequences_per_step // lane.trl_sequences,
             "train_sampling_strategy": "sequential",
             "learning_rate": lane.learning_rate,
             "lr_scheduler_type": "constant",
@@ -157,10 +157,10 @@ def trl(lane: Lane, folder: Path, units: Sequence[Unit]) -> Learnt:
 def columns(units: Sequence[Unit]) -> dict[str, list[Any]]:
     """Units in TRL's format: token ids and their mask, or the texts of pairs."""
     if len(units[0]) == 1:
-        rows = [unit[0] for unit in units]
+        sequences = [unit[0] for unit in units]
         return {
-            "input_ids": [row.token_ids.tolist() for row in rows],
-            "completion_mask": [row.mask.astype(int).tolist() for row in rows],
+            "input_ids": [sequence.token_ids.tolist() for sequence in sequences],
+            "completion_mask": [sequence.mask.astype(int).tolist() for sequence in sequences],
         }
     return {
         "prompt": [_text(chosen, before=True) for chosen, _ in units],
@@ -169,9 +169,9 @@ def columns(units: Sequence[Unit]) -> dict[str, list[Any]]:
     }
 
 
-def _text(row: TrainingSequence, *, before: bool) -> str:
+def _text(sequence: TrainingSequence, *, before: bool) -> str:
     """Prompt of a sequence, or its completion, one word for each token."""
-    return " ".join(map(_word, row.token_ids[row.mask != before].tolist()))
+    return " ".join(map(_word, sequence.token_ids[sequence.mask != before].tolist()))
 
 
 def _word(token: int) -> str:

@@ -38,7 +38,9 @@ def contexts(batch: Batch, chosen_U: "Tensor") -> "Tensor":
     order_J = _by_unit(batch)
     context_U = order_J[batch.side[order_J] == 0]
     if not torch.equal(batch.unit[context_U], batch.unit[chosen_U]):
-        raise ValueError("a pair has one sequence of side 0 with everything in its chosen row; one has not")
+        raise ValueError(
+            "a pair has one sequence of side 0 with everything in its chosen sequence; one has not"
+        )
     return context_U
 
 

@@ -22,7 +22,7 @@ def orpo(batch: Batch, *, beta: Positive = 0.1, nll_scope: Literal["action", "al
 
     NLL is the negative mean log-probability of the chosen side's learnt tokens. With `nll_scope` all it is
     that of the whole chosen training sequence, prompt and observations included, which is the pair's sequence
-    of side 0 (`agentevol.data.auxiliary_sequences.whole_rows`): the agent then learns to predict its
+    of side 0 (`agentevol.data.auxiliary_sequences.whole_sequences`): the agent then learns to predict its
     environment. TRL's is a mean over these tokens of the batch, not of each pair.
     """
     chosen_U, rejected_U = pairs(batch)

@@ -1,4 +1,4 @@
-"""What the learner makes of rows: kinds of rows, masks, long rows, environments, and the old policy."""
+"""Training sequences in the learner: kinds, masks, long ones, environments, and the old policy."""
 
 from dataclasses import replace
 from math import isnan
@@ -46,7 +46,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
         tie_word_embeddings=False,
         max_position_embeddings=64,
     )
-    path = tmp_path_factory.mktemp("rows") / "start"
+    path = tmp_path_factory.mktemp("sequences") / "start"
     Qwen2ForCausalLM(config).save_pretrained(path)
     (path / "tokenizer.json").write_text("{}", encoding="utf-8")
     return Checkpoint(path, version=3)
@@ -73,9 +73,11 @@ GROUP = [episode("a", 0.0, 0.0, 1.0), episode("b", 0.0, 0.5), episode("c", 0.0)]
 
 
 def learnt(
-    config: LearnConfig, start: Checkpoint, rows: list[TrainingSequence], out: Path, **change: Any
+    config: LearnConfig, start: Checkpoint, sequences: list[TrainingSequence], out: Path, **change: Any
 ) -> dict[str, float]:
-    return GradientLearner(config.model_copy(update=change)).learn(LearnerJob(start, rows, out, 0)).metrics
+    return (
+        GradientLearner(config.model_copy(update=change)).learn(LearnerJob(start, sequences, out, 0)).metrics
+    )
 
 
 def weights(path: Path) -> torch.Tensor:
@@ -84,9 +86,9 @@ def weights(path: Path) -> torch.Tensor:
     )
 
 
-@pytest.mark.parametrize("limit", [60, 14])  # in one pass, and where the rows of an episode need several
+@pytest.mark.parametrize("limit", [60, 14])  # in one pass, and where the sequences of an episode need several
 @pytest.mark.parametrize(("algorithm", "options"), [("sft", {"aggregation": "traj_mean"}), ("grpo", {})])
-def test_rows_of_single_turns_teach_the_same_as_rows_of_episodes(
+def test_sequences_of_single_turns_teach_the_same_as_sequences_of_episodes(
     start: Checkpoint, tmp_path: Path, algorithm: str, options: dict, limit: int
 ):
     chosen = objective(algorithm, options)
@@ -94,37 +96,47 @@ def test_rows_of_single_turns_teach_the_same_as_rows_of_episodes(
     made: dict[str, dict[str, float]] = {}
     for kind in ("append_only", "per_step"):
         if algorithm == "grpo":
-            rows = grouped(GROUP, chosen, kind)
+            sequences = grouped(GROUP, chosen, kind)
         else:
-            rows = imitated(GROUP, chosen, SelectConfig(turns="all", rows=kind))
-        made[kind] = learnt(config, start, rows, tmp_path / kind, micro_batch_tokens=limit)
-    assert (made["append_only"]["rows"], made["per_step"]["rows"]) == (3, 6)
+            sequences = imitated(GROUP, chosen, SelectConfig(turns="all", sequences=kind))
+        made[kind] = learnt(config, start, sequences, tmp_path / kind, micro_batch_tokens=limit)
+    assert (made["append_only"]["sequences"], made["per_step"]["sequences"]) == (3, 6)
     assert made["per_step"]["loss_first"] == pytest.approx(made["append_only"]["loss_first"], abs=1e-5)
     gap = (weights(tmp_path / "append_only") - weights(tmp_path / "per_step")).abs().max()
     assert gap.item() < 1e-5  # rounding; a step moves weights by up to 1e-2
     assert (weights(tmp_path / "per_step") - weights(start.path)).abs().max().item() > 1e-3
 
 
-def test_a_row_mean_counts_an_episode_of_three_rows_three_times(start: Checkpoint, tmp_path: Path):
-    rows = imitated(GROUP, objective("sft"), SelectConfig(turns="all", rows="per_step"))
+def test_a_sequence_mean_counts_an_episode_of_three_sequences_three_times(start: Checkpoint, tmp_path: Path):
+    sequences = imitated(GROUP, objective("sft"), SelectConfig(turns="all", sequences="per_step"))
     losses = {
-        kind: learnt(FAST, start, rows, tmp_path / kind, options={"aggregation": kind})["loss_first"]
-        for kind in ("token_mean", "row_mean", "traj_mean")
+        kind: learnt(FAST, start, sequences, tmp_path / kind, options={"aggregation": kind})["loss_first"]
+        for kind in ("token_mean", "sequence_mean", "traj_mean")
     }
-    assert losses["row_mean"] == pytest.approx(losses["token_mean"], abs=1e-6)  # every row has two tokens
-    assert losses["traj_mean"] != pytest.approx(losses["row_mean"], abs=1e-3)
+    assert losses["sequence_mean"] == pytest.approx(
+        losses["token_mean"], abs=1e-6
+    )  # every sequence has two tokens
+    assert losses["traj_mean"] != pytest.approx(losses["sequence_mean"], abs=1e-3)
 
 
-def test_figures_of_an_update_by_environment_and_by_what_became_of_rows(start: Checkpoint, tmp_path: Path):
+def test_figures_of_an_update_by_environment_and_by_what_became_of_sequences(
+    start: Checkpoint, tmp_path: Path
+):
     episodes = [
         episode("a", 1.0), episode("b", 1.0, env="chat", mask=(0, 1)), episode("c", 1.0, mask=(0, 0)),
         episode("d", *[1.0] * 4),
     ]  # fmt: skip
-    rows = imitated(episodes, objective("sft"), SelectConfig(turns="all"))
-    figures = learnt(FAST, start, rows, tmp_path / "new", micro_batch_tokens=6, overflow="cut_left_turns")
+    sequences = imitated(episodes, objective("sft"), SelectConfig(turns="all"))
+    figures = learnt(
+        FAST, start, sequences, tmp_path / "new", micro_batch_tokens=6, overflow="cut_left_turns"
+    )
     # c has nothing to learn; d has 12 tokens, and of its last two turns 6 are left
-    assert (figures["rows"], figures["rows_empty_mask"], figures["rows_dropped_empty"]) == (3, 1, 1)
-    assert (figures["rows_cut_left"], figures["rows_dropped_overflow"]) == (1, 0)
+    assert (figures["sequences"], figures["sequences_empty_mask"], figures["sequences_dropped_empty"]) == (
+        3,
+        1,
+        1,
+    )
+    assert (figures["sequences_cut_left"], figures["sequences_dropped_overflow"]) == (1, 0)
     assert (figures["tokens_trained"], figures["drift_events"]) == (2 + 1 + 4, 0)
     assert figures["mask_fraction"] == pytest.approx(7 / 12)
     guess, chat = figures["nll_guess"], figures["nll_chat"]
@@ -132,35 +144,41 @@ def test_figures_of_an_update_by_environment_and_by_what_became_of_rows(start: C
     assert guess != pytest.approx(chat, abs=1e-3)
 
 
-def test_long_rows_are_dropped_with_a_count_unless_told_otherwise(start: Checkpoint, tmp_path: Path):
-    rows = imitated(
+def test_long_sequences_are_dropped_with_a_count_unless_told_otherwise(start: Checkpoint, tmp_path: Path):
+    sequences = imitated(
         [episode("a", 1.0), episode("d", *[1.0] * 4)], objective("sft"), SelectConfig(turns="all")
     )
-    figures = learnt(FAST, start, rows, tmp_path / "new", micro_batch_tokens=6)
-    assert (figures["rows"], figures["rows_dropped_overflow"], figures["rows_cut_left"]) == (1, 1, 0)
+    figures = learnt(FAST, start, sequences, tmp_path / "new", micro_batch_tokens=6)
+    assert (figures["sequences"], figures["sequences_dropped_overflow"], figures["sequences_cut_left"]) == (
+        1,
+        1,
+        0,
+    )
     with pytest.raises(ConfigError, match="episode d has 12 tokens, more than 6"):
-        learnt(FAST, start, rows, tmp_path / "other", micro_batch_tokens=6, overflow="error")
+        learnt(FAST, start, sequences, tmp_path / "other", micro_batch_tokens=6, overflow="error")
 
 
-def own_logp(start: Checkpoint, row: TrainingSequence) -> np.ndarray:
+def own_logp(start: Checkpoint, sequence: TrainingSequence) -> np.ndarray:
     with torch.no_grad():
-        return score(load_model(start.path, PACKED_ATTENTION), packed([row], [0])).logp_N.numpy()
+        return score(load_model(start.path, PACKED_ATTENTION), packed([sequence], [0])).logp_N.numpy()
 
 
 def recorded(start: Checkpoint, shift: float) -> list[TrainingSequence]:
-    """Rows of a group whose engine was so far off, the same for every token."""
-    rows = grouped(GROUP, objective("grpo"))
-    for row in rows:
-        row.rollout_logp[row.mask] = own_logp(start, row) - shift
-    return rows
+    """Sequences of a group whose engine was so far off, the same for every token."""
+    sequences = grouped(GROUP, objective("grpo"))
+    for sequence in sequences:
+        sequence.rollout_logp[sequence.mask] = own_logp(start, sequence) - shift
+    return sequences
 
 
 def test_the_ratio_is_to_the_learners_own_pass_or_to_what_the_engine_recorded(
     start: Checkpoint, tmp_path: Path
 ):
-    rows = recorded(start, 0.25)
-    own = learnt(RATIO, start, rows, tmp_path / "own", options={"kl_coef": 0.1})
-    bypass = learnt(RATIO, start, rows, tmp_path / "bypass", options={"kl_coef": 0.1}, old_logprobs="rollout")
+    sequences = recorded(start, 0.25)
+    own = learnt(RATIO, start, sequences, tmp_path / "own", options={"kl_coef": 0.1})
+    bypass = learnt(
+        RATIO, start, sequences, tmp_path / "bypass", options={"kl_coef": 0.1}, old_logprobs="rollout"
+    )
     assert own["ratio_mean"] == pytest.approx(1.0, abs=1e-5)
     assert "old_mismatch" not in own
     assert bypass["ratio_mean"] == pytest.approx(np.exp(0.25), abs=1e-4)
@@ -171,24 +189,26 @@ def test_the_ratio_is_to_the_learners_own_pass_or_to_what_the_engine_recorded(
 
 
 def test_the_mismatch_is_told_also_where_other_weights_have_sampled(start: Checkpoint, tmp_path: Path):
-    rows = [replace(row, policy_version=1) for row in recorded(start, 0.25)]
-    figures = learnt(RATIO, start, rows, tmp_path / "new", old_logprobs="rollout")
+    sequences = [replace(sequence, policy_version=1) for sequence in recorded(start, 0.25)]
+    figures = learnt(RATIO, start, sequences, tmp_path / "new", old_logprobs="rollout")
     assert isnan(figures["logp_gap"])  # says whether engine and learner agree, and nobody can tell
     assert figures["old_mismatch"] == pytest.approx(0.25, abs=1e-5)
 
 
 def test_a_token_that_no_engine_sampled_has_no_recorded_probability(start: Checkpoint, tmp_path: Path):
-    rows = recorded(start, 0.0)
-    rows[1] = replace(rows[1], policy_version=None)
-    rows[1].rollout_logp[rows[1].mask] = np.nan
+    sequences = recorded(start, 0.0)
+    sequences[1] = replace(sequences[1], policy_version=None)
+    sequences[1].rollout_logp[sequences[1].mask] = np.nan
     with pytest.raises(ConfigError, match="episode b has tokens that no engine sampled"):
-        learnt(RATIO, start, rows, tmp_path / "new", old_logprobs="rollout")
+        learnt(RATIO, start, sequences, tmp_path / "new", old_logprobs="rollout")
 
 
 def test_a_learner_goes_on_from_a_state_of_the_same_masks_only(start: Checkpoint):
-    (row,) = imitated([episode("a", 1.0)], objective("sft"), SelectConfig(turns="all"))
+    (sequence,) = imitated([episode("a", 1.0)], objective("sft"), SelectConfig(turns="all"))
     (other,) = imitated([episode("a", 1.0, mask=(0, 1))], objective("sft"), SelectConfig(turns="all"))
-    one, same, another = (fingerprint(FAST, start, rows=[each]) for each in (row, replace(row), other))
+    one, same, another = (
+        fingerprint(FAST, start, sequences=[each]) for each in (sequence, replace(sequence), other)
+    )
     assert one == same != another
 
 
@@ -206,21 +226,27 @@ def test_a_learner_goes_on_from_a_state_of_the_same_masks_only(start: Checkpoint
         (["algorithm=grpo", "learn.overflow=cut_left_turns"], "grpo reads whole groups"),
         (["algorithm=dpo", "learn.overflow=cut_left_turns"], "dpo reads whole pairs"),
         (
-            ["algorithm=sft", "learn.overflow=cut_left_turns", "select.rows=per_step"],
-            "has no effect with select.rows = 'per_step'",
+            ["algorithm=sft", "learn.overflow=cut_left_turns", "select.sequences=per_step"],
+            "has no effect with select.sequences = 'per_step'",
         ),
         (
-            ["algorithm=orpo", "learn.options.nll_scope=all", "select.rows=per_step"],
+            ["algorithm=orpo", "learn.options.nll_scope=all", "select.sequences=per_step"],
             "nll_scope = 'all' reads whole episodes",
         ),
         (
-            ["algorithm=kto", "learn.options.kto_reference=mismatched", "select.rows=per_step"],
+            ["algorithm=kto", "learn.options.kto_reference=mismatched", "select.sequences=per_step"],
             "kto_reference = 'mismatched' reads whole episodes",
         ),
-        (["algorithm=bradley_terry", "select.rows=per_step"], "bradley_terry reads the end of episodes only"),
+        (
+            ["algorithm=bradley_terry", "select.sequences=per_step"],
+            "bradley_terry reads the end of episodes only",
+        ),
         (["algorithm=sft", "select.thresholds.guess=0.5"], "without select.rule = 'threshold'"),
         (["algorithm=filtered_bc", "learn.options.threshold=0.5"], "keeps only returns of at least 0.999"),
-        (["algorithm=sft", "select.rows=append"], "select.rows: Input should be 'fork', 'append_only'"),
+        (
+            ["algorithm=sft", "select.sequences=append"],
+            "select.sequences: Input should be 'fork', 'append_only'",
+        ),
     ],
 )
 def test_settings_that_cannot_take_effect_are_refused(overrides: list[str], message: str):

@@ -1,4 +1,4 @@
-"""What of an episode is a row, and which of its tokens are learnt."""
+"""What of an episode is a sequence, and which of its tokens are learnt."""
 
 from random import Random
 
@@ -7,7 +7,7 @@ import pytest
 from agentevol.core.protocols import TrainingSequence
 from agentevol.models.rendering import ChatRenderer
 from agentevol.models.word_tokenizer import word_tokenizer
-from agentevol.runs.starter.sequences import RowMaker, Turn
+from agentevol.runs.starter.sequences import SequenceMaker, Turn
 
 TURNS = [
     Turn("instruction: red rug, below 9 [sep] search", "search[ red rug]"),
@@ -25,14 +25,14 @@ def renderer() -> ChatRenderer:
 
 
 @pytest.fixture(scope="module")
-def rows(renderer: ChatRenderer) -> RowMaker:
-    return RowMaker(renderer)
+def maker(renderer: ChatRenderer) -> SequenceMaker:
+    return SequenceMaker(renderer)
 
 
-def texts(renderer: ChatRenderer, row: TrainingSequence) -> tuple[str, str]:
-    """All of a row, and what is learnt of it."""
+def texts(renderer: ChatRenderer, sequence: TrainingSequence) -> tuple[str, str]:
+    """All of a sequence, and what is learnt of it."""
     decode = renderer.tokenizer.decode
-    return str(decode(list(row.token_ids))), str(decode(list(row.token_ids[row.mask])))
+    return str(decode(list(sequence.token_ids))), str(decode(list(sequence.token_ids[sequence.mask])))
 
 
 def test_marks_of_thinking_are_one_token_each(renderer: ChatRenderer):
@@ -40,19 +40,19 @@ def test_marks_of_thinking_are_one_token_each(renderer: ChatRenderer):
     assert renderer.tokenizer.convert_ids_to_tokens(ids) == ["<think>", "Ġwool", "Ġno", "</think>", "click"]
 
 
-def test_of_a_whole_episode_all_that_was_said_is_learnt(renderer: ChatRenderer, rows: RowMaker):
-    row = rows.whole("a", TURNS)
-    everything, learnt = texts(renderer, row)
+def test_of_a_whole_episode_all_that_was_said_is_learnt(renderer: ChatRenderer, maker: SequenceMaker):
+    sequence = maker.whole("a", TURNS)
+    everything, learnt = texts(renderer, sequence)
     assert everything == "".join(f"{heard}<|agent|>{said}<|end|>" for heard, said in TURNS)
     assert learnt == "".join(f"{said}<|end|>" for _, said in TURNS)
-    assert (row.trajectory_id, row.weight) == ("a", 1.0)
+    assert (sequence.trajectory_id, sequence.weight) == ("a", 1.0)
 
 
-def test_an_opening_says_other_words_again_as_they_stand(renderer: ChatRenderer, rows: RowMaker):
-    made = list(rows.openings("a", TURNS, 30, Random(0)))
+def test_an_opening_says_other_words_again_as_they_stand(renderer: ChatRenderer, maker: SequenceMaker):
+    made = list(maker.openings("a", TURNS, 30, Random(0)))
     wishes = set[str]()
-    for row in made:
-        everything, learnt = texts(renderer, row)
+    for sequence in made:
+        everything, learnt = texts(renderer, sequence)
         wish = learnt.removeprefix("search[ ").removesuffix("]<|end|>")
         assert everything == f"instruction: {wish}, below 9 [sep] search<|agent|>search[ {wish}]<|end|>"
         wishes.add(wish)
@@ -65,47 +65,49 @@ BOUGHT = [*TURNS[:3], Turn("wool, hand made", "<think> wool.</think>click[< prev
 
 
 def test_of_a_studied_episode_thoughts_are_learnt_and_what_comes_after_the_last(
-    renderer: ChatRenderer, rows: RowMaker
+    renderer: ChatRenderer, maker: SequenceMaker
 ):
-    everything, learnt = texts(renderer, rows.studied("a", BOUGHT))
-    assert everything == texts(renderer, rows.whole("a", BOUGHT))[0]
+    everything, learnt = texts(renderer, maker.studied("a", BOUGHT))
+    assert everything == texts(renderer, maker.whole("a", BOUGHT))[0]
     thoughts = " $5 of 9</think>click[b012345678]<|end|> wool.</think>click[< prev]<|end|>"
     assert learnt == thoughts + 2 * "click[features]<|end|>"
 
 
-def test_an_episode_without_a_thought_has_nothing_to_study(renderer: ChatRenderer, rows: RowMaker):
+def test_an_episode_without_a_thought_has_nothing_to_study(renderer: ChatRenderer, maker: SequenceMaker):
     mute = [TURNS[0], TURNS[2]]
-    assert texts(renderer, rows.studied("a", mute))[1] == ""
-    assert not list(rows.ending("a", mute))
+    assert texts(renderer, maker.studied("a", mute))[1] == ""
+    assert not list(maker.ending("a", mute))
 
 
-def test_an_ending_is_learnt_after_the_last_thought(renderer: ChatRenderer, rows: RowMaker):
-    (row,) = rows.ending("a", BOUGHT)
-    everything, learnt = texts(renderer, row)
+def test_an_ending_is_learnt_after_the_last_thought(renderer: ChatRenderer, maker: SequenceMaker):
+    (sequence,) = maker.ending("a", BOUGHT)
+    everything, learnt = texts(renderer, sequence)
     assert everything.startswith("wool, hand made<|agent|><think> wool.")
     assert learnt == 2 * "click[features]<|end|>"
-    assert not list(rows.ending("a", BOUGHT[:-1]))
+    assert not list(maker.ending("a", BOUGHT[:-1]))
 
 
 @pytest.mark.parametrize("said", ["search[ blue rug]", "click[red rug]x", "search[]"])
-def test_a_first_turn_that_repeats_nothing_has_no_openings(rows: RowMaker, said: str):
-    assert not list(rows.openings("a", [Turn(TURNS[0].heard, said)], 3, Random(0)))
+def test_a_first_turn_that_repeats_nothing_has_no_openings(maker: SequenceMaker, said: str):
+    assert not list(maker.openings("a", [Turn(TURNS[0].heard, said)], 3, Random(0)))
 
 
 def test_thoughts_are_learnt_without_their_first_mark_and_each_page_once(
-    renderer: ChatRenderer, rows: RowMaker
+    renderer: ChatRenderer, maker: SequenceMaker
 ):
-    found = [texts(renderer, row) for row in rows.thoughts("a", TURNS)]
+    found = [texts(renderer, sequence) for sequence in maker.thoughts("a", TURNS)]
     assert found == [
         (f"{turn.heard}<|agent|>{turn.said}<|end|>", f"{turn.said.removeprefix('<think>')}<|end|>")
         for turn in (TURNS[1], TURNS[3])
     ]
 
 
-def test_longer_thoughts_than_asked_for_are_left_out(rows: RowMaker):
-    lengths = [len(row.token_ids) for row in rows.thoughts("a", TURNS)]
-    assert [len(row.token_ids) for row in rows.thoughts("a", TURNS, min(lengths))] == [min(lengths)]
-    assert not list(rows.thoughts("a", TURNS, min(lengths) - 1))
+def test_longer_thoughts_than_asked_for_are_left_out(maker: SequenceMaker):
+    lengths = [len(sequence.token_ids) for sequence in maker.thoughts("a", TURNS)]
+    assert [len(sequence.token_ids) for sequence in maker.thoughts("a", TURNS, min(lengths))] == [
+        min(lengths)
+    ]
+    assert not list(maker.thoughts("a", TURNS, min(lengths) - 1))
 
 
 SEARCHED = [
@@ -118,9 +120,9 @@ SEARCHED = [
 ]
 
 
-def test_finds_are_the_first_thing_taken_and_one_that_was_left(renderer: ChatRenderer, rows: RowMaker):
+def test_finds_are_the_first_thing_taken_and_one_that_was_left(renderer: ChatRenderer, maker: SequenceMaker):
     opening = f"{SEARCHED[0].heard}<|agent|>"
-    taken, left = (texts(renderer, row) for row in rows.finds("a", SEARCHED, Random(0)))
+    taken, left = (texts(renderer, sequence) for sequence in maker.finds("a", SEARCHED, Random(0)))
     assert taken == (
         f"{opening}go to shelf 1<|end|>on it, you see a mug 3<|agent|>take mug 3<|end|>",
         "take mug 3<|end|>",
@@ -134,5 +136,5 @@ def test_finds_are_the_first_thing_taken_and_one_that_was_left(renderer: ChatRen
 @pytest.mark.parametrize(
     ("turns", "count"), [(SEARCHED[:3], 0), (SEARCHED[3:4], 0), (SEARCHED[:1] + SEARCHED[3:], 1)]
 )
-def test_what_was_never_taken_or_never_left_is_no_find(rows: RowMaker, turns: list[Turn], count: int):
-    assert len(list(rows.finds("a", turns, Random(0)))) == count
+def test_what_was_never_taken_or_never_left_is_no_find(maker: SequenceMaker, turns: list[Turn], count: int):
+    assert len(list(maker.finds("a", turns, Random(0)))) == count
