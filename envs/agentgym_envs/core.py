@@ -8,6 +8,7 @@ ends an episode at `max_turns`; the client renders prompts.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation
@@ -144,6 +145,15 @@ class Environment(ABC, Generic[TaskT]):
     def data_version(self) -> str:
         """Digest of the data behind the tasks; equal `version` and `data_version` mean identical tasks."""
         return f"builtin:{self.version}"
+
+    @property
+    def assets(self) -> tuple[Path, ...]:
+        """Large read-only files that episodes read by `agentgym_envs.assets.mapped`.
+
+        Servers open them before the first episode, and the conformance check tests that no episode copies
+        them.
+        """
+        return ()
 
     @abstractmethod
     def tasks(self, split: str, difficulty: str | None = None) -> Sequence[TaskT]:

@@ -3,9 +3,11 @@
 import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
+from support.server.atlas import RECORD, Atlas, Greedy, write_atlas
 from support.server.changing_tools import Safe
 
 from agentgym_envs import registry
@@ -18,7 +20,7 @@ def violations(report: Report, check: str) -> tuple[str, ...]:
     return next(result.violations for result in report.results if result.name == check)
 
 
-OPTIONAL = {"fork", "expert", "waits", "seats", "tools"}
+OPTIONAL = {"fork", "expert", "waits", "seats", "tools", "assets"}
 """Checks of what an environment may lack."""
 
 
@@ -340,7 +342,8 @@ def test_a_broken_environment_is_caught(environment: type[Guess], check: str, me
 
 
 def test_every_check_has_an_environment_that_breaks_it() -> None:
-    assert {check for _, check, _ in BROKEN} | {"tools"} == set(CHECKS)  # test_broken_tools_are_caught
+    with_tests_below = {"tools", "assets"}
+    assert {check for _, check, _ in BROKEN} | with_tests_below == set(CHECKS)
 
 
 class Waits(Guess):
@@ -456,3 +459,27 @@ def _offering(**function: Any) -> type[Safe]:
 def test_broken_tools_are_caught(environment: type[Safe], message: str) -> None:
     found = violations(check_environment(environment), "tools")
     assert any(message in violation for violation in found), found
+
+
+def test_an_environment_with_assets_is_checked_as_well(tmp_path: Path) -> None:
+    path = write_atlas(tmp_path / "atlas.bin", (8 << 20) // RECORD, every=100)
+    report = check_environment(lambda: Atlas(path))
+    assert report.passed, report.lines()
+    assert "ok    assets      1 checked" in report.lines()
+
+
+class Writes(Atlas):
+    def opened(self, path: Path) -> memoryview | bytes:
+        with path.open("ab") as file:
+            file.write(b"!")
+        return super().opened(path)
+
+
+def test_broken_assets_are_caught(tmp_path: Path) -> None:
+    path = write_atlas(tmp_path / "atlas.bin", (8 << 20) // RECORD, every=100)
+    (copied,) = violations(check_environment(lambda: Greedy(path)), "assets")
+    assert copied.endswith("the assets have 8 MiB: map, do not copy")
+    assert violations(check_environment(lambda: Writes(path)), "assets") == ("an asset was written",)
+    nowhere = tmp_path / "nowhere"
+    missing = violations(check_environment(lambda: Atlas(nowhere)), "assets")
+    assert missing == (f"the asset {nowhere} is not a file",)

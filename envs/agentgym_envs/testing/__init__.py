@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from agentgym_envs.episodes import Player
+from agentgym_envs.testing.assets import check_assets
 from agentgym_envs.testing.hostile import HOSTILE, check_hostile
 from agentgym_envs.testing.play import (
     check_baselines,
@@ -44,6 +45,7 @@ CHECKS: dict[str, Check] = {
     "waits": check_waits,
     "seats": check_seats,
     "tools": check_tools,
+    "assets": check_assets,
 }
 
 

@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 FORK, BECOME = b"f", b"b"
 ORPHAN_CHECK_S = 1.0
 CLOSE_S = 2.0
+OWN_PAGES = ("Private_Dirty", "Private_Hugetlb")
+"""Lines of `smaps_rollup` that are a process's own; `Private_Clean` are pages of mapped files."""
 
 
 class WorkerStartFailed(RuntimeError):
@@ -137,7 +139,7 @@ class Child:
             lines = Path(f"/proc/{self.pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
         except OSError:
             return 0
-        return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
+        return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith(OWN_PAGES))
 
 
 def rock(

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from agentgym_envs.assets import mapped
 from agentgym_envs.core import Costs, Environment, Observation, StepResult, checked_costs
 from agentgym_server.monitoring.histograms import Histograms
 from agentgym_server.workers.waiting import PastDeadline, WaitLimit, within
@@ -134,9 +135,12 @@ class Instances:
         self._worlds: dict[str, Environment[Any]] = {}
 
     def load(self) -> None:
-        """Build the idle instance of every environment, and with it the data that instances share."""
+        """Build the idle instance of every environment, and with it the data that instances share: what it
+        loads, and its assets.
+        """
         for env in self._factories:
-            self._world(env)
+            for path in self._world(env).assets:
+                mapped(path)
 
     async def open(self, key: str, origin: Origin, deadline_s: float) -> Outcome:
         """Start an episode; raises `TaskNotFound`, `PastDeadline` and any exception of the environment."""
