@@ -49,8 +49,9 @@ from agentevol.loop.report.intervals import mean_interval
 from agentevol.loop.state.progress import Progress
 from agentevol.loop.state.run_folder import RunFolder
 from agentevol.models.resolution import starter_folder
+from agentevol.rollout.concurrent_episodes import play_all
 from agentevol.rollout.environment_server import EnvironmentServer
-from agentevol.rollout.episode import EpisodeRequest, play_all
+from agentevol.rollout.episode import EpisodeRequest
 from agentevol.rollout.tasks import EnvTask, list_tasks
 from agentevol.runs.launch import launch
 from agentgym_client import EnvClient

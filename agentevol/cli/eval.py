@@ -44,6 +44,10 @@ def evaluate(
         ),
     ] = "plain",
     url: Annotated[str | None, typer.Option(help="A running server; default: one is started.")] = None,
+    seats: Annotated[
+        int | None,
+        typer.Option(min=1, help="Seats that the model plays; 1: beside the environment's own partners."),
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Play a split with one model and print success, reward, turns and tokens with intervals.
@@ -66,7 +70,11 @@ def evaluate(
         played = trial(
             model,
             EnvironmentConfig(
-                name=env, max_turns=max_turns, format=ACTION_FORMATS.checked(action_format), url=url
+                name=env,
+                max_turns=max_turns,
+                format=ACTION_FORMATS.checked(action_format),
+                url=url,
+                seats=seats,
             ),
             split,
             difficulty=difficulty,

@@ -149,7 +149,8 @@ class Cluster:
         given_up: Event | None = None,
         priority: int = 0,
     ) -> Generator[Trajectory]:
-        """Play all requests, spread over the workers, and yield each episode once when it has ended.
+        """Play all requests, spread over the workers, and yield each episode once when it has ended: the
+        trajectories of its seats, one after another.
 
         An episode that infrastructure broke is played again up to `explore.retries` times; then its failure
         is yielded. `played` is updated meanwhile. Once `given_up` is set, no further one is yielded. Among

@@ -5,13 +5,15 @@ section that have no effect, or cannot be, beside those of another.
 from collections.abc import Mapping
 
 from agentevol.config.constraints import Constraint
-from agentevol.config.engine import EngineSection, VllmConfig, VllmServersConfig
+from agentevol.config.engine import EmbeddedConfig, EngineSection, VllmConfig, VllmServersConfig
 from agentevol.config.forgetting import InterpolateConfig, ReplayConfig, RetainedConfig
 from agentevol.config.learner import LearnConfig
 from agentevol.config.rewards.process import ProcessSection
 from agentevol.config.rewards.reward import RewardSection
 from agentevol.config.rollout import AsynchronousConfig, RolloutSection, SynchronousConfig
 from agentevol.config.sections import (
+    SCRIPTED_PARTNERS,
+    SELF_PLAY,
     DemonstrationConfig,
     EnvironmentConfig,
     ExploreConfig,
@@ -177,6 +179,24 @@ def check_cluster(ray: RayConfig, environment: EnvironmentConfig) -> None:
     if ray.environment_labels and environment.url is not None:
         raise ValueError(
             "ray.environment_labels has no effect with environment.url: that server runs already"
+        )
+
+
+def check_partner(environment: EnvironmentConfig, engine: EngineSection) -> None:
+    """Raise `ValueError` for a partner that cannot play, or that has no seat."""
+    partner = environment.partner
+    if partner == SELF_PLAY:
+        return
+    if environment.seats == 1:
+        raise ValueError("environment.partner has no effect with environment.seats = 1")
+    if partner == "expert":
+        raise ValueError(
+            "environment.partner = 'expert' is no partner: an expert's actions are for one agent that begins"
+        )
+    if partner not in SCRIPTED_PARTNERS and not isinstance(engine, EmbeddedConfig):
+        raise ValueError(
+            f"environment.partner = {partner!r}: a partner with weights needs engine = 'embedded'; with other"
+            f" engines it is one of {', '.join((SELF_PLAY, *SCRIPTED_PARTNERS))}"
         )
 
 

@@ -8,7 +8,9 @@ environment with three tasks          explores one, validates on one, reports on
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from agentevol.config.rewards.process import ContinuationProcess
 from agentevol.config.run import RunConfig
+from agentevol.config.sections import SELF_PLAY
 from agentevol.core.errors import ConfigError
 from agentevol.core.splits import PARTS, held_out, parent
 
@@ -22,6 +24,8 @@ class TaskCounts:
     difficulties: tuple[str, ...]
     size: Callable[[str, str | None], int]
     """Number of tasks in a split, all or of one difficulty."""
+    seats: tuple[str, ...] = ()
+    """Names of the seats of an episode; () where there is one agent only."""
 
 
 def fitted(config: RunConfig, counts: TaskCounts, *, strict: bool = True) -> RunConfig:
@@ -30,7 +34,7 @@ def fitted(config: RunConfig, counts: TaskCounts, *, strict: bool = True) -> Run
     Raises `ConfigError` for splits and difficulties that the environment does not have, and for too few tasks
     to hold any out. Unless `strict`, as for a plan, splits may be unknown: data may be on another machine.
     """
-    config = _with_splits(config, counts)
+    config = _with_splits(_with_seats(config, counts), counts)
     _check_difficulties(config, counts)
     parts = config.held_out_parts
     for part in parts:
@@ -47,6 +51,26 @@ def fitted(config: RunConfig, counts: TaskCounts, *, strict: bool = True) -> Run
         sizes[config.explore_split] = total - sum(sizes[part] or 0 for part in parts)
         _check_enough(config, counts, total, sizes)
     return _with_counts(config, sizes)
+
+
+def _with_seats(config: RunConfig, counts: TaskCounts) -> RunConfig:
+    own, there = config.environment, len(counts.seats) or 1
+    seats = own.seats or there
+    if seats not in (1, there):
+        named = f"{there}: {', '.join(counts.seats)}" if counts.seats else "1"
+        raise ConfigError(f"environment.seats: {counts.environment} has {named}; play all of them or 1")
+    if seats == 1 and own.partner != SELF_PLAY:
+        raise ConfigError(
+            f"environment.partner has no effect: one seat of {counts.environment} is played by an agent"
+        )
+    if seats > 1 and isinstance(config.process, ContinuationProcess):
+        raise ConfigError(
+            "process.continuations need episodes that can be continued, and those with several seats cannot:"
+            " set environment.seats=1"
+        )
+    if there == 1:
+        return config
+    return config.model_copy(update={"environment": own.model_copy(update={"seats": seats})})
 
 
 def _with_splits(config: RunConfig, counts: TaskCounts) -> RunConfig:

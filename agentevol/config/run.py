@@ -147,6 +147,7 @@ class RunConfig(Section):
         select, learn = self.select, self.learn
         checks.check_demonstrations(self.demonstrations, self.start, select, learn)
         checks.check_cluster(self.ray, self.environment)
+        checks.check_partner(self.environment, self.engine)
         if self.checkpoints is not None:
             checks.check_checkpoints(self.checkpoints, self.table, self.ray, self.engine)
         if isinstance(self.engine, VllmConfig):
@@ -228,6 +229,11 @@ class RunConfig(Section):
         pace = {"learning_rate": learning_rate, "epochs": epochs}
         pace |= {"critic_learning_rate": None, "critic_warmup": 0}
         return self.learn.model_copy(update=named | alone | pace)
+
+    @property
+    def episodes_per_worker(self) -> int:
+        """Episodes that a rollout worker plays at once: its engine's capacity is of seats."""
+        return max(1, self.engine.capacity // (self.environment.seats or 1))
 
     @property
     def explore_sampling(self) -> Sampling:

@@ -15,6 +15,12 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+SELF_PLAY = "policy"
+"""Partner in episodes with several seats: the policy itself."""
+SCRIPTED_PARTNERS = ("random", "idle", "spray")
+"""Partners without weights (`agentevol.engines.scripted`)."""
+
+
 class EnvironmentConfig(Section):
     """Environment of the run."""
 
@@ -34,6 +40,19 @@ class EnvironmentConfig(Section):
     """
     options: dict[str, str | int | float | bool] = {}
     """The environment's own options, for example `dialect`."""
+    seats: int | None = Field(default=None, ge=1, le=64)
+    """Seats of an episode that are played: all that the environment has (None), or 1, one agent with the
+    environment's own partners.
+    """
+    partner: str = SELF_PLAY
+    """Player of the seats beside the policy's, whose seat varies by task: `policy` (self-play: the policy in
+    every seat), `random`, `idle`, `spray`, or a model as `base` names one (embedded engine only).
+    """
+
+    @property
+    def policy_seats(self) -> int:
+        """Seats of an episode that the policy plays."""
+        return self.seats or 1 if self.partner == SELF_PLAY else 1
 
     @field_validator("format")
     @classmethod

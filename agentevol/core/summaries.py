@@ -70,9 +70,13 @@ class IterationSummary(Record):
     table_version: int
     """Version of the table of trajectories that these weights were trained on."""
     explored: dict[str, int] = Field(default_factory=dict[str, int])
-    """Explored episodes by ending; they add up to the requested episodes."""
+    """Explored episodes by ending; they add up to `requested` x `seats`."""
     requested: int | None = None
     """Number of requested episodes of exploration; None where it was not recorded."""
+    seats: int = 1
+    """Seats of each requested episode that the policy played: every one has a trajectory, and an ending in
+    `explored`.
+    """
     replayed: int = 0
     """Episodes that infrastructure broke and that were played again."""
     aborted: int = 0

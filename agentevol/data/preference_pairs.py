@@ -12,7 +12,7 @@ from math import inf, isnan
 from random import Random
 from typing import Literal
 
-from agentevol.data.groups import by_key
+from agentevol.data.groups import by_key, start_of
 from agentevol.data.selection.filters import scored
 from agentgym_store.records import Sample, Trajectory, total_costs
 
@@ -196,7 +196,7 @@ def _task(trajectory: Trajectory) -> tuple[str, ...]:
         trajectory.env,
         trajectory.env_version,
         trajectory.data_version,
-        trajectory.task_id,
+        start_of(trajectory),
         trajectory.instruction,
         trajectory.initial_observation,
     )

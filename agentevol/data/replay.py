@@ -6,7 +6,7 @@ learnt  the new ones and, with a fraction of 0.2, 5 of the old ones, marked as r
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from agentevol.core.action_formats.registry import action_format
 from agentevol.core.algorithms.contract import Objective
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint, TrainingSequence
+from agentevol.data.groups import own_part
 from agentevol.data.selection.filters import select
 from agentevol.data.stored_episodes import episodes_in
 from agentevol.data.training_sequences import imitated
@@ -46,7 +47,9 @@ def retained_episodes(config: RunConfig | TrainConfig) -> list[Trajectory]:
     if retained is None:
         return []
     found = episodes_in(named(retained.data), Where()) or []
-    chosen = select([t for t in found if t.purpose in KEPT], config.select, config.seed)
+    wanted = select([own_part(t) for t in found if t.purpose in KEPT], config.select, config.seed)
+    ids = {t.id for t in wanted}
+    chosen = sorted((t for t in found if t.id in ids), key=lambda t: t.id)
     if not chosen:
         raise ConfigError(
             f"retained.data: of {len(found)} episodes in {retained.data}, select.* keeps none to learn from"
@@ -76,8 +79,7 @@ def retained_sequences(
 
     Imitation algorithms weigh them by their rule. A scripted episode is encoded by the base's tokenizer.
     """
-    scripted = [t for t in episodes if all(turn.sample is None for turn in t.turns)]
-    played = [t for t in episodes if any(turn.sample is not None for turn in t.turns)]
+    scripted, played = by_player(episodes)
     if objective.algorithm.data == "episodes":
         sequences = imitated(played, objective, config.select)
     else:
@@ -92,6 +94,20 @@ def retained_sequences(
     return [
         Old(env[sequence.trajectory_id], replace(sequence, policy_version=None)) for sequence in sequences
     ]
+
+
+def by_player(episodes: Iterable[Trajectory]) -> tuple[list[Trajectory], list[Trajectory]]:
+    """Scripted episodes whole, for `demonstration` renders what was given in them too, and the own parts of
+    those that a language model played.
+    """
+    scripted, played = list[Trajectory](), list[Trajectory]()
+    for episode in episodes:
+        own = own_part(episode)
+        if any(turn.sample is not None for turn in own.turns):
+            played.append(own)
+        elif own.turns:
+            scripted.append(episode)
+    return scripted, played
 
 
 def said_in(sequences: Sequence[TrainingSequence]) -> list[TrainingSequence]:

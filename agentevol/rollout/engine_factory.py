@@ -1,4 +1,4 @@
-"""Factory of the rollout engine that a configuration names."""
+"""Factory of the rollout engine, and of the partner, that a configuration names."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,10 +12,14 @@ from agentevol.config.engine import (
     VllmConfig,
     VllmServersConfig,
 )
+from agentevol.config.sections import SCRIPTED_PARTNERS, SELF_PLAY, EnvironmentConfig
 from agentevol.core.errors import ConfigError
-from agentevol.core.protocols import Checkpoint, RolloutEngine
+from agentevol.core.protocols import Checkpoint, Policy, RolloutEngine, Sampling
 from agentevol.engines.interfaces import EngineFactory, TokenEngine
+from agentevol.engines.scripted import RenderedPolicy, scripted_policy
 from agentevol.models.lora_config import LoraConfig
+from agentevol.models.resolution import resolve
+from agentgym_envs.formats import ActionFormat
 
 
 def start_engine(
@@ -37,6 +41,21 @@ def start_engine(
         factory: EngineFactory = ENGINES.load(config.name)
         return factory(config, checkpoint)
     return start_token_engine(config, checkpoint, updates=updates, all_threads=all_threads, lora=lora)
+
+
+def partner_player(
+    environment: EnvironmentConfig, engine: EngineConfig, form: ActionFormat
+) -> Callable[[Sampling], Policy] | None:
+    """The partner of `environment.partner` for given sampling parameters; None in self-play.
+
+    A partner with weights gets an engine of its own. Raises `ConfigError` for an unknown model.
+    """
+    if environment.partner == SELF_PLAY:
+        return None
+    if environment.partner in SCRIPTED_PARTNERS:
+        script = RenderedPolicy(scripted_policy(environment.partner), form)
+        return lambda _: script
+    return start_engine(engine, resolve(environment.partner), updates=False).serve
 
 
 def start_token_engine(

@@ -47,7 +47,7 @@ def task_counts(world: Environment[Any]) -> TaskCounts:
         except (LookupError, ValueError, OSError) as cause:
             raise ConfigError(f"{world.name}, split {split!r}: {one_line(cause)}") from cause
 
-    return TaskCounts(world.name, world.splits, world.difficulties, size)
+    return TaskCounts(world.name, world.splits, world.difficulties, size, world.seats)
 
 
 def served_counts(url: str, name: str) -> TaskCounts:
@@ -67,7 +67,7 @@ def served_counts(url: str, name: str) -> TaskCounts:
     if name not in found:
         raise ConfigError(f"environment.name: no {name!r} at {url}; there are: {', '.join(sorted(found))}")
     info = found[name]
-    return TaskCounts(name, tuple(info.splits), info.difficulties, size)
+    return TaskCounts(name, tuple(info.splits), info.difficulties, size, info.seats)
 
 
 def demonstration(world: Environment[Any], task: Task, seed: int, care: float = 1.0) -> list[str]:

@@ -1,4 +1,4 @@
-"""Concurrent episode rollout: policy x EnvClient -> Trajectory.
+"""Episode rollout in one session: policy x EnvClient -> Trajectory.
 
 Every requested episode ends in exactly one `Ending`. Any failure on the way (server, worker, transport,
 engine, policy, template, or a bug of our own) becomes `Failed` with its kind: never a reward, never an
@@ -8,11 +8,10 @@ exception for the other episodes. A run stops above a share of such endings (`ex
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Generator, Hashable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Generator, Hashable, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import islice
 
 from agentevol.core.action_formats.registry import opening_messages
 from agentevol.core.errors import (
@@ -78,14 +77,21 @@ class EpisodeRequest:
     """Seed of the policy's draws; None is `seed`. Continuations share an environment seed and differ in their
     draws.
     """
+    seats: int = 1
+    """Seats that are played; 1 is one agent against the environment's own partners, if it has any."""
+    policy_seat: int | None = None
+    """Seat of the policy, from 0, where another player has the others; None: it plays all of them."""
 
 
 @dataclass
-class _Progress:
-    """Progress of an episode while it is played."""
+class EpisodeProgress:
+    """Progress of an episode, or of one seat of it, while it is played."""
 
     request: EpisodeRequest
     policy: str
+    episode_id: str | None = None
+    """Id that the seats of the episode share; None in an episode of one seat."""
+    seat: int = 0
     began: float = field(default_factory=time.perf_counter)
     started_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
     env_version: str = ""
@@ -94,6 +100,8 @@ class _Progress:
     state: str = ""
     """State in which the agent acts next."""
     turns: list[Turn] = field(default_factory=list[Turn])
+    given: int = 0
+    """Number of first turns that the policy did not choose."""
 
     def finished(self, ending: Ending) -> Trajectory:
         """The record of the episode."""
@@ -120,7 +128,9 @@ class _Progress:
             started_at=self.started_at,
             wall_s=time.perf_counter() - self.began,
             parent=request.parent,
-            given_turns=min(len(request.prefix), len(self.turns)),
+            given_turns=self.given,
+            episode_id=self.episode_id,
+            seat=self.seat,
         )
 
 
@@ -136,17 +146,18 @@ async def play(
     With `forks`, episodes that continue from the same state begin with forks of one session, where the
     environment supports it.
     """
-    progress = _Progress(request, policy.name)
+    progress = EpisodeProgress(request, policy.name)
     conversation = Conversation(request.id, [], task_id=request.task_id)
+    playing = _play(client, policy, conversation, action_format, forks, progress)
+    return await recorded(progress, policy, conversation, playing)
+
+
+async def recorded(
+    progress: EpisodeProgress, policy: Policy, conversation: Conversation, playing: Awaitable[Ending]
+) -> Trajectory:
+    """Record of what `playing` plays: with its ending, or as failed. Raises nothing but `CancelledError`."""
     try:
-        async with _begun(client, request, forks) as begun:
-            session, opening = begun.session, begun.shown[0]
-            progress.env_version, progress.data_version = session.env_version, session.data_version
-            progress.initial_observation = with_tools(opening)
-            progress.state = state_of(opening)
-            _open(conversation, session.env, opening, action_format)
-            await _replay(begun, conversation, action_format, progress)
-            return progress.finished(await _turns(session, policy, conversation, action_format, progress))
+        return progress.finished(await playing)
     except RolloutFault as fault:
         return progress.finished(Failed(failure=fault.kind, detail=str(fault)[:500]))
     except Exception as cause:  # noqa: BLE001 - other episodes go on; the kind is counted
@@ -155,49 +166,43 @@ async def play(
         _released(policy, conversation.id)
 
 
-async def play_all(
+async def _play(
     client: EnvClient,
     policy: Policy,
-    requests: Sequence[EpisodeRequest],
+    conversation: Conversation,
     action_format: ActionFormat,
-    *,
-    concurrency: int,
-) -> AsyncIterator[Trajectory]:
-    """Play all requests, at most `concurrency` at a time, and yield each episode as it ends."""
-    waiting = iter(requests)
-    running: set[asyncio.Task[Trajectory]] = set()
-
-    def start(request: EpisodeRequest) -> None:
-        running.add(asyncio.create_task(play(client, policy, request, action_format)))
-
-    for request in islice(waiting, concurrency):
-        start(request)
-    try:
-        while running:
-            done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-            running -= done
-            for request in islice(waiting, len(done)):
-                start(request)
-            for trajectory in [task.result() for task in done]:
-                yield trajectory
-    finally:
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+    forks: Forks | None,
+    progress: EpisodeProgress,
+) -> Ending:
+    async with _begun(client, progress.request, forks) as begun:
+        begin(begun.session, begun.shown[0], conversation, action_format, progress)
+        await _replay(begun, conversation, action_format, progress)
+        return await take_turns(begun.session, policy, conversation, action_format, progress)
 
 
-def failed(request: EpisodeRequest, policy: str, kind: str, detail: str) -> Trajectory:
-    """Record of an episode that was lost with the process that played it."""
-    return _Progress(request, policy).finished(Failed(failure=kind, detail=detail[:500]))
+def begin(
+    session: Session,
+    opening: Observation,
+    conversation: Conversation,
+    action_format: ActionFormat,
+    progress: EpisodeProgress,
+) -> None:
+    """Show the first observation to the policy, and note it."""
+    progress.env_version, progress.data_version = session.env_version, session.data_version
+    progress.initial_observation = with_tools(opening)
+    progress.state = state_of(opening)
+    conversation.messages.extend(opening_messages(action_format, session.env, with_tools(opening)))
+    conversation.observation = opening
 
 
-async def _turns(
+async def take_turns(
     session: Session,
     policy: Policy,
     conversation: Conversation,
     action_format: ActionFormat,
-    progress: _Progress,
+    progress: EpisodeProgress,
 ) -> Ending:
+    """Let the policy act until the end. Raises `RolloutFault`."""
     request = progress.request
     seed = request.seed if request.policy_seed is None else request.policy_seed
     while True:
@@ -208,7 +213,7 @@ async def _turns(
         conversation.say(sample)
         action = action_format.parse(sample.text)
         before = session.observation.tools
-        with _owned("step"):
+        with owned("step"):
             result = await session.step(action)
         turn = _turn(action, result, sample if sample.token_ids else None, progress.state, before)
         progress.turns.append(turn)
@@ -216,8 +221,13 @@ async def _turns(
         if result.terminated:
             return Terminated()
         if result.truncated:
-            return Truncated(limit=str(turn.info.get("truncation_reason", "max_turns")))
+            return cut_off(turn.info)
         conversation.hear(result.observation)
+
+
+def cut_off(info: Mapping[str, object]) -> Truncated:
+    """Ending of an episode that a limit cut, from the last reply's `info`."""
+    return Truncated(limit=str(info.get("truncation_reason", "max_turns")))
 
 
 def state_of(observation: Observation) -> str:
@@ -248,7 +258,7 @@ def _turn(
 
 
 async def _replay(
-    begun: Reached, conversation: Conversation, action_format: ActionFormat, progress: _Progress
+    begun: Reached, conversation: Conversation, action_format: ActionFormat, progress: EpisodeProgress
 ) -> None:
     """Replay the missing part of the prefix. Raises `EnvironmentFault` where the environment answers
     otherwise than before.
@@ -257,6 +267,7 @@ async def _replay(
     for number, turn in enumerate(progress.request.prefix):
         shown = known[number] if number < len(known) else await _again(begun.session, turn, number)
         progress.turns.append(turn)
+        progress.given += 1
         conversation.say(turn.sample or said(action_format.render(turn.action)))
         conversation.hear(shown)
         progress.state = state_of(shown)
@@ -265,7 +276,7 @@ async def _replay(
 async def _again(session: Session, turn: Turn, number: int) -> Observation:
     """Replay a turn and return the environment's observation."""
     before = session.observation.tools
-    with _owned("replay"):
+    with owned("replay"):
         result = await session.step(turn.action)
     text = with_tools(result.observation, before)
     if text != turn.observation or result.terminated or result.truncated:
@@ -295,11 +306,6 @@ def _released(policy: Policy, conversation_id: str) -> None:
         _LOG.exception("%s did not release %s", policy.name, conversation_id)
 
 
-def _open(conversation: Conversation, env: str, opening: Observation, action_format: ActionFormat) -> None:
-    conversation.messages.extend(opening_messages(action_format, env, with_tools(opening)))
-    conversation.observation = opening
-
-
 @asynccontextmanager
 async def _begun(client: EnvClient, request: EpisodeRequest, forks: Forks | None) -> AsyncIterator[Reached]:
     """A session of the episode, fresh or a fork that stands after the prefix; closed in any case."""
@@ -310,7 +316,7 @@ async def _begun(client: EnvClient, request: EpisodeRequest, forks: Forks | None
         finally:
             await closed(session)
         return
-    with _owned("fork"):
+    with owned("fork"):
         async with forks.session(_state(request), lambda: _reached(client, request)) as reached:
             shown = (*reached.shown[:-1], reached.session.observation)
             if texts_with_tools(shown)[-1] != request.prefix[-1].observation:
@@ -319,7 +325,7 @@ async def _begun(client: EnvClient, request: EpisodeRequest, forks: Forks | None
 
 
 async def _opened(client: EnvClient, request: EpisodeRequest) -> Session:
-    with _owned("open"):
+    with owned("open"):
         return await client.open(request.env, request.task_id, seed=request.seed, max_turns=request.max_turns)
 
 
@@ -343,7 +349,7 @@ def _state(request: EpisodeRequest) -> Hashable:
 
 
 @contextmanager
-def _owned(doing: str) -> Generator[None, None, None]:
+def owned(doing: str) -> Generator[None, None, None]:
     """Turn the client's errors into faults, whose kinds are counted."""
     try:
         yield

@@ -13,7 +13,8 @@ from agentevol.core.protocols import Checkpoint, TrainingSequence
 from agentevol.engines.scripted import ExpertPolicy, RenderedPolicy
 from agentevol.learn.batches.packing import demonstration
 from agentevol.models.rendering import ChatRenderer, load_tokenizer
-from agentevol.rollout.episode import EpisodeRequest, play_all
+from agentevol.rollout.concurrent_episodes import play_all
+from agentevol.rollout.episode import EpisodeRequest
 from agentgym_client import EnvClient
 from agentgym_envs.registry import make
 from agentgym_store.records import Trajectory

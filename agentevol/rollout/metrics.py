@@ -9,12 +9,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from agentevol.core.summaries import EvaluationSummary
 from agentevol.data.selection.filters import sampled_tokens
+from agentevol.rollout.seats import PARTNER
 from agentgym_store.records import Trajectory
 
 
 def summarise(trajectories: Sequence[Trajectory], split: str) -> EvaluationSummary:
-    """Metrics of one evaluation; `n` counts the episodes that have a return."""
+    """Metrics of one evaluation; `n` counts the episodes that have a return, each seat of the policy by
+    itself.
+    """
     scored = [t for t in trajectories if t.total_reward is not None]
+    seats = _breakdown(scored, lambda t: "" if t.episode_id is None else f"seat {t.seat}")
     return EvaluationSummary(
         split=split,
         n=len(scored),
@@ -26,6 +30,7 @@ def summarise(trajectories: Sequence[Trajectory], split: str) -> EvaluationSumma
         by={
             "kind": _breakdown(scored, lambda t: t.kind),
             "difficulty": _breakdown(scored, lambda t: t.difficulty),
+            **({"seat": seats} if seats else {}),
         },
     )
 
@@ -45,6 +50,19 @@ def endings(trajectories: Iterable[Trajectory]) -> dict[str, int]:
     counts sum to the number of episodes.
     """
     return dict(sorted(Counter(_label(t) for t in trajectories).items()))
+
+
+def failed_episodes(trajectories: Iterable[Trajectory]) -> list[Trajectory]:
+    """A failed trajectory of each failed episode: of a seat that did not fail because of its partner, if one
+    is there.
+    """
+    found: dict[str, Trajectory] = {}
+    for t in trajectories:
+        if t.ending.kind != "failed":
+            continue
+        if t.episode not in found or t.ending.failure != PARTNER:
+            found[t.episode] = t
+    return list(found.values())
 
 
 def _label(trajectory: Trajectory) -> str:

@@ -35,6 +35,21 @@ def list_tasks(
     return asyncio.run(_list(url, environment, split, difficulty, choose))
 
 
+def list_seats(url: str, environment: str) -> tuple[str, ...]:
+    """Names of an environment's seats; () where there is one agent only. Raises as `list_tasks`."""
+
+    async def ask() -> tuple[str, ...]:
+        async with EnvClient(url) as client:
+            return next((one.seats for one in await client.environments() if one.env == environment), ())
+
+    try:
+        return asyncio.run(ask())
+    except ServerProblem as problem:
+        raise EnvironmentFault(problem.kind, problem.detail) from problem
+    except EnvClientError as cause:
+        raise TransportFault(str(cause)) from cause
+
+
 async def _list(
     url: str, environment: str, split: str, difficulty: str | None, choose: Choice
 ) -> list[EnvTask]:

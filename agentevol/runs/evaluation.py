@@ -29,12 +29,13 @@ from agentevol.engines.vllm.capabilities import check_installed
 from agentevol.loop.state.progress import progress_on
 from agentevol.models.rendering import load_tokenizer
 from agentevol.models.resolution import resolve
+from agentevol.rollout.concurrent_episodes import play_all
 from agentevol.rollout.engine_factory import start_engine
 from agentevol.rollout.environment_server import EnvironmentServer
 from agentevol.rollout.environments import usual_action_tokens
-from agentevol.rollout.episode import EpisodeRequest, play_all
-from agentevol.rollout.metrics import summarise
-from agentevol.rollout.tasks import EnvTask, list_tasks
+from agentevol.rollout.episode import EpisodeRequest
+from agentevol.rollout.metrics import failed_episodes, summarise
+from agentevol.rollout.tasks import EnvTask, list_seats, list_tasks
 from agentgym_client import EnvClient
 from agentgym_envs.registry import environment_class, make
 from agentgym_store.records import Trajectory
@@ -59,7 +60,8 @@ class Trial:
     @property
     def failures(self) -> list[str]:
         """Reasons of the failed episodes."""
-        return [t.ending.detail for t in self.episodes if t.ending.kind == "failed"]
+        broken = failed_episodes(self.episodes)
+        return [t.ending.detail for t in broken if t.ending.kind == "failed"]
 
     def summary(self, split: str) -> EvaluationSummary:
         """Metrics of the episodes; for an endpoint's model the tokens are those that it reported."""
@@ -84,6 +86,7 @@ def evaluate(
     seed: int = 0,
     action_format: str = "plain",
     url: str | None = None,
+    seats: int | None = None,
     engine: Sequence[str] = (),
     console: Console | None = None,
 ) -> EvaluationSummary:
@@ -91,8 +94,9 @@ def evaluate(
 
     `model` is a name as `agentevol eval --model` takes it, or a policy; `temperature`, `max_new_tokens` and
     `engine` (`engine.KEY=VALUE`) are for names. `episodes` tasks are played, evenly spread over the split, or
-    all of them, on the server at `url` or one that is started. Progress is written to `console`, standard
-    error by default. Raises `ConfigError` as `trial` does.
+    all of them, on the server at `url` or one that is started. Where the environment has several seats the
+    model plays all of them, or one with `seats=1`, beside the environment's own partners. Progress is written
+    to `console`, standard error by default. Raises `ConfigError` as `trial` does.
     """
     progress = progress_on(console)
     shown = model if isinstance(model, str) else model.name
@@ -100,7 +104,11 @@ def evaluate(
         played = trial(
             model,
             EnvironmentConfig(
-                name=env, max_turns=max_turns, format=ACTION_FORMATS.checked(action_format), url=url
+                name=env,
+                max_turns=max_turns,
+                format=ACTION_FORMATS.checked(action_format),
+                url=url,
+                seats=seats,
             ),
             split,
             difficulty=difficulty,
@@ -218,12 +226,25 @@ def _play(
     seed: int,
     started: Callable[[int], Report],
 ) -> list[Trajectory]:
+    seats = _seats(environment, policy, url)
     tasks = list_tasks(url, environment.name, split, difficulty, spread(episodes))
-    requests = [_request(environment, task, seed, number) for number, task in enumerate(tasks)]
+    requests = [_request(environment, task, seed, number, seats) for number, task in enumerate(tasks)]
     report = started(len(requests))
     found = asyncio.run(_all(policy, form, url, requests, report))
     order = {request.id: number for number, request in enumerate(requests)}
-    return sorted(found, key=lambda t: order[t.id])
+    return sorted(found, key=lambda t: (order[t.episode], t.seat))
+
+
+def _seats(environment: EnvironmentConfig, policy: Policy, url: str) -> int:
+    """Seats that the policy plays: all, but one with the expert, whose actions are for one agent.
+
+    Raises `ConfigError` for a number of seats that the environment does not have.
+    """
+    there = len(list_seats(url, environment.name)) or 1
+    seats = environment.seats or (1 if policy.name == "expert" else there)
+    if seats not in (1, there) or (seats > 1 and policy.name == "expert"):
+        raise ConfigError(f"{policy.name} cannot play {seats} seats: {environment.name} has {there}")
+    return seats
 
 
 async def _all(
@@ -245,7 +266,9 @@ async def _all(
     return found
 
 
-def _request(environment: EnvironmentConfig, task: EnvTask, seed: int, number: int) -> EpisodeRequest:
+def _request(
+    environment: EnvironmentConfig, task: EnvTask, seed: int, number: int, seats: int
+) -> EpisodeRequest:
     identity = f"eval/{number}/{task.task_id}"
     return EpisodeRequest(
         id=identity,
@@ -261,4 +284,5 @@ def _request(environment: EnvironmentConfig, task: EnvTask, seed: int, number: i
         seed=zlib.crc32(f"{seed}/{identity}".encode()) >> 1,
         attempt=0,
         max_turns=environment.max_turns,
+        seats=seats,
     )

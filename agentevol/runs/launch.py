@@ -25,7 +25,7 @@ from agentevol.config.rewards.reward import (
 from agentevol.config.rewards.shaping import potential_discount
 from agentevol.config.rollout import AsynchronousConfig, RolloutConfig
 from agentevol.config.run import RunConfig
-from agentevol.config.sections import EnvironmentConfig, ExploreConfig
+from agentevol.config.sections import SCRIPTED_PARTNERS, SELF_PLAY, EnvironmentConfig, ExploreConfig
 from agentevol.core.action_formats.registry import action_format
 from agentevol.core.errors import ConfigError
 from agentevol.core.files import write_atomically
@@ -81,6 +81,7 @@ def check(config: RunConfig, *, here: bool = True) -> None:
     elif here and isinstance(engine, CustomEngineConfig):
         ENGINES.load(engine.name)
     check_process_model(config)
+    check_partner_model(config.environment, weights=here)
     if isinstance(engine, VllmConfig) and engine.tensor_parallel > 1:
         from agentevol.engines.vllm.arguments import check_heads  # brings torch
 
@@ -89,6 +90,16 @@ def check(config: RunConfig, *, here: bool = True) -> None:
         from agentevol.learn.continual.consolidation import check_kept  # brings peft
 
         check_kept(config.learn, base)
+
+
+def check_partner_model(environment: EnvironmentConfig, *, weights: bool) -> None:
+    """Raise `ConfigError` where the partner is a model that is not there."""
+    partner = environment.partner
+    if partner == SELF_PLAY or partner in SCRIPTED_PARTNERS:
+        return
+    found = resolve(partner, weights=weights).path
+    if weights or hub_name(partner) is None:
+        check_folder(found)
 
 
 def check_functions(config: RunConfig) -> None:
@@ -166,6 +177,7 @@ def plan(config: RunConfig) -> list[str]:
             if held_out
             else []
         ),
+        *_seats(config.environment),
         *_beside(config.rollout),
         f"select: {config.select.rule}, merge {config.select.merge}",
         f"learn: {_algorithm(config)}, {config.learn.epochs} epochs,"
@@ -198,6 +210,16 @@ def _turns(environment: EnvironmentConfig) -> str:
     if environment.max_turns is None and environment.url is not None:
         return "as many turns as the server allows"
     return f"at most {environment.max_turns or environment_class(environment.name).max_turns} turns"
+
+
+def _seats(environment: EnvironmentConfig) -> list[str]:
+    """Plan of the seats of an episode."""
+    seats = environment.seats or 1
+    if seats == 1:
+        return []
+    if environment.partner == SELF_PLAY:
+        return [f"seats: {seats} in every episode, the policy plays all of them (self-play)"]
+    return [f"seats: {seats} in every episode, the policy plays one, {environment.partner} the others"]
 
 
 def _cloning(config: RunConfig) -> list[str]:

@@ -15,7 +15,8 @@ from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Anchor, LearnerJob, LearnReport, TrainingSequence
 from agentevol.data.auxiliary_sequences import with_auxiliary_sequences
 from agentevol.data.chat_datasets import read_texts
-from agentevol.data.replay import replayed, retained_episodes, retained_sequences
+from agentevol.data.groups import own_part
+from agentevol.data.replay import by_player, replayed, retained_episodes, retained_sequences
 from agentevol.data.rewards.objectives import for_reward_model
 from agentevol.data.rewards.process_rewards import counted_by_head, pooled_by_head
 from agentevol.data.rewards.state_values import recorded_states
@@ -108,7 +109,8 @@ def _sequences(
             raise NothingToLearn(f"{data} has no episodes{_of(wanted)}: see `agentevol trajectories stats`")
         if states:
             return state_sequences(episodes, config, data), {}
-        current = fresh(episodes, config.select.max_lag)
+        ids = {t.id for t in fresh([own_part(t) for t in episodes], config.select.max_lag)}
+        current = [t for t in episodes if t.id in ids]
         sequences = _episodes(current, config, chosen, renderer)
         stale = {"stale": float(len(episodes) - len(current))} if len(current) < len(episodes) else {}
         return sequences, {**kept_figures(episodes, sequences), **stale}
@@ -150,7 +152,7 @@ def state_sequences(
     Raises `ConfigError` where there is nothing to count.
     """
     by_purpose = {p: [t for t in trajectories if t.purpose == p] for p in ("explore", "value")}
-    explored = select(by_purpose["explore"], config.select, config.seed)
+    explored = select([own_part(t) for t in by_purpose["explore"]], config.select, config.seed)
     heads = _heads(config)
     if config.pooled:
         counted = pooled_by_head(explored, heads)
@@ -175,15 +177,15 @@ def _episodes(
                 f"episode {trajectory.id} has a reward that is not a number: take it out of the data, or let"
                 " it end as `failed`, which is never learnt from"
             )
-    selected = select(trajectories, config.select, config.seed)
+    ids = {t.id for t in select([own_part(t) for t in trajectories], config.select, config.seed)}
+    selected = sorted((t for t in trajectories if t.id in ids), key=lambda t: t.id)
     if not selected:
         raise NothingToLearn(
             f"none of {len(trajectories)} episodes is selected by select.rule = {config.select.rule!r}:"
             " failed ones never are; of others, `all` takes every one and `top_k_ratio` the best"
         )
     check_tokenizer(selected, renderer)
-    scripted = [t for t in selected if all(turn.sample is None for turn in t.turns)]
-    played = [t for t in selected if any(turn.sample is not None for turn in t.turns)]
+    scripted, played = by_player(selected)
     if scripted and chosen.algorithm.data != "episodes":
         raise ConfigError(
             f"{chosen.name} needs sampled tokens: {len(scripted)} of {len(selected)} episodes were scripted"

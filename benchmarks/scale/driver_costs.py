@@ -19,6 +19,7 @@ from agentevol.config.engine import EmbeddedConfig
 from agentevol.config.run import RunConfig
 from agentevol.core.protocols import Checkpoint, Sampling
 from agentevol.rollout.episode import EpisodeRequest
+from agentevol.rollout.seats import Episode
 from agentgym_store.records import Trajectory
 
 EVERY_S = 0.1
@@ -31,11 +32,11 @@ class StandIn:
     """Rollout worker without engine or environment: request number n is answered n times `EVERY_S` later."""
 
     def __init__(self, *_: Any) -> None:
-        self._episode = episode(0, Random(0))
+        self._episode: Episode = (episode(0, Random(0)),)
         self._release = asyncio.Event()
         self._last = 0
 
-    async def play(self, request: EpisodeRequest, sampling: Sampling) -> Trajectory:
+    async def play(self, request: EpisodeRequest, sampling: Sampling) -> Episode:
         """Return the same episode always."""
         if request.attempt == HELD:
             await self._release.wait()

@@ -16,8 +16,8 @@ from agentevol.cluster.workers.rollout import RolloutWorker
 from agentevol.config.run import load
 from agentevol.core.errors import ConfigError, RunStopped
 from agentevol.core.protocols import Checkpoint, Sampling
-from agentevol.rollout.episode import EpisodeRequest, failed
-from agentgym_store.records import Trajectory
+from agentevol.rollout.episode import EpisodeRequest
+from agentevol.rollout.seats import Episode, failed_episode
 
 pytestmark = pytest.mark.slow
 BASE = Checkpoint(Path("none"), 0)
@@ -29,8 +29,8 @@ def idle() -> type[Any]:
     class Idle(RolloutWorker):
         def __init__(self, *_: Any) -> None: ...
 
-        async def play(self, request: EpisodeRequest, sampling: Sampling) -> Trajectory:
-            return failed(request, "", "transport", "")
+        async def play(self, request: EpisodeRequest, sampling: Sampling) -> Episode:
+            return failed_episode(request, "", "transport", "")
 
     return Idle
 

@@ -2,6 +2,7 @@
 
 explore      sampled by the policy, to learn from
 evaluate     played to measure a policy
+partner      played by another player, in the seats beside the policy's
 demonstrate  played by an expert or a demonstrating player
 value        continued from a recorded state, to estimate its value
 retain       copied from another run, to replay against forgetting
@@ -21,6 +22,7 @@ from typing import Literal, get_args
 Purpose = Literal[
     "explore",
     "evaluate",
+    "partner",
     "demonstrate",
     "value",
     "retain",

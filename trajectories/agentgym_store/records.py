@@ -114,7 +114,7 @@ Ending = Annotated[Terminated | Truncated | Cancelled | Failed, Field(discrimina
 
 
 class Trajectory(Record):
-    """One episode, with any ending."""
+    """One episode, or one seat of an episode with several, with any ending."""
 
     id: str
     """Unique; a function of run, iteration, task and attempt, so that a replayed episode keeps its id."""
@@ -151,13 +151,18 @@ class Trajectory(Record):
     episode_id: str | None = None
     """Id shared by the trajectories of all seats of an episode; None in an episode of one seat."""
     seat: Annotated[int, Field(ge=0)] = 0
-    """Seat of the agent in the episode, from 0."""
+    """Seat of the agent in the episode: its index in the environment's `seats`, from 0."""
 
     @model_validator(mode="after")
     def _given_turns_are_turns(self) -> "Trajectory":
         if self.given_turns > len(self.turns):
             raise ValueError(f"{self.given_turns} given turns but {len(self.turns)} turns")
         return self
+
+    @property
+    def episode(self) -> str:
+        """Id of the episode, which the trajectories of all its seats share."""
+        return self.episode_id or self.id
 
     @property
     def total_reward(self) -> float | None:

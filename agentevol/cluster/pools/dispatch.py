@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from agentevol.cluster.processes.failures import ProcessFailures
 from agentevol.core.errors import FormatFault
-from agentevol.rollout.episode import ABORTED, EpisodeRequest, failed
+from agentevol.rollout.episode import ABORTED, EpisodeRequest
 from agentevol.rollout.faults import FaultLog
+from agentevol.rollout.seats import Episode, failed_episode, failure_of
 from agentgym_store.records import Trajectory
 
 
@@ -127,7 +128,9 @@ class Dispatch:
         return bool(self._left or self._done)
 
     def taken(self) -> Iterator[Trajectory]:
-        """Episodes that have ended and were not taken before. Thread-safe."""
+        """Trajectories of the episodes that have ended and were not taken before; those of the seats of one
+        episode follow each other. Thread-safe.
+        """
         while self._done:
             yield self._done.popleft()
 
@@ -141,9 +144,9 @@ class Dispatch:
             attempt = self._waiting.popleft()
             replica.give(self._ask(replica.process, attempt.request), attempt, time.monotonic())
 
-    def ended(self, trajectory: Trajectory, attempt: Attempt) -> None:
-        """Record the end of an episode, or queue it again."""
-        broken = trajectory.ending.failure if trajectory.ending.kind == "failed" else None
+    def ended(self, episode: Episode, attempt: Attempt) -> None:
+        """Record the end of an episode, or queue it again: all its seats or none."""
+        broken = failure_of(episode)
         if broken == ABORTED:
             self._played.aborted += 1
             self._waiting.append(attempt)
@@ -152,7 +155,7 @@ class Dispatch:
             self._faults.note(replayed=1)
             self._waiting.append(attempt._replace(tries=attempt.tries + 1))
         else:
-            self._done.append(trajectory)
+            self._done.extend(episode)
             self._left -= 1
 
 
@@ -161,4 +164,4 @@ def lost(replica: Replica, kind: str, detail: str) -> None:
     attempts = list(replica.running.values())
     replica.running.clear()
     for attempt in attempts:
-        attempt.batch.ended(failed(attempt.request, "", kind, detail), attempt)
+        attempt.batch.ended(failed_episode(attempt.request, "", kind, detail), attempt)

@@ -188,7 +188,7 @@ class Fleet:
             with self._listing:
                 batches = sorted(self._batches, key=lambda one: one.priority)
             for batch in batches:
-                batch.hand_out(self._workers, self._config.engine.capacity)
+                batch.hand_out(self._workers, self._config.episodes_per_worker)
             self._harvest()
             self._overdue()
         finally:

@@ -7,7 +7,8 @@ from typing import Any
 
 from agentevol.core.errors import WeightsReplaced
 from agentevol.core.protocols import Conversation, InFlightRule, RolloutEngine, Sampling
-from agentgym_store.records import Sample, Trajectory
+from agentevol.rollout.seats import Episode
+from agentgym_store.records import Sample
 
 
 class LatestPolicy:
@@ -43,12 +44,12 @@ class InFlight:
 
     def __init__(self, rule: InFlightRule) -> None:
         self._rule: InFlightRule = rule
-        self._episodes: set[asyncio.Task[Trajectory]] = set()
-        self._aborted: set[asyncio.Task[Trajectory]] = set()
+        self._episodes: set[asyncio.Task[Episode]] = set()
+        self._aborted: set[asyncio.Task[Episode]] = set()
         self._open = asyncio.Event()
         self._open.set()
 
-    async def play(self, episode: Coroutine[Any, Any, Trajectory]) -> Trajectory | None:
+    async def play(self, episode: Coroutine[Any, Any, Episode]) -> Episode | None:
         """Result of the episode; None where it was aborted."""
         await self._open.wait()
         task = asyncio.create_task(episode)

@@ -12,8 +12,9 @@ from agentevol.config.engine import EngineConfig
 from agentevol.config.sections import EnvironmentConfig
 from agentevol.core.protocols import Checkpoint, InFlightRule, Sampling
 from agentevol.models.lora_config import LoraConfig
-from agentevol.rollout.episode import ABORTED, EpisodeRequest, failed, play
-from agentgym_store.records import Trajectory
+from agentevol.rollout.concurrent_episodes import play_episode
+from agentevol.rollout.episode import ABORTED, EpisodeRequest
+from agentevol.rollout.seats import Episode, failed_episode
 
 if TYPE_CHECKING:
     from agentevol.engines.vllm.engine import VllmEngine
@@ -35,7 +36,7 @@ class RolloutWorker:
     ) -> None:
         settle(engine.threads)
         from agentevol.core.action_formats.registry import action_format
-        from agentevol.rollout.engine_factory import start_engine
+        from agentevol.rollout.engine_factory import partner_player, start_engine
         from agentevol.rollout.session_forks import Forks
         from agentgym_client import EnvClient
 
@@ -46,14 +47,19 @@ class RolloutWorker:
         self._client = EnvClient(url)
         self._forks = Forks(self._client, environment.name, engine.workers * engine.capacity)
         self._format = action_format(environment.format)
+        self._partner = partner_player(environment, engine, self._format)
         self._in_flight = InFlight(in_flight)
 
-    async def play(self, request: EpisodeRequest, sampling: Sampling) -> Trajectory:
-        """Play one episode. Where it was aborted for new weights, it has failed as `ABORTED`."""
+    async def play(self, request: EpisodeRequest, sampling: Sampling) -> Episode:
+        """Play one episode in all its seats. Where it was aborted for new weights, it has failed as
+        `ABORTED`.
+        """
         policy = LatestPolicy(self._engine, sampling)
-        episode = await self._in_flight.play(play(self._client, policy, request, self._format, self._forks))
+        partner = None if self._partner is None else self._partner(sampling)
+        playing = play_episode(self._client, policy, request, self._format, self._forks, partner)
+        episode = await self._in_flight.play(playing)
         self._leave_if_lost()
-        return episode or failed(request, policy.name, ABORTED, "aborted for new weights")
+        return episode or failed_episode(request, policy.name, ABORTED, "aborted for new weights")
 
     async def update(self, checkpoint: Checkpoint) -> None:
         """Swap the weights, after the episodes under way have been handled."""

@@ -20,6 +20,7 @@ import numpy as np
 from agentevol.core.algorithms.contract import Floats
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import TrainingSequence
+from agentevol.data.groups import start_of
 from agentevol.data.training_sequences import COUNTED, costs
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
 from agentevol.learn.rewards.labels import by_head, compared
@@ -133,7 +134,7 @@ def _by_task(sequence: TrainingSequence, trajectory: Trajectory) -> TrainingSequ
     if sequence.episode is None:
         return sequence
     return replace(
-        sequence, episode=replace(sequence.episode, group=f"{trajectory.env}/{trajectory.task_id}")
+        sequence, episode=replace(sequence.episode, group=f"{trajectory.env}/{start_of(trajectory)}")
     )
 
 

@@ -17,6 +17,7 @@ from statistics import fmean
 import numpy as np
 
 from agentevol.core.errors import REPLAY_MISMATCH
+from agentevol.data.groups import start_of
 from agentevol.data.selection.filters import scored
 from agentevol.data.training_sequences import facts
 from agentevol.learn.rewards.monte_carlo_values import StateValue, StateValues, counted, pooled
@@ -102,7 +103,8 @@ def count_outcomes(
 
 def recorded_states(explored: Iterable[Trajectory], played: Iterable[Trajectory]) -> tuple[list[State], int]:
     """States from which a table's continuations were played, and the largest number of them for one state."""
-    by_place = {(t.run, t.iteration, t.task_id, t.attempt): t for t in scored(explored)}
+    alone = [t for t in scored(explored) if t.episode_id is None and t.parent is None]
+    by_place = {(t.run, t.iteration, t.task_id, t.attempt): t for t in alone}
     places: set[tuple[str, int]] = set()
     most = 0
     for t in played:
@@ -154,7 +156,7 @@ def pooled_values(
     anchors = [facts(t).anchors for t in episodes]
     places = [(number, turn) for number, t in enumerate(episodes) for turn in range(len(t.turns) - 1)]
     found = pooled(
-        [(episodes[n].env, episodes[n].task_id, anchors[n][turn + 1]) for n, turn in places],
+        [(episodes[n].env, start_of(episodes[n]), anchors[n][turn + 1]) for n, turn in places],
         np.asarray([number for number, _ in places], dtype=np.int64),
         [round(outcome_of(t, outcomes), 9) for t in episodes],
         at_least=at_least,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from agentevol.config.sections import SELECTIONS, SelectConfig
 from agentevol.core.errors import ConfigError
-from agentevol.data.groups import by_task
+from agentevol.data.groups import by_task, start_of
 from agentevol.learn.algorithms.advantages.baselines import grouped
 from agentgym_store.records import Trajectory
 
@@ -62,7 +62,7 @@ def distinct(trajectories: Iterable[Trajectory]) -> list[Trajectory]:
     seen: set[tuple[str, str, tuple[str, ...]]] = set()
     kept: list[Trajectory] = []
     for t in trajectories:
-        key = (t.env, t.task_id, tuple(turn.action for turn in t.turns))
+        key = (t.env, start_of(t), tuple(turn.action for turn in t.turns))
         if key not in seen:
             seen.add(key)
             kept.append(t)
@@ -124,7 +124,7 @@ def informative(trajectories: Iterable[Trajectory]) -> list[Trajectory]:
     """
     candidates = scored(trajectories)
     returns = [t.total_reward or 0.0 for t in candidates]
-    differ = informative_groups(returns, [f"{t.iteration}/{t.env}/{t.task_id}" for t in candidates])
+    differ = informative_groups(returns, [f"{t.iteration}/{t.env}/{start_of(t)}" for t in candidates])
     return [t for t, kept in zip(candidates, differ.tolist(), strict=True) if kept]
 
 

@@ -7,7 +7,7 @@ counts as newly solved; if b was won in one, as lost.
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 
-from agentevol.data.groups import by_key
+from agentevol.data.groups import by_key, start_of
 from agentevol.data.selection.filters import distinct, informative, sampled_tokens, scored
 from agentgym_store.records import Trajectory
 
@@ -67,13 +67,13 @@ def since_previous(before: Mapping[str, bool], now: Mapping[str, bool]) -> dict[
 def group_figures(explored: Sequence[Trajectory]) -> dict[str, float]:
     """Share of the samples with a signal for algorithms that compare samples of a task.
 
-    `kept_group_frac` is the share of tasks whose samples had different returns; all tokens of the others are
-    `wasted_tokens` (dynamic sampling, arXiv:2503.14476).
+    `kept_group_frac` is the share of tasks (and seats) whose samples had different returns; all tokens of the
+    others are `wasted_tokens` (dynamic sampling, arXiv:2503.14476).
     """
-    groups = by_key(scored(explored), lambda t: t.task_id)
+    groups = by_key(scored(explored), start_of)
     if not groups:
         return {}
-    telling = {t.task_id for t in informative(explored)}
+    telling = {start_of(t) for t in informative(explored)}
     wasted = sum(sampled_tokens(t) for task, group in groups.items() if task not in telling for t in group)
     return {"kept_group_frac": len(telling) / len(groups), "wasted_tokens": float(wasted)}
 

@@ -130,7 +130,7 @@ def demonstration(
     trajectory: Trajectory, renderer: Renderer, weight: float, form: ActionFormat = PLAIN
 ) -> TrainingSequence:
     """Training sequence of a scripted episode: `renderer` encodes its texts, and the messages of its actions
-    in the format `form` are learnt.
+    in the format `form` are learnt, but for those of given turns.
 
     Raises `ConfigError` for an episode without a turn, and for a failed or cancelled one.
     """
@@ -142,7 +142,10 @@ def demonstration(
         if number > 0:
             builder.read(renderer.extend(builder.token_ids, trajectory.turns[number - 1].observation))
         action_ids = renderer.action_ids(form.render(turn.action.strip()))
-        builder.imitate(action_ids, number)
+        if number < trajectory.given_turns:
+            builder.read(action_ids)
+        else:
+            builder.imitate(action_ids, number)
     return replace(builder.sequence(trajectory.id, weight), environment=trajectory.env)
 
 

@@ -42,13 +42,13 @@ class Prices:
         known = next((n for n in range(len(keys), 0, -1) if self._read(n, keys[n - 1])), 0)
         found = self._read(known, keys[known - 1]) if known else None
         for number in range(known + 1, len(keys) + 1):
-            found = self._step(found, self._episodes.of("explore", number))
+            found = self._step(found, self._episodes.explored(number))
             self._write(number, keys[number - 1], found)
         return self._step(None) if found is None else found
 
     def update(self, iteration: int, explored: Sequence[Trajectory]) -> None:
         """Derive the prices after a round from its complete episodes, while they are in memory."""
-        if self._constraints and self._episodes.ids("explore", iteration) == {t.id for t in explored}:
+        if self._constraints and self._episodes.ids("explore", iteration) == {t.episode for t in explored}:
             key = self._after(iteration)[-1]
             self._write(iteration, key, self._step(self.before(iteration), explored))
 

@@ -20,7 +20,13 @@ from agentevol.loop.report.strengths import Strength, ranked
 from agentgym_store.store import Store, Where
 
 Outcomes = Mapping[str, bool]
-"""Task id -> whether it was won."""
+"""Task id (with the seat, where the policy played several) -> whether it was won."""
+TASK = (
+    pl.when(pl.col("episode_id").is_null())
+    .then(pl.col("task_id"))
+    .otherwise(pl.format("{} seat {}", "task_id", "seat"))
+    .alias("task_id")
+)
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,7 @@ def evolved(folder: Path, summary: RunSummary) -> Evolved:
     rows = (
         open_table(folder)
         .scan(Where(run=summary.run, purpose="evaluate", split=split))
-        .select("iteration", "task_id", "succeeded", "total_reward")
+        .select("iteration", TASK, "succeeded", "total_reward")
         .filter(pl.col("total_reward").is_not_null())
         .collect()
     )
@@ -101,7 +107,7 @@ def checkpoint_strengths(folder: Path, summary: RunSummary) -> list[Strength]:
     rows = (
         Store.open(table, create=False)
         .scan(Where(run=summary.run, purpose="evaluate", split=split))
-        .select("iteration", "task_id", "total_reward")
+        .select("iteration", TASK, "total_reward")
         .filter(pl.col("total_reward").is_not_null())
         .collect()
     )

@@ -134,8 +134,10 @@ def _sums(endings: Mapping[str, int], asked: IterationSummary | None) -> list[st
         return [f"{total:,}", "–", "–"]
     if asked.requested is None:
         return [f"{total:,}", "–", f"{asked.replayed:,}"]
-    missing = f" ({asked.requested - total:,} unaccounted for)" if asked.requested != total else ""
-    return [f"{total:,}", f"{asked.requested:,}{missing}", f"{asked.replayed:,}"]
+    wanted = asked.requested * asked.seats
+    missing = f" ({wanted - total:,} unaccounted for)" if wanted != total else ""
+    seats = f" x {asked.seats} seats" if asked.seats > 1 else ""
+    return [f"{total:,}", f"{asked.requested:,}{seats}{missing}", f"{asked.replayed:,}"]
 
 
 def _success_row(one: IterationSummary, is_best: bool) -> list[str]:

@@ -140,7 +140,7 @@ def judged_by(
     """
     episodes.play("protect", iteration, policy, requests, config.evaluate_sampling)
     wanted = {request.id for request in requests}
-    played = [t for t in episodes.of("protect", iteration) if t.id in wanted]
+    played = [t for t in episodes.of("protect", iteration) if t.episode in wanted]
     episodes.stop_if_too_many_failed(played)
     return summarise(played, requests[0].split if requests else config.validate_split)
 

@@ -105,7 +105,7 @@ class DataMixture:
         """
 
         def derive() -> EncodedSequences:
-            found = self._episodes.of("explore", iteration) if explored is None else explored
+            found = self._episodes.explored(iteration) if explored is None else explored
             return EncodedSequences.of(self.sequences(iteration, found), versions(found), ages(found))
 
         return self._cache.sequences(f"{iteration:04d}", fingerprint, derive)
@@ -114,7 +114,7 @@ class DataMixture:
         """Training sequences of a round without its `left_out` stale episodes, whose selection may differ."""
 
         def derive() -> EncodedSequences:
-            explored = self._episodes.of("explore", iteration)
+            explored = self._episodes.explored(iteration)
             found = fresh(explored, self.config.select.max_lag, newest)
             return EncodedSequences.of(self.sequences(iteration, found), versions(found), ages(found))
 
@@ -240,7 +240,7 @@ class DataMixture:
         if self._is_merged:
             (fingerprint,) = self._episodes.fingerprints("explore", [stage])
             return self._round(stage, fingerprint)
-        return self.sequences(stage, self._episodes.of("explore", stage))
+        return self.sequences(stage, self._episodes.explored(stage))
 
     def probe(self) -> list[TrainingSequence]:
         """Training sequences of `probe.data`, which are copied into the run once."""

@@ -59,7 +59,7 @@ class Evaluation:
         with context.drafts.timed(iteration, f"evaluate {split}"):
             context.episodes.play("evaluate", iteration, None, requests, config.evaluate_sampling)
         wanted = {request.id for request in requests}
-        evaluated = [t for t in context.episodes.of("evaluate", iteration) if t.id in wanted]
+        evaluated = [t for t in context.episodes.of("evaluate", iteration) if t.episode in wanted]
         context.episodes.stop_if_too_many_failed(evaluated)
         return compared(
             summarise(evaluated, split),

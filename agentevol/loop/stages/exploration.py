@@ -85,7 +85,7 @@ class Exploration:
             replayed, aborted = replayed + played.replayed, aborted + played.aborted
             asked |= {request.id for request in requests}
             # a run that was killed in a later round has some of that round's episodes already
-            explored = [t for t in self._context.episodes.of("explore", iteration) if t.id in asked]
+            explored = [t for t in self._context.episodes.explored(iteration) if t.episode in asked]
             self._context.episodes.stop_if_too_many_failed(explored)
             tasks = self._config.explore.tasks - len({t.task_id for t in informative(explored)})
             if tasks <= 0:
@@ -97,6 +97,7 @@ class Exploration:
         self._context.drafts.note(
             iteration,
             requested=requested,
+            seats=self._config.environment.policy_seats,
             explored=endings(explored),
             replayed=replayed,
             aborted=aborted,

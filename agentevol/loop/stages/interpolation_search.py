@@ -81,7 +81,7 @@ def tried(
 
     `between` makes the weights of a share below 1; it is called only where its episodes are not in the table.
     """
-    there = {t.id for t in episodes.of("protect", iteration)}
+    there = episodes.ids("protect", iteration)
     found: dict[float, float] = {}
     for number, share in enumerate(candidates(config), start=1):
         groups = _requests(episodes, config, iteration, number)

@@ -7,6 +7,7 @@ from agentevol.config.learner import LearnConfig
 from agentevol.config.rewards.process import ContinuationProcess, ModelProcess, TrainedProcess
 from agentevol.core.errors import RunStopped
 from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
+from agentevol.data.groups import own_part
 from agentevol.data.rewards.process_rewards import (
     agreements,
     counted_by_head,
@@ -113,7 +114,9 @@ class ProcessRewards:
         if not isinstance(process, ContinuationProcess):
             return pooled_by_head(explored, heads)
         share, most = process.share, process.states
-        states = chosen_states(explored, share=share, per_episode=most, seed=self.config.seed)
+        # a continuation replays its episode from the start, which one with given turns does not have here
+        whole = [t for t in explored if t.parent is None]
+        states = chosen_states(whole, share=share, per_episode=most, seed=self.config.seed)
         requests = [
             request
             for state in states
@@ -135,9 +138,9 @@ class ProcessRewards:
 
 
 def validation_episodes(context: RunContext, iteration: int) -> list[Trajectory]:
-    """Episodes of an iteration's evaluation on the validation split."""
+    """Episodes of an iteration's evaluation on the validation split, without given turns."""
     split = context.config.validate_split
-    return [t for t in context.episodes.of("evaluate", iteration) if t.split == split]
+    return [own_part(t) for t in context.episodes.of("evaluate", iteration) if t.split == split]
 
 
 def learn_beside(

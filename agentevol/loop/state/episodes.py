@@ -9,13 +9,15 @@ import polars as pl
 
 from agentevol.cluster.cluster import Cluster
 from agentevol.cluster.pools.dispatch import Played
+from agentevol.config.sections import SELF_PLAY
 from agentevol.core.errors import REPLAY_MISMATCH, RunStopped, TransportFault
 from agentevol.core.protocols import Checkpoint, Sampling
 from agentevol.core.splits import Choice, held_out, parent, remaining, within
+from agentevol.data.groups import own_part
 from agentevol.loop.state.progress import Progress
 from agentevol.loop.state.run_folder import RunFolder
 from agentevol.rollout.episode import EpisodeRequest
-from agentevol.rollout.metrics import endings
+from agentevol.rollout.metrics import endings, failed_episodes
 from agentevol.rollout.tasks import EnvTask, list_tasks
 from agentgym_store.purposes import Purpose
 from agentgym_store.records import Trajectory
@@ -54,10 +56,16 @@ class Episodes:
         found = self._folder.store.trajectories(Where(purpose=purpose, iteration=iteration))
         return sorted(found, key=lambda t: t.id)
 
+    def explored(self, iteration: int) -> list[Trajectory]:
+        """Explored episodes in the table as they are trained on, without given turns, in the order of their
+        ids.
+        """
+        return [own_part(trajectory) for trajectory in self.of("explore", iteration)]
+
     def ids(self, purpose: Purpose, iteration: int) -> set[str]:
-        """Ids of the episodes in the table; no other column is read."""
-        frame = self._folder.store.scan(Where(iteration=iteration, purpose=purpose)).select("id").collect()
-        return set(frame["id"].to_list())
+        """Ids of the episodes in the table, those of their requests; no other column is read."""
+        frame = self._folder.store.scan(Where(iteration=iteration, purpose=purpose))
+        return set(frame.select(pl.coalesce("episode_id", "id")).collect().to_series().to_list())
 
     def fingerprints(self, purpose: Purpose, iterations: Iterable[int]) -> list[str]:
         """For each iteration, a hash of the names of the table's files that hold its episodes.
@@ -136,7 +144,8 @@ class Episodes:
         Another environment has its own limit.
         """
         own = self._config.environment
-        place = task.task_id if env in (None, own.name) else f"{env}/{task.task_id}"
+        is_own = env in (None, own.name)
+        place = task.task_id if is_own else f"{env}/{task.task_id}"
         identity = f"{self._config.name}/{purpose}/{iteration:04d}/{place}/{attempt}"
         digest = hashlib.sha256(f"{self._config.seed}/{identity}".encode()).digest()
         return EpisodeRequest(
@@ -152,8 +161,20 @@ class Episodes:
             instruction=task.instruction,
             seed=int.from_bytes(digest[:4], "big") >> 1,
             attempt=attempt,
-            max_turns=max_turns or (own.max_turns if env in (None, own.name) else None),
+            max_turns=max_turns or (own.max_turns if is_own else None),
+            seats=own.seats or 1 if is_own else 1,
+            policy_seat=self._policy_seat(purpose, iteration, task.task_id) if is_own else None,
         )
+
+    def _policy_seat(self, purpose: Purpose, iteration: int, task_id: str) -> int | None:
+        """Seat of the policy beside a partner: one for all samples of a task, another one in the next
+        exploration of it, and in evaluations always the same.
+        """
+        own = self._config.environment
+        if own.partner == SELF_PLAY:
+            return None
+        drawn = int.from_bytes(hashlib.sha256(f"{self._config.seed}/seat/{task_id}".encode()).digest()[:4])
+        return (drawn + (iteration if purpose == "explore" else 0)) % (own.seats or 1)
 
     def play(
         self,
@@ -183,10 +204,10 @@ class Episodes:
             first = iteration if purpose == "explore" else 0  # evaluations before rounds, these in order
             playing = self._cluster.play(missing, sampling, played, self._given_up, first)
             broken: list[Trajectory] = []
-            for batch in self._batches(playing):
+            for batch in self._batches(playing, requests[0].seats):
                 self.append(batch, iteration, purpose)
                 bar(batch)
-                broken += filter(_is_broken, batch)
+                broken += filter(_is_broken, failed_episodes(batch))
                 self._stop_above_limit(broken, len(there.union(request.id for request in requests)))
         return played
 
@@ -198,8 +219,7 @@ class Episodes:
 
     def stop_if_too_many_failed(self, played: Sequence[Trajectory]) -> None:
         """Raise `RunStopped` with the counted reasons where the failures exceed `explore.max_failed`."""
-        broken = [t for t in played if t.ending.kind == "failed"]
-        self._stop_above_limit(broken, len(played))
+        self._stop_above_limit(failed_episodes(played), len({t.episode for t in played}))
 
     def _stop_above_limit(self, broken: Sequence[Trajectory], of: int) -> None:
         if len(broken) <= self._config.explore.max_failed * of:
@@ -222,18 +242,22 @@ class Episodes:
             self._cluster.update(policy)
             self._loaded = policy
 
-    def _batches(self, trajectories: Iterator[Trajectory]) -> Iterator[list[Trajectory]]:
+    def _batches(self, trajectories: Iterator[Trajectory], seats: int) -> Iterator[list[Trajectory]]:
+        """Batches of whole episodes: all seats of one come in the same commit, or none."""
         batch: list[Trajectory] = []
         since = time.monotonic()
         for trajectory in trajectories:
             batch.append(trajectory)
-            if len(batch) >= self._config.explore.commit_every or time.monotonic() - since > COMMIT_EVERY_S:
+            if len(batch) % seats:
+                continue
+            most = seats * self._config.explore.commit_every
+            if len(batch) >= most or time.monotonic() - since > COMMIT_EVERY_S:
                 yield batch
                 batch, since = [], time.monotonic()
         if batch:
             yield batch
 
 
-def _is_broken(episode: Trajectory) -> bool:
+def _is_broken(failed: Trajectory) -> bool:
     """Return whether infrastructure ended the episode; a replay with another result is counted elsewhere."""
-    return episode.ending.kind == "failed" and episode.ending.failure != REPLAY_MISMATCH
+    return failed.ending.kind == "failed" and failed.ending.failure != REPLAY_MISMATCH

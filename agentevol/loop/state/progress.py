@@ -18,6 +18,7 @@ from agentevol.data.selection.filters import sampled_tokens
 from agentevol.loop.report.intervals import wilson
 from agentevol.loop.report.rates import interval_text, rate_text
 from agentevol.rollout.faults import sentence
+from agentevol.rollout.metrics import failed_episodes
 from agentgym_store.records import Trajectory
 
 LOG_EVERY_S = 60.0
@@ -48,10 +49,10 @@ class Progress:
 
             def advance(batch: Sequence[Trajectory]) -> None:
                 nonlocal won, broken, finished, tokens
-                finished += len(batch)
+                finished += len({t.episode for t in batch})
                 tokens += sum(sampled_tokens(t) for t in batch)
-                won += sum(t.succeeded() for t in batch)
-                broken += sum(t.ending.kind == "failed" for t in batch)
+                won += _won(batch)
+                broken += len(failed_episodes(batch))
                 rate = (finished - done) / (time.perf_counter() - began)
                 bars.update(
                     bar, completed=finished, note=f"{rate:.1f} episodes/s, {won} won, {broken} failed"
@@ -95,9 +96,9 @@ class Progress:
 
             def advance(batch: Sequence[Trajectory]) -> None:
                 nonlocal finished, won, broken
-                finished += len(batch)
-                won += sum(t.succeeded() for t in batch)
-                broken += sum(t.ending.kind == "failed" for t in batch)
+                finished += len({t.episode for t in batch})
+                won += _won(batch)
+                broken += len(failed_episodes(batch))
                 bars.update(bar, completed=finished, note=f"{won} won, {broken} failed")
 
             def start(total: int) -> Callable[[Sequence[Trajectory]], None]:
@@ -127,6 +128,11 @@ class Progress:
             TextColumn("{task.fields[note]}"),
         )
         return Bars(*columns, console=self.console, disable=not self.console.is_terminal)
+
+
+def _won(batch: Sequence[Trajectory]) -> int:
+    """Number of seats in which the policy won."""
+    return sum(t.succeeded() for t in batch if t.purpose != "partner")
 
 
 def progress_on(console: Console | None) -> Progress:

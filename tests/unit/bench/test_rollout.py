@@ -15,7 +15,7 @@ from agentevol.cli.benchmarks.rollout.work import Ask, Listed, as_begun, asks, s
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Conversation
 from agentevol.engines.vllm.capabilities import check_installed
-from agentevol.rollout.episode import play_all
+from agentevol.rollout.concurrent_episodes import play_all
 from agentgym_envs.formats import FORMATS
 from agentgym_store.records import Failed, Sample
 

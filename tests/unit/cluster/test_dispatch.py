@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from agentevol.cluster.pools.dispatch import Attempt, Dispatch, Played, Replica, lost
-from agentevol.rollout.episode import ABORTED, EpisodeRequest, failed
+from agentevol.rollout.episode import ABORTED, EpisodeRequest
 from agentevol.rollout.faults import FaultLog
+from agentevol.rollout.seats import failed_episode
 from agentgym_store.records import Terminated
 
 
@@ -45,8 +46,8 @@ def test_batches_share_the_slots_of_a_worker_and_each_hears_of_its_own():
     assert list(a.running) == ["1a:e0", "2a:e0"]
     for reply in list(a.running):
         attempt = a.end(reply, now=0.0)
-        ended = failed(attempt.request, "p", "none", reply).model_copy(update={"ending": Terminated()})
-        attempt.batch.ended(ended, attempt)
+        (ended,) = failed_episode(attempt.request, "p", "none", reply)
+        attempt.batch.ended((ended.model_copy(update={"ending": Terminated()}),), attempt)
     assert [t.id for t in first.taken()] == ["e0"]
     assert not first.unfinished
     assert len(list(second.taken())) == 1
@@ -84,7 +85,7 @@ def test_what_is_played_again(kind: str, tries: int, ended: bool, counted: tuple
     a = worker("a")
     batch.hand_out([a], slots=1)
     attempt = a.end("a:e0", now=0.0)
-    batch.ended(failed(request(0), "p", kind, ""), Attempt(batch, attempt.request, tries))
+    batch.ended(failed_episode(request(0), "p", kind, ""), Attempt(batch, attempt.request, tries))
     assert (played.replayed, played.aborted) == counted
     assert len(list(batch.taken())) == int(ended)
     assert batch.unfinished != ended

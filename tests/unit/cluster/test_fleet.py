@@ -16,8 +16,9 @@ from agentevol.cluster.processes.nodes import Facts, Node, Place
 from agentevol.config.run import RunConfig, load
 from agentevol.core.errors import ConfigError, PolicyFault, RunStopped, TransferFailed
 from agentevol.core.protocols import Checkpoint, Sampling
-from agentevol.rollout.episode import EpisodeRequest, failed
+from agentevol.rollout.episode import EpisodeRequest
 from agentevol.rollout.faults import FaultLog
+from agentevol.rollout.seats import failed_episode
 from agentgym_store.records import Terminated, Trajectory
 
 HERE = Node("here", "10.0.0.1")
@@ -53,10 +54,9 @@ class Worker:
         assert sampling == SAMPLING
         self.asked.append(request.id)
         does = self._does.pop(0) if len(self._does) > 1 else self._does[0]
-        plain = failed(request, "", "transport", "")
-        return self._reply(
-            does, plain if does == "breaks" else plain.model_copy(update={"ending": Terminated()})
-        )
+        broken = failed_episode(request, "", "transport", "")
+        whole = tuple(one.model_copy(update={"ending": Terminated()}) for one in broken)
+        return self._reply(does, broken if does == "breaks" else whole)
 
     def _update(self, checkpoint: Checkpoint) -> Reply:
         self.checkpoints.append(checkpoint)

@@ -8,22 +8,23 @@ import pytest
 from agentevol.cluster.workers.in_flight import InFlight, LatestPolicy
 from agentevol.core.errors import PolicyFault, WeightsReplaced
 from agentevol.core.protocols import Conversation, InFlightRule, RolloutEngine, Sampling
-from agentgym_store.records import Sample, Trajectory
+from agentevol.rollout.seats import Episode
+from agentgym_store.records import Sample
 
-EPISODE = cast(Trajectory, "the episode")
+EPISODE = cast(Episode, "the episode")
 
 
 async def told(flight: InFlight) -> list[str]:
     """What happens when weights change while an episode is under way and another one is asked for."""
     events, may_end = list[str](), asyncio.Event()
 
-    async def episode() -> Trajectory:
+    async def episode() -> Episode:
         events.append("first begins")
         await may_end.wait()
         events.append("first ends")
         return EPISODE
 
-    async def other() -> Trajectory:
+    async def other() -> Episode:
         events.append("second begins")
         return EPISODE
 

@@ -55,4 +55,5 @@ async def test_an_episode_that_meets_a_failed_engine_ends_its_process(
 
 
 async def test_an_episode_with_a_sound_engine_is_played(worker: Any):
-    assert (await asyncio.wait_for(worker.play(REQUEST, Sampling()), 30)).ending.kind != "failed"
+    (played,) = await asyncio.wait_for(worker.play(REQUEST, Sampling()), 30)
+    assert played.ending.kind != "failed"

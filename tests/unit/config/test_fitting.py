@@ -1,5 +1,7 @@
 """Defaults of a run that follow its environment."""
 
+from dataclasses import replace
+
 import pytest
 
 from agentevol.config.fitting import TaskCounts, fitted
@@ -91,3 +93,35 @@ def test_official_data_have_splits_of_their_own_and_no_difficulties():
         load(None, ["env=guess", "environment.data=official"])
     with pytest.raises(ConfigError, match="no split 'official_train': import it with `agentevol data import"):
         fitted(official, counts({"train": 9, "valid": 9, "test": 9}))
+
+
+def seated(*settings: str) -> RunConfig:
+    there = replace(counts({"train": 100, "valid": 5, "test": 5}), seats=("buyer", "seller"))
+    return fitted(config(*settings), there)
+
+
+def test_all_seats_of_an_environment_are_played_unless_one_is_asked_for():
+    assert (seated().environment.seats, seated("environment.seats=1").environment.seats) == (2, 1)
+    assert (seated().episodes_per_worker, seated("environment.seats=1").episodes_per_worker) == (24, 48)
+    assert seated("engine.slots=1").episodes_per_worker == 1
+    assert [seated(*one).environment.policy_seats for one in ((), ("environment.partner=random",))] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        (["environment.seats=3"], r"environment.seats: chess has 2: buyer, seller; play all of them or 1"),
+        (["environment.partner=random", "environment.seats=1"], "environment.partner has no effect"),
+        (["environment.partner=expert"], "'expert' is no partner"),
+        (["environment.partner=other", "engine=vllm"], "a partner with weights needs engine = 'embedded'"),
+        (["process.continuations=4", "algorithm=ppo"], r"process.continuations need .* environment.seats=1"),
+    ],
+)
+def test_seats_and_partners_that_cannot_be_are_refused(settings: list[str], line: str):
+    with pytest.raises(ConfigError, match=line):
+        seated(*settings)
+
+
+def test_one_agent_has_no_partner_to_choose():
+    with pytest.raises(ConfigError, match=r"environment.partner has no effect: one seat of chess"):
+        fitted(config("environment.partner=idle"), counts({"train": 100, "valid": 5, "test": 5}))

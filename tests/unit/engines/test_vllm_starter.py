@@ -12,7 +12,8 @@ from agentevol.engines.embedded.engine import EmbeddedEngine
 from agentevol.engines.vllm.capabilities import check_installed
 from agentevol.engines.vllm.engine import VllmEngine
 from agentevol.models.resolution import resolve
-from agentevol.rollout.episode import EpisodeRequest, play_all
+from agentevol.rollout.concurrent_episodes import play_all
+from agentevol.rollout.episode import EpisodeRequest
 from agentgym_client import EnvClient
 from agentgym_envs.formats import FORMATS
 from agentgym_envs.registry import environment_class

@@ -393,6 +393,9 @@ class Table:
     def of(self, purpose: str, iteration: int) -> list[Trajectory]:
         return list(self.played.values())
 
+    def ids(self, purpose: str, iteration: int) -> set[str]:
+        return set(self.played)
+
     def stop_if_too_many_failed(self, played: Any) -> None:
         pass
 

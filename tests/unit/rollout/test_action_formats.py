@@ -12,8 +12,9 @@ from agentevol.core.errors import ConfigError, FormatFault
 from agentevol.core.protocols import Conversation, Message
 from agentevol.engines.scripted import ExpertPolicy, RenderedPolicy, said
 from agentevol.learn.batches.packing import demonstration
+from agentevol.rollout.concurrent_episodes import play_all
 from agentevol.rollout.environments import as_messages
-from agentevol.rollout.episode import EpisodeRequest, play, play_all
+from agentevol.rollout.episode import EpisodeRequest, play
 from agentgym_client import EnvClient
 from agentgym_envs.formats import FORMATS, Plain
 from agentgym_envs.guess import Guess

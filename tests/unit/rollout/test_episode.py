@@ -14,7 +14,8 @@ from agentevol.core.protocols import ContextFull, Conversation
 from agentevol.data.training_sequences import facts
 from agentevol.engines.scripted import scripted_policy
 from agentevol.learn.algorithms.advantages.turn_level import states
-from agentevol.rollout.episode import EpisodeRequest, play, play_all
+from agentevol.rollout.concurrent_episodes import play_all
+from agentevol.rollout.episode import EpisodeRequest, play
 from agentgym_client import EnvClient
 from agentgym_envs.core import Observation, StepResult
 from agentgym_envs.formats import FORMATS, Plain

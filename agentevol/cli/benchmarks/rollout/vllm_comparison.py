@@ -33,7 +33,7 @@ from agentevol.engines.vllm.arguments import engine_arguments
 from agentevol.engines.vllm.capabilities import capabilities, check_installed
 from agentevol.engines.vllm.engine import VllmEngine
 from agentevol.models.causal_lm import load_model
-from agentevol.rollout.episode import play_all
+from agentevol.rollout.concurrent_episodes import play_all
 from agentgym_envs.formats import FORMATS
 from agentgym_store.records import Trajectory
 
