@@ -380,11 +380,11 @@ def validated(values: dict[str, Any], kind: type[ConfigT] = RunConfig) -> Config
 
 def _preset(values: Mapping[str, Any], kind: type[Section]) -> dict[str, Any]:
     """Defaults of the chosen environment, overridden by those of the algorithm."""
-    world = _of_world(values) if kind is RunConfig else {}
-    return _merged(world, _of_algorithm(values, kind))
+    of_environment = _of_environment(values) if kind is RunConfig else {}
+    return _merged(of_environment, _of_algorithm(values, kind))
 
 
-def _of_world(values: Mapping[str, Any]) -> dict[str, Any]:
+def _of_environment(values: Mapping[str, Any]) -> dict[str, Any]:
     name = _given(values, "environment", "name") or EnvironmentConfig().name
     learnt_by = _given(values, "learn", "algorithm")
     found = {"base": f"starter:{name}", **BY_ENVIRONMENT.get(name, {})}

@@ -1,7 +1,7 @@
 """Overflow policies for a conversation that no longer fits the engine's context (`engine.overflow`).
 
 truncate      the episode ends: truncated(context)
-drop_oldest   it goes on without its oldest exchanges, of an action and what the world answered to it
+drop_oldest   it goes on without its oldest exchanges, of an action and what the environment answered to it
 
     opening | said 1, answer 1 | said 2, answer 2 | said 3, answer 3
     opening                                       | said 3, answer 3

@@ -29,25 +29,25 @@ SHOWN_TASKS = 16
 def opened(config: EnvironmentConfig) -> Iterator[Environment[Any]]:
     """An instance of the environment. Raises `ConfigError` for options that it refuses."""
     try:
-        world = make(config.name, **config.options)
+        environment = make(config.name, **config.options)
     except (TypeError, ValueError) as cause:
         raise ConfigError(f"environment.options: {config.name}: {one_line(cause)}") from cause
     try:
-        yield world
+        yield environment
     finally:
-        world.close()
+        environment.close()
 
 
-def task_counts(world: Environment[Any]) -> TaskCounts:
+def task_counts(environment: Environment[Any]) -> TaskCounts:
     """Task counts of an environment. `size` raises `ConfigError` where the data of a split are missing."""
 
     def size(split: str, difficulty: str | None) -> int:
         try:
-            return len(world.tasks(split, difficulty))
+            return len(environment.tasks(split, difficulty))
         except (LookupError, ValueError, OSError) as cause:
-            raise ConfigError(f"{world.name}, split {split!r}: {one_line(cause)}") from cause
+            raise ConfigError(f"{environment.name}, split {split!r}: {one_line(cause)}") from cause
 
-    return TaskCounts(world.name, world.splits, world.difficulties, size, world.seats)
+    return TaskCounts(environment.name, environment.splits, environment.difficulties, size, environment.seats)
 
 
 def served_counts(url: str, name: str) -> TaskCounts:
@@ -70,38 +70,39 @@ def served_counts(url: str, name: str) -> TaskCounts:
     return TaskCounts(name, tuple(info.splits), info.difficulties, size, info.seats)
 
 
-def demonstration(world: Environment[Any], task: Task, seed: int, care: float = 1.0) -> list[str]:
+def demonstration(environment: Environment[Any], task: Task, seed: int, care: float = 1.0) -> list[str]:
     """Messages of the environment's demonstrating player, or of its expert where it has no such player.
 
     Raises `ConfigError` where it has neither, or where the expert does not know this task.
     """
     try:
-        return world.demonstrate(task, seed, care)
+        return environment.demonstrate(task, seed, care)
     except NotImplementedError:
-        actions = world.expert(task)
+        actions = environment.expert(task)
     if actions is None:
         raise ConfigError(
-            f"{world.name} has neither a demonstrating player nor an expert for {task.id!r}: give base=MODEL"
+            f"{environment.name} has neither a demonstrating player nor an expert for {task.id!r}: give"
+            " base=MODEL"
         )
     return actions
 
 
-def player_messages(world: Environment[Any], split: str, difficulty: str | None) -> list[str]:
+def player_messages(environment: Environment[Any], split: str, difficulty: str | None) -> list[str]:
     """Messages of careful demonstrations of some tasks of a split; none of an environment without players.
 
     Raises `ConfigError` where a player fails.
     """
-    tasks: Sequence[Task] = world.tasks(split, difficulty)
+    tasks: Sequence[Task] = environment.tasks(split, difficulty)
     try:
         return [
             message
             for position in spread(SHOWN_TASKS)(len(tasks))
-            for message in demonstration(world, tasks[position], position)
+            for message in demonstration(environment, tasks[position], position)
         ]
     except ConfigError:
         return []
     except Exception as cause:  # whatever the environment's own code raises
-        raise ConfigError(f"{world.name}: its player failed: {one_line(cause)}") from cause
+        raise ConfigError(f"{environment.name}: its player failed: {one_line(cause)}") from cause
 
 
 def as_messages(messages: Sequence[str], form: ActionFormat) -> list[str]:
@@ -124,6 +125,6 @@ def usual_action_tokens(config: EnvironmentConfig, tokenizer: "PreTrainedTokeniz
         return preset
     if config.url is not None and config.name not in names():
         return NEW_TOKENS
-    with opened(config) as world:
-        messages = player_messages(world, world.splits[0], None)
+    with opened(config) as environment:
+        messages = player_messages(environment, environment.splits[0], None)
     return action_tokens(tokenizer, as_messages(messages, action_format(config.format)))

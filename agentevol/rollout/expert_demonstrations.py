@@ -45,14 +45,14 @@ def demonstrate(
 async def _demonstrate(
     environment: EnvironmentConfig, url: str, requests: Sequence[EpisodeRequest]
 ) -> list[Trajectory]:
-    world = make(environment.name, **environment.options)
+    made = make(environment.name, **environment.options)
     form = action_format(environment.format)
-    policy = RenderedPolicy(ExpertPolicy(lambda task_id: world.expert(world.task(task_id))), form)
+    policy = RenderedPolicy(ExpertPolicy(lambda task_id: made.expert(made.task(task_id))), form)
     try:
         async with EnvClient(url) as client:
             return [t async for t in play_all(client, policy, requests, form, concurrency=CONCURRENCY)]
     finally:
-        world.close()
+        made.close()
 
 
 def demonstration_sequences(

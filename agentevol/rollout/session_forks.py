@@ -92,8 +92,8 @@ class Forks:
 
     async def _ask(self) -> bool:
         held = (await self._client.health()).get("sessions", {}).get("max", 0)
-        worlds = {world.env: world.capabilities for world in await self._client.environments()}
-        forks = worlds.get(self._env, {}).get("fork", "none") != "none"
+        capabilities = {served.env: served.capabilities for served in await self._client.environments()}
+        forks = capabilities.get(self._env, {}).get("fork", "none") != "none"
         return forks and held >= 2 * self._episodes
 
 

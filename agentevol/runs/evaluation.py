@@ -182,9 +182,9 @@ def _policy(
     if model in SCRIPTED:
         if max_new_tokens is not None:
             raise ConfigError(f"--max-new-tokens has no effect: {model} samples no tokens")
-        world = make(environment.name, **environment.options)
-        script = scripted_policy(model, lambda task_id: world.expert(world.task(task_id)))
-        return RenderedPolicy(script, form), world.close
+        made = make(environment.name, **environment.options)
+        script = scripted_policy(model, lambda task_id: made.expert(made.task(task_id)))
+        return RenderedPolicy(script, form), made.close
     if without_weights:
         sampling = Sampling(temperature=temperature, max_new_tokens=max_new_tokens or ENDPOINT_TOKENS)
         return openai_policy(model.removeprefix(PREFIX), sampling, SLOTS), lambda: None

@@ -48,10 +48,10 @@ def prepared(config: RunConfig, *, here: bool = True) -> RunConfig:
     check_name(config.environment)
     told: list[str] = []
     if config.environment.url is None:
-        with opened(config.environment) as world:
-            config = fitted(config, task_counts(world), strict=here)
-            if config.explore_split in world.splits:
-                told = player_messages(world, config.explore_split, config.explore.difficulty)
+        with opened(config.environment) as environment:
+            config = fitted(config, task_counts(environment), strict=here)
+            if config.explore_split in environment.splits:
+                told = player_messages(environment, config.explore_split, config.explore.difficulty)
     elif here:
         config = fitted(config, served_counts(config.environment.url, config.environment.name))
     check(config, here=here)

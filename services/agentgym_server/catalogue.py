@@ -27,7 +27,7 @@ class Page:
 
 
 @dataclass(eq=False)
-class World:
+class ServedEnvironment:
     """Catalogue entry of one environment; its instance plays no episodes."""
 
     name: str
@@ -41,43 +41,43 @@ class Catalogue:
 
     def __init__(self, factories: Mapping[str, Factory], settings: ServerSettings) -> None:
         self._settings = settings
-        self.worlds = {name: World(name, factory()) for name, factory in factories.items()}
+        self.served = {name: ServedEnvironment(name, factory()) for name, factory in factories.items()}
 
-    def world(self, env: str) -> World:
+    def of(self, env: str) -> ServedEnvironment:
         """One environment; raises the problem `env-not-found`."""
-        world = self.worlds.get(env)
-        if world is None:
-            names = ", ".join(self.worlds)
+        served = self.served.get(env)
+        if served is None:
+            names = ", ".join(self.served)
             raise Problem(
                 "env-not-found", f"no environment has this name; there are: {names}", env=clipped(env)
             )
-        return world
+        return served
 
     async def entries(self) -> list[dict[str, Any]]:
         """The list of environments."""
-        return [await self.entry(name) for name in self.worlds]
+        return [await self.entry(name) for name in self.served]
 
     async def entry(self, env: str) -> dict[str, Any]:
         """One entry of the list."""
-        world = self.world(env)
-        async with world.lock:
-            if world.entry is None:
-                world.entry = await asyncio.to_thread(_entry, world)
-        return world.entry
+        served = self.of(env)
+        async with served.lock:
+            if served.entry is None:
+                served.entry = await asyncio.to_thread(_entry, served)
+        return served.entry
 
     def schema(self, env: str) -> dict[str, Any]:
         """Action formats and reply members of an environment."""
-        world = self.world(env)
-        instruction = FORMATS["react"].instruction(world.name)
+        served = self.of(env)
+        instruction = FORMATS["react"].instruction(served.name)
         kinds = ["text", "tool_call", "completion"]
         return {
-            "env": world.name,
+            "env": served.name,
             "action": {
                 "kinds": kinds,
                 "formats": list(FORMATS),
                 "max_chars": self._settings.max_action_chars,
             },
-            "tools": world.environment.tools,
+            "tools": served.environment.tools,
             "info_keys": {
                 "available_actions": "array of strings, optional",
                 "invalid_action": "boolean, optional",
@@ -95,15 +95,15 @@ class Catalogue:
 
     async def tasks(self, env: str, page: Page) -> dict[str, Any]:
         """One page of tasks; raises the problems `task-not-found` (the split) and `validation`."""
-        world = self.world(env)
-        async with world.lock:
+        served = self.of(env)
+        async with served.lock:
             try:
-                total, rows = await asyncio.to_thread(_page, world.environment, page)
+                total, rows = await asyncio.to_thread(_page, served.environment, page)
             except TaskNotFound:
-                text = "no split has this name; there are: " + ", ".join(world.environment.splits)
+                text = "no split has this name; there are: " + ", ".join(served.environment.splits)
                 raise Problem("task-not-found", text, split=clipped(page.split or "")) from None
             except ValueError:
-                known = ", ".join(world.environment.difficulties) or "none"
+                known = ", ".join(served.environment.difficulties) or "none"
                 raise invalid(("/difficulty", f"must be one of: {known}")) from None
         return {
             "env": env,
@@ -116,23 +116,23 @@ class Catalogue:
 
     async def drawn(self, env: str, splits: Sequence[str], seed: int) -> int:
         """`Environment.draw`; raises the problem `task-not-found`."""
-        world = self.world(env)
-        async with world.lock:
+        served = self.of(env)
+        async with served.lock:
             try:
-                return await asyncio.to_thread(world.environment.draw, splits, seed)
+                return await asyncio.to_thread(served.environment.draw, splits, seed)
             except TaskNotFound as cause:
                 raise Problem("task-not-found", str(cause)) from None
 
     def close(self) -> None:
         """Free the instances."""
-        for world in self.worlds.values():
-            world.environment.close()
+        for served in self.served.values():
+            served.environment.close()
 
 
-def _entry(world: World) -> dict[str, Any]:
-    environment = world.environment
+def _entry(served: ServedEnvironment) -> dict[str, Any]:
+    environment = served.environment
     return {
-        "env": world.name,
+        "env": served.name,
         "version": environment.version,
         "data_version": environment.data_version,
         "splits": {split: len(environment.tasks(split)) for split in environment.splits},

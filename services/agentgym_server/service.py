@@ -115,7 +115,7 @@ class Service:
         blocking = [
             name
             for name in factories
-            if self.settings.workers or self.catalogue.worlds[name].environment.blocking
+            if self.settings.workers or self.catalogue.served[name].environment.blocking
         ]
         cheap = {name: factory for name, factory in factories.items() if name not in blocking}
         return LoopHost(cheap, self.metrics.step_seconds, self.settings.max_queue), {

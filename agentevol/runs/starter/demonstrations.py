@@ -40,12 +40,12 @@ class Demonstrator:
     """The demonstrating player in its environments."""
 
     def __init__(self, recipe: StarterRecipe) -> None:
-        self._worlds: list[Environment[Any]] = [
+        self._environments: list[Environment[Any]] = [
             make(recipe.environment, **options) for options in recipe.worlds
         ]
         if recipe.max_turns is not None:
-            for world in self._worlds:
-                world.max_turns = recipe.max_turns  # pyright: ignore[reportAttributeAccessIssue]
+            for environment in self._environments:
+                environment.max_turns = recipe.max_turns  # pyright: ignore[reportAttributeAccessIssue]
         self._player = Player()
         self._recipe = recipe
         self._form = action_format(recipe.action_format)
@@ -54,31 +54,31 @@ class Demonstrator:
     def __call__(self, difficulty: str, number: int, care: float | None = None) -> Demonstration:
         """Play one demonstration, successful or not; with the recipe's care, unless `care` is given."""
         recipe = self._recipe
-        round_, which = divmod(number, len(self._worlds))
-        world = self._worlds[which]
-        tasks = world.tasks(recipe.split, difficulty or None)
+        round_, which = divmod(number, len(self._environments))
+        environment = self._environments[which]
+        tasks = environment.tasks(recipe.split, difficulty or None)
         shown = self._shown(which, difficulty, len(tasks))
         task: Task = tasks[shown[round_ % len(shown)]]
         seed = recipe.seed + number
         if care is None:
             care = CAREFUL if Random(seed).random() < recipe.careful else recipe.care
-        messages = demonstration(world, task, seed, care)
+        messages = demonstration(environment, task, seed, care)
         acts = follow([after_thinking(message) for message in messages])
-        episode = self._player.play(world, task, acts, seed=recipe.seed)
+        episode = self._player.play(environment, task, acts, seed=recipe.seed)
         heard = [episode.first, *(result.observation for result in episode.results)]
         said = as_messages(messages, self._form)
         turns = [Turn(text, message) for text, message in zip(texts_with_tools(heard), said, strict=False)]
-        is_won = episode.total_reward >= world.reward_range[1]
+        is_won = episode.total_reward >= environment.reward_range[1]
         again = round_ // len(shown)
         identity = f"{task.id}/{again}" if again and not recipe.by_task else task.id
         return Demonstration(identity, turns, heard[-1].text, is_won)
 
-    def _shown(self, world: int, difficulty: str, total: int) -> Sequence[int]:
+    def _shown(self, environment: int, difficulty: str, total: int) -> Sequence[int]:
         """Positions of the tasks that may be demonstrated."""
         recipe = self._recipe
         if not recipe.held_out:
             return range(total)
-        key = (world, difficulty)
+        key = (environment, difficulty)
         if key not in self._positions:
             self._positions[key] = remaining(recipe.held_out, recipe.held_out_share)(total)
         return self._positions[key]
@@ -91,13 +91,13 @@ class Demonstrator:
     @property
     def data_version(self) -> str:
         """Data version of the first environment."""
-        return self._worlds[0].data_version
+        return self._environments[0].data_version
 
     def close(self) -> None:
         """Close the environments."""
         self._player.close()
-        for world in self._worlds:
-            world.close()
+        for environment in self._environments:
+            environment.close()
 
 
 def demonstrations(

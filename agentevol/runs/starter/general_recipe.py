@@ -42,10 +42,11 @@ def general_recipe(name: str, action_format: str = "plain") -> StarterRecipe:
     """
     form = formats.action_format(action_format)
     config = load(None, [f"env={name}"])
-    with opened(config.environment) as world:
-        config = fitted(config, task_counts(world))
+    with opened(config.environment) as environment:
+        config = fitted(config, task_counts(environment))
         words = {
-            level: _words(world, config.explore_split, level, form) for level in world.difficulties or ("",)
+            level: _words(environment, config.explore_split, level, form)
+            for level in environment.difficulties or ("",)
         }
     counts = {
         level: round(min(max(WORDS / len(words) / length, FEWEST), MOST)) for level, length in words.items()
@@ -67,14 +68,16 @@ def general_recipe(name: str, action_format: str = "plain") -> StarterRecipe:
     )
 
 
-def _words(world: Environment[Any], split: str, difficulty: str, form: ActionFormat) -> float:
+def _words(environment: Environment[Any], split: str, difficulty: str, form: ActionFormat) -> float:
     """Mean words of an episode of the environment's player, texts of the environment included."""
-    player, tasks = Player(), world.tasks(split, difficulty or None)
+    player, tasks = Player(), environment.tasks(split, difficulty or None)
     found: list[int] = []
     for number in range(SAMPLED):
         task = tasks[number % len(tasks)]
-        messages = demonstration(world, task, number, CARE)
-        episode = player.play(world, task, follow([after_thinking(one) for one in messages]), seed=number)
+        messages = demonstration(environment, task, number, CARE)
+        episode = player.play(
+            environment, task, follow([after_thinking(one) for one in messages]), seed=number
+        )
         heard = [episode.first, *(result.observation for result in episode.results)]
         texts = [*as_messages(messages, form), *texts_with_tools(heard)]
         found.append(sum(len(_WORD.findall(text)) for text in texts))

@@ -113,7 +113,7 @@ async def schema(service: Service, call: Call) -> Reply:
 
 async def tasks(service: Service, call: Call) -> Reply:
     """One page of tasks."""
-    service.catalogue.world(call.param)
+    service.catalogue.of(call.param)
     return json_reply(await service.catalogue.tasks(call.param, page(query_members(call.query))))
 
 

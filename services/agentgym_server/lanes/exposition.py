@@ -35,7 +35,7 @@ class _Collector:
         yield from self._machine()
 
     def _sessions(self) -> Iterator[Metric]:
-        registry, envs = self._service.registry, self._service.catalogue.worlds
+        registry, envs = self._service.registry, self._service.catalogue.served
         finished = {(env, outcome): n for (env, outcome), n in registry.finished.items()}
         ended = {env: sum(n for (name, _), n in finished.items() if name == env) for env in envs}
         active = {(env,): registry.created[env] - ended[env] for env in envs}
@@ -65,7 +65,7 @@ class _Collector:
         yield _counter("agentevol_steps", "Step requests.", ("env", "result"), metrics.steps.items())
         yield _histogram("agentevol_step_seconds", "Environment time of a step.", "env", metrics.step_seconds)
         yield _histogram("agentevol_queue_seconds", "Wait for a worker.", "env", metrics.queue_seconds)
-        waiting = {(env,): self._service.waiting(env) for env in self._service.catalogue.worlds}
+        waiting = {(env,): self._service.waiting(env) for env in self._service.catalogue.served}
         yield _gauge(
             "agentevol_waiting_operations", "Coroutines of environments under way.", ("env",), waiting.items()
         )

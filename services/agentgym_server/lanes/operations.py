@@ -36,13 +36,13 @@ async def _envs(service: Service, _: str, members: Item) -> Reply:
 
 
 def _schema(service: Service, env: str, members: Item) -> Reply:
-    service.catalogue.world(env)
+    service.catalogue.of(env)
     _nothing(members)
     return json_reply(service.catalogue.schema(env))
 
 
 async def _tasks(service: Service, env: str, members: Item) -> Reply:
-    service.catalogue.world(env)
+    service.catalogue.of(env)
     return json_reply(await service.catalogue.tasks(env, page(members)))
 
 

@@ -9,7 +9,7 @@ from operator import add
 from typing import Any
 
 from agentgym_envs.core import TaskNotFound
-from agentgym_server.catalogue import DEFAULT_FORMAT, Catalogue, World
+from agentgym_server.catalogue import DEFAULT_FORMAT, Catalogue, ServedEnvironment
 from agentgym_server.clock import Clock
 from agentgym_server.monitoring.metrics import Metrics
 from agentgym_server.sessions.capacity import Slot
@@ -95,10 +95,10 @@ class Episodes:
         slot: Slot | None = None,
     ) -> Reply:
         """Start an episode; `wait_s`: maximum wait for a free slot, `slot`: one that it already has."""
-        world = self._catalogue.world(env)
+        served = self._catalogue.of(env)
         request = validated(CreateRequest, body)
         return await self._keyed.once(
-            f"create {env}", key, body, lambda: self._create(world, request, wait_s, slot)
+            f"create {env}", key, body, lambda: self._create(served, request, wait_s, slot)
         )
 
     async def reserve(self, env: str) -> Slot:
@@ -200,16 +200,16 @@ class Episodes:
                 break
         return self.get(session_id, history)
 
-    async def _create_seats(self, world: World, request: CreateRequest, wait_s: float) -> Reply:
+    async def _create_seats(self, served: ServedEnvironment, request: CreateRequest, wait_s: float) -> Reply:
         """Start an episode with several seats: the session of the first, with those of its partners."""
-        seats = world.environment.seats
+        seats = served.environment.seats
         if request.seats != len(seats):
             known = ", ".join(seats) or "one agent"
-            raise Problem("unsupported-operation", f"the seats of {world.name} are: {known}")
+            raise Problem("unsupported-operation", f"the seats of {served.name} are: {known}")
         seed = secrets.randbelow(2**53) if request.seed is None else request.seed
-        origin = Origin(world.name, request.task_id, seed)
-        shared = SharedEpisode(new_episode_id(self._settings.instance), origin, self._hosts[world.name])
-        slots = await self._take_slots(world.name, wait_s, len(seats))
+        origin = Origin(served.name, request.task_id, seed)
+        shared = SharedEpisode(new_episode_id(self._settings.instance), origin, self._hosts[served.name])
+        slots = await self._take_slots(served.name, wait_s, len(seats))
         deadline_s = self._settings.reset_deadline_s
 
         def free() -> None:
@@ -224,7 +224,7 @@ class Episodes:
             session = self._session(key, origin, slot, request.lease_ttl_s, request.labels, None)
             session.seat, session.shared = seat, shared
             session.format = request.format or DEFAULT_FORMAT
-            session.max_turns = request.max_turns or world.environment.max_turns
+            session.max_turns = request.max_turns or served.environment.max_turns
             shared.sessions[seat] = session
         return self._enter_seats(shared, opened, free)
 
@@ -241,25 +241,27 @@ class Episodes:
         self.registry.add_shared(shared)
         return reply
 
-    async def _create(self, world: World, request: CreateRequest, wait_s: float, slot: Slot | None) -> Reply:
+    async def _create(
+        self, served: ServedEnvironment, request: CreateRequest, wait_s: float, slot: Slot | None
+    ) -> Reply:
         if request.seats is not None:
-            return await self._create_seats(world, request, wait_s)
+            return await self._create_seats(served, request, wait_s)
         seed = secrets.randbelow(2**53) if request.seed is None else request.seed
-        origin = Origin(world.name, request.task_id, seed)
-        host = self._hosts[world.name]
+        origin = Origin(served.name, request.task_id, seed)
+        host = self._hosts[served.name]
         key = new_session_id(self._settings.instance)
         deadline_s = self._settings.reset_deadline_s
         self._check_draining()
-        slot = slot or await self._take_slot(world.name, wait_s)
+        slot = slot or await self._take_slot(served.name, wait_s)
         opened = await self._begun(origin, host, slot.give, lambda: host.open(key, origin, deadline_s))
         session = self._session(key, origin, slot, request.lease_ttl_s, request.labels, None)
         session.format = request.format or DEFAULT_FORMAT
-        session.max_turns = request.max_turns or world.environment.max_turns
+        session.max_turns = request.max_turns or served.environment.max_turns
         session.observation, session.info, session.tools = opened.text, visible_info(opened), opened.tools
         return self._enter(session)
 
     async def _fork(self, parent: Session, at_turn: int, request: ForkRequest, wait_s: float) -> Reply:
-        environment = self._catalogue.world(parent.origin.env).environment
+        environment = self._catalogue.of(parent.origin.env).environment
         now_there = at_turn == parent.turn and parent.running is None and parent.state == "open"
         snapshot = environment.forkable and now_there
         if not snapshot and not environment.deterministic:
@@ -311,7 +313,7 @@ class Episodes:
         now = self._clock.now()
         settings = self._settings
         lease_s = min(settings.lease_ttl_s if ttl_s is None else ttl_s, settings.max_lease_ttl_s)
-        environment = self._catalogue.world(origin.env).environment
+        environment = self._catalogue.of(origin.env).environment
         return Session(
             id=key,
             origin=origin,
@@ -403,7 +405,7 @@ class Episodes:
                 return Reply(200, self._commit(session, action, played))
         except Overloaded as cause:
             raise Problem("overloaded", str(cause)) from None
-        except Exception as cause:  # noqa: BLE001 - a world may raise anything; its session fails
+        except Exception as cause:  # noqa: BLE001 - an environment may raise anything; its session fails
             raise self._failed(session, action, cause) from None
         session.renew(self._clock.now())
         session.running = running = self._running(step)
@@ -436,7 +438,7 @@ class Episodes:
                 return  # it failed or was closed meanwhile
             session.running = None
             running.reply.set_result(self._commit(session, running.action, played))
-        except Exception as cause:  # noqa: BLE001 - a world may raise anything; its session fails
+        except Exception as cause:  # noqa: BLE001 - an environment may raise anything; its session fails
             problem = self._failed(session, running.action, cause)
             if not running.reply.done():
                 running.reply.set_exception(problem)

@@ -50,7 +50,7 @@ class SeatTurns:
         except Overloaded as cause:
             del shared.actions[session.seat]
             raise Problem("overloaded", str(cause)) from None
-        except Exception as cause:  # noqa: BLE001 - a world may raise anything; its episode fails
+        except Exception as cause:  # noqa: BLE001 - an environment may raise anything; its episode fails
             self._hold(session, running)
             self._fail(shared, cause)
             return

@@ -132,7 +132,7 @@ class Instances:
         self._limits: dict[str, WaitLimit] = {}
         self._episodes: dict[str, Environment[Any]] = {}
         self._names: dict[str, str] = {}
-        self._worlds: dict[str, Environment[Any]] = {}
+        self._environments: dict[str, Environment[Any]] = {}
 
     def load(self) -> None:
         """Build the idle instance of every environment, and with it the data that instances share: what it
@@ -222,9 +222,9 @@ class Instances:
         """Free all resources."""
         for key in list(self._episodes):
             self.drop(key)
-        for environment in self._worlds.values():
+        for environment in self._environments.values():
             environment.close()
-        self._worlds.clear()
+        self._environments.clear()
 
     def _of_episode(self, key: str, env: str) -> Environment[Any]:
         self.drop(key)
@@ -240,10 +240,10 @@ class Instances:
         return limit
 
     def _world(self, env: str) -> Environment[Any]:
-        world = self._worlds.get(env)
-        if world is None:
-            world = self._worlds[env] = self._factories[env]()
-        return world
+        environment = self._environments.get(env)
+        if environment is None:
+            environment = self._environments[env] = self._factories[env]()
+        return environment
 
 
 async def _awaited(result: Awaitable[StepResult]) -> Outcome:

@@ -157,7 +157,7 @@ async def _result(step: Awaitable[Any]) -> Any:
 
 
 def _packed(reply: dict[str, Any]) -> bytes:
-    """A reply; the fault of a world whose outcome has no JSON form."""
+    """A reply; the fault of an environment whose outcome has no JSON form."""
     try:
         return frames.packed(reply)
     except (TypeError, ValueError) as cause:

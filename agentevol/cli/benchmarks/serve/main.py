@@ -149,7 +149,7 @@ def lines(
 ) -> Iterator[str]:
     """All results as text."""
     yield "server on one core, load on another; a session has one step on its way at a time"
-    heads = ("server", "world", "load", "sessions", "steps/s", "p50 ms", "p99 ms", "us/step")
+    heads = ("server", "env", "load", "sessions", "steps/s", "p50 ms", "p99 ms", "us/step")
     yield "{:<10}{:<10}{:<10}{:>9}{:>10}{:>9}{:>9}{:>9}".format(*heads)
     for row in table:
         yield (

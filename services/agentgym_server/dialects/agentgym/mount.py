@@ -174,7 +174,7 @@ class Mount:
         """Start a session of a task, as native v1 shows it."""
         start = {"task_id": task["task_id"], "seed": seed, "lease_ttl_s": LEASE_S}
         seen = await _patiently(lambda: self._service.episodes.create(self._env, start, wait_s=wait_s))
-        if self._service.catalogue.world(self._env).environment.changing_tools:
+        if self._service.catalogue.of(self._env).environment.changing_tools:
             seen["info"] |= {"tools": seen["tools"]}  # no other reply of this dialect shows them
         return seen
 
@@ -205,7 +205,7 @@ class Mount:
 
     def _splits(self) -> list[str]:
         """Splits that indexes count over, in order: training splits come first."""
-        splits = self._service.catalogue.world(self._env).environment.splits
+        splits = self._service.catalogue.of(self._env).environment.splits
         preferred = [split for split in self._original.splits if split in splits]
         return preferred or sorted(splits, key=lambda split: "train" not in split)
 

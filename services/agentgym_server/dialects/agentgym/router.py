@@ -26,7 +26,7 @@ class Router(BaseRoute):
         ids = EnvironmentIds(service)
         self._mounts = {
             env: Mount(service, env, COUNTERPARTS.get(env) or stranger(env), ids)
-            for env in service.catalogue.worlds
+            for env in service.catalogue.served
         }
         aliases = {path: self._mounts[env] for path, env in ALIASES.items() if env in self._mounts}
         self._mounts = {**self._mounts, **aliases}

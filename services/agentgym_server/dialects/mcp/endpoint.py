@@ -229,7 +229,7 @@ def _server_info() -> Json:
 
 def _initialize(door: SessionEndpoint, message: Message) -> Json:
     asked = message.params.get("protocolVersion")
-    changing = door.service.catalogue.world(door.session.origin.env).environment.changing_tools
+    changing = door.service.catalogue.of(door.session.origin.env).environment.changing_tools
     return {
         "protocolVersion": asked if asked in LEGACY else LEGACY[-1],
         "capabilities": {"tools": {"listChanged": changing}},

@@ -24,7 +24,7 @@ def routes(service: Service) -> list[BaseRoute]:
     env_sessions = OpenEnvSessions(service)
     mounts = [
         Mount(f"/{env}", Router(_environment(service, env_sessions, env), redirect_slashes=False))
-        for env in service.catalogue.worlds
+        for env in service.catalogue.served
     ]
     app = Starlette(routes=mounts, exception_handlers=REFUSALS)
     app.router.redirect_slashes = False

@@ -65,7 +65,7 @@ class EpisodeSocket(Socket):
 
     def refused(self, problem: Problem) -> bytes:
         """See `Socket.refused`."""
-        environment = self.service.catalogue.world(self.env).environment
+        environment = self.service.catalogue.of(self.env).environment
         return refusal_at_connect(problem, type(environment).__name__).frame
 
     @property

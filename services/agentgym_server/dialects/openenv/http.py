@@ -73,7 +73,7 @@ class Http:
 
     async def metadata(self, request: Request) -> Response:
         """Metadata of the environment."""
-        environment = self._catalogue.world(self._env).environment
+        environment = self._catalogue.of(self._env).environment
         return _json(
             {
                 "name": self._env,
@@ -174,7 +174,7 @@ class Http:
 
     async def manifest(self, request: Request) -> Response:
         """The environment's `openenv.yaml`."""
-        text = manifest.openenv_yaml(self._env, self._catalogue.world(self._env).environment)
+        text = manifest.openenv_yaml(self._env, self._catalogue.of(self._env).environment)
         return Response(text, media_type="application/yaml")
 
     @asynccontextmanager

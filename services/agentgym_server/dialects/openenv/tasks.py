@@ -41,7 +41,7 @@ async def chosen_task(catalogue: Catalogue, env: str, options: ResetOptions) -> 
 
 def default_split(catalogue: Catalogue, env: str) -> str:
     """Default split of tasks: `train`, or the first split where there is none of this name."""
-    splits = catalogue.world(env).environment.splits
+    splits = catalogue.of(env).environment.splits
     return DEFAULT_SPLIT if DEFAULT_SPLIT in splits else splits[0]
 
 
@@ -49,7 +49,7 @@ def splits(catalogue: Catalogue, env: str) -> list[dict[str, str]]:
     """Splits with their types; the protocol has three."""
     return [
         {"name": split, "type": split if split in SPLIT_TYPES else "validation"}
-        for split in catalogue.world(env).environment.splits
+        for split in catalogue.of(env).environment.splits
     ]
 
 
