@@ -190,7 +190,7 @@ def plan(config: RunConfig) -> list[str]:
         f"actions: {config.environment.format}, at most {config.explore_sampling.max_new_tokens} tokens,"
         f" {_turns(config.environment)}",
         f"engine: {engine.name}, {engine.dtype}{_at(engine)}",
-        f"processes: {engine.workers} rollout workers with {engine.capacity} episodes each,"
+        f"processes: {engine.workers} rollout workers with {config.episodes_per_worker} episodes each,"
         f" {_learners(config.learn.shards)}, 1 environment server"
         + (f" on a node with {_labels(config)}" if config.ray.environment_labels else "")
         + (f", on the Ray cluster at {config.ray.address}" if config.ray.address else ""),

@@ -1,9 +1,14 @@
 """`agentevol.evaluate`: a split played once, by a name or by a policy of the caller."""
 
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
+import uvicorn
+from support.server.environments import Duel
 
 import agentevol
 from agentevol.config.sections import EnvironmentConfig
@@ -12,6 +17,8 @@ from agentevol.engines.scripted import said
 from agentevol.rollout.environment_server import EnvironmentServer
 from agentgym_envs import UnknownEnvironment
 from agentgym_envs.formats import Plain
+from agentgym_envs.registry import REGISTRY
+from agentgym_server import create_app
 from agentgym_store import Sample
 
 
@@ -98,3 +105,37 @@ def test_settings_that_a_policy_does_not_read_are_refused(settings: Any, message
 def test_an_unknown_environment_is_not_said_to_lack_a_starter() -> None:
     with pytest.raises(UnknownEnvironment, match="no environment named 'nope'; there are: "):
         agentevol.evaluate(env="nope")
+
+
+@pytest.fixture
+def duel(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """URL of a server of an environment with two seats, which is registered."""
+    monkeypatch.setitem(REGISTRY, "duel", "support.server.environments:Duel")
+    server = uvicorn.Server(uvicorn.Config(create_app({"duel": Duel}), port=0, log_level="error"))
+    thread = Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
+    thread.join()
+
+
+def test_a_policy_plays_all_seats_or_one_and_the_expert_one(duel: str) -> None:
+    figures = agentevol.evaluate("spray", "duel", url=duel)  # three tasks: say, stop
+    assert (figures.n, figures.endings) == (6, {"terminated": 6})
+    # the first seat says and stops, for 0.125 + 1; the other has said once, for 0.125 + 0.25
+    assert figures.by["seat"] == {"seat 0": (3, 3), "seat 1": (0, 3)}
+    assert figures.mean_reward == (1.125 + 0.375) / 2
+    alone = agentevol.evaluate("spray", "duel", url=duel, seats=1)
+    assert (alone.n, alone.successes, "seat" in alone.by) == (3, 3, False)
+    assert agentevol.evaluate("expert", "duel", url=duel).n == 3
+
+
+def test_seats_that_there_are_not_are_refused(duel: str, url: str) -> None:
+    with pytest.raises(ConfigError, match="spray cannot play 3 seats: duel has 2"):
+        agentevol.evaluate("spray", "duel", url=duel, seats=3)
+    with pytest.raises(ConfigError, match="expert cannot play 2 seats: duel has 2"):
+        agentevol.evaluate("expert", "duel", url=duel, seats=2)
+    with pytest.raises(ConfigError, match="spray cannot play 2 seats: guess has 1"):
+        agentevol.evaluate("spray", "guess", url=url, seats=2)

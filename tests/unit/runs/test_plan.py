@@ -29,6 +29,18 @@ def lines(*settings: str) -> list[str]:
             " each, stop when exploited 2 times in a row",
         ),
         (
+            ["environment.seats=2"],
+            "seats: 2 in every episode, the policy plays all of them (self-play)",
+        ),
+        (
+            ["environment.seats=2", "environment.partner=random"],
+            "seats: 2 in every episode, the policy plays one, random the others",
+        ),
+        (
+            ["environment.seats=2"],
+            "processes: 2 rollout workers with 24 episodes each, 1 learner, 1 environment server",
+        ),
+        (
             ["algorithm=bradley_terry"],
             "reward: 0 * return + 1 * lcb of a reward model, trained on pairs in every iteration, no stop",
         ),

@@ -1,0 +1,70 @@
+"""Players of the seats beside the policy's, as `environment.partner` names them."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from support.server.environments import Duel
+from support.tiny_models import write_checkpoint
+
+from agentevol.cluster.workers.rollout import RolloutWorker
+from agentevol.config.engine import EmbeddedConfig
+from agentevol.config.sections import EnvironmentConfig
+from agentevol.core.errors import ConfigError
+from agentevol.core.protocols import Checkpoint, Conversation, Sampling
+from agentevol.rollout.engine_factory import partner_player
+from agentevol.rollout.episode import EpisodeRequest
+from agentgym_client import EnvClient
+from agentgym_envs.core import Observation
+from agentgym_envs.formats import FORMATS
+from agentgym_server.app import create_app
+
+REQUEST = EpisodeRequest(
+    id="e", run="r", iteration=1, purpose="explore", env="duel", task_id="train/0", split="train", kind="",
+    difficulty="", instruction="", seed=3, attempt=0, max_turns=2, seats=2, policy_seat=0,
+)  # fmt: skip
+GREEDY = Sampling(temperature=0.0, max_new_tokens=2)
+
+
+async def test_self_play_has_no_partner_and_a_script_speaks_the_action_format():
+    engine = EmbeddedConfig()
+    assert partner_player(EnvironmentConfig(name="duel"), engine, FORMATS["plain"]) is None
+    scripted = partner_player(EnvironmentConfig(name="duel", partner="spray"), engine, FORMATS["react"])
+    assert scripted is not None
+    shown = Conversation("e", [], observation=Observation(text="", actions=("say", "stop")))
+    assert "Action:" in (await scripted(GREEDY).act(shown, 0)).text
+    assert scripted(GREEDY).name == "spray"
+
+
+def test_a_model_that_is_not_there_is_refused():
+    with pytest.raises(ConfigError, match="no model 'nowhere'"):
+        partner_player(EnvironmentConfig(partner="nowhere"), EmbeddedConfig(), FORMATS["plain"])
+
+
+async def test_a_model_plays_with_weights_of_its_own_and_the_policys_change_without_it(tmp_path: Path):
+    own, other = (write_checkpoint(tmp_path / str(seed), seed=seed) for seed in (0, 1))
+    world = EnvironmentConfig(name="duel", seats=2, partner=str(other))
+    worker: Any = RolloutWorker(EmbeddedConfig(slots=4), world, "http://127.0.0.1:1", Checkpoint(own, 0))
+    worker._client = EnvClient(
+        "http://127.0.0.1:1", transport=httpx.ASGITransport(create_app({"duel": Duel}))
+    )
+    try:
+        left, right = await worker.play(REQUEST, GREEDY)
+        same, swapped = await worker.play(replace(REQUEST, id="f", policy_seat=1), GREEDY)
+    finally:
+        worker._engine.close()
+        worker._partner.__self__.close()
+    assert [one.purpose for one in (left, right, same, swapped)] == [
+        "explore",
+        "partner",
+        "partner",
+        "explore",
+    ]
+    assert {one.ending.kind for one in (left, right, same, swapped)} == {"truncated"}
+    # the first turn of the first seat, by the policy and then by the partner
+    prompts = [one.turns[0].sample.prompt_ids for one in (left, same)]
+    said = [one.turns[0].sample.token_ids for one in (left, same)]
+    assert prompts[0] == prompts[1]
+    assert said[0] != said[1]
