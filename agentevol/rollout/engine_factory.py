@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 from agentevol.config.engine import (
     ENGINES,
@@ -43,10 +44,19 @@ def start_engine(
     return start_token_engine(config, checkpoint, updates=updates, all_threads=all_threads, lora=lora)
 
 
+class Partner(NamedTuple):
+    """Player of the seats beside the policy's."""
+
+    serve: Callable[[Sampling], Policy]
+    """Function from sampling parameters to the player."""
+    engine: RolloutEngine | None = None
+    """Engine of its weights; None for a script."""
+
+
 def partner_player(
     environment: EnvironmentConfig, engine: EngineConfig, form: ActionFormat
-) -> Callable[[Sampling], Policy] | None:
-    """The partner of `environment.partner` for given sampling parameters; None in self-play.
+) -> Partner | None:
+    """The partner of `environment.partner`; None in self-play.
 
     A partner with weights gets an engine of its own. Raises `ConfigError` for an unknown model.
     """
@@ -54,8 +64,9 @@ def partner_player(
         return None
     if environment.partner in SCRIPTED_PARTNERS:
         script = RenderedPolicy(scripted_policy(environment.partner), form)
-        return lambda _: script
-    return start_engine(engine, resolve(environment.partner), updates=False).serve
+        return Partner(lambda _: script)
+    own = start_engine(engine, resolve(environment.partner), updates=False)
+    return Partner(own.serve, own)
 
 
 def start_token_engine(

@@ -55,7 +55,7 @@ class RolloutWorker:
         `ABORTED`.
         """
         policy = LatestPolicy(self._engine, sampling)
-        partner = None if self._partner is None else self._partner(sampling)
+        partner = None if self._partner is None else self._partner.serve(sampling)
         playing = play_episode(self._client, policy, request, self._format, self._forks, partner)
         episode = await self._in_flight.play(playing)
         self._leave_if_lost()
@@ -102,8 +102,9 @@ class RolloutWorker:
         return cast("VllmEngine", self._engine)
 
     def _leave_if_lost(self) -> None:
-        """End the process when the engine has stopped: its replacement plays the episodes under way again."""
-        if self._engine.lost:
+        """End the process when an engine has stopped: its replacement plays the episodes under way again."""
+        engines = (self._engine, self._partner and self._partner.engine)
+        if any(engine is not None and engine.lost for engine in engines):
             os._exit(1)
 
     async def ready(self) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Players of the seats beside the policy's, as `environment.partner` names them."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from support.server.environments import Duel
 from support.tiny_models import write_checkpoint
 
+from agentevol.cluster.workers import rollout
 from agentevol.cluster.workers.rollout import RolloutWorker
 from agentevol.config.engine import EmbeddedConfig
 from agentevol.config.sections import EnvironmentConfig
@@ -34,8 +36,8 @@ async def test_self_play_has_no_partner_and_a_script_speaks_the_action_format():
     scripted = partner_player(EnvironmentConfig(name="duel", partner="spray"), engine, FORMATS["react"])
     assert scripted is not None
     shown = Conversation("e", [], observation=Observation(text="", actions=("say", "stop")))
-    assert "Action:" in (await scripted(GREEDY).act(shown, 0)).text
-    assert scripted(GREEDY).name == "spray"
+    assert "Action:" in (await scripted.serve(GREEDY).act(shown, 0)).text
+    assert scripted.serve(GREEDY).name == "spray"
 
 
 def test_a_model_that_is_not_there_is_refused():
@@ -43,19 +45,21 @@ def test_a_model_that_is_not_there_is_refused():
         partner_player(EnvironmentConfig(partner="nowhere"), EmbeddedConfig(), FORMATS["plain"])
 
 
-async def test_a_model_plays_with_weights_of_its_own_and_the_policys_change_without_it(tmp_path: Path):
+@pytest.fixture
+def worker(tmp_path: Path) -> Iterator[Any]:
+    """A rollout worker with a policy, and a partner with other weights."""
     own, other = (write_checkpoint(tmp_path / str(seed), seed=seed) for seed in (0, 1))
     world = EnvironmentConfig(name="duel", seats=2, partner=str(other))
-    worker: Any = RolloutWorker(EmbeddedConfig(slots=4), world, "http://127.0.0.1:1", Checkpoint(own, 0))
-    worker._client = EnvClient(
-        "http://127.0.0.1:1", transport=httpx.ASGITransport(create_app({"duel": Duel}))
-    )
-    try:
-        left, right = await worker.play(REQUEST, GREEDY)
-        same, swapped = await worker.play(replace(REQUEST, id="f", policy_seat=1), GREEDY)
-    finally:
-        worker._engine.close()
-        worker._partner.__self__.close()
+    made: Any = RolloutWorker(EmbeddedConfig(slots=4), world, "http://127.0.0.1:1", Checkpoint(own, 0))
+    made._client = EnvClient("http://127.0.0.1:1", transport=httpx.ASGITransport(create_app({"duel": Duel})))
+    yield made
+    made._engine.close()
+    made._partner.engine.close()
+
+
+async def test_a_model_plays_with_weights_of_its_own(worker: Any):
+    left, right = await worker.play(REQUEST, GREEDY)
+    same, swapped = await worker.play(replace(REQUEST, id="f", policy_seat=1), GREEDY)
     assert [one.purpose for one in (left, right, same, swapped)] == [
         "explore",
         "partner",
@@ -68,3 +72,15 @@ async def test_a_model_plays_with_weights_of_its_own_and_the_policys_change_with
     said = [one.turns[0].sample.token_ids for one in (left, same)]
     assert prompts[0] == prompts[1]
     assert said[0] != said[1]
+
+
+async def test_a_partner_whose_engine_failed_ends_the_process(worker: Any, monkeypatch: pytest.MonkeyPatch):
+    def fail(_: object) -> None:
+        raise RuntimeError("out of memory")
+
+    left: list[int] = []
+    monkeypatch.setattr(rollout.os, "_exit", left.append)
+    monkeypatch.setattr(worker._partner.engine._model, "logits", fail)
+    await worker.play(REQUEST, GREEDY)
+    assert left == [1]
+    assert not worker._engine.lost
