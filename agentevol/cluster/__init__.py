@@ -1,1 +1,4 @@
-"""Processes of a run on Ray: the only package that imports it."""
+"""Processes of a run on Ray: the only package that imports it.
+
+Names for other packages: `cluster.Cluster`.
+"""

@@ -1,1 +1,16 @@
-"""Types that every layer shares: errors, protocols, records, splits and the extension registry."""
+"""Types that every layer shares: errors, protocols, records, splits and the extension registry.
+
+Names for other packages: `conformance.Violations`, `conformance.check_result`, `conformance.unless`,
+`errors.AgentEvolError`, `errors.ConfigError`, `errors.EnvironmentFault`, `errors.FormatFault`,
+`errors.PolicyFault`, `errors.REPLAY_MISMATCH`, `errors.RolloutFault`, `errors.RunStopped`,
+`errors.TransferFailed`, `errors.TransportFault`, `errors.WeightsReplaced`, `errors.described`,
+`errors.one_line`, `extensions.Extensions`, `files.write_atomically`, `judges.Judge`, `judges.JudgedEpisode`,
+`judges.JudgedTurn`, `judges.Verdict`, `protocols.Anchor`, `protocols.Checkpoint`, `protocols.ContextFull`,
+`protocols.Conversation`, `protocols.EpisodeFacts`, `protocols.InFlightRule`, `protocols.LearnReport`,
+`protocols.LearnerJob`, `protocols.Message`, `protocols.NEW_TOKENS`, `protocols.Overflow`, `protocols.Policy`,
+`protocols.RolloutEngine`, `protocols.Sampling`, `protocols.SequenceKind`, `protocols.TrainingSequence`,
+`protocols.Transfer`, `splitmix.uniform`, `splits.Choice`, `splits.PARTS`, `splits.drawn`, `splits.held_out`,
+`splits.iteration_seed`, `splits.parent`, `splits.remaining`, `splits.spread`, `splits.within`,
+`summaries.AHEAD`, `summaries.EvaluationSummary`, `summaries.Faults`, `summaries.IterationSummary`,
+`summaries.RunSummary`, `summaries.best`, `version.__version__`.
+"""

@@ -1,1 +1,13 @@
-"""Training data: training sequences built from episodes and data sets."""
+"""Training data: training sequences built from episodes and data sets.
+
+Names for other packages: `auxiliary_sequences.with_auxiliary_sequences`, `chat_datasets.read_texts`,
+`columnar_file.EncodedSequences`, `columnar_file.read_sequences`, `composition.Part`, `composition.Share`,
+`composition.Source`, `composition.learnt_figures`, `composition.shares`, `composition.staleness`,
+`composition.turns_by_version`, `composition.version_lag`, `composition.versions`, `groups.GROUP`,
+`groups.own_part`, `hashes.of_sequences`, `manifests.Manifest`, `manifests.Stage`, `manifests.of_episodes`,
+`manifests.of_file`, `manifests.of_parts`, `manifests.of_scores`, `manifests.of_weights`, `replay.again`,
+`replay.by_player`, `replay.copied`, `replay.replayed`, `replay.replayed_places`, `replay.retained_episodes`,
+`replay.retained_sequences`, `replay.said_in`, `stored_episodes.episodes_in`, `stored_episodes.open_table`,
+`stored_episodes.table_of`, `training_sequences.costs`, `training_sequences.sequences_of`,
+`training_sequences.valued`.
+"""

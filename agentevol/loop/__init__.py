@@ -1,1 +1,4 @@
-"""The training loop: explore, select, learn, evaluate, and repeat."""
+"""The training loop: explore, select, learn, evaluate, and repeat.
+
+Names for other packages: `evolve.evolve`.
+"""

@@ -1,1 +1,5 @@
-"""Checkpoints of a run on several machines: object store and access."""
+"""Checkpoints of a run on several machines: object store and access.
+
+Names for other packages: `access.Published`, `access.Shared`, `access.copies`,
+`object_store.CheckpointStore`.
+"""

@@ -1,3 +1,11 @@
 """Configuration sections of rewards: `reward` (scores of episodes), `process` (values of states) and
 `shaping` (additional rewards of turns), with the registries of the objects that they name.
+
+Names for other packages: `process.ContinuationProcess`, `process.EnvironmentTurnReward`,
+`process.ModelProcess`, `process.PooledProcess`, `process.ProcessConfig`, `process.ProcessSection`,
+`process.Rule`, `process.TrainedProcess`, `registries.JUDGES`, `registries.POTENTIALS`, `registries.REWARDS`,
+`registries.TURN_REWARDS`, `reward.CautionConfig`, `reward.EnvironmentReward`, `reward.FunctionReward`,
+`reward.JudgeReward`, `reward.ModelReward`, `reward.RewardConfig`, `reward.RewardSection`,
+`reward.ScoredReward`, `reward.TrainedModelReward`, `shaping.ShapingConfig`, `shaping.check_shaping`,
+`shaping.potential_discount`.
 """

@@ -1,1 +1,6 @@
-"""Scores of episodes by judges: asking, records in a run's folder, conformance checks, and a rubric judge."""
+"""Scores of episodes by judges: asking, records in a run's folder, conformance checks, and a rubric judge.
+
+Names for other packages: `check.check_judge`, `judging.Judged`, `judging.judge_of`, `judging.judged`,
+`judging.normalised`, `records.JudgeIdentity`, `records.JudgementsFile`, `records.judgements_file`,
+`records.read_judgements`, `records.write_judgements`.
+"""

@@ -1,1 +1,6 @@
-"""Selection of explored episodes for training: filters, rules by name, and statistics."""
+"""Selection of explored episodes for training: filters, rules by name, and statistics.
+
+Names for other packages: `filters.ages`, `filters.fresh`, `filters.informative`, `filters.learnt_turns`,
+`filters.sampled_tokens`, `filters.scored`, `filters.select`, `statistics.group_figures`,
+`statistics.outcomes`, `statistics.selection_figures`, `statistics.sentence`, `statistics.since_previous`.
+"""

@@ -1,1 +1,7 @@
-"""Reports of a run: intervals, a plot, a table for the terminal and one HTML page."""
+"""Reports of a run: intervals, a plot, a table for the terminal and one HTML page.
+
+Names for other packages: `comparison.Difference`, `comparison.Evolved`, `comparison.Outcomes`,
+`comparison.differ_in_seed_alone`, `comparison.difference`, `comparison.evolved`, `comparison.mean_gain`,
+`comparison.run_strengths`, `intervals.wilson`, `page.write_report`, `rates.interval_text`, `rates.rate_text`,
+`table.terminal_table`, `tensorboard.write_curves`.
+"""

@@ -1,1 +1,4 @@
-"""Stages of the training loop, one module each."""
+"""Stages of the training loop, one module each.
+
+Names for other packages: `acceptance.protected_environments`, `cloning.settled`, `iteration.Stages`.
+"""

@@ -1,1 +1,4 @@
-"""Starter policies: small language models of our own, and the recipes that build them."""
+"""Starter policies: small language models of our own, and the recipes that build them.
+
+Names for other packages: `build.build`, `general_recipe.recipe_for`.
+"""

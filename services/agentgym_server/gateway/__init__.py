@@ -1,1 +1,4 @@
-"""Gateway: one address for many servers, with routing, supervision and the Compose file."""
+"""Gateway: one address for many servers, with routing, supervision and the Compose file.
+
+Names for other packages: `compose.text`, `serve.serve_children`, `serve.serve_gateway`, `supervisor.Role`.
+"""

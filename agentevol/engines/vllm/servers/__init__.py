@@ -1,1 +1,4 @@
-"""Engine over vLLM servers of third parties, over HTTP."""
+"""Engine over vLLM servers of third parties, over HTTP.
+
+Names for other packages: `engine.VllmServerEngine`, `protocol.check_servers`.
+"""

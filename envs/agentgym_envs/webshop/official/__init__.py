@@ -1,1 +1,4 @@
-"""Benchmark files: reading, validation, published numbering, and import."""
+"""Benchmark files: reading, validation, published numbering, and import.
+
+Names for other packages: `library`, `sampling.WeightedGoals`, `splits.disjoint`.
+"""

@@ -1,1 +1,4 @@
-"""MCP dialect (Model Context Protocol): tool calls of a session over one endpoint."""
+"""MCP dialect (Model Context Protocol): tool calls of a session over one endpoint.
+
+Names for other packages: `endpoint`.
+"""

@@ -1,1 +1,5 @@
-"""Forwarding: requests, WebSockets and operations passed to the backend of their session."""
+"""Forwarding: requests, WebSockets and operations passed to the backend of their session.
+
+Names for other packages: `dispatcher.Dispatcher`, `dispatcher.HttpChannels`, `dispatcher.SocketChannels`,
+`proxy.Proxy`.
+"""
