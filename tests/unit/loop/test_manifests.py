@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -93,7 +94,6 @@ def begun(place: Path, *overrides: str) -> RunFolder:
         "name=now",
         "environment.name=guess",
         "explore.tasks=6",
-        "explore.commit_every=1",
         "iterations=2",
     ]
     config = load(None, [*settings, "evaluate.episodes=2", "evaluate.validation_episodes=2", *overrides])
@@ -161,10 +161,10 @@ RESAMPLED = ["algorithm=grpo", "explore.tasks=3", "explore.samples=2", "explore.
 def test_a_run_killed_at_any_episode_has_the_manifests_and_figures_of_an_undisturbed_one(
     tmp_path: Path, overrides: list[str], lives: int
 ):
-    """`lives`: after how many episodes it is killed each time."""
+    """`lives`: after how many episodes it is killed each time; the last one or two were not yet committed."""
     calm = begun(tmp_path / "calm", *overrides)
     go_on(calm, Processes())
-    rough = begun(tmp_path / "rough", *overrides)
+    rough = begun(tmp_path / "rough", *overrides, "explore.commit_every=3")
     kills = 0
     while True:
         try:
@@ -182,7 +182,7 @@ def test_a_run_killed_at_any_episode_has_the_manifests_and_figures_of_an_undistu
 
 
 def test_one_step_off_explores_with_the_weights_before_the_last(tmp_path: Path):
-    folder = begun(tmp_path, *ONE_STEP_OFF, "explore.commit_every=64")
+    folder = begun(tmp_path, *ONE_STEP_OFF)
     go_on(folder, Processes())
     sampled_by = {
         number: {
@@ -205,17 +205,39 @@ def test_one_step_off_explores_with_the_weights_before_the_last(tmp_path: Path):
     assert evaluated == {(number, number) for number in range(4)}
 
 
-@pytest.mark.parametrize("bound", [1, 3])
-def test_an_asynchronous_run_never_learns_what_is_staler_than_its_bound(tmp_path: Path, bound: int):
+class Stalest(Processes):
+    """Learns an iteration once all rounds that may be explored beside it have been: none can be staler."""
+
+    def __init__(self, bound: int, last: int) -> None:
+        super().__init__()
+        self.bound, self.explored = bound, {number: Event() for number in range(1, last + 1)}
+
+    def play(
+        self, requests: Sequence[EpisodeRequest], sampling: Sampling, *_: object
+    ) -> Iterator[Trajectory]:
+        yield from super().play(requests, sampling)
+        if requests[0].purpose == "explore":
+            self.explored[requests[0].iteration].set()
+
+    def learn(self, job: LearnerJob, *_: object) -> LearnReport:
+        iteration = job.checkpoint.version
+        for number in range(iteration + 1, iteration + self.bound + 1):
+            assert number not in self.explored or self.explored[number].wait(60)
+        return super().learn(job)
+
+
+@pytest.mark.parametrize(("bound", "lags"), [(1, [0, 1, 1, 1, 1]), (3, [0, 1, 2, 3, 3])])
+def test_an_asynchronous_run_never_learns_what_is_staler_than_its_bound(
+    tmp_path: Path, bound: int, lags: list[int]
+):
     folder = begun(
         tmp_path, "rollout.mode=asynchronous", f"rollout.max_staleness={bound}", "iterations=5",
-        "algorithm=grpo", "explore.samples=2", "explore.commit_every=64",
+        "algorithm=grpo", "explore.samples=2",
     )  # fmt: skip
-    go_on(folder, Processes())
-    for one in folder.summaries.run().iterations[1:]:
-        assert one.selection["policy_version_lag_max"] <= bound
-        assert sum(one.explored.values()) == one.requested == 12
-    assert max(one.selection["policy_version_lag_max"] for one in folder.summaries.run().iterations[1:]) > 0
+    go_on(folder, Stalest(bound, 5))
+    iterations = folder.summaries.run().iterations[1:]
+    assert [one.selection["policy_version_lag_max"] for one in iterations] == lags
+    assert all(sum(one.explored.values()) == one.requested == 12 for one in iterations)
 
 
 def test_the_horizon_is_noted_and_evaluations_have_none(tmp_path: Path):
@@ -230,7 +252,7 @@ def test_the_horizon_is_noted_and_evaluations_have_none(tmp_path: Path):
 
 
 def test_an_evaluation_says_what_changed_since_the_one_before(tmp_path: Path):
-    folder = begun(tmp_path, "evaluate.episodes=8", "explore.commit_every=64")
+    folder = begun(tmp_path, "evaluate.episodes=8")
     go_on(folder, Processes())
     won = [
         {t.task_id: t.succeeded() for t in folder.store.trajectories(Where(purpose="evaluate", iteration=m))}
@@ -254,7 +276,7 @@ def _evaluations(one: IterationSummary) -> list[EvaluationSummary]:
 
 def test_a_split_without_further_tasks_ends_the_resampling(tmp_path: Path):
     # of sixteen tasks fourteen are asked for, then the two that are left
-    folder = begun(tmp_path, *RESAMPLED, "explore.tasks=14", "explore.commit_every=64")
+    folder = begun(tmp_path, *RESAMPLED, "explore.tasks=14")
     go_on(folder, Processes())
     one = folder.summaries.run().iterations[1]
     assert one.selection["gen_batches_used"] == 2.0
@@ -342,7 +364,7 @@ class Failing(Processes):
 
 
 def test_a_run_whose_episodes_all_fail_stops_with_the_first_above_its_limit_and_keeps_them(tmp_path: Path):
-    folder = begun(tmp_path, "evaluate.episodes=16")  # 5 % of 16 are none
+    folder = begun(tmp_path, "evaluate.episodes=16", "explore.commit_every=1")  # 5 % of 16 are none
     with pytest.raises(
         RunStopped, match=r"1 of 16 episodes failed, .*1 failed\(internal\); for example KeyError"
     ):
