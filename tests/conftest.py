@@ -12,6 +12,8 @@ from agentgym_envs import registry
 # Matrices of tests are small. Where the machine has other work, another test worker for instance, two threads
 # for each of them wait for one another: ten times as long, for eight times the processor time.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# A learner of a run has its own number of threads. One that waits for another gives its core away.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # How long an example takes says how busy the machine is, and nothing of what is tested.
 settings.register_profile("without deadline", deadline=None)

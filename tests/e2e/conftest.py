@@ -10,11 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-import torch
-from support.tiny_models import GUESS
-from transformers import LlamaConfig, LlamaForCausalLM
-
-from agentevol.models.word_tokenizer import END, PAD, word_tokenizer
+from support.tiny_models import GUESS_RUN, write_guess_model
 
 RAY = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -26,25 +22,7 @@ RAY = {
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random model of a few thousand weights that can say the words of the guess world."""
-    folder = tmp_path_factory.mktemp("models") / "tiny"
-    tokenizer = word_tokenizer(GUESS)
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=512,
-        tie_word_embeddings=False,
-        eos_token_id=tokenizer.get_vocab()[END],
-        pad_token_id=tokenizer.get_vocab()[PAD],
-        bos_token_id=None,
-    )
-    LlamaForCausalLM(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return write_guess_model(tmp_path_factory.mktemp("models") / "tiny", hidden=32)
 
 
 @pytest.fixture(scope="session")
@@ -54,18 +32,9 @@ def command(tiny_model: Path) -> Callable[..., list[str]]:
     def build(out: Path, *more: str) -> list[str]:
         settings = (
             f"base={tiny_model}",
-            "environment.name=guess",
-            "explore.difficulty=null",
-            "evaluate.difficulty=null",
-            "explore.tasks=4",
-            "explore.samples=40",
-            "explore.max_new_tokens=3",
+            *GUESS_RUN,
             "explore.commit_every=16",
             "select.per_task=20",
-            "learn.learning_rate=3e-3",
-            "learn.batch_tokens=512",
-            "learn.micro_batch_tokens=512",
-            "learn.threads=1",
         )
         return [sys.executable, "-m", "agentevol", "run", "--iters", "2", "--out", str(out), *settings, *more]
 

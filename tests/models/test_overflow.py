@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.runs import episode_request
 from transformers import AutoModelForCausalLM
 
 from agentevol.config.engine import EmbeddedConfig, VllmConfig
@@ -21,7 +22,7 @@ from agentevol.engines.vllm.capabilities import check_installed
 from agentevol.learn.batches.packing import episode_sequences
 from agentevol.models.rendering import ChatRenderer
 from agentevol.rollout.engine_factory import start_engine
-from agentevol.rollout.episode import EpisodeRequest, play
+from agentevol.rollout.episode import play
 from agentgym_client import EnvClient
 from agentgym_envs.core import Observation, StepResult
 from agentgym_envs.formats import FORMATS
@@ -58,10 +59,7 @@ class Corridor(Guess):
 
 def an_episode(engine: Any) -> Trajectory:
     """One that is played through the server and the client, to its end."""
-    asked = EpisodeRequest(
-        id="e", run="r", iteration=1, purpose="explore", env="guess", task_id="guess-1", split="train",
-        kind="", difficulty="", instruction="", seed=0, attempt=0,
-    )  # fmt: skip
+    asked = episode_request(task_id="guess-1")
 
     async def played() -> Trajectory:
         app = create_app({"guess": Corridor}, settings=ServerSettings())

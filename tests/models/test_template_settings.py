@@ -19,7 +19,7 @@ from agentevol.engines.embedded.engine import EmbeddedEngine
 from agentevol.learn.batches.packing import episode_sequences
 from agentevol.models.rendering import ChatRenderer, load_tokenizer
 from agentevol.rollout.engine_factory import start_engine
-from agentevol.rollout.expert_demonstrations import demonstration_rows
+from agentevol.rollout.expert_demonstrations import demonstration_sequences
 from agentevol.runs.launch import check
 from agentevol.runs.training import learn
 from agentgym_envs.core import Observation
@@ -94,7 +94,7 @@ def test_the_setting_survives_the_copy_of_the_configuration(tmp_path: Path):
 @pytest.mark.parametrize(("settings", "count"), [([], 0), ([f"engine.{SETTING}"], 2)])
 def test_demonstrations_are_encoded_with_it(checkpoints: Any, settings: list[str], count: int):
     folder = checkpoints["qwen3"]
-    (row,) = demonstration_rows([expert_episode()], Checkpoint(folder, 0), load(None, settings))
+    (row,) = demonstration_sequences([expert_episode()], Checkpoint(folder, 0), load(None, settings))
     assert load_tokenizer(folder).decode(row.token_ids.tolist()).count(EMPTY) == count
 
 

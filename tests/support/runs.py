@@ -25,6 +25,25 @@ def list_tasks(
     ]
 
 
+def episode_request(**fields: Any) -> EpisodeRequest:
+    """Return the request of an explored episode of the guess environment, but for `fields`."""
+    plain = {
+        "id": "e",
+        "run": "r",
+        "iteration": 1,
+        "purpose": "explore",
+        "env": "guess",
+        "task_id": "t",
+        "split": "train",
+        "kind": "",
+        "difficulty": "",
+        "instruction": "",
+        "seed": 0,
+        "attempt": 0,
+    }
+    return EpisodeRequest(**{**plain, **fields})
+
+
 def requested(request: EpisodeRequest, **fields: Any) -> Trajectory:
     """Return the trajectory that answers a request; `fields` are its own."""
     named = {name: getattr(request, name) for name in REQUESTED}

@@ -1,6 +1,7 @@
 """Test models for engines: random, tiny, and of a shape that vLLM serves on a CPU."""
 
 from pathlib import Path
+from typing import Any
 
 import torch
 from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
@@ -8,10 +9,13 @@ from transformers import (
     AutoModelForCausalLM,
     LlamaConfig,
     LlamaForCausalLM,
+    PreTrainedModel,
     PreTrainedTokenizerFast,
     Qwen2Config,
+    Qwen2ForCausalLM,
 )
 
+from agentevol.core.protocols import Checkpoint
 from agentevol.models import word_tokenizer as starter
 
 WORDS = 59
@@ -63,6 +67,38 @@ def write_checkpoint(
     return folder
 
 
+def qwen2(
+    vocabulary: int,
+    *,
+    seed: int = 0,
+    layers: int = 1,
+    hidden: int = 16,
+    intermediate: int = 32,
+    window: int = 64,
+    **more: Any,
+) -> Qwen2ForCausalLM:
+    """Return a random model without a tokenizer that learns in milliseconds; `more` is of `Qwen2Config`."""
+    torch.manual_seed(seed)
+    config = Qwen2Config(
+        vocab_size=vocabulary,
+        hidden_size=hidden,
+        intermediate_size=intermediate,
+        num_hidden_layers=layers,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        max_position_embeddings=window,
+        **more,
+    )
+    return Qwen2ForCausalLM(config)
+
+
+def write_model(folder: Path, model: PreTrainedModel, *, version: int = 0) -> Checkpoint:
+    """Write a model for learners, which copy the tokenizer's file and do not read it."""
+    model.save_pretrained(folder)
+    (folder / "tokenizer.json").write_text("{}", encoding="utf-8")
+    return Checkpoint(folder, version)
+
+
 def words(seed: int, count: int) -> str:
     """Return a text of `count` words."""
     return " ".join(f"w{(seed * 31 + place * (seed + 7)) % WORDS}" for place in range(count))
@@ -90,9 +126,11 @@ GUESS_RUN = (
 """Overrides of a run in which a random model of that environment learns."""
 
 
-def write_guess_model(folder: Path, *, seed: int = 0, tied: bool = False, spread: float = 0.02) -> Path:
+def write_guess_model(
+    folder: Path, *, seed: int = 0, tied: bool = False, spread: float = 0.02, hidden: int = 64
+) -> Path:
     """Write a Llama of one layer with the words of the guess environment; its heads are 32 wide, as vLLM
-    requires on a CPU.
+    requires on a CPU, but for another `hidden`.
 
     `spread` is the standard deviation of its weights: where it is wide, the most likely token does not depend
     on rounding.
@@ -101,7 +139,7 @@ def write_guess_model(folder: Path, *, seed: int = 0, tied: bool = False, spread
     torch.manual_seed(seed)
     config = LlamaConfig(
         vocab_size=len(tokenizer),
-        hidden_size=64,
+        hidden_size=hidden,
         num_hidden_layers=1,
         num_attention_heads=2,
         num_key_value_heads=2,

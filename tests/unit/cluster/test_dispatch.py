@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from support.runs import episode_request
 
 from agentevol.cluster.pools.dispatch import Attempt, Dispatch, Played, Replica, lost
 from agentevol.rollout.episode import ABORTED, EpisodeRequest
@@ -12,10 +13,7 @@ from agentgym_store.records import Terminated
 
 
 def request(number: int) -> EpisodeRequest:
-    return EpisodeRequest(
-        id=f"e{number}", run="r", iteration=1, purpose="explore", env="guess", task_id="t", split="train",
-        kind="", difficulty="", instruction="", seed=0, attempt=number,
-    )  # fmt: skip
+    return episode_request(id=f"e{number}", attempt=number)
 
 
 def dispatch(count: int, played: Played | None = None, name: str = "") -> Dispatch:

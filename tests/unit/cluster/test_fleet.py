@@ -7,6 +7,7 @@ from threading import Event, Thread, Timer
 from typing import Any, NamedTuple
 
 import pytest
+from support.runs import episode_request
 
 from agentevol.cluster.pools.dispatch import Attempt, Dispatch, Played, Replica, stalled
 from agentevol.cluster.pools.rollout_pool import Fleet
@@ -128,20 +129,7 @@ def fleet(processes: Processes, *settings: str) -> tuple[Fleet, FaultLog, list[s
 
 
 def request(number: int) -> EpisodeRequest:
-    return EpisodeRequest(
-        id=f"e{number}",
-        run="r",
-        iteration=1,
-        purpose="explore",
-        env="guess",
-        task_id="t",
-        split="train",
-        kind="",
-        difficulty="",
-        instruction="",
-        seed=number,
-        attempt=0,
-    )
+    return episode_request(id=f"e{number}", seed=number)
 
 
 def play(made: Fleet, count: int = 8) -> tuple[Counter[str], list[Trajectory], Played]:

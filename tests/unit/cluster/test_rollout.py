@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
+from support.runs import episode_request
 from support.tiny_models import write_checkpoint
 
 from agentevol.cluster.workers import rollout
@@ -13,15 +14,11 @@ from agentevol.cluster.workers.rollout import RolloutWorker
 from agentevol.config.engine import EmbeddedConfig
 from agentevol.config.sections import EnvironmentConfig
 from agentevol.core.protocols import Checkpoint, Sampling
-from agentevol.rollout.episode import EpisodeRequest
 from agentgym_client import EnvClient
 from agentgym_envs.guess import Guess
 from agentgym_server.app import create_app
 
-REQUEST = EpisodeRequest(
-    id="e", run="r", iteration=1, purpose="explore", env="guess", task_id="guess-1", split="train", kind="",
-    difficulty="", instruction="", seed=1, attempt=0,
-)  # fmt: skip
+REQUEST = episode_request(task_id="guess-1", seed=1)
 
 
 class Left(BaseException):

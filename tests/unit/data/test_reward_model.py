@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from support.tiny_models import qwen2, write_model
 from support.trajectories import trajectory
-from transformers import Qwen2Config, Qwen2ForCausalLM
+from transformers import Qwen2ForCausalLM
 
 from agentevol.config.learner import LearnConfig
 from agentevol.config.rewards.reward import CautionConfig, ModelReward
@@ -58,20 +59,12 @@ LEARN = LearnConfig(
 
 @pytest.fixture(scope="module")
 def model() -> Qwen2ForCausalLM:
-    torch.manual_seed(0)
-    config = Qwen2Config(
-        vocab_size=10, hidden_size=16, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2,
-        num_key_value_heads=2, max_position_embeddings=32,
-    )  # fmt: skip
-    return Qwen2ForCausalLM(config)
+    return qwen2(10, window=32)
 
 
 @pytest.fixture(scope="module")
 def start(model: Qwen2ForCausalLM, tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
-    path = tmp_path_factory.mktemp("reward") / "start"
-    model.save_pretrained(path)
-    (path / "tokenizer.json").write_text("{}", encoding="utf-8")
-    return Checkpoint(path, version=0)
+    return write_model(tmp_path_factory.mktemp("reward"), model)
 
 
 def episode(name: str, rewards: list[float], task: str = "t", **info: object) -> Trajectory:

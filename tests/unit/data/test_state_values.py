@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import httpx
 import pytest
+from support.runs import episode_request
 from support.trajectories import trajectory
 
 from agentevol.core.errors import ConfigError
@@ -13,7 +14,7 @@ from agentevol.core.protocols import Conversation
 from agentevol.data.rewards.state_values import State, chosen_states, count_outcomes, is_mismatch
 from agentevol.learn.rewards.monte_carlo_values import StateValue
 from agentevol.rollout.continuations import continuations
-from agentevol.rollout.episode import EpisodeRequest, play
+from agentevol.rollout.episode import play
 from agentgym_client import EnvClient
 from agentgym_envs.formats import FORMATS
 from agentgym_envs.guess import Guess
@@ -164,10 +165,7 @@ def test_a_continuation_replays_what_was_played_and_draws_from_its_own_seed():
     assert count_outcomes([State(whole, 1)], rest, 2).values == {whole.id: {1: StateValue(0.0, 2)}}
 
 
-FIRST = EpisodeRequest(
-    id="r/explore/0001/guess-8/0", run="r", iteration=1, purpose="explore", env="guess", task_id="guess-8",
-    split="valid", kind="", difficulty="", instruction="", seed=5, attempt=0,
-)  # fmt: skip
+FIRST = episode_request(id="r/explore/0001/guess-8/0", task_id="guess-8", split="valid", seed=5)
 
 
 def test_a_request_without_a_seed_for_its_policy_draws_from_its_own():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load as parsed
-from transformers import Qwen2Config, Qwen2ForCausalLM
+from support.tiny_models import qwen2, write_model
 
 from agentevol.config.forgetting import EwcConfig
 from agentevol.config.learner import LearnConfig
@@ -35,20 +35,7 @@ FAST = LearnConfig(learning_rate=1e-2, batch_tokens=100, micro_batch_tokens=100,
 
 @pytest.fixture(scope="module")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
-    torch.manual_seed(0)
-    config = Qwen2Config(
-        vocab_size=VOCABULARY,
-        hidden_size=16,
-        intermediate_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-        tie_word_embeddings=False,
-        max_position_embeddings=64,
-    )
-    path = tmp_path_factory.mktemp("anchored") / "start"
-    Qwen2ForCausalLM(config).save_pretrained(path)
-    return Checkpoint(path, version=0)
+    return write_model(tmp_path_factory.mktemp("anchored"), qwen2(VOCABULARY), version=0)
 
 
 def sequence(*said: int, name: str = "sequence", replayed: bool = False) -> TrainingSequence:

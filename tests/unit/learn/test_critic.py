@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import Qwen2Config, Qwen2ForCausalLM
+from support.tiny_models import qwen2
+from transformers import Qwen2ForCausalLM
 
 from agentevol.config.learner import LearnConfig
 from agentevol.config.run import load
@@ -29,12 +30,7 @@ VOCABULARY = 12
 
 
 def model(seed: int = 0) -> Qwen2ForCausalLM:
-    torch.manual_seed(seed)
-    config = Qwen2Config(
-        vocab_size=VOCABULARY, hidden_size=16, intermediate_size=24, num_hidden_layers=2,
-        num_attention_heads=2, num_key_value_heads=2, tie_word_embeddings=False, max_position_embeddings=64,
-    )  # fmt: skip
-    return Qwen2ForCausalLM(config)
+    return qwen2(VOCABULARY, seed=seed, layers=2, intermediate=24)
 
 
 def critic() -> Network:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 import torch
-from transformers import Qwen2Config, Qwen2ForCausalLM
+from support.tiny_models import qwen2
 
 from agentevol.core.algorithms.contract import Batch, Loss, Objective
 from agentevol.core.algorithms.registry import objective
@@ -19,12 +19,7 @@ from agentevol.learn.network.network import Network, Outputs, Reader
 
 
 def network(kind: str = "policy", *, dropout: float = 0.0) -> Network:
-    torch.manual_seed(0)
-    config = Qwen2Config(
-        vocab_size=12, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2,
-        num_key_value_heads=2, tie_word_embeddings=False, attention_dropout=dropout,
-    )  # fmt: skip
-    model = Qwen2ForCausalLM(config)
+    model = qwen2(12, layers=2, intermediate=24, attention_dropout=dropout)
     model.set_attn_implementation(PACKED_ATTENTION)
     heads = None
     if kind != "policy":

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from transformers import Qwen2Config, Qwen2ForCausalLM
+from support.tiny_models import qwen2, write_model
 
 from agentevol.config.learner import LearnConfig
 from agentevol.core.errors import ConfigError, RunStopped
@@ -30,21 +30,9 @@ FAST = LearnConfig(learning_rate=1e-2, batch_tokens=400, micro_batch_tokens=200,
 
 @pytest.fixture(scope="module")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
-    torch.manual_seed(0)
-    config = Qwen2Config(
-        vocab_size=VOCABULARY,
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-        tie_word_embeddings=False,
-        max_position_embeddings=64,
+    return write_model(
+        tmp_path_factory.mktemp("learner"), qwen2(VOCABULARY, layers=2, hidden=32, intermediate=64), version=4
     )
-    path = tmp_path_factory.mktemp("learner") / "start"
-    Qwen2ForCausalLM(config).save_pretrained(path)
-    (path / "tokenizer.json").write_text("{}", encoding="utf-8")
-    return Checkpoint(path, version=4)
 
 
 def copies(count: int, seed: int = 0, weight: float = 1.0) -> list[TrainingSequence]:

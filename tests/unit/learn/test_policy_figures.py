@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import Qwen2Config, Qwen2ForCausalLM
+from support.tiny_models import qwen2, write_model
 
 from agentevol.config.learner import LearnConfig
 from agentevol.core.protocols import Checkpoint, EpisodeFacts, LearnerJob, TrainingSequence
@@ -31,15 +31,7 @@ FAST: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
-    torch.manual_seed(0)
-    config = Qwen2Config(
-        vocab_size=VOCABULARY, hidden_size=16, intermediate_size=24, num_hidden_layers=1,
-        num_attention_heads=2, num_key_value_heads=2, tie_word_embeddings=False, max_position_embeddings=64,
-    )  # fmt: skip
-    folder = tmp_path_factory.mktemp("figures") / "start"
-    Qwen2ForCausalLM(config).save_pretrained(folder)
-    (folder / "tokenizer.json").write_text("{}", encoding="utf-8")
-    return Checkpoint(folder, version=4)
+    return write_model(tmp_path_factory.mktemp("figures"), qwen2(VOCABULARY, intermediate=24), version=4)
 
 
 def episodes(count: int = 8) -> list[TrainingSequence]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from transformers import Qwen2Config, Qwen2ForCausalLM
+from support.tiny_models import qwen2, write_model
 
 from agentevol.config.learner import LearnConfig
 from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
@@ -26,20 +26,11 @@ FAST = LearnConfig(
 
 @pytest.fixture(scope="module")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
-    torch.manual_seed(0)
-    config = Qwen2Config(
-        vocab_size=LETTERS,
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-        max_position_embeddings=32,
+    return write_model(
+        tmp_path_factory.mktemp("rewards"),
+        qwen2(LETTERS, layers=2, hidden=32, intermediate=64, window=32),
+        version=0,
     )
-    path = tmp_path_factory.mktemp("rewards") / "start"
-    Qwen2ForCausalLM(config).save_pretrained(path)
-    (path / "tokenizer.json").write_text("{}", encoding="utf-8")
-    return Checkpoint(path, version=0)
 
 
 def episode(random: np.random.Generator, *, good: bool, name: str) -> TrainingSequence:

@@ -5,10 +5,13 @@ This file is also what the processes run: they wait for the name of a function o
 
 import os
 import pickle
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Generator
 from dataclasses import replace
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +19,10 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from support.tiny_models import qwen2
 from torch import distributed
 from torch.distributed import FileStore  # pyright: ignore[reportPrivateImportUsage]
-from transformers import Qwen2Config, Qwen2ForCausalLM
+from transformers import Qwen2ForCausalLM
 
 from agentevol.config.learner import LearnConfig
 from agentevol.core.algorithms.contract import Algorithm, Batch, Loss, Objective
@@ -53,39 +57,35 @@ VOCABULARY = 13
 
 
 class Pair:
-    """Two processes that have joined."""
+    """Two processes that have joined: one imports all it needs, which takes seconds, and forks the other."""
 
     def __init__(self, folder: Path) -> None:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
-        self._processes = [
-            subprocess.Popen(
-                [sys.executable, __file__, str(folder / "store"), str(rank)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env=environment,
-            )
-            for rank in (0, 1)
-        ]
+        ends = [Pipe() for _ in (0, 1)]
+        self._ranks = [ours for ours, _ in ends]
+        theirs = [end.fileno() for _, end in ends]
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, str(folder / "store"), *map(str, theirs)],
+            pass_fds=theirs,
+            env=environment,
+            start_new_session=True,
+        )
+        for _, end in ends:
+            end.close()
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
         """What the function of this file gives on rank 0 and on rank 1; `ranks` comes before `arguments`."""
-        for process in self._processes:
-            assert process.stdin
-            pickle.dump((function.__name__, arguments), process.stdin)
-            process.stdin.flush()
-        told: list[Any] = []
-        for process in self._processes:
-            assert process.stdout
-            told.append(pickle.load(process.stdout))
+        for rank in self._ranks:
+            rank.send_bytes(pickle.dumps((function.__name__, arguments)))
+        told = [pickle.loads(rank.recv_bytes()) for rank in self._ranks]
         broken = [one for one in told if isinstance(one, BaseException)]
         if broken:
             raise broken[0]
         return told
 
     def end(self) -> None:
-        for process in self._processes:
-            process.kill()
-            process.communicate()
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
 
 
 @pytest.fixture(scope="module")
@@ -95,21 +95,21 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Generator[Pair]:
     together.end()
 
 
-def serve(store: str, rank: int) -> None:
-    """Be one of the pair."""
-    orders, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever a library prints is no answer
+def serve(store: str, *ends: str) -> None:
+    """Be the pair. It forks before there are threads."""
+    rank = 0 if os.fork() else 1
+    asked = Connection(int(ends[rank]))
+    os.close(int(ends[1 - rank]))
     torch.set_num_threads(1)
     ALGORITHMS["contrast"] = f"{__name__}:ALGORITHM"
     ranks = join(FileStore(store, 2), rank, 2, timeout_s=60)
     while True:
-        name, arguments = pickle.load(orders)
+        name, arguments = pickle.loads(asked.recv_bytes())
         try:
             answer = globals()[name](ranks, *arguments)
         except Exception as cause:  # noqa: BLE001 - the test that asked raises it
             answer = cause
-        answers.write(pickle.dumps(answer))
-        answers.flush()
+        asked.send_bytes(pickle.dumps(answer))
 
 
 def contrast(batch: Batch) -> Loss:
@@ -154,13 +154,7 @@ def sequences(units: int = 3) -> list[TrainingSequence]:
 
 
 def model(seed: int = 0, **more: Any) -> Qwen2ForCausalLM:
-    torch.manual_seed(seed)
-    config = Qwen2Config(
-        vocab_size=VOCABULARY, hidden_size=16, intermediate_size=24, num_hidden_layers=2,
-        num_attention_heads=2, num_key_value_heads=2, max_position_embeddings=64,
-        **{"tie_word_embeddings": False, **more},
-    )  # fmt: skip
-    made = Qwen2ForCausalLM(config)
+    made = qwen2(VOCABULARY, seed=seed, layers=2, intermediate=24, **more)
     made.set_attn_implementation(PACKED_ATTENTION)
     return made.train()
 
@@ -645,4 +639,4 @@ def test_settings_that_shards_cannot_have_are_errors(setting: dict[str, str]):
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1], int(sys.argv[2]))
+    serve(*sys.argv[1:])

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from support.tiny_models import qwen2, write_model
 from support.trajectories import trajectory
-from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from agentevol.config.learner import LearnConfig
 from agentevol.config.run import RunConfig, TrainConfig, load
@@ -35,21 +35,7 @@ RATIO = FAST.model_copy(update={"algorithm": "grpo"})
 
 @pytest.fixture(scope="module")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
-    torch.manual_seed(0)
-    config = Qwen2Config(
-        vocab_size=VOCABULARY,
-        hidden_size=16,
-        intermediate_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-        tie_word_embeddings=False,
-        max_position_embeddings=64,
-    )
-    path = tmp_path_factory.mktemp("sequences") / "start"
-    Qwen2ForCausalLM(config).save_pretrained(path)
-    (path / "tokenizer.json").write_text("{}", encoding="utf-8")
-    return Checkpoint(path, version=3)
+    return write_model(tmp_path_factory.mktemp("sequences"), qwen2(VOCABULARY), version=3)
 
 
 def episode(

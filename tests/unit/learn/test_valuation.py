@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from transformers import Qwen2Config, Qwen2ForCausalLM
+from support.tiny_models import qwen2
 
 from agentevol.config.learner import LearnConfig
 from agentevol.core.errors import ConfigError
@@ -37,18 +37,7 @@ SHORT = sequence("b", [7, 3], [-1, 0])
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
     """A random model whose head has random weights."""
-    torch.manual_seed(0)
-    config = Qwen2Config(
-        vocab_size=10,
-        hidden_size=16,
-        intermediate_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-        max_position_embeddings=32,
-    )
-    path = tmp_path_factory.mktemp("values") / "model"
-    model = Qwen2ForCausalLM(config)
+    path, model = tmp_path_factory.mktemp("values"), qwen2(10, layers=2, window=32)
     model.save_pretrained(path)
     said = new_heads(model, 1)
     torch.nn.init.normal_(said.weight)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from support.runs import list_tasks, requested
+from support.runs import episode_request, list_tasks, requested
 
 from agentevol.config.learner import LearnConfig
 from agentevol.config.run import load
@@ -71,10 +71,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> None:
     """A split of sixteen tasks, three of which an expert has shown."""
 
     def shown(_: DataMixture) -> list[TrainingSequence]:
-        request = EpisodeRequest(
-            id="expert", run="now", iteration=0, purpose="demonstrate", env="guess", task_id="t",
-            split="train", kind="", difficulty="", instruction="", seed=4, attempt=0, max_turns=None,
-        )  # fmt: skip
+        request = episode_request(id="expert", run="now", iteration=0, purpose="demonstrate", seed=4)
         return imitated([won(request, 0)], objective("sft", {}), SelectConfig(turns="all")) * 3
 
     monkeypatch.setattr("agentevol.loop.state.episodes.list_tasks", list_tasks)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from rich.console import Console
-from support.runs import list_tasks, requested
+from support.runs import episode_request, list_tasks, requested
 
 from agentevol.config.run import load
 from agentevol.core.errors import RunStopped
@@ -283,10 +283,7 @@ def test_a_split_without_further_tasks_ends_the_resampling(tmp_path: Path):
     assert one.requested == sum(one.explored.values()) == 2 * 16
 
 
-REQUEST = EpisodeRequest(
-    id="a", run="r", iteration=1, purpose="explore", env="guess", task_id="t", split="train", kind="",
-    difficulty="", instruction="", seed=4, attempt=0, max_turns=None,
-)  # fmt: skip
+REQUEST = episode_request(id="a", seed=4)
 
 
 def test_times_names_and_last_bits_are_not_in_a_hash_and_what_was_done_is():

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import FastAPI
+from support.clock import Clock
 from support.server.environments import Broken, CheapMischief, Echo, Mischief, Slow
 from support.server.local_socket import LocalSocket
 from support.server.openenv import client, code, reset, step, v1_session
@@ -21,23 +22,13 @@ from agentgym_server.service import Service
 WORLDS = {"echo": Echo, "slow": Slow, "mischief": CheapMischief}
 
 
-class Time:
-    """A clock that stands still until told."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+@pytest.fixture
+def time() -> Clock:
+    return Clock()
 
 
 @pytest.fixture
-def time() -> Time:
-    return Time()
-
-
-@pytest.fixture
-def app(time: Time) -> FastAPI:
+def app(time: Clock) -> FastAPI:
     return create_app(WORLDS, settings=ServerSettings(max_sessions=3), clock=time)
 
 
@@ -200,7 +191,7 @@ async def test_json_that_is_no_object_ends_the_connection(echo: LocalSocket, fra
 
 @pytest.mark.parametrize("frame", [{"type": "state"}, {"type": "step", "data": {"text": "a"}}])
 async def test_a_session_that_is_lost_ends_the_connection(
-    echo: LocalSocket, time: Time, frame: dict[str, Any]
+    echo: LocalSocket, time: Clock, frame: dict[str, Any]
 ):
     await reset(echo)
     time.now += 3601

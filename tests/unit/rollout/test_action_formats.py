@@ -5,6 +5,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from support.runs import episode_request
 
 from agentevol.config.run import TrainConfig, load
 from agentevol.core.action_formats.registry import ACTION_FORMATS, action_format, opening_messages
@@ -84,14 +85,8 @@ class Talker:
 
 
 def request(number: int, **changes: object) -> EpisodeRequest:
-    return EpisodeRequest(
-        **{
-            "id": f"e{number}", "run": "r", "iteration": 1, "purpose": "explore", "env": "guess",
-            "task_id": f"guess-{number}", "split": "train", "kind": "", "difficulty": "", "instruction": "",
-            "seed": number, "attempt": 0,
-        }
-        | changes
-    )  # fmt: skip
+    plain = {"id": f"e{number}", "task_id": f"guess-{number}", "seed": number}
+    return episode_request(**plain | changes)
 
 
 def client() -> EnvClient:

@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import httpx
 import pytest
+from support.runs import episode_request
 from support.server.changing_tools import LOCKED, UNLOCKED, Safe, call
 
 from agentevol.core.protocols import Conversation, Message
 from agentevol.learn.batches.packing import demonstration, episode_sequences
-from agentevol.rollout.episode import EpisodeRequest, play
+from agentevol.rollout.episode import play
 from agentevol.rollout.session_forks import Forks
 from agentgym_client import EnvClient
 from agentgym_envs.formats import Plain
@@ -35,20 +36,7 @@ READ = [
     "unlocked",
 ]
 """The messages that an agent reads before its four actions."""
-REQUEST = EpisodeRequest(
-    id="e",
-    run="r",
-    iteration=1,
-    purpose="explore",
-    env="safe",
-    task_id="safe-3",
-    split="train",
-    kind="",
-    difficulty="",
-    instruction="Open the safe.",
-    seed=1,
-    attempt=0,
-)
+REQUEST = episode_request(env="safe", task_id="safe-3", instruction="Open the safe.", seed=1)
 
 
 class Letters:

@@ -1,13 +1,13 @@
 import asyncio
 import math
 from collections import Counter
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
 import httpx
 import numpy as np
 import pytest
+from support.runs import episode_request
 
 from agentevol.core.algorithms.contract import Rollouts
 from agentevol.core.protocols import ContextFull, Conversation
@@ -63,21 +63,8 @@ class Wordy(Counting):
 
 
 def request(number: int, **changes: object) -> EpisodeRequest:
-    plain = EpisodeRequest(
-        id=f"e{number}",
-        run="r",
-        iteration=1,
-        purpose="explore",
-        env="guess",
-        task_id=f"guess-{number}",
-        split="train",
-        kind="",
-        difficulty="",
-        instruction="",
-        seed=number,
-        attempt=0,
-    )
-    return replace(plain, **changes)
+    plain = {"id": f"e{number}", "task_id": f"guess-{number}", "seed": number}
+    return episode_request(**plain | changes)
 
 
 def client(world=Guess, **settings) -> EnvClient:

@@ -5,11 +5,12 @@ from collections import Counter
 
 import httpx
 import pytest
+from support.runs import episode_request
 
 from agentevol.core.protocols import Conversation
 from agentevol.data.rewards.state_values import State, count_outcomes
 from agentevol.rollout.continuations import continuations
-from agentevol.rollout.episode import EpisodeRequest, play
+from agentevol.rollout.episode import play
 from agentevol.rollout.session_forks import Forks
 from agentgym_client import EnvClient
 from agentgym_client.errors import EnvClientError
@@ -58,10 +59,7 @@ class Drawing:
         pass
 
 
-REQUEST = EpisodeRequest(
-    id="r/explore/0001/guess-8/0", run="r", iteration=1, purpose="explore", env="guess", task_id="guess-8",
-    split="valid", kind="", difficulty="", instruction="", seed=3, attempt=0,
-)  # fmt: skip
+REQUEST = episode_request(id="r/explore/0001/guess-8/0", task_id="guess-8", split="valid", seed=3)
 
 
 async def values(

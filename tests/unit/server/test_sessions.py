@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
+from support.clock import Clock
 from support.server.environments import CheapMischief, Echo, Slow
 
 from agentgym_server import ServerSettings, create_app
@@ -13,23 +14,13 @@ from agentgym_server import ServerSettings, create_app
 WORLDS = {"echo": Echo, "slow": Slow, "mischief": CheapMischief}
 
 
-class Time:
-    """A clock that stands still until told."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+@pytest.fixture
+def time() -> Clock:
+    return Clock()
 
 
 @pytest.fixture
-def time() -> Time:
-    return Time()
-
-
-@pytest.fixture
-async def http(time: Time) -> AsyncIterator[httpx.AsyncClient]:
+async def http(time: Clock) -> AsyncIterator[httpx.AsyncClient]:
     app = create_app(WORLDS, settings=ServerSettings(max_sessions=3), clock=time)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
         yield client
@@ -123,7 +114,7 @@ async def test_a_key_with_another_body_is_refused(http: httpx.AsyncClient):
     assert (reply.status_code, slug(reply)) == (422, "idempotency-key-reused")
 
 
-async def test_a_key_is_forgotten_after_ten_minutes(http: httpx.AsyncClient, time: Time):
+async def test_a_key_is_forgotten_after_ten_minutes(http: httpx.AsyncClient, time: Clock):
     key = {"Idempotency-Key": "k1"}
     first = await create(http, headers=key, lease_ttl_s=7200)
     time.now += 599
@@ -150,7 +141,7 @@ async def test_a_bad_key_is_refused(http: httpx.AsyncClient, key: str):
 
 
 async def test_a_lease_that_ran_out_cancels_the_session_and_frees_its_slot(
-    http: httpx.AsyncClient, time: Time
+    http: httpx.AsyncClient, time: Clock
 ):
     sessions = [await opened(http, lease_ttl_s=10) for _ in range(3)]
     time.now += 9.9
@@ -164,7 +155,7 @@ async def test_a_lease_that_ran_out_cancels_the_session_and_frees_its_slot(
     assert (reply.status_code, slug(reply)) == (410, "session-expired")
 
 
-async def test_an_expired_session_is_swept_without_being_asked_for(time: Time):
+async def test_an_expired_session_is_swept_without_being_asked_for(time: Clock):
     closed: list[Echo] = []
 
     class Watched(Echo):
@@ -180,7 +171,7 @@ async def test_an_expired_session_is_swept_without_being_asked_for(time: Time):
         assert len(closed) == 1
 
 
-async def test_steps_and_renewals_keep_a_lease_and_looking_does_not(http: httpx.AsyncClient, time: Time):
+async def test_steps_and_renewals_keep_a_lease_and_looking_does_not(http: httpx.AsyncClient, time: Clock):
     session = await opened(http, lease_ttl_s=10)
     time.now += 8
     await play(http, session, "hello")
@@ -193,7 +184,7 @@ async def test_steps_and_renewals_keep_a_lease_and_looking_does_not(http: httpx.
     assert (await http.get(f"/sessions/{session}")).json()["state"] == "expired"
 
 
-async def test_a_running_step_is_not_idle(http: httpx.AsyncClient, time: Time):
+async def test_a_running_step_is_not_idle(http: httpx.AsyncClient, time: Clock):
     session = await opened(http, "slow", lease_ttl_s=10)
     body = {"turn": 1, "action": "0.05"}
     running = asyncio.create_task(http.post(f"/sessions/{session}/steps", json=body))
@@ -210,7 +201,7 @@ async def test_a_lease_is_clamped():
         assert (await create(other, lease_ttl_s=5000)).json()["lease"]["ttl_s"] == 100
 
 
-async def test_a_tombstone_stands_for_ten_minutes(http: httpx.AsyncClient, time: Time):
+async def test_a_tombstone_stands_for_ten_minutes(http: httpx.AsyncClient, time: Clock):
     session = await opened(http)
     gone = {"session_id": session, "state": "closed", "outcome": "cancelled"}
     for _ in range(2):
@@ -261,7 +252,7 @@ async def test_waiting_in_vain_ends_with_capacity(http: httpx.AsyncClient):
         assert asyncio.get_running_loop().time() - began > 0.9
 
 
-async def test_every_session_has_one_ending_and_the_accounts_add_up(http: httpx.AsyncClient, time: Time):
+async def test_every_session_has_one_ending_and_the_accounts_add_up(http: httpx.AsyncClient, time: Clock):
     terminated = await opened(http)
     await play(http, terminated, "stop")
     await http.delete(f"/sessions/{terminated}")

@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
+from support.clock import Clock
 from support.policy_service import ScriptedEngine, running
 
 from agentevol.data.groups import group_of
@@ -20,18 +21,9 @@ from agentgym_store.store import Store
 ASK = {"role": "user", "content": "Make a guess."}
 
 
-class Clock:
-    """Time that a test moves."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(0.0)
 
 
 @pytest.fixture
