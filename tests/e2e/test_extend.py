@@ -36,7 +36,8 @@ def here(command: list[str], site: Path) -> list[str]:
     return [sys.executable, "-m", program, *arguments]
 
 
-def test_a_world_and_an_algorithm_of_ones_own_train_from_an_empty_folder(
+@pytest.mark.slow  # two minutes: it builds a starter, clones it and trains twice; the parts have tests of their own
+def test_an_environment_and_an_algorithm_of_ones_own_train_from_an_empty_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     work, site, started = tmp_path / "work", tmp_path / "site", time.monotonic()
