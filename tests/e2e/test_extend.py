@@ -36,7 +36,7 @@ def here(command: list[str], site: Path) -> list[str]:
     return [sys.executable, "-m", program, *arguments]
 
 
-@pytest.mark.slow  # two minutes: it builds a starter, clones it and trains twice; the parts have tests of their own
+@pytest.mark.slow  # two minutes: it builds a starter, clones and trains; its parts have tests of their own
 def test_an_environment_and_an_algorithm_of_ones_own_train_from_an_empty_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
