@@ -31,11 +31,11 @@ def gated_turn_limit(
     _check(rounds)
     if patience < 1:
         raise ConfigError(f"a gated horizon needs a patience of at least 1, not {patience}")
-    reached = row = 0
+    reached = streak = 0
     for success in successes:
-        row = row + 1 if success >= threshold else 0
-        if row == patience:
-            reached, row = reached + 1, 0
+        streak = streak + 1 if success >= threshold else 0
+        if streak == patience:
+            reached, streak = reached + 1, 0
     return rounds[min(reached, len(rounds) - 1)]
 
 

@@ -91,27 +91,29 @@ def test_rewards_in_the_working_folder_are_learnt_from(tmp_path: Path):
     assert "reward" in read_manifests(folder.path, 1)
 
 
+def succeed(work: Path, site: Path, *command: str) -> None:
+    """Run a command of agentevol in `work`, where the distributions in `site` are installed."""
+    path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = subprocess.run(
+        [sys.executable, "-m", "agentevol", *command],
+        cwd=work,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_a_run_with_an_engine_and_a_judge_of_another_distribution(tmp_path: Path):
     site = tmp_path / "site"
     install(site, "plain", code_of("An inference engine"), {"agentevol.engines": {"plain": "PlainEngine"}})
     install(site, "judges", code_of("A judge"), {"agentevol.judges": {"courtesy": "Courtesy"}})
-    path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
     judge = ['reward.options.word="4"']
     sizes = ["explore.tasks=4", "explore.samples=4", "evaluate.episodes=2", "evaluate.validation_episodes=2"]
     settings = ["algorithm=grpo", "engine=plain", "reward.judge=courtesy", *judge, *sizes]
-    for command in (
-        ["check", "judge", "courtesy", "reward.options.word=look"],
-        ["run", "env=guess", "--iters", "1", "--out", "run", *settings],
-    ):
-        done = subprocess.run(
-            [sys.executable, "-m", "agentevol", *command],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": path},
-            capture_output=True,
-            text=True,
-            timeout=600,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+    succeed(tmp_path, site, "check", "judge", "courtesy", "reward.options.word=look")
+    succeed(tmp_path, site, "run", "env=guess", "--iters", "1", "--out", "run", *settings)
     episodes = {one.id: one for one in Store.open(tmp_path / "run" / "trajectories").trajectories()}
     explored = [one for one in episodes.values() if one.purpose == "explore"]
     kept = json.loads((tmp_path / "run" / "judgements" / "0001.json").read_text())
@@ -126,24 +128,13 @@ def test_a_run_with_an_engine_and_a_judge_of_another_distribution(tmp_path: Path
 
 def test_a_policy_learns_an_action_format_of_another_distribution(tmp_path: Path):
     code = code_of("An action format")
-    install(tmp_path, "formats", code, {"agentevol.action_formats": {"mine": "JsonAction"}})
-    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    site = tmp_path / "site"
+    install(site, "formats", code, {"agentevol.action_formats": {"mine": "JsonAction"}})
     clone = [f"demonstrations.{setting}" for setting in ("tasks=8", "clone=true", "epochs=120")]
     settings = ["environment.format=mine", *clone, "demonstrations.learning_rate=4e-3"]
     sizes = ["evaluate.episodes=2", "evaluate.validation_episodes=2"]
-    for command in (
-        ["check", "format", "mine"],
-        ["run", "env=guess", "--iters", "1", "--out", "run", *settings, *sizes],
-    ):
-        done = subprocess.run(
-            [sys.executable, "-m", "agentevol", *command],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": path},
-            capture_output=True,
-            text=True,
-            timeout=600,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+    succeed(tmp_path, site, "check", "format", "mine")
+    succeed(tmp_path, site, "run", "env=guess", "--iters", "1", "--out", "run", *settings, *sizes)
     episodes = list(Store.open(tmp_path / "run" / "trajectories").trajectories())
     shown = [turn for one in episodes if one.purpose == "demonstrate" for turn in one.turns]
     assert shown

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from support.distributions import install
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from agentevol.loop.state.run_folder import RunFolder
@@ -25,12 +26,8 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     """The command `agentevol run env=duel`, which a distribution registers, with a random model."""
-    about = tmp_path / "site" / "duel-1.0.dist-info"
-    about.mkdir(parents=True)
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: duel\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text(
-        "[agentgym.environments]\nduel = support.server.environments:Duel\n"
-    )
+    code = "from support.server.environments import Duel as Duel\n"
+    install(tmp_path / "site", "duel", code, {"agentgym.environments": {"duel": "Duel"}})
     tokenizer = word_tokenizer(WORDS)
     torch.manual_seed(0)
     config = LlamaConfig(

@@ -7,7 +7,7 @@ from agentevol.data.selection.statistics import outcomes, since_previous
 from agentevol.loop.report.tensorboard import write_curves
 from agentevol.loop.stages.acceptance import Acceptance
 from agentevol.loop.stages.data_mixture import DataMixture
-from agentevol.loop.stages.learned_rewards import LearnedRewards
+from agentevol.loop.stages.rewards import Rewards
 from agentevol.loop.state.context import RunContext
 from agentevol.loop.state.summaries import append_metrics
 from agentevol.rollout.metrics import compared, summarise
@@ -17,7 +17,7 @@ class Evaluation:
     """Evaluations of one run, and the stop that follows from them."""
 
     def __init__(
-        self, context: RunContext, mixture: DataMixture, rewards: LearnedRewards, acceptance: Acceptance
+        self, context: RunContext, mixture: DataMixture, rewards: Rewards, acceptance: Acceptance
     ) -> None:
         self._context, self._mixture = context, mixture
         self._rewards, self._acceptance = rewards, acceptance

@@ -15,8 +15,8 @@ from agentevol.loop.stages.data_mixture import DataMixture
 from agentevol.loop.stages.evaluation import Evaluation
 from agentevol.loop.stages.exploration import Exploration
 from agentevol.loop.stages.interpolation_search import InterpolationSearch
-from agentevol.loop.stages.learned_rewards import LearnedRewards
 from agentevol.loop.stages.learning import Learning
+from agentevol.loop.stages.rewards import Rewards
 from agentevol.loop.stages.selection import Selection
 from agentevol.loop.state.context import RunContext
 from agentgym_store.records import Trajectory
@@ -29,7 +29,7 @@ class Stages:
         self.context, self.config = context, context.config
         self.mixture = DataMixture(context)
         self.prices = Prices(context.folder.path / "prices", context.config, context.episodes, context.keys)
-        self.rewards = LearnedRewards(context)
+        self.rewards = Rewards(context)
         self._cloning = Cloning(context, self.mixture)
         self._exploration = Exploration(context)
         self._selection = Selection(context, self.mixture, self.prices)

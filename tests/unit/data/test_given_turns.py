@@ -40,21 +40,21 @@ def episode(name: str = "e", given: int = 2, own: tuple[Turn, ...] = OWN, **fiel
     )
 
 
-def learnt(rows: list) -> list[list[int]]:
-    return [row.token_ids[row.mask].tolist() for row in rows]
+def learnt(sequences: list) -> list[list[int]]:
+    return [sequence.token_ids[sequence.mask].tolist() for sequence in sequences]
 
 
 def test_only_the_other_turns_tokens_are_learnt_and_the_given_ones_are_context():
-    (row,) = episode_sequences(own_part(episode()), 1.0)
-    assert row.token_ids.tolist() == [1, 2, 11, 3, 12, 4, 13, 5, 14]
-    assert learnt([row]) == [[13, 14]]
+    (sequence,) = episode_sequences(own_part(episode()), 1.0)
+    assert sequence.token_ids.tolist() == [1, 2, 11, 3, 12, 4, 13, 5, 14]
+    assert learnt([sequence]) == [[13, 14]]
     # log-probabilities are compared where they are known: not of given turns
-    assert np.flatnonzero(~np.isnan(row.rollout_logp)).tolist() == [6, 8]
-    assert row.policy_version == 2
+    assert np.flatnonzero(~np.isnan(sequence.rollout_logp)).tolist() == [6, 8]
+    assert sequence.policy_version == 2
     # counter-test: the same turns as the policy's own
     (whole,) = episode_sequences(own_part(episode(given=0)), 1.0)
     assert learnt([whole]) == [[11, 12, 13, 14]]
-    assert whole.token_ids.tolist() == row.token_ids.tolist()
+    assert whole.token_ids.tolist() == sequence.token_ids.tolist()
 
 
 def test_rewards_costs_and_states_of_given_turns_count_for_nothing():
@@ -74,9 +74,9 @@ def test_a_group_is_a_task_and_a_start_state():
     elsewhere = own_part(episode("d", given=1))
     assert group_of(first) == group_of(second)
     assert len({group_of(one) for one in (first, whole, elsewhere)}) == 3
-    rows = grouped([first, second], objective("grpo"))
-    assert learnt(rows) == [[13, 14], [13, 14]]
-    assert {row.unit for row in rows} == {group_of(first)}
+    sequences = grouped([first, second], objective("grpo"))
+    assert learnt(sequences) == [[13, 14], [13, 14]]
+    assert {sequence.unit for sequence in sequences} == {group_of(first)}
 
 
 def test_imitation_and_preferences_learn_none_of_them_either():

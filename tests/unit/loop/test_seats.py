@@ -55,10 +55,10 @@ class Processes:
                 yield one.model_copy(update={"ending": Terminated(), "turns": turns})
 
     def learn(self, job: LearnerJob, *_: object) -> LearnReport:
-        self.learnt |= {row.trajectory_id for row in job.sequences}
+        self.learnt |= {sequence.trajectory_id for sequence in job.sequences}
         job.out.mkdir(parents=True)
         (job.out / "model.safetensors").write_text(
-            str(sum(int(row.token_ids.sum()) for row in job.sequences))
+            str(sum(int(sequence.token_ids.sum()) for sequence in job.sequences))
         )
         (job.out / "agentevol.json").write_text('{"version": 1, "metrics": {}}')
         return LearnReport(job.checkpoint, {})

@@ -37,7 +37,7 @@ from agentevol.loop.state.reward_figures import note_reward_figures
 from agentgym_store.records import Trajectory
 
 
-class LearnedRewards:
+class Rewards:
     """Rewards of one run by `process.*`, `reward.*` and `shaping.*`. Safe to repeat: results on disk are
     reused.
     """
