@@ -89,7 +89,7 @@ class ProcessRewards:
         models = self._folder.checkpoints
         start, model = models.process_model(iteration - 1), models.process_model(iteration)
         names = list(process.model_heads)
-        learn_beside(
+        train_reward_model(
             self._context, iteration, "learn values", self.config.process_learn, start, model, labelled, names
         )
         # the model of the iteration before has not seen these labels
@@ -143,7 +143,7 @@ def validation_episodes(context: RunContext, iteration: int) -> list[Trajectory]
     return [own_part(t) for t in context.episodes.of("evaluate", iteration) if t.split == split]
 
 
-def learn_beside(
+def train_reward_model(
     context: RunContext,
     iteration: int,
     what: str,

@@ -31,7 +31,7 @@ from agentevol.data.selection.filters import select
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
 from agentevol.learn.heads.reward_scale import load_scale
 from agentevol.loop.stages.judged_rewards import JudgedRewards
-from agentevol.loop.stages.process_rewards import ProcessRewards, learn_beside, validation_episodes
+from agentevol.loop.stages.process_rewards import ProcessRewards, train_reward_model, validation_episodes
 from agentevol.loop.state.context import RunContext
 from agentevol.loop.state.reward_figures import note_reward_figures
 from agentgym_store.records import Trajectory
@@ -176,7 +176,7 @@ class Rewards:
         models = self._folder.checkpoints
         start, model = models.reward_model(iteration - 1), models.reward_model(iteration)
         sequences = self._preferences(iteration, explored)
-        learn_beside(
+        train_reward_model(
             self._context, iteration, "learn rewards", self.config.reward_learn, start, model, sequences
         )
         read = sequences_to_judge(explored)
