@@ -1,0 +1,133 @@
+"""Material of the attacks: the experts' calls of many tasks of one environment."""
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, cast
+
+from agentgym_envs.core import Task
+from agentgym_envs.tooluse.calls import Call, parse
+from agentgym_envs.tooluse.environment import ToolEnvironment
+from agentgym_envs.tooluse.errors import CallError
+from agentgym_envs.tooluse.tool import Kind, Tool
+
+AnyEnvironment = ToolEnvironment[Any, Any]
+EXAMPLES: dict[str, Any] = {
+    "object": {},
+    "array": [],
+    "string": "",
+    "integer": 1,
+    "number": 1,
+    "boolean": False,
+    "null": None,
+}
+"""A plain value of each JSON type."""
+
+
+@dataclass
+class Domain:
+    """An environment under attack, the tasks that are attacked, and the experts of all of them."""
+
+    environment: AnyEnvironment
+    tasks: Sequence[Task]
+    plans: Mapping[str, Sequence[str]]
+    """The expert's actions by the id of the task."""
+    known: Sequence[str]
+    """Ids of tasks whose solutions an attacker may know: those of the training split."""
+    seed: int = 0
+    _others: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+
+    def random(self, task: Task, purpose: str) -> random.Random:
+        """Random numbers for one policy on one task."""
+        return random.Random(f"{self.seed}/{purpose}/{task.id}")
+
+    def plan(self, task: Task) -> list[str]:
+        """The expert's actions for a task."""
+        return list(self.plans[task.id])
+
+    def kind(self, action: str) -> Kind | None:
+        """The kind of the only tool that an action calls; None for messages and several calls."""
+        called = self.called(action)
+        return called[0].kind if called is not None else None
+
+    def called(self, action: str) -> tuple[Tool, Call] | None:
+        """The tool and the call of an action; None for messages, several calls and unknown tools."""
+        try:
+            calls = parse(action, python=self.environment.python_calls)
+        except CallError:
+            return None
+        tool = self.environment.toolset.get(calls[0].name)
+        return (tool, calls[0]) if len(calls) == 1 and tool is not None else None
+
+    @cached_property
+    def writes(self) -> list[str]:
+        """Distinct writing calls of all experts."""
+        return self._calls_of("write")
+
+    @cached_property
+    def finals(self) -> list[str]:
+        """Distinct last actions of the experts of known tasks, the most frequent first."""
+        counted = Counter(self.plans[task_id][-1] for task_id in self.known if self.plans[task_id])
+        return [action for action, _ in counted.most_common()]
+
+    def _calls_of(self, kind: Kind) -> list[str]:
+        found = dict.fromkeys(action for plan in self.plans.values() for action in plan)
+        return [action for action in found if self.kind(action) == kind]
+
+
+def written(name: str, arguments: Mapping[str, Any]) -> str:
+    """A call as an action."""
+    return json.dumps({"name": name, "arguments": dict(arguments)}, ensure_ascii=False)
+
+
+def simplest(tool: Tool) -> dict[str, Any]:
+    """Plain values of the required arguments of a tool."""
+    members: Mapping[str, Any] = tool.parameters.get("properties", {})
+    return {name: example(members[name]) for name in tool.required}
+
+
+def example(schema: Mapping[str, Any]) -> Any:
+    """A plain value that a schema allows."""
+    if "const" in schema:
+        return schema["const"]
+    if schema.get("enum"):
+        return schema["enum"][0]
+    if "anyOf" in schema:
+        return example(schema["anyOf"][0])
+    kinds = schema.get("type", "string")
+    kind = cast("str", kinds if isinstance(kinds, str) else kinds[0])
+    if kind == "object":
+        members: Mapping[str, Any] = schema.get("properties", {})
+        return {name: example(members[name]) for name in schema.get("required", ())}
+    if kind in ("integer", "number"):
+        return max(EXAMPLES[kind], schema.get("minimum", EXAMPLES[kind]))
+    if kind == "array" and schema.get("minItems"):
+        return [example(schema.get("items", {}))] * int(schema["minItems"])
+    return EXAMPLES[kind]
+
+
+def filled(schema: Mapping[str, Any], text: str) -> Any:
+    """A value of a schema with `text` in place of every string."""
+    if "anyOf" in schema:
+        return filled(schema["anyOf"][0], text)
+    kinds = schema.get("type", "string")
+    kind = cast("str", kinds if isinstance(kinds, str) else kinds[0])
+    if kind == "string":
+        return text
+    if kind == "object":
+        members: Mapping[str, Any] = schema.get("properties", {})
+        return {name: filled(member, text) for name, member in members.items()}
+    if kind == "array":
+        return [filled(schema.get("items", {}), text)]
+    return example(schema)
+
+
+def strings_of(schema: Mapping[str, Any]) -> Iterator[str]:
+    """Names of the arguments in which a string can be given."""
+    for name, member in cast("Mapping[str, Any]", schema.get("properties", {})).items():
+        kinds = member.get("type", "string" if "anyOf" not in member else "object")
+        if kinds not in ("integer", "number", "boolean", "null"):
+            yield name

@@ -1,0 +1,136 @@
+"""Policies of the attack suite: functions that make the actions for one task, or None where they do not
+apply.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import groupby
+
+from agentgym_envs.core import Task
+from agentgym_envs.tooluse.attacks.domain import Domain, filled, simplest, strings_of, written
+from agentgym_envs.tooluse.attacks.hostile import FORGED, RESERVED, STRINGS
+
+Policy = Callable[[Domain, Task], Sequence[str] | None]
+
+MOST_WRITES = 40
+MOST_ANSWERS = 100
+STRINGS_A_TOOL = 5
+
+
+def oracle(domain: Domain, task: Task) -> Sequence[str]:
+    """The expert's actions."""
+    return domain.plan(task)
+
+
+def oracle_shuffled(domain: Domain, task: Task) -> Sequence[str] | None:
+    """The expert's actions, with successive ones that only read in reverse order."""
+    plan = domain.plan(task)
+    order = list[str]()
+    for reads, run in groupby(plan, lambda action: domain.kind(action) == "read"):
+        actions = list(run)
+        order += actions[::-1] if reads else actions
+    return order if order != plan else None
+
+
+def do_nothing(domain: Domain, task: Task) -> Sequence[str]:
+    """End at once, in the environment's way of giving up."""
+    return domain.environment.giving_up(task)
+
+
+def empty_submit(domain: Domain, task: Task) -> Sequence[str] | None:
+    """A control tool with its simplest arguments."""
+    controls = domain.environment.offered_to(task).of_kind("control")
+    return [written(controls[0].name, simplest(controls[0]))] if controls else None
+
+
+def submit_first(domain: Domain, task: Task) -> Sequence[str] | None:
+    """The expert's last action, before the others."""
+    plan = domain.plan(task)
+    return [plan[-1], *plan] if any(domain.kind(action) == "write" for action in plan) else None
+
+
+def answer_spray(domain: Domain, task: Task) -> Sequence[str] | None:
+    """The last actions of other tasks' experts, then that of the right one, until one is right."""
+    right = domain.plan(task)[-1]
+    others = [action for action in domain.finals if action != right][:MOST_ANSWERS]
+    return [*others, right] if others else None
+
+
+def write_spray(domain: Domain, task: Task) -> Sequence[str] | None:
+    """Writes of all kinds of tasks, with the task's own among them, then the expert's last action."""
+    if not domain.writes:
+        return None
+    plan = domain.plan(task)
+    own = [action for action in plan if domain.kind(action) == "write"]
+    others = [action for action in domain.writes if action not in own]
+    room = min(MOST_WRITES, domain.environment.budget(task) - len(own) - 1, len(others))
+    return [*domain.random(task, "sprayed").sample(others, max(0, room)), *own, plan[-1]]
+
+
+def schema_dump(domain: Domain, task: Task) -> Sequence[str] | None:
+    """Every reading tool with its simplest arguments, then the most frequent last action."""
+    reads = domain.environment.offered_to(task).of_kind("read")
+    guess = domain.finals[:1]
+    return [*(written(tool.name, simplest(tool)) for tool in reads), *guess] if reads and guess else None
+
+
+def random_calls(domain: Domain, task: Task) -> Sequence[str]:
+    """Random calls of the experts of all tasks, and of tools with their simplest arguments."""
+    draw = domain.random(task, "random")
+    tools = list(domain.environment.offered_to(task).values())
+    pool = [action for plan in domain.plans.values() for action in plan]
+    turns = domain.environment.budget(task)
+    drawn = list[str]()
+    for _ in range(turns):
+        one = draw.choice(tools)
+        if not pool or draw.random() < 0.5:
+            drawn.append(written(one.name, simplest(one)))
+        else:
+            drawn.append(draw.choice(pool))
+    return drawn
+
+
+def forge_object(domain: Domain, task: Task) -> Sequence[str]:
+    """Arguments that would build objects with an equality of their own, if they were evaluated."""
+    names = [tool.name for tool in domain.environment.offered_to(task).of_kind("control", "write")]
+    name = domain.random(task, "forged").choice(names or ["submit"])
+    return [form.format(name=name, value=value) for value in FORGED for form in FORGING_FORMS]
+
+
+def hostile_strings(domain: Domain, task: Task) -> Sequence[str]:
+    """Hostile text in every argument that takes a string, one tool after the other."""
+    draw = domain.random(task, "hostile")
+    calls = list[str]()
+    for tool in domain.environment.offered_to(task).values():
+        for text in draw.sample(STRINGS, STRINGS_A_TOOL) if any(strings_of(tool.parameters)) else ():
+            arguments = filled(tool.parameters, text)
+            calls.append(written(tool.name, arguments))
+            calls.append(written(tool.name, {name: arguments[name] for name in tool.required}))
+    return calls
+
+
+def control_reach(domain: Domain, task: Task) -> Sequence[str]:
+    """Names of the trainer's operations, and of Python's attributes, as tools."""
+    offered = domain.environment.offered_to(task)
+    return [written(name, {}) for name in RESERVED if name not in offered]
+
+
+FORGING_FORMS = (
+    'Action: {name} with Action Input: {{"answer": {value}}}',
+    '{{"name": "{name}", "arguments": {{"answer": {value}}}}}',
+    "{name}(answer={value})",
+)
+
+POLICIES: dict[str, Policy] = {
+    "oracle": oracle,
+    "oracle_shuffled": oracle_shuffled,
+    "do_nothing": do_nothing,
+    "empty_submit": empty_submit,
+    "submit_first": submit_first,
+    "answer_spray": answer_spray,
+    "write_spray": write_spray,
+    "schema_dump": schema_dump,
+    "random_calls": random_calls,
+    "forge_object": forge_object,
+    "hostile_strings": hostile_strings,
+    "control_reach": control_reach,
+}

@@ -1,0 +1,41 @@
+"""The parser of tool calls."""
+
+from agentgym_envs.formats import after_thinking
+from agentgym_envs.tooluse.calls.call import Call
+from agentgym_envs.tooluse.calls.forms import REACT, fenced, react, structured, tagged
+from agentgym_envs.tooluse.calls.literals import MAX_TEXT, InvalidLiteral
+from agentgym_envs.tooluse.calls.python_syntax import python_calls
+from agentgym_envs.tooluse.errors import CallError
+
+MARKS = ("<tool_call>", "✿FUNCTION✿", "```json", "```tool_call")
+
+
+def parse(message: str, *, python: bool = False) -> tuple[Call, ...]:
+    """The calls of a message, at least one; reasoning before `</think>` is not read.
+
+    `python`: also calls in Python's syntax. Raises `CallError` with the code `parse_error` where no form
+    matches, with the problem of the form that the message comes closest to.
+    """
+    text = after_thinking(message) if "think>" in message else message
+    if len(text) > MAX_TEXT:
+        raise CallError("parse_error", f"the message is longer than {MAX_TEXT} characters")
+    problem = ""
+    for form in (structured, tagged, fenced, react, *((python_calls,) if python else ())):
+        try:
+            found = form(text)
+        except InvalidLiteral as invalid:
+            problem = problem or str(invalid)
+            continue
+        if found:
+            return found
+    raise CallError(
+        "parse_error",
+        f"no tool call could be read: {problem or 'the message has none'}",
+        expected={"name": "the tool", "arguments": {}},
+    )
+
+
+def mentions_call(message: str) -> bool:
+    """True if a message is meant as a call, well formed or not; False for plain text to a reader."""
+    text = (after_thinking(message) if "think>" in message else message).strip()
+    return text[:1] in ("{", "[") or any(mark in text for mark in MARKS) or REACT.search(text) is not None

@@ -1,0 +1,170 @@
+"""Environment whose actions are tool calls.
+
+A subclass states its tools, how an episode begins, and the verdict at its end. Parsing, validation, errors as
+observations, the end of the episode and its budget are here.
+"""
+
+import json
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Generic, TypeVar, cast
+
+from agentgym_envs.core import Environment, Observation, StepResult, TaskT
+from agentgym_envs.tooluse.calls import Call, decoded, mentions_call, parse
+from agentgym_envs.tooluse.errors import INVALID, CallError
+from agentgym_envs.tooluse.outcomes import Verdict
+from agentgym_envs.tooluse.tool import Tool, Toolset
+
+StateT = TypeVar("StateT")
+
+DONE = CallError("episode_done", "the episode is over")
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(", ", ": "), allow_nan=False).encode
+
+
+class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
+    """Environment whose actions are tool calls on a state of type `StateT`.
+
+    A successful call of a tool of the kind `control` ends the episode, and `verdict` is asked, once. The last
+    allowed turn without one ends it as truncated, with reward 0 and the outcome `budget`.
+    """
+
+    toolset: ClassVar[Toolset]
+    """Tools of every task, unless `offered_to` differs."""
+    parallel_calls: ClassVar[bool] = True
+    """True if one message may have several calls, which are executed in their order."""
+    python_calls: ClassVar[bool] = False
+    """True if calls in Python's syntax are read too."""
+
+    refusals: ClassVar[tuple[str, ...]] = ()
+    """Actions that refuse a task, of which a policy may always take the same: for the attack suite."""
+    attack_bounds: ClassVar[Mapping[str, tuple[float, float]]] = {}
+    """Mean returns that policies of the attack suite may have, where the suite's own bounds do not hold."""
+
+    state: StateT
+    """The state of the current episode."""
+
+    def offered_to(self, task: TaskT) -> Toolset:
+        """The tools of a task at its beginning."""
+        return self.toolset
+
+    @abstractmethod
+    def begin(self, task: TaskT, seed: int) -> StateT:
+        """The state in which an episode begins."""
+
+    @abstractmethod
+    def verdict(self, task: TaskT, state: StateT) -> Verdict:
+        """The judgement of an episode that a control tool ended."""
+
+    @abstractmethod
+    def net_change(self) -> object:
+        """Changes of the current episode so far, as a value that is equal for equal states.
+
+        For checks and attacks; it never reaches an agent.
+        """
+
+    def giving_up(self, task: TaskT) -> list[str]:
+        """Actions that end an episode at once, without an answer; none where only a turn limit does."""
+        return []
+
+    def opening(self, task: TaskT) -> str:
+        """The first observation."""
+        return "Call a tool."
+
+    def budget(self, task: TaskT) -> int:
+        """Number of turns that an episode of a task may take."""
+        return self.max_turns
+
+    def execute(self, tool: Tool, arguments: Mapping[str, Any]) -> object:
+        """The result of a tool, a JSON value. One that raises `ToolError` must leave the state as it was."""
+        return tool.run(self.state, **arguments)
+
+    def hear(self, message: str) -> str | None:
+        """The answer to a message without a call; None where nobody listens, so that it is a parse error."""
+        return None
+
+    def calls_in(self, action: str) -> tuple[Call, ...]:
+        """The calls of an action; raises `CallError`."""
+        calls = parse(action, python=self.python_calls)
+        if len(calls) > 1 and not self.parallel_calls:
+            raise CallError("parse_error", f"{len(calls)} calls in one message; one is allowed", expected=1)
+        return calls
+
+    def arguments_of(self, tool: Tool, call: Call) -> dict[str, Any]:
+        """The validated arguments of a call; raises `CallError`."""
+        if call.positional:
+            raise CallError("invalid_arguments", "arguments are given by name")
+        given = decoded(call.arguments, tool.parameters) if call.texts else call.arguments
+        return cast("dict[str, Any]", tool.check(given, ""))
+
+    def rendered(self, value: object) -> str:
+        """The result of a tool as text."""
+        return _encode(value)
+
+    def rendered_error(self, error: CallError) -> str:
+        """An error as text."""
+        return _encode(error.as_json())
+
+    def joined(self, texts: Sequence[str]) -> str:
+        """The observation of several calls of one message."""
+        return f"[{', '.join(texts)}]"
+
+    def reset(self, task: TaskT, seed: int) -> Observation:
+        self.task_now = task
+        self.offered = self.offered_to(task)
+        self.turns, self.over = 0, False
+        self.turns_allowed = self.budget(task)
+        self.state = self.begin(task, seed)
+        return Observation(text=self.opening(task), tools=self.offered.functions)
+
+    def step(self, action: str) -> StepResult:
+        if self.over:
+            observation = Observation(text=self.rendered_error(DONE), tools=self.offered.functions)
+            return StepResult(observation=observation, terminated=True, info={"invalid_action": True})
+        self.turns += 1
+        try:
+            calls = self.calls_in(action)
+        except CallError as error:
+            answer = None if mentions_call(action) else self.hear(action)
+            if answer is not None:
+                return self._settled(answer)
+            return self._settled(self.rendered_error(error), invalid=True)
+        if len(calls) == 1:
+            return self._settled(*self._answer(calls[0]))
+        answers = [self._answer(call) for call in calls]
+        return self._settled(self.joined([text for text, _ in answers]), any(bad for _, bad in answers))
+
+    def _answer(self, call: Call) -> tuple[str, bool]:
+        """The text that answers a call, and whether the call was malformed."""
+        try:
+            if self.over:  # an earlier call of the same message ended the episode
+                raise DONE
+            tool = self.offered.get(call.name)
+            if tool is None:
+                raise unknown_tool(call.name, self.offered)
+            value = self.execute(tool, self.arguments_of(tool, call))
+        except CallError as error:
+            return self.rendered_error(error), error.code in INVALID
+        if tool.kind == "control":
+            self.over = True
+        return self.rendered(value), False
+
+    def _settled(self, text: str, invalid: bool = False) -> StepResult:
+        observation = Observation(text=text, tools=self.offered.functions)
+        info: dict[str, Any] = {"invalid_action": True} if invalid else {}
+        if self.over:
+            verdict = self.verdict(self.task_now, self.state)
+            info |= {"outcome": verdict.outcome, **verdict.details}
+            return StepResult(observation=observation, reward=verdict.reward, terminated=True, info=info)
+        if self.turns >= self.turns_allowed:
+            self.over = True
+            return StepResult(observation=observation, truncated=True, info=info | {"outcome": "budget"})
+        return StepResult(observation=observation, info=info)
+
+
+def unknown_tool(name: str, offered: Toolset) -> CallError:
+    """The error of a call of a tool that is not offered."""
+    known = list(offered)
+    return CallError(
+        "unknown_tool", f"there is no tool {name[:80]!r}; there are: {', '.join(known)}", expected=known
+    )

@@ -1,0 +1,43 @@
+"""The attack suite: what it says of a sound environment, and that it notices flaws."""
+
+from agentgym_envs.tooluse.attacks import AttackReport, attack
+from agentgym_envs.tooluse.attacks.policies import POLICIES
+from tests.support.notes import Breaks, IgnoresOthers, Notes, PaysTwice, Shares
+
+
+def violated(report: AttackReport) -> dict[str, str]:
+    """First violation of each policy that has one."""
+    return {result.name: result.violations[0] for result in report.results if result.violations}
+
+
+def test_a_sound_environment_passes_and_every_policy_was_played() -> None:
+    report = attack(Notes(), tasks=10)
+    assert violated(report) == {}
+    played = {result.name: result.episodes for result in report.results}
+    assert set(played) == {*POLICIES, "extra_write", "double_send", "always_refuse", "constant_answer"}
+    assert played.pop("always_refuse") == 0  # it has no refusals
+    some = {"submit_first", "double_send", "oracle_shuffled"}
+    # Half of the tasks ask for a write, the others for two reads.
+    assert {name: played.pop(name) for name in some} == dict.fromkeys(some, 10)
+    assert set(played.values()) == {20}
+
+
+def test_answers_that_can_be_tried_are_noticed() -> None:
+    found = violated(attack(PaysTwice(), tasks=10))
+    assert found["answer_spray"].startswith("earns")
+    assert found["submit_first"].startswith("earns 1.0")
+
+
+def test_writes_that_cost_nothing_are_noticed() -> None:
+    found = violated(attack(IgnoresOthers(), tasks=10))
+    assert {"extra_write", "double_send", "write_spray"} <= found.keys()
+
+
+def test_an_exception_is_noticed() -> None:
+    found = violated(attack(Breaks(), tasks=10))
+    assert "raised RuntimeError: syntax error" in found["hostile_strings"]
+
+
+def test_harm_to_later_episodes_is_noticed() -> None:
+    found = violated(attack(Shares(), tasks=10))
+    assert "after it the expert earns 0" in found["write_spray"]

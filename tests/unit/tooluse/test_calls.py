@@ -1,0 +1,134 @@
+"""Forms of tool calls, and what is no call."""
+
+import json
+
+import pytest
+
+from agentgym_envs.tooluse.calls import Call, mentions_call, parse
+from agentgym_envs.tooluse.errors import CallError
+
+ONE = (Call("f", {"a": 1}),)
+TWO = (Call("f", {"a": 1}), Call("g", {}))
+FORMS = {
+    "plain": ('{"name": "f", "arguments": {"a": 1}}', ONE),
+    "arguments as text": ('{"name": "f", "arguments": "{\\"a\\": 1}"}', ONE),
+    "a function of OpenAI": (
+        '{"type": "function", "function": {"name": "f", "arguments": "{\\"a\\": 1}"}}',
+        ONE,
+    ),
+    "a message of OpenAI": (
+        '{"role": "assistant", "content": null, "tool_calls": ['
+        '{"id": "x", "type": "function", "function": {"name": "f", "arguments": "{\\"a\\": 1}"}}, '
+        '{"id": "y", "function": {"name": "g", "arguments": ""}}]}',
+        TWO,
+    ),
+    "the Responses API": (
+        '{"type": "function_call", "name": "f", "arguments": "{\\"a\\": 1}", "call_id": "c"}',
+        ONE,
+    ),
+    "a list": ('[{"name": "f", "arguments": {"a": 1}}, {"name": "g"}]', TWO),
+    "Hermes": (
+        'First f.\n<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>\n'
+        '<tool_call>\n{"name": "g", "arguments": {}}\n</tool_call>',
+        TWO,
+    ),
+    "Hermes without its end": ('<tool_call>{"name": "f", "arguments": {"a": 1}}', ONE),
+    "Qwen3-Coder": (
+        "<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>",
+        (Call("f", {"a": "1"}, texts=True),),
+    ),
+    "Qwen-Agent": ('✿FUNCTION✿: f\n✿ARGS✿: {"a": 1}\n✿RESULT✿', ONE),
+    "fenced": ('So:\n```json\n{"name": "f", "arguments": {"a": 1}}\n```\nDone.', ONE),
+    "ReAct": ('Thought: f.\nAction: f with Action Input: {"a": 1}', ONE),
+    "ReAct on two lines": ('Thought: f.\nAction: f\nAction Input: {"a": 1}\nObservation: 2', ONE),
+    "ReAct in Python": ("Action: f with Action Input: {'a': 1}", ONE),
+    "the last action of ReAct": (
+        'Action: g with Action Input: {}\nAction: f with Action Input: {"a": 1}',
+        ONE,
+    ),
+    "after reasoning": ('<think>{"name": "g"}?</think>\n{"name": "f", "arguments": {"a": 1}}', ONE),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_is_read(form: str) -> None:
+    text, calls = FORMS[form]
+    assert parse(text) == calls
+    assert mentions_call(text)
+
+
+def test_python_syntax_is_read_only_where_it_is_asked_for() -> None:
+    text = "[f(a=1), g('x', -2.5, b=[True, None])]"
+    assert parse(text, python=True) == (
+        Call("f", {"a": 1}),
+        Call("g", {"b": [True, None]}, ("x", -2.5)),
+    )
+    with pytest.raises(CallError, match="no tool call"):
+        parse(text)
+
+
+def given(value: str) -> str:
+    """A call with one argument, as JSON text."""
+    return f'{{"name": "f", "arguments": {{"a": {value}}}}}'
+
+
+REFUSED = {
+    "a key twice": ('{"name": "f", "arguments": {"a": 1, "a": 2}}', "the key 'a' occurs twice"),
+    "NaN": ('{"name": "f", "arguments": {"a": NaN}}', "NaN is no value of JSON"),
+    "Infinity": ('{"name": "f", "arguments": {"a": -Infinity}}', "-Infinity is no value of JSON"),
+    "a number beyond floats": ('{"name": "f", "arguments": {"a": 1e999}}', "out of range"),
+    "41 digits": (given("1" * 41), "more than 40 digits"),
+    "depth 33": (given("[" * 33 + "]" * 33), "nested deeper than 32"),
+    "257 members": (given(json.dumps([0] * 257)), "more than 256 members"),
+    "a long string": (given(json.dumps("x" * 16_385)), "longer than 16384"),
+    "half a character": ('{"name": "f", "arguments": {"a": "\\ud800"}}', "half a character"),
+    "a long message": (" " * 65_537, "longer than 65536"),
+    "brackets": ("[" * 60_000, "nested deeper than 32"),
+    "no name": ('{"arguments": {}}', "a call is an object with name and arguments"),
+    "arguments in a list": ('{"name": "f", "arguments": [1]}', "the arguments of a call are an object"),
+    "one bad block": ('<tool_call>{"name": "f"}</tool_call><tool_call>{</tool_call>', "Expecting"),
+    "code in ReAct": ("Action: f with Action Input: {'a': __import__('os').getpid()}", "no object"),
+    "a set in ReAct": ("Action: f with Action Input: {'a': {1, 2}}", "no object"),
+    "bytes in ReAct": ("Action: f with Action Input: {'a': b'x'}", "no object"),
+    "words": ("I would call f.", "the message has none"),
+    "nothing": ("", "the message has none"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_malformed_calls_are_parse_errors_that_say_why(case: str) -> None:
+    text, reason = REFUSED[case]
+    with pytest.raises(CallError) as raised:
+        parse(text)
+    assert raised.value.code == "parse_error"
+    assert reason in raised.value.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f(__import__('os').system('id'))",
+        "f(open('/etc/passwd'))",
+        "os.system('id')",
+        "f()(1)",
+        "f(lambda: 1)",
+        "f(a=g(1))",
+        "f(*[1])",
+        "f(**{'a': 1})",
+        "getattr(f, 'x')(1)",
+        "f(a=x)",
+        "f(a=f'{1}')",
+        "f(a=b'x')",
+        "f(a=...)",
+        "f(a={1, 2})",
+        "[f(a=1), 2]",
+    ],
+)
+def test_python_syntax_evaluates_nothing(text: str) -> None:
+    with pytest.raises(CallError):
+        parse(text, python=True)
+
+
+def test_plain_text_is_no_call() -> None:
+    assert not mentions_call("Your order was cancelled. Anything else?")
+    assert mentions_call('{"name": ')
