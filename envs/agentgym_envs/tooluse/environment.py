@@ -95,6 +95,8 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
         if call.positional:
             raise CallError("invalid_arguments", "arguments are given by name")
         given = decoded(call.arguments, tool.parameters) if call.texts else call.arguments
+        if None in given.values():  # models write null for what they leave out
+            given = {name: one for name, one in given.items() if one is not None or name in tool.required}
         return cast("dict[str, Any]", tool.check(given, ""))
 
     def rendered(self, value: object) -> str:

@@ -1,0 +1,41 @@
+"""The fixed clock of all episodes, and arithmetic on its texts."""
+
+from datetime import datetime, timedelta
+
+NOW = "2026-03-02T09:00"
+"""A Monday."""
+TODAY = NOW[:10]
+TIME_ZONE = "UTC"
+
+
+def day(offset: int, start: str = TODAY) -> str:
+    """The date `offset` days after another one."""
+    return (datetime.fromisoformat(start) + timedelta(days=offset)).date().isoformat()
+
+
+def later(time: str, minutes: int) -> str:
+    """The time `minutes` after another one."""
+    return (datetime.fromisoformat(time) + timedelta(minutes=minutes)).isoformat()[:16]
+
+
+def weekday(date: str) -> str:
+    """Name of the day of the week."""
+    return datetime.fromisoformat(date).strftime("%A")
+
+
+def is_time(text: str) -> bool:
+    """True for `YYYY-MM-DDTHH:MM`."""
+    return _is_form(text, "%Y-%m-%dT%H:%M", 16)
+
+
+def is_date(text: str) -> bool:
+    """True for `YYYY-MM-DD`."""
+    return _is_form(text, "%Y-%m-%d", 10)
+
+
+def _is_form(text: str, form: str, length: int) -> bool:
+    try:
+        datetime.strptime(text, form)
+    except ValueError:
+        return False
+    return len(text) == length and text.isascii()
