@@ -1,4 +1,5 @@
-"""Assistant: an office in a SQLite database, and tools over calendar, mail, contacts, to-dos, files and more."""
+"""Assistant: an office in a SQLite database, and tools over calendar, mail, contacts, to-dos, files and "
+"more."""
 
 from agentgym_envs.assistant.environment import Assistant, AssistantTask
 

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from agentgym_envs.assistant.database import Office
@@ -46,6 +46,16 @@ class Session:
     questions: int = 0
     """Questions that were put to the user."""
     submission: Submission | None = None
+
+    def copy(self) -> "Session":
+        """A session that continues from here on its own."""
+        return replace(
+            self,
+            office=self.office.copy(),
+            seen={table: set(keys) for table, keys in self.seen.items()},
+            called=list(self.called),
+            failures=dict(self.failures),
+        )
 
     def saw(self, table: str, keys: Sequence[Any]) -> None:
         """Note the rows that a tool returned."""

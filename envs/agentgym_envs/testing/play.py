@@ -98,6 +98,9 @@ def _fork_problems(subject: Subject, task: Task) -> Iterator[str]:
     environment, other = subject.factory(), subject.factory()
     player, turns = subject.player, max(1, environment.max_turns // 2)
     start = player.play(environment, task, shuffled(subject.seed), seed=subject.seed, max_turns=turns)
+    while start.over and turns > 1:  # the task has a limit of its own
+        turns = min(turns, len(start.actions)) // 2 or 1
+        start = player.play(environment, task, shuffled(subject.seed), seed=subject.seed, max_turns=turns)
     if start.over:
         return
     subject.cases += 1

@@ -7,7 +7,8 @@ observations, the end of the episode and its budget are here.
 import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from copy import deepcopy
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 
 from agentgym_envs.core import Environment, Observation, StepResult, TaskT
 from agentgym_envs.tooluse.calls import Call, decoded, mentions_call, parse
@@ -136,6 +137,27 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
         answers = [self._answer(call) for call in calls]
         return self._settled(self.joined([text for text, _ in answers]), any(bad for _, bad in answers))
 
+    def copied(self, state: StateT) -> StateT:
+        """A copy of the state that later steps of this episode do not change; a deep copy by default."""
+        return deepcopy(state)
+
+    def snapshot(self) -> object:
+        if not self.forkable:
+            return super().snapshot()
+        return Snapshot(
+            self.name, self.task_now, self.offered, self.turns, self.over, self.copied(self.state)
+        )
+
+    def restore(self, snapshot: object) -> None:
+        if not self.forkable:
+            super().restore(snapshot)
+        if not isinstance(snapshot, Snapshot) or snapshot.environment != self.name:
+            raise TypeError(f"not a snapshot of {self.name}: {type(snapshot).__name__}")
+        self.task_now, self.offered = snapshot.task, snapshot.offered
+        self.turns, self.over = snapshot.turns, snapshot.over
+        self.turns_allowed = self.budget(self.task_now)
+        self.state = self.copied(snapshot.state)
+
     def _answer(self, call: Call) -> tuple[str, bool]:
         """The text that answers a call, and whether the call was malformed."""
         try:
@@ -162,6 +184,17 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
             self.over = True
             return StepResult(observation=observation, truncated=True, info=info | {"outcome": "budget"})
         return StepResult(observation=observation, info=info)
+
+
+class Snapshot(NamedTuple):
+    """A point of an episode."""
+
+    environment: str
+    task: Any
+    offered: Toolset
+    turns: int
+    over: bool
+    state: Any
 
 
 def unknown_tool(name: str, offered: Toolset) -> CallError:

@@ -3,7 +3,7 @@
 Names for other packages: `generated`, `split_of`, `NOW`, `OWNER`.
 """
 
-from agentgym_envs.assistant.content.clock import NOW
+from agentgym_envs.assistant.clock import NOW
 from agentgym_envs.assistant.content.names import split_of
 from agentgym_envs.assistant.content.offices import OWNER, generated
 

@@ -10,53 +10,46 @@ SPLITS = ("train", "valid", "test")
 FIRST_VALID, FIRST_TEST = 10_000, 20_000
 """Seeds of offices: below `FIRST_VALID` for training, from `FIRST_TEST` for tests."""
 
-FIRST_NAMES = (("Al", "Be", "Cor", "Da", "El", "Fi", "Ga", "Ha", "Is", "Jo", "Ka", "Li", "Mo", "Na", "Or"),
-    ("ba", "den", "fi", "la", "min", "na", "ris", "sko", "tje", "vin", "zé", "lou"))  # fmt: skip
-LAST_NAMES = (("Ahl", "Bran", "Crom", "Dorn", "Esk", "Fal", "Grim", "Hol", "Ister", "Jarl", "Kett", "Lund"),
-    ("berg", "dal", "ford", "holt", "kamp", "land", "møre", "quist", "sen", "ton", "wick", "yard"))  # fmt: skip
-PROJECT_NAMES = (("amber", "birch", "cobalt", "delta", "ember", "fjord", "granite", "harbor", "indigo", "juniper"),
-    ("relaunch", "audit", "budget", "rollout", "survey", "workshop", "migration", "garden"))  # fmt: skip
-VERBS = (
-    "call",
-    "check",
-    "clean",
-    "draft",
-    "order",
-    "pay",
-    "plan",
-    "print",
-    "renew",
-    "repair",
-    "review",
-    "sort",
+
+def listed(words: str) -> tuple[str, ...]:
+    """The words of a text."""
+    return tuple(words.split())
+
+
+FIRST_NAMES = (
+    listed("Al Be Cor Da El Fi Ga Ha Is Jo Ka Li Mo Na Or"),
+    listed("ba den fi la min na ris sko tje vin zé lou"),
 )
-THINGS = ("archive", "badge", "banner", "boiler", "brochure", "cabinet", "camera", "charter", "contract", "curtain",
-    "desk", "engine", "fence", "filter", "flyer", "fridge", "gutter", "invoice", "ladder", "lamp", "lease", "lift",
-    "locker", "manual", "mirror", "mug", "pallet", "permit", "poster", "printer", "projector", "pump", "ramp",
-    "roster", "router", "scanner", "shelf", "sign", "sofa", "stamp", "statute", "switch", "ticket", "toner",
-    "tray", "trolley", "valve", "visa", "voucher", "wagon", "whiteboard", "window")  # fmt: skip
-MEETINGS = ("briefing", "review", "standup", "interview", "lunch", "demo", "training", "retrospective", "picnic",
-    "walk", "tour", "rehearsal")  # fmt: skip
-ITEMS = ("backpack", "blender", "bookshelf", "charger", "chair", "coat", "drill", "headset", "kettle", "keyboard",
-    "lantern", "monitor", "notebook", "pillow", "rug", "speaker", "suitcase", "tent", "thermos", "umbrella")  # fmt: skip
-COLORS = (
-    "black",
-    "blue",
-    "coral",
-    "green",
-    "grey",
-    "ivory",
-    "navy",
-    "olive",
-    "red",
-    "silver",
-    "teal",
-    "white",
+LAST_NAMES = (
+    listed("Ahl Bran Crom Dorn Esk Fal Grim Hol Ister Jarl Kett Lund"),
+    listed("berg dal ford holt kamp land møre quist sen ton wick yard"),
 )
-TEAMS = ("design", "finance", "legal", "logistics", "research", "sales", "support")
+PROJECT_NAMES = (
+    listed("amber birch cobalt delta ember fjord granite harbor indigo juniper"),
+    listed("relaunch audit budget rollout survey workshop migration garden"),
+)
+VERBS = listed("call check clean draft order pay plan print renew repair review sort")
+THINGS = listed(
+    "archive badge banner boiler brochure cabinet camera charter contract curtain desk engine fence filter "
+    "flyer"
+    " fridge gutter invoice ladder lamp lease lift locker manual mirror mug pallet permit poster printer"
+    " projector pump ramp roster router scanner shelf sign sofa stamp statute switch ticket toner tray "
+    "trolley"
+    " valve visa voucher wagon whiteboard window"
+)
+MEETINGS = listed(
+    "briefing review standup interview lunch demo training retrospective picnic walk tour rehearsal"
+)
+ITEMS = listed(
+    "backpack blender bookshelf charger chair coat drill headset kettle keyboard lantern monitor notebook "
+    "pillow"
+    " rug speaker suitcase tent thermos umbrella"
+)
+COLORS = listed("black blue coral green grey ivory navy olive red silver teal white")
+TEAMS = listed("design finance legal logistics research sales support")
 ROOMS = ("Room 1", "Room 2", "Room 3", "Atrium", "Studio", "Library", "Cafeteria")
 OUTDOORS = ("Courtyard", "Riverside", "Rose garden", "Roof terrace")
-FOLDERS = ("notes", "reports", "plans")
+FOLDERS = listed("notes reports plans")
 
 
 def split_of(seed: int) -> str:

@@ -2,8 +2,8 @@
 
 from random import Random
 
+from agentgym_envs.assistant.clock import NOW, TODAY, day, later
 from agentgym_envs.assistant.content import names
-from agentgym_envs.assistant.content.clock import NOW, TODAY, day, later
 from agentgym_envs.assistant.database.schema import VERSION
 
 Rows = dict[str, list[tuple[object, ...]]]
@@ -22,19 +22,20 @@ def generated(seed: int, cities: tuple[str, ...]) -> Rows:
     random = Random(f"agentevol.assistant.{VERSION}.{seed}")
     split = names.split_of(seed)
     contacts = _contacts(random, split, cities)
+    busy = _first_of_each_name(contacts)
     events = _events(random, split)
     emails, recipients = _emails(random, split, [str(contact[2]) for contact in contacts if contact[2]])
     return {
         "contact": contacts,
         "event": events,
-        "attendee": _attendees(random),
+        "attendee": _attendees(random, busy),
         "email": emails,
         "email_to": recipients,
         "project": [
             (number, name, int(random.random() < 0.3))
             for number, name in enumerate(names.drawn(random, names.project_names(split), PROJECTS), 1)
         ],
-        "todo": _todos(random, split),
+        "todo": _todos(random, split, busy),
         "file": _files(random, split),
         "shop_order": _orders(random, split, cities),
         "cell": _cells(random),
@@ -106,12 +107,18 @@ def _events(random: Random, split: str) -> list[tuple[object, ...]]:
     return rows
 
 
-def _attendees(random: Random) -> list[tuple[object, ...]]:
-    pairs = random.sample(range(EVENTS * CONTACTS), ATTENDEES)
-    return [
-        (pair // CONTACTS + 1, pair % CONTACTS + 1, random.choice(("none", "accepted", "declined")))
-        for pair in sorted(pairs)
-    ]
+def _first_of_each_name(contacts: list[tuple[object, ...]]) -> list[object]:
+    """Ids of the people who attend events and have to-dos: of two with one name the first."""
+    first = dict[object, object]()
+    for row in contacts:
+        first.setdefault(row[1], row[0])
+    return list(first.values())
+
+
+def _attendees(random: Random, people: list[object]) -> list[tuple[object, ...]]:
+    pairs = random.sample(range(EVENTS * len(people)), ATTENDEES)
+    rows = [(pair // len(people) + 1, people[pair % len(people)]) for pair in sorted(pairs)]
+    return [(*row, random.choice(("none", "accepted", "declined"))) for row in rows]
 
 
 def _emails(
@@ -122,7 +129,8 @@ def _emails(
     minutes = random.sample(range(10, 40 * 24 * 60), EMAILS)  # no two mails of the same minute
     for number, ago in enumerate(sorted(minutes, reverse=True), 1):
         sent = random.random() < 0.25
-        body = f"About the {random.choice(subjects)}: {random.choice(('see you soon', 'thank you', 'more tomorrow'))}."
+        greeting = random.choice(("see you soon", "thank you", "more tomorrow"))
+        body = f"About the {random.choice(subjects)}: {greeting}."
         if random.random() < 0.03:
             body = f"{body}\n{QUOTED}"
         folder = "sent" if sent else random.choice(("inbox", "inbox", "inbox", "archive"))
@@ -143,7 +151,7 @@ def _emails(
     return rows, recipients
 
 
-def _todos(random: Random, split: str) -> list[tuple[object, ...]]:
+def _todos(random: Random, split: str, people: list[object]) -> list[tuple[object, ...]]:
     titles = names.drawn(random, names.chores(split), TODOS)
     return [
         (
@@ -155,7 +163,7 @@ def _todos(random: Random, split: str) -> list[tuple[object, ...]]:
             random.randrange(1, 5),
             None if random.random() < 0.2 else random.choice((15, 30, 45, 60, 90, 120)),
             int(random.random() < 0.35),
-            None if random.random() < 0.3 else random.randrange(1, CONTACTS + 1),
+            None if random.random() < 0.3 else random.choice(people),
         )
         for number, title in enumerate(titles, 1)
     ]

@@ -93,7 +93,7 @@ def _values(version: str, columns: tuple[str, ...]) -> str:
 
 
 def _authorized(
-    operation: int, first: str | None, second: str | None, schema: str | None, trigger: str | None
+    operation: int, first: str | None, second: str | None, _schema: str | None, trigger: str | None
 ) -> int:
     """Deny all but reading and changing rows; the log is written by its triggers alone."""
     if operation not in ALLOWED:

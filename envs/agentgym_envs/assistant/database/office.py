@@ -1,8 +1,8 @@
 """The office as an episode sees it: the generated database, and the episode's own changes.
 
-Episodes of one office share a database. A change is applied in its transaction and noted; when another episode
-needs the database, the changes are rolled back, and repeated when this one comes back. An episode is thus held
-as its few statements, and a reset copies nothing.
+Episodes of one office share a database. A change is applied in its transaction and noted; when another
+episode needs the database, the changes are rolled back, and repeated when this one comes back. An episode is
+thus held as its few statements, and a reset copies nothing.
 """
 
 from collections.abc import Sequence
@@ -61,16 +61,21 @@ class Office:
         """The statements that changed rows, in their order."""
         return self._changes
 
+    def fresh(self) -> "Office":
+        """The same office for another episode."""
+        return Office(self._image)
+
+    def copy(self) -> "Office":
+        """The office with the same changes, for another episode."""
+        other = Office(self._image)
+        other._changes = list(self._changes)
+        return other
+
     def undo_to(self, count: int) -> None:
         """Take back all changes but the first `count`."""
         if len(self._changes) > count:
             del self._changes[count:]
             self._image.roll_back()
-
-    def repeat(self, changes: Sequence[tuple[str, tuple[Value, ...]]]) -> None:
-        """Replace the changes of this episode by those of another one of the same office."""
-        self._changes = list(changes)
-        self._image.roll_back()
 
     def log(self) -> list[tuple[str, str, str | None, str | None]]:
         """Table, operation, old and new values (JSON arrays) of every changed row, in order."""

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from agentgym_envs.assistant.content.clock import later
+from agentgym_envs.assistant.clock import later
 from agentgym_envs.assistant.session import Session
 from agentgym_envs.assistant.tools.pages import (
     Filter,
@@ -115,7 +115,8 @@ def find_free_slots(
     marks = ", ".join("?" * len(contact_ids))
     busy = session.office.rows(
         'SELECT DISTINCT start, "end" FROM event JOIN attendee ON event_id = event.id '
-        f"WHERE contact_id IN ({marks}) AND status = 'confirmed' AND \"end\" > ? AND start < ? ORDER BY start",
+        f"WHERE contact_id IN ({marks}) AND status = 'confirmed' AND \"end\" > ? AND start < ? ORDER BY "
+        "start",
         *contact_ids,
         first,
         last,

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from agentgym_envs.assistant.content.clock import NOW
+from agentgym_envs.assistant.clock import NOW
 from agentgym_envs.assistant.session import Session
 from agentgym_envs.assistant.tools.pages import Filter, Id, Limit, Name, Page, existing, like, page, update
 from agentgym_envs.tooluse import ToolError, tool

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from agentgym_envs.assistant.content.clock import NOW, TIME_ZONE, TODAY, weekday
+from agentgym_envs.assistant.clock import NOW, TIME_ZONE, TODAY, weekday
 from agentgym_envs.assistant.content.offices import OWNER
 from agentgym_envs.assistant.session import Reason, Session, Status, Submission
 from agentgym_envs.assistant.tools.calculator import calculated

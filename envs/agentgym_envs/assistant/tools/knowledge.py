@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agentgym_envs.assistant.content.clock import TODAY
+from agentgym_envs.assistant.clock import TODAY
 from agentgym_envs.assistant.session import Session
 from agentgym_envs.assistant.tools.calendar import Date
 from agentgym_envs.assistant.tools.pages import Id, Limit, Name, check_date, like
@@ -13,26 +13,29 @@ MOST_DAYS = 31
 
 
 @tool("read")
-def get_weather(session: Session, city: Name, start: Date, end: Date) -> list[Row]:
+def get_weather(
+    session: Session, city: Name, start: Date, end: Date, country: Name | None = None
+) -> list[Row]:
     """Get the weather of at most 31 days: history, or forecast.
 
     Args:
         city: City.
         start: First day.
         end: Last day.
+        country: Country, where several cities have the name.
     """
     check_date(start, "start")
     check_date(end, "end")
     rows = _rows(
         session,
-        "SELECT day, tmin, tmax, tmean, rain, snow, aqi FROM weather_day WHERE city = ? AND day BETWEEN ? AND ? "
-        f"ORDER BY day LIMIT {MOST_DAYS + 1}",
-        city,
+        "SELECT day, tmin, tmax, tmean, rain, snow, aqi FROM weather_day WHERE city = ? "
+        f"AND day BETWEEN ? AND ? ORDER BY day LIMIT {MOST_DAYS + 1}",
+        _city(session, city, country),
         start,
         end,
     )
     if not rows:
-        raise ToolError(f"no_data: no weather of {city[:40]!r} from {start} to {end}", argument="city")
+        raise ToolError(f"no_data: no weather of {city[:40]!r} from {start} to {end}", argument="start")
     if len(rows) > MOST_DAYS:
         raise ToolError(f"too_long: at most {MOST_DAYS} days", argument="end")
     session.saw("weather_day", [(city, row["day"]) for row in rows])
@@ -54,7 +57,8 @@ def search_movies(
         session,
         "movie",
         "SELECT id, title, year, vote_average FROM movie WHERE (?1 IS NULL OR title LIKE ?1 ESCAPE '\\') "
-        "AND (?2 IS NULL OR id IN (SELECT movie_id FROM movie_cast WHERE person_id = ?2)) ORDER BY id LIMIT ?3",
+        "AND (?2 IS NULL OR id IN (SELECT movie_id FROM movie_cast WHERE person_id = ?2)) ORDER BY id LIMIT "
+        "?3",
         like(query),
         actor_id,
         limit,
@@ -114,7 +118,8 @@ def search_papers(
     rows = _rows(
         session,
         "SELECT title, year, venue, n_citation FROM paper WHERE (?1 IS NULL OR title LIKE ?1 ESCAPE '\\') "
-        "AND (?2 IS NULL OR title IN (SELECT paper FROM authorship WHERE author = ?2)) ORDER BY title LIMIT ?3",
+        "AND (?2 IS NULL OR title IN (SELECT paper FROM authorship WHERE author = ?2)) ORDER BY title LIMIT "
+        "?3",
         like(query),
         author,
         limit,
@@ -151,6 +156,17 @@ def get_author(session: Session, name: Name) -> Row:
     session.saw("author", [name])
     papers = _rows(session, "SELECT paper FROM authorship WHERE author = ? ORDER BY paper", name)
     return {**rows[0], "papers": [row["paper"] for row in papers]}
+
+
+def _city(session: Session, name: str, country: str | None) -> int:
+    sql = "SELECT id, country FROM city WHERE name = ?1 AND (?2 IS NULL OR country = ?2)"
+    found = _rows(session, sql, name, country)
+    if len(found) == 1:
+        return found[0]["id"]
+    if not found:
+        raise ToolError(f"not_found: there is no city {name[:40]!r}", argument="city")
+    countries = [row["country"] for row in found]
+    raise ToolError(f"ambiguous: {name!r} is in several countries", argument="country", expected=countries)
 
 
 def _found(session: Session, table: str, sql: str, *values: Any) -> list[Row]:

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from agentgym_envs.assistant.content.clock import NOW
+from agentgym_envs.assistant.clock import NOW
 from agentgym_envs.assistant.content.offices import OWNER
 from agentgym_envs.assistant.session import Session
 from agentgym_envs.assistant.tools.contacts import Address

@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from agentgym_envs.assistant.content.clock import is_date, is_time
+from agentgym_envs.assistant.clock import is_date, is_time
 from agentgym_envs.assistant.session import Session
 from agentgym_envs.tooluse import ToolError
 

@@ -24,7 +24,7 @@ from agentgym_envs.tooluse import ToolError, tool
 
 Priority = Annotated[int, Field(ge=1, le=4)]
 Minutes = Annotated[int, Field(ge=1, le=6000)]
-COLUMNS = "id, project_id, title, due, priority, done, assignee"
+COLUMNS = "id, project_id, title, due, priority, duration_min, done, assignee"
 ORDERS = {"id": "id", "due": "due IS NULL, due, id", "priority": "priority DESC, id"}
 
 
