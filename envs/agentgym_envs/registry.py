@@ -3,7 +3,7 @@
 > make("guess").name
 guess
 > make("gues")
-UnknownEnvironment: no environment named 'gues'; there are: alfworld, deliberate, guess, webshop
+UnknownEnvironment: no environment named 'gues'; there are: alfworld, assistant, deliberate, guess, webshop
 
 Listing imports no environment. A distribution adds its own by an entry point in its `pyproject.toml`:
 
@@ -27,6 +27,7 @@ ENTRY_POINT_GROUP = "agentgym.environments"
 
 REGISTRY: dict[str, str] = {
     "alfworld": "agentgym_envs.alfworld:ALFWorld",
+    "assistant": "agentgym_envs.assistant:Assistant",
     "deliberate": "agentgym_envs.deliberate:Deliberate",
     "guess": "agentgym_envs.guess:Guess",
     "webshop": "agentgym_envs.webshop:WebShop",

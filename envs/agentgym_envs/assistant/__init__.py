@@ -1,5 +1,5 @@
-"""Assistant: an office in a SQLite database, and tools over calendar, mail, contacts, to-dos, files and "
-"more."""
+"""Assistant: tools over calendar, mail, contacts, to-dos, files, orders, sheets and knowledge, in SQLite.
+
 
 from agentgym_envs.assistant.environment import Assistant, AssistantTask
 

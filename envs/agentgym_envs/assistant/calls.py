@@ -15,11 +15,11 @@ def run_tool(session: Session, tool: Tool, arguments: Mapping[str, Any]) -> Any:
     if session.failing:
         _fail_in_passing(session, tool.name)
     if tool.kind == "write":
-        before = len(session.office.changes)
+        before = session.office.state
         try:
             result = tool.run(session, **arguments)
         except ToolError:
-            session.office.undo_to(before)
+            session.office.state = before
             raise
     else:
         result = tool.run(session, **arguments)

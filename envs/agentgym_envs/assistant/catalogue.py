@@ -106,13 +106,17 @@ def made(where: Place) -> Made:
 
 def opened(number: int) -> Session:
     """A session in an office, without a task."""
-    split = split_of(number)
+    return Session(Office(image_of(number)))
+
+
+def image_of(number: int) -> Image:
+    """The database of an office, with the knowledge that goes with it."""
     image = _images.get(number)
-    world = knowledge.connection(
-        split, (number - FIRST_OFFICE[split]) % OFFICES_APART // OFFICES_OF_KNOWLEDGE
-    )
     if image is None:
+        split = split_of(number)
+        group = (number - FIRST_OFFICE[split]) % OFFICES_APART // OFFICES_OF_KNOWLEDGE
+        world = knowledge.connection(split, group)
         cities = [name for (name,) in world.execute("SELECT DISTINCT name FROM city ORDER BY name")]
-        image = Image(generated(number, tuple(cities)))
+        image = Image(generated(number, tuple(cities)), world)
         _images.put(number, image)
-    return Session(Office(image), world)
+    return image

@@ -25,17 +25,16 @@ def weekday(date: str) -> str:
 
 def is_time(text: str) -> bool:
     """True for `YYYY-MM-DDTHH:MM`."""
-    return _is_form(text, "%Y-%m-%dT%H:%M", 16)
+    return len(text) == 16 and text[10] == "T" and _is_iso(text)
 
 
 def is_date(text: str) -> bool:
     """True for `YYYY-MM-DD`."""
-    return _is_form(text, "%Y-%m-%d", 10)
+    return len(text) == 10 and _is_iso(text)
 
 
-def _is_form(text: str, form: str, length: int) -> bool:
+def _is_iso(text: str) -> bool:
     try:
-        datetime.strptime(text, form)
+        return datetime.fromisoformat(text).isoformat().startswith(text)
     except ValueError:
         return False
-    return len(text) == length and text.isascii()

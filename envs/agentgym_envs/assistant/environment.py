@@ -3,27 +3,36 @@
 from collections.abc import Mapping, Sequence
 from functools import cache
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from agentgym_envs import knowledge
 from agentgym_envs.assistant import catalogue
 from agentgym_envs.assistant.calls import run_tool
 from agentgym_envs.assistant.clock import NOW, TODAY, weekday
 from agentgym_envs.assistant.content.names import SPLITS
-from agentgym_envs.assistant.database import net_change
+from agentgym_envs.assistant.database import Office
 from agentgym_envs.assistant.database.schema import VERSION
+from agentgym_envs.assistant.database.transitions import Sighting, State, Transition
 from agentgym_envs.assistant.player import played
 from agentgym_envs.assistant.session import REASONS, Session
 from agentgym_envs.assistant.tasks import LEVELS, judged
 from agentgym_envs.assistant.tasks.refusals import POLICY
 from agentgym_envs.assistant.tasks.templates import fresh
 from agentgym_envs.assistant.tools import TOOLSET, offered
-from agentgym_envs.core import Task, TaskNotFound
+from agentgym_envs.core import Observation, StepResult, Task, TaskNotFound
 from agentgym_envs.lazy_sequence import LazySequence
 from agentgym_envs.tooluse import Tool, ToolEnvironment, Toolset, Verdict
 
+OPENING = f"It is {weekday(TODAY)}, {NOW}. {POLICY}"
 TURNS_BEYOND = {"single": 6, "chained": 7, "conditional": 9, "refusal": 10, "multi": 12}
 """Turns of a budget beyond three times those of the expert."""
+
+
+class Executed(NamedTuple):
+    """A call that was executed."""
+
+    tool: str
+    arguments: dict[str, Any]
 
 
 class AssistantTask(Task):
@@ -50,6 +59,7 @@ class Assistant(ToolEnvironment[AssistantTask, Session]):
     def __init__(self, *, all_tools: bool = False) -> None:
         """`all_tools`: offer all tools in every task, not only those of its applications."""
         self.all_tools = all_tools
+        self._executed: Executed | None = None
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -78,20 +88,57 @@ class Assistant(ToolEnvironment[AssistantTask, Session]):
         return _task(*catalogue.parsed(task_id))
 
     def offered_to(self, task: AssistantTask) -> Toolset:
-        return TOOLSET if self.all_tools else _offered(catalogue.made(task.place).gold.draft.applications)
+        applications = catalogue.made(task.place).gold.draft.applications
+        return TOOLSET if self.all_tools else _offered(applications)
 
     def opening(self, task: AssistantTask) -> str:
-        return f"It is {weekday(TODAY)}, {NOW}. {POLICY}"
+        return OPENING
 
     def budget(self, task: AssistantTask) -> int:
         return 3 * len(catalogue.made(task.place).actions) + TURNS_BEYOND[task.difficulty]
 
     def begin(self, task: AssistantTask, seed: int) -> Session:
         made = catalogue.made(task.place)
-        return fresh(made.gold.draft, catalogue.opened(made.office))
+        return fresh(made.gold.draft, Office(catalogue.image_of(made.office)))
+
+    def reset(self, task: AssistantTask, seed: int) -> Observation:
+        """As in `ToolEnvironment`; tasks with the same tools share their first observation."""
+        self.task_now, self.offered = task, self.offered_to(task)
+        self.turns, self.over, self.turns_allowed = 0, False, self.budget(task)
+        self.state = self.begin(task, seed)
+        return _first(self.offered)
+
+    def step(self, action: str) -> StepResult:
+        """As in `ToolEnvironment`; a call whose effect is known from an equal state is not executed again."""
+        session = self.state
+        state = session.office.state
+        known = None if self.over or session.failing else state.transitions.get(action)
+        if known is not None and known.tool in self.offered:
+            self.turns += 1
+            session.follow(known)
+            shown = known.result.observation
+            if self.turns < self.turns_allowed and shown.tools is self.offered.functions:
+                return known.result
+            return self.settled(shown.text)
+        self._executed = None
+        calls, sightings = len(session.called), len(session.sightings)
+        result = super().step(action)
+        if self._executed is not None and len(session.called) == calls + 1 and not session.failing:
+            self._keep(state, action, result, self._executed, tuple(session.sightings[sightings:]))
+        return result
 
     def execute(self, tool: Tool, arguments: Mapping[str, Any]) -> object:
-        return run_tool(self.state, tool, arguments)
+        result = run_tool(self.state, tool, arguments)
+        if tool.kind in ("read", "write"):
+            self._executed = Executed(tool.name, dict(arguments))
+        return result
+
+    def _keep(
+        self, state: State, action: str, result: StepResult, executed: Executed, seen: tuple[Sighting, ...]
+    ) -> None:
+        if not (result.terminated or result.truncated):
+            after = self.state.office.state
+            state.keep(action, Transition(executed.tool, executed.arguments, result, seen, after))
 
     def verdict(self, task: AssistantTask, state: Session) -> Verdict:
         return judged(catalogue.made(task.place).gold, state)
@@ -100,7 +147,7 @@ class Assistant(ToolEnvironment[AssistantTask, Session]):
         return state.copy()
 
     def net_change(self) -> object:
-        return net_change(self.state.office.log())
+        return self.state.office.net_change()
 
     def expert(self, task: AssistantTask) -> list[str]:
         return list(catalogue.made(task.place).actions)
@@ -122,6 +169,11 @@ def _task(place: catalogue.Place, level: str) -> AssistantTask:
         difficulty=level,
         place=place,
     )
+
+
+@cache
+def _first(offered: Toolset) -> Observation:
+    return Observation(text=OPENING, tools=offered.functions)
 
 
 @cache

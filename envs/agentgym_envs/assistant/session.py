@@ -1,11 +1,11 @@
 """State of an episode, which the tools read and change."""
 
-import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from agentgym_envs.assistant.database import Office
+from agentgym_envs.assistant.database.transitions import Sighting, Transition
 
 Status = Literal["done", "answer", "cannot"]
 Reason = Literal["not_found", "ambiguous", "not_permitted", "conflict", "missing_information", "out_of_scope"]
@@ -27,18 +27,17 @@ class Submission(NamedTuple):
     reason_code: Reason | None
 
 
-@dataclass
+@dataclass(slots=True)
 class Session:
     """Everything an episode has: the office, knowledge, the user, and what has happened."""
 
     office: Office
-    knowledge: sqlite3.Connection
     replies: Sequence[tuple[str, str]] = ()
     """Pattern of a question, and the user's reply."""
     failing: Mapping[str, int] = field(default_factory=dict[str, int])
     """Tool to the number of its first calls that fail."""
-    seen: dict[str, set[Any]] = field(default_factory=dict[str, set[Any]])
-    """Table to the keys of the rows that reading tools returned."""
+    sightings: list[Sighting] = field(default_factory=list[Sighting])
+    """The rows that reading tools returned."""
     called: list[tuple[str, dict[str, Any]]] = field(default_factory=list[tuple[str, dict[str, Any]]])
     """Name and arguments of the calls that succeeded, in their order."""
     failures: dict[str, int] = field(default_factory=dict[str, int])
@@ -52,11 +51,22 @@ class Session:
         return replace(
             self,
             office=self.office.copy(),
-            seen={table: set(keys) for table, keys in self.seen.items()},
+            sightings=list(self.sightings),
             called=list(self.called),
             failures=dict(self.failures),
         )
 
-    def saw(self, table: str, keys: Sequence[Any]) -> None:
+    def follow(self, known: Transition) -> None:
+        """Take the effect of a call that was executed in an equal state before."""
+        self.office.state = known.after
+        self.sightings += known.sightings
+        self.called.append((known.tool, known.arguments))
+
+    def saw(self, table: str, keys: Iterable[Any]) -> None:
         """Note the rows that a tool returned."""
-        self.seen.setdefault(table, set()).update(keys)
+        self.sightings.append((table, tuple(keys)))
+
+    def has_seen(self, table: str, keys: Iterable[Any]) -> bool:
+        """True if reading tools returned all these rows."""
+        seen = {key for name, some in self.sightings if name == table for key in some}
+        return seen.issuperset(keys)

@@ -4,11 +4,12 @@ A subclass states its tools, how an episode begins, and the verdict at its end. 
 observations, the end of the episode and its budget are here.
 """
 
-import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
+
+from pydantic_core import to_json
 
 from agentgym_envs.core import Environment, Observation, StepResult, TaskT
 from agentgym_envs.tooluse.calls import Call, decoded, mentions_call, parse
@@ -19,8 +20,6 @@ from agentgym_envs.tooluse.tool import Tool, Toolset
 StateT = TypeVar("StateT")
 
 DONE = CallError("episode_done", "the episode is over")
-
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(", ", ": "), allow_nan=False).encode
 
 
 class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
@@ -102,11 +101,11 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
 
     def rendered(self, value: object) -> str:
         """The result of a tool as text."""
-        return _encode(value)
+        return to_json(value, inf_nan_mode="constants").decode()
 
     def rendered_error(self, error: CallError) -> str:
         """An error as text."""
-        return _encode(error.as_json())
+        return to_json(error.as_json()).decode()
 
     def joined(self, texts: Sequence[str]) -> str:
         """The observation of several calls of one message."""
@@ -130,12 +129,12 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
         except CallError as error:
             answer = None if mentions_call(action) else self.hear(action)
             if answer is not None:
-                return self._settled(answer)
-            return self._settled(self.rendered_error(error), invalid=True)
+                return self.settled(answer)
+            return self.settled(self.rendered_error(error), invalid=True)
         if len(calls) == 1:
-            return self._settled(*self._answer(calls[0]))
+            return self.settled(*self._answer(calls[0]))
         answers = [self._answer(call) for call in calls]
-        return self._settled(self.joined([text for text, _ in answers]), any(bad for _, bad in answers))
+        return self.settled(self.joined([text for text, _ in answers]), any(bad for _, bad in answers))
 
     def copied(self, state: StateT) -> StateT:
         """A copy of the state that later steps of this episode do not change; a deep copy by default."""
@@ -173,7 +172,8 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
             self.over = True
         return self.rendered(value), False
 
-    def _settled(self, text: str, invalid: bool = False) -> StepResult:
+    def settled(self, text: str, invalid: bool = False) -> StepResult:
+        """The result of a turn; asks for the verdict at the end."""
         observation = Observation(text=text, tools=self.offered.functions)
         info: dict[str, Any] = {"invalid_action": True} if invalid else {}
         if self.over:

@@ -5,6 +5,7 @@ from collections import OrderedDict
 from threading import local
 
 from agentgym_envs.assistant.database.schema import DDL, tables
+from agentgym_envs.assistant.database.transitions import Memory
 
 KEPT = 64
 """Databases that a thread keeps open."""
@@ -35,10 +36,13 @@ CREATE TEMP TABLE _log(seq INTEGER PRIMARY KEY, tbl TEXT, op TEXT, old TEXT, new
 class Image:
     """Database of one office, in a transaction that is rolled back for the next episode."""
 
-    def __init__(self, rows: dict[str, list[tuple[object, ...]]]) -> None:
+    def __init__(self, rows: dict[str, list[tuple[object, ...]]], knowledge: sqlite3.Connection) -> None:
+        self.knowledge = knowledge
+        """Read-only database of weather, films and papers."""
         self.connection = sqlite3.connect(":memory:", isolation_level=None, cached_statements=512)
-        self.holder: object = None
-        """The episode whose changes are in the database; None for none."""
+        self.memory = Memory()
+        self.held = self.memory.state()
+        """The state of the database: the office after certain statements."""
         self.connection.executescript(f"{OPTIONS}{DDL}")
         self.connection.execute("BEGIN")
         for table, content in rows.items():
@@ -49,10 +53,9 @@ class Image:
         self.connection.set_authorizer(_authorized)
 
     def roll_back(self) -> None:
-        """Undo all changes since the office was generated."""
+        """Undo all statements since the office was generated."""
         self.connection.execute("ROLLBACK")
         self.connection.execute("BEGIN")
-        self.holder = None
 
 
 class Images(local):

@@ -5,10 +5,12 @@ episode needs the database, the changes are rolled back, and repeated when this 
 thus held as its few statements, and a reset copies nothing.
 """
 
-from collections.abc import Sequence
+import sqlite3
 from typing import Any
 
+from agentgym_envs.assistant.database.changes import NetChange, net_change
 from agentgym_envs.assistant.database.image import Image
+from agentgym_envs.assistant.database.transitions import State
 from agentgym_envs.tooluse import ToolError
 
 Value = str | int | float | None
@@ -21,7 +23,8 @@ class Office:
 
     def __init__(self, image: Image) -> None:
         self._image = image
-        self._changes: list[tuple[str, tuple[Value, ...]]] = []
+        self.state: State = image.memory.state()
+        """The office after the statements of this episode."""
 
     def rows(self, sql: str, *values: Value) -> list[dict[str, Any]]:
         """All rows of a query."""
@@ -44,22 +47,16 @@ class Office:
 
         Raises `ToolError` beyond the number of changes of an episode.
         """
-        if len(self._changes) >= MOST_WRITES:
+        if len(self.state.changes) >= MOST_WRITES:
             raise ToolError(f"limit: an episode changes {MOST_WRITES} rows at most")
-        connection = self._connection(changes=True)
-        cursor = connection.execute(sql, values)
-        self._changes.append((sql, values))
+        cursor = self._connection().execute(sql, values)
+        self.state = self._image.held = self.state.after((*self.state.changes, (sql, values)))
         return cursor.lastrowid or 0
 
     @property
-    def changed(self) -> bool:
-        """True if the episode has executed a statement that changes rows."""
-        return bool(self._changes)
-
-    @property
-    def changes(self) -> Sequence[tuple[str, tuple[Value, ...]]]:
-        """The statements that changed rows, in their order."""
-        return self._changes
+    def knowledge(self) -> sqlite3.Connection:
+        """Read-only database of weather, films and papers."""
+        return self._image.knowledge
 
     def fresh(self) -> "Office":
         """The same office for another episode."""
@@ -68,29 +65,22 @@ class Office:
     def copy(self) -> "Office":
         """The office with the same changes, for another episode."""
         other = Office(self._image)
-        other._changes = list(self._changes)
+        other.state = self.state
         return other
 
-    def undo_to(self, count: int) -> None:
-        """Take back all changes but the first `count`."""
-        if len(self._changes) > count:
-            del self._changes[count:]
-            self._image.roll_back()
+    def net_change(self) -> NetChange:
+        """The net change of this episode."""
+        if self.state.change is None:
+            log = self._connection().execute("SELECT tbl, op, old, new FROM _log ORDER BY seq").fetchall()
+            self.state.change = net_change(log)
+        return self.state.change
 
-    def log(self) -> list[tuple[str, str, str | None, str | None]]:
-        """Table, operation, old and new values (JSON arrays) of every changed row, in order."""
-        if not self._changes:
-            return []
-        return self._connection().execute("SELECT tbl, op, old, new FROM _log ORDER BY seq").fetchall()
-
-    def _connection(self, changes: bool = False) -> Any:
+    def _connection(self) -> sqlite3.Connection:
         """The connection, with the changes of this episode and no others."""
         image = self._image
-        if image.holder is not self and (image.holder is not None or self._changes or changes):
-            if image.holder is not None:
-                image.roll_back()
-            if self._changes or changes:
-                image.holder = self
-            for sql, values in self._changes:
+        if image.held is not self.state and image.held.changes != self.state.changes:
+            image.roll_back()
+            for sql, values in self.state.changes:
                 image.connection.execute(sql, values)
+        image.held = self.state
         return image.connection

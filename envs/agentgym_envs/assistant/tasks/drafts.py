@@ -86,7 +86,7 @@ class Setting(NamedTuple):
 
     def known(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """All rows of a query on the knowledge."""
-        return self.session.knowledge.execute(sql, values).fetchall()
+        return self.session.office.knowledge.execute(sql, values).fetchall()
 
     def say(self, *phrasings: str) -> str:
         """One of several phrasings of the same request."""

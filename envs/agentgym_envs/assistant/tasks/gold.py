@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from agentgym_envs.assistant.database import NetChange, net_change
+from agentgym_envs.assistant.database import NetChange
 from agentgym_envs.assistant.database.changes import Row
 from agentgym_envs.assistant.database.schema import tables
 from agentgym_envs.assistant.session import Session
@@ -27,7 +27,7 @@ def judged(gold: Gold, session: Session) -> Verdict:
     submission, draft = session.submission, gold.draft
     if submission is None:
         return Verdict(0.0, "no_submit")
-    change = net_change(session.office.log())
+    change = session.office.net_change()
     if not _same_change(gold, change):
         return Verdict(0.0, "collateral" if _is_more(gold.change, change) else "wrong_state")
     if (submission.status == "cannot") != bool(draft.refusal):
@@ -38,7 +38,7 @@ def judged(gold: Gold, session: Session) -> Verdict:
         draft.answer, submission.answer, gold.answer, draft.tolerance
     ):
         return Verdict(0.0, "wrong_answer")
-    if not all(session.seen.get(table, set()).issuperset(keys) for table, keys in draft.evidence.items()):
+    if not all(session.has_seen(table, keys) for table, keys in draft.evidence.items()):
         return Verdict(0.0, "missing_evidence")
     if not all(holds(session) for holds in draft.policy):
         return Verdict(0.0, "policy_violation")

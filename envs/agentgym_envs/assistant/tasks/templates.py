@@ -7,7 +7,7 @@ and a query of its own disagree, it changes nothing and asks nothing, or its ans
 import sqlite3
 from random import Random
 
-from agentgym_envs.assistant.database import NetChange, net_change
+from agentgym_envs.assistant.database import NetChange, Office
 from agentgym_envs.assistant.database.schema import VERSION
 from agentgym_envs.assistant.session import Session
 from agentgym_envs.assistant.tasks import chained, conditional, refusals, several, single
@@ -46,21 +46,18 @@ def draft(template: str, seed: str, split: str, session: Session) -> tuple[Gold,
 
 
 def _accepted(found: Draft, session: Session) -> tuple[Gold, Solved] | None:
-    trial = fresh(found, session)
+    trial = fresh(found, session.office.fresh())
     try:
         solution = solved(found.program(), trial)
     except (CallError, LookupError, StopIteration, RuntimeError, sqlite3.Error):
         return None
-    finally:
-        change = net_change(trial.office.log())
-        trial.office.undo_to(0)
-    gold = Gold(found, change, solution.final.answer)
+    gold = Gold(found, trial.office.net_change(), solution.final.answer)
     return (gold, solution) if _sound(gold, solution) else None
 
 
-def fresh(found: Draft, session: Session) -> Session:
-    """A session at the beginning of a task, in the same office."""
-    return Session(session.office.fresh(), session.knowledge, replies=found.replies, failing=found.failing)
+def fresh(found: Draft, office: Office) -> Session:
+    """A session at the beginning of a task."""
+    return Session(office, replies=found.replies, failing=found.failing)
 
 
 def _sound(gold: Gold, solution: Solved) -> bool:

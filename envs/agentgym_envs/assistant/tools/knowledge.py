@@ -184,7 +184,7 @@ def _one(session: Session, table: str, key: int, argument: str) -> Row:
 
 
 def _rows(session: Session, sql: str, *values: Any) -> list[Row]:
-    cursor = session.knowledge.execute(sql, values)
+    cursor = session.office.knowledge.execute(sql, values)
     columns = [column[0] for column in cursor.description]
     return [dict(zip(columns, row, strict=True)) for row in cursor]
 
