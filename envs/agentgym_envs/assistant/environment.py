@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import cache
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from agentgym_envs import knowledge
 from agentgym_envs.assistant import catalogue
@@ -42,8 +42,7 @@ class AssistantTask(Task):
 
 
 class Assistant(ToolEnvironment[AssistantTask, Session]):
-    """Office work by tool calls. Reward 1 for the right net change of the office, and the right "
-    "submission."""
+    """Office work by tool calls. Reward 1 for the right net change of the office and the right submission."""
 
     name = "assistant"
     max_turns = 60
@@ -52,13 +51,20 @@ class Assistant(ToolEnvironment[AssistantTask, Session]):
     difficulties = tuple(LEVELS)
     toolset = TOOLSET
     refusals = tuple(
-        f'{{"name": "submit", "arguments": {{"status": "cannot", "reason_code": "{reason}"}}}}'
+        f'{{"name":"submit","arguments":{{"status":"cannot","reason_code":"{reason}"}}}}'
         for reason in REASONS
     )
 
-    def __init__(self, *, all_tools: bool = False) -> None:
-        """`all_tools`: offer all tools in every task, not only those of its applications."""
-        self.all_tools = all_tools
+    def __init__(self, *, all_tools: bool = False, tools_in: Literal["schemas", "text"] = "schemas") -> None:
+        """`all_tools`: offer all tools in every task, not only those of its applications. `tools_in`: see
+        `ToolEnvironment`.
+
+        Raises `ValueError` for another `tools_in`.
+        """
+        if tools_in not in ("schemas", "text"):
+            raise ValueError(f"tools_in is schemas or text, not {str(tools_in)[:40]!r}")
+        self.all_tools, self.tools_in = all_tools, tools_in
+        self._first = dict[Toolset, Observation]()
         self._executed: Executed | None = None
 
     @property
@@ -106,7 +112,10 @@ class Assistant(ToolEnvironment[AssistantTask, Session]):
         self.task_now, self.offered = task, self.offered_to(task)
         self.turns, self.over, self.turns_allowed = 0, False, self.budget(task)
         self.state = self.begin(task, seed)
-        return _first(self.offered)
+        first = self._first.get(self.offered)
+        if first is None:
+            first = self._first[self.offered] = self.first_observation(OPENING)
+        return first
 
     def step(self, action: str) -> StepResult:
         """As in `ToolEnvironment`; a call whose effect is known from an equal state is not executed again."""
@@ -117,7 +126,7 @@ class Assistant(ToolEnvironment[AssistantTask, Session]):
             self.turns += 1
             session.follow(known)
             shown = known.result.observation
-            if self.turns < self.turns_allowed and shown.tools is self.offered.functions:
+            if self.turns < self.turns_allowed and shown.tools is self.tools_shown:
                 return known.result
             return self.settled(shown.text)
         self._executed = None
@@ -169,11 +178,6 @@ def _task(place: catalogue.Place, level: str) -> AssistantTask:
         difficulty=level,
         place=place,
     )
-
-
-@cache
-def _first(offered: Toolset) -> Observation:
-    return Observation(text=OPENING, tools=offered.functions)
 
 
 @cache

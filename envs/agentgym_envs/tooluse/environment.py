@@ -7,7 +7,7 @@ observations, the end of the episode and its budget are here.
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar, cast
 
 from pydantic_core import to_json
 
@@ -15,6 +15,7 @@ from agentgym_envs.core import Environment, Observation, StepResult, TaskT
 from agentgym_envs.tooluse.calls import Call, decoded, mentions_call, parse
 from agentgym_envs.tooluse.errors import INVALID, CallError
 from agentgym_envs.tooluse.outcomes import Verdict
+from agentgym_envs.tooluse.renderings import signatures
 from agentgym_envs.tooluse.tool import Tool, Toolset
 
 StateT = TypeVar("StateT")
@@ -41,6 +42,10 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
     attack_bounds: ClassVar[Mapping[str, tuple[float, float]]] = {}
     """Mean returns that policies of the attack suite may have, where the suite's own bounds do not hold."""
 
+    tools_in: Literal["schemas", "text"] = "schemas"
+    """Where tools are told: as schemas in `Observation.tools`, or as signatures in the text of the first
+    observation, for models with a short memory.
+    """
     state: StateT
     """The state of the current episode."""
 
@@ -117,11 +122,22 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
         self.turns, self.over = 0, False
         self.turns_allowed = self.budget(task)
         self.state = self.begin(task, seed)
-        return Observation(text=self.opening(task), tools=self.offered.functions)
+        return self.first_observation(self.opening(task))
+
+    def first_observation(self, opening: str) -> Observation:
+        """The first observation of an episode with the tools that are offered now."""
+        if self.tools_in == "schemas":
+            return Observation(text=opening, tools=self.offered.functions)
+        return Observation(text=f"{opening}\n{signatures(self.offered.values())}")
+
+    @property
+    def tools_shown(self) -> tuple[dict[str, Any], ...] | None:
+        """Tools of an observation."""
+        return self.offered.functions if self.tools_in == "schemas" else None
 
     def step(self, action: str) -> StepResult:
         if self.over:
-            observation = Observation(text=self.rendered_error(DONE), tools=self.offered.functions)
+            observation = Observation(text=self.rendered_error(DONE), tools=self.tools_shown)
             return StepResult(observation=observation, terminated=True, info={"invalid_action": True})
         self.turns += 1
         try:
@@ -174,7 +190,7 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
 
     def settled(self, text: str, invalid: bool = False) -> StepResult:
         """The result of a turn; asks for the verdict at the end."""
-        observation = Observation(text=text, tools=self.offered.functions)
+        observation = Observation(text=text, tools=self.tools_shown)
         info: dict[str, Any] = {"invalid_action": True} if invalid else {}
         if self.over:
             verdict = self.verdict(self.task_now, self.state)

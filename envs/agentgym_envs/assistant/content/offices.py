@@ -60,15 +60,17 @@ def _contacts(random: Random, split: str, cities: tuple[str, ...]) -> list[tuple
                 number,
                 f"{first} {last}",
                 None if random.random() < 0.05 else address,
-                None
-                if random.random() < 0.1
-                else f"+{random.randrange(10, 99)}-{random.randrange(10**6, 10**7)}",
+                None if random.random() < 0.1 else _phone(random),
                 names.TEAMS[team],
                 None if random.random() < 0.05 else random.choice(cities),
                 f"19{random.randrange(60, 99)}-{random.randrange(1, 13):02}-{random.randrange(1, 29):02}",
             )
         )
     return _different_teams(rows)
+
+
+def _phone(random: Random) -> str:
+    return "+" + " ".join(map(str, random.sample(range(10, 100), 4)))
 
 
 def _different_teams(rows: list[tuple[object, ...]]) -> list[tuple[object, ...]]:

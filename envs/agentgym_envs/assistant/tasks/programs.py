@@ -59,5 +59,6 @@ def submission(final: Final) -> Step:
 
 
 def written(step: Step) -> str:
-    """A call as an action."""
-    return json.dumps({"name": step.tool, "arguments": step.arguments}, ensure_ascii=False)
+    """A call as an action, with numbers and texts written as in observations."""
+    call = {"name": step.tool, "arguments": step.arguments}
+    return json.dumps(call, ensure_ascii=False, separators=(",", ":"))
