@@ -7,6 +7,7 @@ import pytest
 
 from agentgym_envs.assistant import catalogue
 from agentgym_envs.assistant.calls import run_tool
+from agentgym_envs.assistant.content import generated
 from agentgym_envs.assistant.database import Office
 from agentgym_envs.assistant.database.image import Image
 from agentgym_envs.assistant.session import Session
@@ -113,19 +114,10 @@ def test_an_episode_changes_a_limited_number_of_rows(image: Image) -> None:
 
 
 def test_equal_seeds_make_equal_offices_and_others_do_not() -> None:
-    def content(seed: int) -> str:
-        return "\n".join(Image(rows(seed), image.knowledge).connection.iterdump())
-
-    from agentgym_envs.assistant.content import generated
-
-    image = catalogue.image_of(0)
-
-    def rows(seed: int) -> dict[str, list[tuple[object, ...]]]:
-        return generated(seed, ("Here", "There"))
-
-    assert rows(1) == rows(1)
-    assert rows(1) != rows(2)
-    assert rows(1).keys() == rows(20_001).keys()
+    cities = ("Here", "There")
+    assert generated(1, cities) == generated(1, cities)
+    assert generated(1, cities) != generated(2, cities)
+    assert generated(1, cities).keys() == generated(20_001, cities).keys()
 
 
 def test_offices_have_the_sizes_and_the_difficulties_of_real_ones() -> None:
