@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentevol.loop.state.run_folder import RunFolder
-from agentevol.runs.starter.shipped_recipes import RECIPES
+from agentevol.models.resolution import shipped_starters
 from agentgym_store.store import Store, Where
 
 pytestmark = pytest.mark.usefixtures("clean_environment")
@@ -107,7 +107,11 @@ FEWER = {
 
 
 @pytest.mark.parametrize(
-    "name", ["guess", *(pytest.param(name, marks=pytest.mark.slow) for name in RECIPES if name != "guess")]
+    "name",
+    [
+        "guess",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in shipped_starters() if name != "guess"),
+    ],
 )
 def test_every_environment_with_a_starter_policy_trains_with_its_defaults(tmp_path: Path, name: str):
     out = tmp_path / "run"
