@@ -3,7 +3,7 @@
 > make("guess").name
 guess
 > make("gues")
-UnknownEnvironment: no environment named 'gues'; there are: alfworld, assistant, bfcl, deliberate, guess, webshop
+UnknownEnvironment: no environment named 'gues'; there are: alfworld, assistant, bfcl, deliberate, ...
 
 Listing imports no environment. A distribution adds its own by an entry point in its `pyproject.toml`:
 
