@@ -102,10 +102,6 @@ class BFCL(ToolEnvironment[BFCLTask, Conversation]):
     them; `home` is where imported tasks are looked for (None: `agentgym_envs.home.data_home`).
     """
 
-    # A task of one turn, of which there are 3 in 160, is won by its own calls, where the others among which
-    # they are sent have no effect.
-    attack_bounds = {"write_spray": (0.0, 0.1)}  # noqa: RUF012 - a class fact, never changed
-
     name = "bfcl"
     max_turns = MOST_TURNS * (MAX_STEPS + 1)
     variant_splits = CATEGORIES

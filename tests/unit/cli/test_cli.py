@@ -71,7 +71,7 @@ def test_the_attack_suite_is_reported_with_what_each_policy_may_earn(
 
 def test_only_an_environment_of_tools_is_attacked(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = run(capsys, "envs", "attack", "guess")
-    assert (code, "'guess' is no environment of tools" in err) == (2, True)
+    assert (code, "the actions of guess are not tool calls" in err) == (2, True)
 
 
 def test_the_manifest_of_openenv_is_written_into_a_folder(
