@@ -3,7 +3,7 @@
 > make("guess").name
 guess
 > make("gues")
-UnknownEnvironment: no environment named 'gues'; there are: alfworld, deliberate, guess, webshop
+UnknownEnvironment: no environment named 'gues'; there are: academia, alfworld, deliberate, guess, movie, sheet, todo, weather, webshop
 
 Listing imports no environment. A distribution adds its own by an entry point in its `pyproject.toml`:
 
@@ -26,9 +26,14 @@ from agentgym_envs.core import Environment, Record
 ENTRY_POINT_GROUP = "agentgym.environments"
 
 REGISTRY: dict[str, str] = {
+    "academia": "agentgym_envs.families.academia:Academia",
     "alfworld": "agentgym_envs.alfworld:ALFWorld",
     "deliberate": "agentgym_envs.deliberate:Deliberate",
     "guess": "agentgym_envs.guess:Guess",
+    "movie": "agentgym_envs.families.movie:Movie",
+    "sheet": "agentgym_envs.families.sheet:Sheet",
+    "todo": "agentgym_envs.families.todo:Todo",
+    "weather": "agentgym_envs.families.weather:Weather",
     "webshop": "agentgym_envs.webshop:WebShop",
 }
 """Name to "module:Class"."""
