@@ -23,7 +23,6 @@ FORMAT_ERROR = (
 )
 """AgentGym's own words, also where they are not English."""
 ERRORS = {
-    "unknown_tool": "ActionNameError",
     "invalid_arguments": "ArgumentError",
     "limit": "LimitError",
     "episode_done": "EpisodeDone",
@@ -47,7 +46,7 @@ def value_text(render: Render, value: object) -> str:
     """The result of a tool."""
     if render == "json":
         return encode(value)
-    return framed(encode(value) if render == "react" else python_text(value))
+    return framed(json_line(value) if render == "react" else python_text(value))
 
 
 def error_text(render: Render, error: CallError) -> str:
@@ -58,7 +57,17 @@ def error_text(render: Render, error: CallError) -> str:
         return FORMAT_ERROR
     if isinstance(error, ToolError):
         return framed(one_line(error.message))
+    if error.code == "unknown_tool":
+        return framed(f"ERROR | Invalid action: {one_line(error.message)}")
     return framed(f"ERROR | {ERRORS[error.code]}({one_line(error.message)})")
+
+
+def json_line(value: object) -> str:
+    """A JSON value on one line also for those who break lines at other characters than line feeds."""
+    text = encode(value)
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in text)
 
 
 def python_text(value: object) -> str:
@@ -68,6 +77,8 @@ def python_text(value: object) -> str:
 
 def one_line(text: str) -> str:
     """A text whose line breaks and other control characters are written as escapes."""
+    if text.isprintable():
+        return text
     return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 

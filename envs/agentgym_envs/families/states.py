@@ -51,14 +51,14 @@ def check_valid_actions(state: EpisodeState) -> list[str]:
 
 
 @tool("control")
-def finish(state: EpisodeState, answer: str | float | bool | list[Any] | None) -> str:
-    """End the task with its answer. Only the first call counts.
+def finish(state: EpisodeState, answer: str | float | bool | list[Any] | None) -> Any:
+    """End the task with its answer, which is returned. Only the first call counts.
 
     Args:
         answer: The answer, of the type that the goal asks for.
     """
     state.given = answer
-    return "The task is finished."
+    return answer
 
 
 def named(rows: Sequence[Sequence[Any]], *columns: str) -> list[dict[str, Any]]:

@@ -152,7 +152,7 @@ def joint_papers(scene: AcademiaState, draw: Draw) -> Draft:
 
     def solve(ask: Ask) -> list[str]:
         ask("loadAuthorNet")
-        return ask("authorEdgeCheck", node1=first, node2=second)
+        return ask("authorEdgeCheck", node1=first, node2=second)["papers"]
 
     return Draft(
         f"Which papers did {first} and {second} write together? Answer with their titles in an array.", solve
@@ -221,7 +221,7 @@ def _node(ask: Ask, title: str) -> dict[str, Any]:
 def _joint(ask: Ask, first: str, second: str) -> dict[str, dict[str, Any]]:
     """The papers of two authors together."""
     ask("loadAuthorNet")
-    titles = ask("authorEdgeCheck", node1=first, node2=second)
+    titles = ask("authorEdgeCheck", node1=first, node2=second)["papers"]
     ask("loadPaperNet")
     return {title: _node(ask, title) for title in titles}
 

@@ -10,8 +10,7 @@ from agentgym_envs.tooluse import ToolError, Toolset, tool
 
 Node = Annotated[str, Field(max_length=300)]
 NEIGHBOURS = {
-    "PaperNet": "SELECT dst FROM citation WHERE src = ?1 UNION"
-    " SELECT src FROM citation WHERE dst = ?1 ORDER BY 1",
+    "PaperNet": "SELECT dst FROM citation WHERE src = ?1 ORDER BY 1",
     "AuthorNet": "SELECT DISTINCT b.author FROM authorship a JOIN authorship b ON a.paper = b.paper"
     " WHERE a.author = ?1 AND b.author != ?1 ORDER BY 1",
 }
@@ -37,10 +36,10 @@ class AcademiaState(KnowingState):
     def check(self, net: str, *nodes: str) -> None:
         """Raise `ToolError` unless the net is loaded and has these nodes."""
         if net not in self.loaded:
-            raise ToolError(f"Error: {net} is not loaded; call load{net} first")
+            raise ToolError(f"Please load the {net} first.")
         for node in nodes:
             if not self.rows(NODES[net], node):
-                raise ToolError(f"Error: there is no node {node[:200]!r} in {net}")
+                raise ToolError(f"There is no node named {node[:200]} in the {net}.")
 
 
 @tool("generic")
@@ -61,7 +60,7 @@ def loadAuthorNet(state: AcademiaState) -> str:  # noqa: N802
 def neighbourCheck(  # noqa: N802
     state: AcademiaState, graph: Literal["PaperNet", "AuthorNet"], node: Node
 ) -> list[str]:
-    """List the neighbours of a node: papers that it cites or that cite it, or co-authors.
+    """List the neighbours of a node: papers that the paper cites, or co-authors of the author.
 
     Args:
         graph: Name of the net.
@@ -110,7 +109,7 @@ def authorNodeCheck(state: AcademiaState, node: Node) -> dict[str, Any]:  # noqa
 
 
 @tool("read")
-def authorEdgeCheck(state: AcademiaState, node1: Node, node2: Node) -> list[str]:  # noqa: N802
+def authorEdgeCheck(state: AcademiaState, node1: Node, node2: Node) -> dict[str, Any]:  # noqa: N802
     """List the papers that two authors wrote together.
 
     Args:
@@ -119,7 +118,10 @@ def authorEdgeCheck(state: AcademiaState, node1: Node, node2: Node) -> list[str]
     """
     state.check("AuthorNet", node1, node2)
     state.seen.add("edge/" + "/".join(sorted((node1, node2))))
-    return [one for (one,) in state.rows(TOGETHER, node1, node2)]
+    papers = [one for (one,) in state.rows(TOGETHER, node1, node2)]
+    if not papers:
+        raise ToolError(f"There is no edge between {node1[:200]} and {node2[:200]}.")
+    return {"papers": papers}
 
 
 @tool("read")

@@ -50,10 +50,7 @@ def birth_of_maker(scene: KnowingState, draw: Draw) -> Draft:
     column = draw.pick(["birthday", "place_of_birth"])
 
     def solve(ask: Ask) -> str:
-        if directs:
-            person = crew(ask, title, "Director")
-        else:
-            person = ask("get_movie_cast", movie_id=film_id(ask, title))[0]
+        person = crew(ask, title, "Director") if directs else _part(ask, "cast", title)[0]
         return known(ask("get_person_details", person_id=str(person["id"]))[column])
 
     who = "director" if directs else "leading actor"
@@ -114,7 +111,7 @@ def title_in_language(scene: KnowingState, draw: Draw) -> Draft:
     (title,), language = films(scene, draw, 1), draw.pick(LANGUAGES)
 
     def solve(ask: Ask) -> str:
-        listed = ask("get_movie_alternative_titles", movie_id=film_id(ask, title))
+        listed = ask("get_movie_alternative_titles", movie_id=film_id(ask, title))["titles"]
         found = [one["title"] for one in listed if one["language"] == language]
         return found[0] if found else NOT_AVAILABLE
 
@@ -213,7 +210,7 @@ def names_of(scene: KnowingState, draw: Draw) -> Draft:
     )
     return Draft(
         f"{asked.format(title)} Answer with the names in an array.",
-        lambda ask: _names(_part(ask, part, title)),
+        lambda ask: _part(ask, part, title) if part == "keywords" else _names(_part(ask, part, title)),
     )
 
 
@@ -222,7 +219,7 @@ def films_of(scene: KnowingState, draw: Draw) -> Draft:
     name = director(scene, draw)
 
     def solve(ask: Ask) -> list[str]:
-        worked = ask("get_person_crew", person_id=person_id(ask, name))
+        worked = ask("get_person_crew", person_id=person_id(ask, name))["crew"]
         return [one["title"] for one in worked if one["job"] == "Director"]
 
     return Draft(f"Which movies did {name} direct? Answer with their titles in an array.", solve)
@@ -249,7 +246,7 @@ def number_of_films(scene: KnowingState, draw: Draw) -> Draft:
     name = actor(scene, draw)
     return Draft(
         f"In how many movies did {name} act? Answer with an integer.",
-        lambda ask: len(ask("get_person_cast", person_id=person_id(ask, name))),
+        lambda ask: len(ask("get_person_cast", person_id=person_id(ask, name))["cast"]),
         "integer",
         guessable=True,
     )
@@ -272,7 +269,7 @@ def vote(scene: KnowingState, draw: Draw) -> Draft:
 
 
 def _part(ask: Ask, part: str, title: str) -> list[dict[str, Any]]:
-    return ask(f"get_movie_{part}", movie_id=film_id(ask, title))
+    return ask(f"get_movie_{part}", movie_id=film_id(ask, title))[part]
 
 
 def _names(rows: Sequence[dict[str, Any]]) -> list[str]:

@@ -52,7 +52,7 @@ def details(ask: Ask, title: str) -> dict[str, Any]:
 
 def crew(ask: Ask, title: str, job: str) -> dict[str, Any]:
     """The only one who had a job in a film."""
-    found = [one for one in ask("get_movie_crew", movie_id=film_id(ask, title)) if one["job"] == job]
+    found = [one for one in ask("get_movie_crew", movie_id=film_id(ask, title))["crew"] if one["job"] == job]
     only(len(found) == 1)
     return found[0]
 

@@ -52,6 +52,8 @@ LISTS: dict[str, tuple[str, tuple[str, ...], str]] = {
         "the overviews of a movie in other languages",
     ),
 }
+WITH_ID = {"alternative_titles": "titles", "translation": "translations"}
+"""Names in results of the lists that come with the identifier of the movie."""
 ROLES: dict[str, tuple[str, tuple[str, ...], str]] = {
     "cast": (
         "m.id, m.title, c.character, m.release_date FROM movie_cast c JOIN movie m ON m.id = c.movie_id"
@@ -147,11 +149,14 @@ def get_person_external_ids(state: KnowingState, person_id: Id) -> dict[str, Any
 def _list_of_movie(part: str) -> Any:
     query, columns, what = LISTS[part]
 
-    def get(state: KnowingState, movie_id: Id) -> list[dict[str, Any]]:
+    def get(state: KnowingState, movie_id: Id) -> dict[str, Any]:
         number = _number(movie_id)
         _found(state, "SELECT 1 FROM movie WHERE id = ?", number)
         state.seen.add(f"{part}/{number}")
-        return named(state.rows(f"SELECT {query} LIMIT {MOST_ITEMS}", number), *columns)
+        rows = named(state.rows(f"SELECT {query} LIMIT {MOST_ITEMS}", number), *columns)
+        if part == "keywords":
+            return {part: [row["name"] for row in rows]}
+        return {"id": number, WITH_ID[part]: rows} if part in WITH_ID else {part: rows}
 
     get.__doc__ = f"Get {what}, {MOST_ITEMS} at most.\n\nArgs:\n    movie_id: Identifier of the movie."
     return get
@@ -160,11 +165,11 @@ def _list_of_movie(part: str) -> Any:
 def _list_of_person(part: str) -> Any:
     query, columns, what = ROLES[part]
 
-    def get(state: KnowingState, person_id: Id) -> list[dict[str, Any]]:
+    def get(state: KnowingState, person_id: Id) -> dict[str, Any]:
         number = _number(person_id)
         _found(state, "SELECT 1 FROM person WHERE id = ?", number)
         state.seen.add(f"{part} of person/{number}")
-        return named(state.rows(f"SELECT {query} LIMIT {MOST_ITEMS}", number), *columns)
+        return {part: named(state.rows(f"SELECT {query} LIMIT {MOST_ITEMS}", number), *columns)}
 
     get.__doc__ = f"Get {what}, {MOST_ITEMS} at most.\n\nArgs:\n    person_id: Identifier of the person."
     return get

@@ -24,16 +24,16 @@ Test = Callable[[str], bool]
 
 
 @dataclass
-class _State:
+class State:
     """A state: it reads a character, or branches, or waits for an end of the text."""
 
     test: Test | None = None
-    ends: tuple["_State", ...] = ()
+    ends: tuple["State", ...] = ()
     """States that follow; after a character if there is a test."""
     anchor: str = ""
 
 
-Tail = Callable[[_State], _State]
+Tail = Callable[[State], State]
 """Fragment of an automaton: a function from what follows to its first state."""
 
 
@@ -43,14 +43,19 @@ class Pattern:
     def __init__(self, text: str) -> None:
         if len(text) > LONGEST_PATTERN:
             raise ValueError(f"a pattern has at most {LONGEST_PATTERN} characters")
-        self._accept = _State()
+        self._accept = State()
         parser = _Parser(text)
         self._start = parser.whole()(self._accept)
-        self.states = parser.states
+        self.all_states = parser.states
+
+    @property
+    def states(self) -> int:
+        """Number of states, which bounds the work for one character."""
+        return len(self.all_states)
 
     def search(self, text: str) -> bool:
         """True if some part of the text matches."""
-        current = list[_State]()
+        current = list[State]()
         for place in range(len(text) + 1):
             current = self._closed([*current, self._start], place == 0, place == len(text))
             if any(state is self._accept for state in current):
@@ -60,9 +65,9 @@ class Pattern:
                 current = [end for state in current if state.test and state.test(one) for end in state.ends]
         return False
 
-    def _closed(self, states: list[_State], at_start: bool, at_end: bool) -> list[_State]:
+    def _closed(self, states: list[State], at_start: bool, at_end: bool) -> list[State]:
         """These states and those that are reached without a character."""
-        seen = dict[int, _State]()
+        seen = dict[int, State]()
         waiting = states[::-1]
         while waiting:
             state = waiting.pop()
@@ -82,7 +87,8 @@ class _Parser:
         self._text = text
         self._place = 0
         self._depth = 0
-        self.states = 0
+        self._repeats = 0
+        self.states = list[State]()
 
     def whole(self) -> Tail:
         """The automaton of the whole pattern."""
@@ -104,7 +110,7 @@ class _Parser:
         while self._place < len(self._text) and self._text[self._place] not in "|)":
             parts.append(self._repeated())
 
-        def tail(after: _State) -> _State:
+        def tail(after: State) -> State:
             for part in reversed(parts):
                 after = part(after)
             return after
@@ -132,7 +138,7 @@ class _Parser:
         return least, most
 
     def _times(self, part: Tail, least: int, most: int | None) -> Tail:
-        def tail(after: _State) -> _State:
+        def tail(after: State) -> State:
             if most is None:
                 loop = self._state()
                 loop.ends = (part(loop), after)
@@ -140,12 +146,20 @@ class _Parser:
             else:
                 end = after
                 for _ in range(most - least):
+                    self._count()
                     after = self._state(ends=(part(after), end))
             for _ in range(least):
+                self._count()
                 after = part(after)
             return after
 
         return tail
+
+    def _count(self) -> None:
+        """Refuse repetitions of repetitions, which take long even where they need no state."""
+        self._repeats += 1
+        if self._repeats > MOST_STATES:
+            raise ValueError("the pattern is too large")
 
     def _atom(self) -> Tail:
         one = self._next()
@@ -205,11 +219,11 @@ class _Parser:
             return lambda other: first <= other <= last
         return first.__eq__
 
-    def _state(self, test: Test | None = None, ends: tuple[_State, ...] = (), anchor: str = "") -> _State:
-        self.states += 1
-        if self.states > MOST_STATES:
+    def _state(self, test: Test | None = None, ends: tuple[State, ...] = (), anchor: str = "") -> State:
+        if len(self.states) >= MOST_STATES:
             raise ValueError("the pattern is too large")
-        return _State(test, ends, anchor)
+        self.states.append(State(test, ends, anchor))
+        return self.states[-1]
 
     def _next(self) -> str:
         if self._place >= len(self._text):

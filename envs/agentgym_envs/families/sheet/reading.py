@@ -1,7 +1,7 @@
 """Tools of `sheet` that do not change cells."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -123,8 +123,8 @@ def filter_cells(
     query: Annotated[str, Field(max_length=500)] | Regex,
     in_row: int | None = None,
     in_column: int | None = None,
-) -> list[dict[str, Any]]:
-    """Find the cells that have a text, or that a regular expression matches.
+) -> list[str]:
+    """Find the positions of the cells that have a text, or that a regular expression matches.
 
     Args:
         query: The whole text of the cell, or an object with a regular expression.
@@ -134,7 +134,7 @@ def filter_cells(
     grid = state.reading()
     found = _matcher(query, sum(len(cell) + 1 for row in grid.cells for cell in row))
     return [
-        {"position": position_of(row, column), "row": row, "col": column, "value": cell}
+        position_of(row, column)
         for row, line in enumerate(grid.cells, 1)
         for column, cell in enumerate(line, 1)
         if in_row in (None, row) and in_column in (None, column) and found(cell)
@@ -153,10 +153,9 @@ def get_note(state: SheetState, position: Position) -> str:
 
 
 @tool("control")
-def finish(state: SheetState) -> str:
-    """End the task. Only the first call counts."""
-    state.given = "done"
-    return "The task is finished."
+def finish(state: SheetState) -> Cells:
+    """End the task, and get all cells of the open sheet. Only the first call counts."""
+    return [list(row) for row in state.sheets[state.opened].cells] if state.opened in state.sheets else []
 
 
 def _matcher(query: str | Regex, characters: int) -> Callable[[str], bool]:
