@@ -108,7 +108,7 @@ def violated(report: AttackReport) -> dict[str, tuple[str, ...]]:
 @every
 def test_no_attack_earns_anything(name: str):
     # With fewer tasks, a constant that answers its own task and one more is above the bound.
-    assert violated(attack(family(name), tasks=20)) == {}
+    assert violated(attack(family(name), tasks=25, splits=("train", "test"))) == {}
 
 
 class Careless:

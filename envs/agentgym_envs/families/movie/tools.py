@@ -8,7 +8,7 @@ from agentgym_envs.families.states import KnowingState, check_valid_actions, fin
 from agentgym_envs.tooluse import ToolError, Toolset, tool
 
 Name = Annotated[str, Field(max_length=200)]
-Id = Annotated[str, Field(max_length=20)] | int
+Id = Annotated[str, Field(max_length=200)] | int
 MOST_ITEMS = 10
 NOT_FOUND = "Error: The resource you requested could not be found."
 
@@ -68,11 +68,6 @@ ROLES: dict[str, tuple[str, tuple[str, ...], str]] = {
         "the movies on which a person worked, and the jobs",
     ),
 }
-SEARCH = """
-SELECT id, {columns} FROM {table} WHERE instr(lower({name}), lower(?1))
-ORDER BY lower({name}) != lower(?1), instr(lower({name}), lower(?1)), length({name}), id LIMIT 1
-"""
-"""The row whose name is the text, or begins with it, or has it; the shortest such name."""
 
 
 @tool("read")
@@ -176,13 +171,21 @@ def _list_of_person(part: str) -> Any:
 
 
 def _searched(state: KnowingState, table: str, name: str, columns: str, text: str) -> list[Any]:
-    """The row with this name, or the most similar name."""
-    exact = state.rows(f"SELECT id, {columns} FROM {table} WHERE {name} = ? ORDER BY id LIMIT 1", text)
-    return exact or _found(state, SEARCH.format(columns=columns, table=table, name=name), text)
+    """The row whose name is the text, or begins with it, or has it; the shortest such name."""
+    select = f"SELECT id, {columns} FROM {table}"
+    exact = state.rows(f"{select} WHERE {name} = ? ORDER BY id LIMIT 1", text)
+    if exact:
+        return exact
+    wanted = text.strip().casefold()  # SQLite folds letters of ASCII only
+    names = [(one.casefold(), key) for key, one in state.rows(f"SELECT id, {name} FROM {table}")]
+    similar = [(one.find(wanted), len(one), key) for one, key in names if wanted and wanted in one]
+    if not similar:
+        raise ToolError(NOT_FOUND)
+    return state.rows(f"{select} WHERE id = ?", min(similar)[2])
 
 
-def _found(state: KnowingState, query: str, value: str | int) -> list[Any]:
-    rows = state.rows(query, value) if value != "" else []
+def _found(state: KnowingState, query: str, value: int) -> list[Any]:
+    rows = state.rows(query, value)
     if not rows:
         raise ToolError(NOT_FOUND)
     return rows

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict
 
 from agentgym_envs.families.sheet.formulas import Operator, Position, computed
@@ -19,6 +19,8 @@ MOST_WORK = 2_000_000
 
 class Regex(TypedDict):
     """A query by a regular expression."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc] - where pydantic reads it
 
     regex: Annotated[str, Field(max_length=200)]
 
