@@ -28,7 +28,7 @@ def bench(
     name: Annotated[Name, typer.Argument(help="What to measure.")],
     json: AsJson = False,
     env: Annotated[
-        Literal["alfworld", "webshop"] | None,
+        Literal["alfworld", "assistant", "webshop"] | None,
         typer.Option(help="env: whose steps to measure, alfworld by default."),
     ] = None,
     products: Annotated[

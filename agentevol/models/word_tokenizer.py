@@ -33,17 +33,23 @@ for a turn.
 """
 
 
+LONGEST_NUMBER = 4
+"""Most digits of a number that is one token."""
 FOLDED = r"</?think>| ?\[sep\]| ?b0(?=[0-9]{8})| ?[a-z]+| ?[0-9]{1,3}| ?[^\sa-z0-9]|\s+"
 """Pattern that splits a text in lower case."""
 
 
 def word_tokenizer(texts: Iterable[str], *, folded: bool = False) -> PreTrainedTokenizerFast:
-    """Tokenizer that has every word of `texts` as one token; equal sets of words give equal tokenizers."""
+    """Tokenizer that has every word of `texts` as one token, but for numbers of more than four digits, which
+    seldom recur; equal sets of words give equal tokenizers.
+    """
     splitter: Any = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=not folded)
     if folded:
         splitter = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(FOLDED), "isolated"), splitter])
         texts = (text.lower() for text in texts)
-    words = {word for text in texts for word, _ in splitter.pre_tokenize_str(text)}
+    words = {
+        word for text in texts for word, _ in splitter.pre_tokenize_str(text) if not _is_long_number(word)
+    }
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     pieces = [PAD, AGENT, END, *alphabet, *sorted(words.difference(alphabet))]
     vocabulary = {piece: index for index, piece in enumerate(pieces)}
@@ -62,3 +68,8 @@ def word_tokenizer(texts: Iterable[str], *, folded: bool = False) -> PreTrainedT
     )
     fast.chat_template = CHAT_TEMPLATE
     return fast
+
+
+def _is_long_number(word: str) -> bool:
+    digits = word.removeprefix("Ġ")
+    return digits.isdigit() and len(digits) > LONGEST_NUMBER

@@ -49,7 +49,7 @@ class Observation(Record):
     text: str
     actions: tuple[str, ...] | None = None
     """Admissible actions, sorted, if the environment can list them."""
-    tools: tuple[dict[str, Any], ...] | None = None
+    tools: Annotated[tuple[dict[str, Any], ...] | None, SkipValidation] = None
     """The tools that can be called next, if the environment has tools: JSON-schema function descriptions,
     `{"type": "function", "function": {"name", "description", "parameters"}}`.
     """

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from agentgym_envs.core import Environment, Observation, StepResult, Task
+from agentgym_envs.tools import simplest_call
 
 Chooser = Callable[[Observation, int], str | None]
 """Function from the latest observation and the number of actions so far to the next action, or None to
@@ -22,7 +23,7 @@ ANSWERS = (
     *("0", "1", "2", "3", "4", "5", "6", "7", "8", "9"),
     *("A", "B", "C", "D", "yes", "no", "look", "help", "finish"),
 )
-"""Actions of `spray` and `shuffled` in environments that list no admissible actions."""
+"""Actions of `spray` and `shuffled` in environments that list neither admissible actions nor tools."""
 
 ValueT = TypeVar("ValueT")
 
@@ -108,10 +109,8 @@ def idle(observation: Observation, turn: int) -> str:  # noqa: ARG001 - the sign
 
 
 def spray(observation: Observation, turn: int) -> str:
-    """Send every admissible action in turn, regardless of the result; `ANSWERS` if the environment lists
-    none.
-    """
-    actions = observation.actions or ANSWERS
+    """Send every admissible action in turn, regardless of the result; see `choices`."""
+    actions = choices(observation)
     return actions[turn % len(actions)]
 
 
@@ -121,9 +120,16 @@ def follow(plan: Sequence[str]) -> Chooser:
 
 
 def shuffled(seed: int) -> Chooser:
-    """Send random admissible actions; `ANSWERS` if the environment lists none."""
+    """Send random admissible actions; see `choices`."""
     generator = random.Random(seed)
-    return lambda observation, turn: generator.choice(observation.actions or ANSWERS)
+    return lambda observation, turn: generator.choice(choices(observation))
+
+
+def choices(observation: Observation) -> Sequence[str]:
+    """The admissible actions; without any the simplest call of each tool; without any `ANSWERS`."""
+    if observation.actions:
+        return observation.actions
+    return [simplest_call(tool) for tool in observation.tools or ()] or ANSWERS
 
 
 def _wait_for(value: Awaitable[ValueT]) -> Coroutine[Any, Any, ValueT]:

@@ -3,7 +3,7 @@
 > make("guess").name
 guess
 > make("gues")
-UnknownEnvironment: no environment named 'gues'; there are: academia, alfworld, deliberate, guess, movie, sheet, todo, weather, webshop
+UnknownEnvironment: no environment named 'gues'; there are: academia, alfworld, ...
 
 Listing imports no environment. A distribution adds its own by an entry point in its `pyproject.toml`:
 
@@ -28,6 +28,7 @@ ENTRY_POINT_GROUP = "agentgym.environments"
 REGISTRY: dict[str, str] = {
     "academia": "agentgym_envs.families.academia:Academia",
     "alfworld": "agentgym_envs.alfworld:ALFWorld",
+    "assistant": "agentgym_envs.assistant:Assistant",
     "deliberate": "agentgym_envs.deliberate:Deliberate",
     "guess": "agentgym_envs.guess:Guess",
     "movie": "agentgym_envs.families.movie:Movie",

@@ -1,4 +1,4 @@
-"""Tools of an observation as text, for agents that read messages.
+"""Tools of an observation: as text, for agents that read messages, and their simplest calls.
 
     The lid opens.
 
@@ -11,12 +11,22 @@ one.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from agentgym_envs.core import Observation
 
 Tools = Sequence[Mapping[str, Any]]
 HEADING = 'Tools, called by {"name": ..., "arguments": {...}}:'
+EXAMPLES: dict[str, Any] = {
+    "object": {},
+    "array": [],
+    "string": "",
+    "integer": 0,
+    "number": 0,
+    "boolean": False,
+    "null": None,
+}
+"""JSON types, and a plain value of each."""
 NO_TOOLS = "There are no tools now."
 
 
@@ -48,6 +58,34 @@ def texts_with_tools(observations: Iterable[Observation]) -> list[str]:
 def names(tools: Tools | None) -> tuple[str, ...]:
     """Names of the tools, in their order."""
     return tuple(str(tool["function"]["name"]) for tool in tools or ())
+
+
+def simplest_call(tool: Mapping[str, Any]) -> str:
+    """A call of a tool as text, with a plain value for each required argument."""
+    return json.dumps({"name": tool["function"]["name"], "arguments": simplest_arguments(tool)})
+
+
+def simplest_arguments(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """A plain value for each required argument of a tool."""
+    return example({**tool["function"].get("parameters", {}), "type": "object"})
+
+
+def example(schema: Mapping[str, Any]) -> Any:
+    """A plain value that a JSON schema allows; patterns are not regarded."""
+    if "const" in schema or schema.get("enum"):
+        return schema.get("const", (schema.get("enum") or [None])[0])
+    if schema.get("anyOf"):
+        return example(schema["anyOf"][0])
+    kinds = schema.get("type", "string")
+    kind = cast("str", kinds if isinstance(kinds, str) else kinds[0])
+    if kind == "object":
+        members: Mapping[str, Any] = schema.get("properties", {})
+        return {name: example(members.get(name, {})) for name in schema.get("required", ())}
+    if kind in ("integer", "number"):
+        return max(EXAMPLES[kind], schema.get("minimum", EXAMPLES[kind]))
+    if kind == "array":
+        return [example(schema.get("items", {}))] * int(schema.get("minItems", 0))
+    return "x" * int(schema.get("minLength", 0)) if kind == "string" else EXAMPLES[kind]
 
 
 def _line(tool: Mapping[str, Any]) -> str:

@@ -76,6 +76,7 @@ class Notes(ToolEnvironment[NoteTask, NotesState]):
     name = "notes"
     max_turns = 8
     blocking = False
+    forkable = True
     toolset = Toolset([list_notes, count_notes, add_note, submit])
 
     @property

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from agentevol.cli.console.output import AsJson, print_json, print_table
+from agentevol.cli.envs.attack import attack
 from agentevol.cli.envs.compose import compose
 from agentevol.cli.envs.gateway import gateway
 from agentevol.cli.envs.openenv import openenv
@@ -78,6 +79,7 @@ def new(name: Name, out: Out = None) -> None:
     print(f"improve it: agentevol run env={name}")
 
 
+app.command("attack")(attack)
 app.command("up")(up)
 app.command("serve")(serve)
 app.command("gateway")(gateway)

@@ -53,6 +53,8 @@ def _vocabulary(play: Demonstrator, recipe: StarterRecipe) -> Iterator[str]:
             yield shown.last
             for turn in shown.turns:
                 yield from turn
+    for split in recipe.vocabulary_splits:
+        yield from play.heard(split, recipe.vocabulary_episodes)
 
 
 def _fresh_model(recipe: StarterRecipe, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:

@@ -73,6 +73,18 @@ class Demonstrator:
         identity = f"{task.id}/{again}" if again and not recipe.by_task else task.id
         return Demonstration(identity, turns, heard[-1].text, is_won)
 
+    def heard(self, split: str, count: int) -> Iterator[str]:
+        """The instructions and observations of `count` tasks of each difficulty of another split."""
+        environment, recipe = self._environments[0], self._recipe
+        for difficulty in recipe.demonstrations:
+            tasks = environment.tasks(split, difficulty or None)
+            for task in tasks[: min(count, len(tasks))]:
+                messages = demonstration(environment, task, recipe.seed, CAREFUL)
+                acts = follow([after_thinking(message) for message in messages])
+                episode = self._player.play(environment, task, acts, seed=recipe.seed)
+                yield task.instruction
+                yield from texts_with_tools([episode.first, *(one.observation for one in episode.results)])
+
     def _shown(self, environment: int, difficulty: str, total: int) -> Sequence[int]:
         """Positions of the tasks that may be demonstrated."""
         recipe = self._recipe

@@ -86,6 +86,10 @@ class StarterRecipe:
     """Most actions of the player; None is the environment's own limit."""
     vocabulary_episodes: int = 1_500
     """Episodes of each difficulty whose words form the vocabulary."""
+    vocabulary_splits: tuple[str, ...] = ()
+    """Other splits whose texts (not actions) are read for words: where names of each split are its own, their
+    words are tokens, too, of which nothing is learnt.
+    """
     vocabulary_texts: tuple[str, ...] = ()
     """Texts whose words are tokens in any case."""
     folded: bool = False

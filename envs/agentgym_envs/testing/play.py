@@ -98,7 +98,10 @@ def _fork_problems(subject: Subject, task: Task) -> Iterator[str]:
     environment, other = subject.factory(), subject.factory()
     player, turns = subject.player, max(1, environment.max_turns // 2)
     start = player.play(environment, task, shuffled(subject.seed), seed=subject.seed, max_turns=turns)
-    if start.over:
+    if start.over:  # too soon: the expert's way leads on for a while
+        plan = environment.expert(task) or []
+        start = player.play(environment, task, follow(plan[: len(plan) // 2]), seed=subject.seed)
+    if start.over or not start.actions:
         return
     subject.cases += 1
     snapshot = environment.snapshot()

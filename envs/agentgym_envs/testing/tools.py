@@ -1,26 +1,16 @@
 """Checks of tools: their schemas, and calls of a tool that an episode no longer offers."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, cast
 
-from agentgym_envs.core import Observation, Task
+from agentgym_envs.core import Task
 from agentgym_envs.episodes import Episode, follow, spray
 from agentgym_envs.testing.subject import Subject
+from agentgym_envs.tools import EXAMPLES, simplest_call
 
 TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-EXAMPLES: dict[str, Any] = {
-    "object": {},
-    "array": [],
-    "string": "",
-    "integer": 0,
-    "number": 0,
-    "boolean": False,
-    "null": None,
-}
-"""JSON types, and a value of each for the arguments of a call."""
 
 
 def check_tools(subject: Subject) -> Iterator[str]:
@@ -32,33 +22,11 @@ def check_tools(subject: Subject) -> Iterator[str]:
     yield from _schema_problems(environment.tools)
     for task in subject.drawn:
         plan = environment.expert(task)
-        for choose in (call_each, *((follow(plan),) if plan is not None else ())):
+        for choose in (spray, *((follow(plan),) if plan is not None else ())):
             yield from _episode_problems(
                 subject, task, subject.player.play(environment, task, choose, seed=subject.seed)
             )
     environment.close()
-
-
-def call_each(observation: Observation, turn: int) -> str:
-    """Call the offered tools in turn, with the simplest arguments; `spray` where there are none."""
-    tools = observation.tools
-    return call(tools[turn % len(tools)]) if tools else spray(observation, turn)
-
-
-def call(tool: Mapping[str, Any]) -> str:
-    """A call of a tool as text, with a value of the right type for each required argument."""
-    function = tool["function"]
-    schema = function.get("parameters", {})
-    members: Mapping[str, Any] = schema.get("properties", {})
-    arguments = {name: _example(members.get(name, {})) for name in schema.get("required", ())}
-    return json.dumps({"name": function["name"], "arguments": arguments})
-
-
-def _example(schema: Mapping[str, Any]) -> object:
-    if schema.get("enum"):
-        return schema["enum"][0]
-    kind = schema.get("type", "string")
-    return EXAMPLES[kind if isinstance(kind, str) else kind[0]]
 
 
 def _episode_problems(subject: Subject, task: Task, episode: Episode) -> Iterator[str]:
@@ -90,7 +58,7 @@ def _withdrawn(
 def _withdrawn_problems(
     subject: Subject, task: Task, actions: Sequence[str], tool: dict[str, Any]
 ) -> Iterator[str]:
-    reached = subject.play(task, follow([*actions, call(tool)]))
+    reached = subject.play(task, follow([*actions, simplest_call(tool)]))
     what = f"{task.id!r}: the call of {tool['function']['name']!r}, which is no longer offered,"
     if len(reached.results) <= len(actions):
         return  # the turn limit comes first

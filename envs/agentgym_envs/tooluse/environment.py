@@ -4,22 +4,23 @@ A subclass states its tools, how an episode begins, and the verdict at its end. 
 observations, the end of the episode and its budget are here.
 """
 
-import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from copy import deepcopy
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar, cast
+
+from pydantic_core import to_json
 
 from agentgym_envs.core import Environment, Observation, StepResult, TaskT
 from agentgym_envs.tooluse.calls import Call, decoded, mentions_call, parse
 from agentgym_envs.tooluse.errors import INVALID, CallError
 from agentgym_envs.tooluse.outcomes import Verdict
+from agentgym_envs.tooluse.renderings import signatures
 from agentgym_envs.tooluse.tool import Tool, Toolset
 
 StateT = TypeVar("StateT")
 
 DONE = CallError("episode_done", "the episode is over")
-
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(", ", ": "), allow_nan=False).encode
 
 
 class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
@@ -41,6 +42,10 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
     attack_bounds: ClassVar[Mapping[str, tuple[float, float]]] = {}
     """Mean returns that policies of the attack suite may have, where the suite's own bounds do not hold."""
 
+    tools_in: Literal["schemas", "text"] = "schemas"
+    """Where tools are told: as schemas in `Observation.tools`, or as signatures in the text of the first
+    observation, for models with a short memory.
+    """
     state: StateT
     """The state of the current episode."""
 
@@ -95,15 +100,17 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
         if call.positional:
             raise CallError("invalid_arguments", "arguments are given by name")
         given = decoded(call.arguments, tool.parameters) if call.texts else call.arguments
+        if None in given.values():  # models write null for what they leave out
+            given = {name: one for name, one in given.items() if one is not None or name in tool.required}
         return cast("dict[str, Any]", tool.check(given, ""))
 
     def rendered(self, value: object) -> str:
         """The result of a tool as text."""
-        return _encode(value)
+        return to_json(value, inf_nan_mode="constants").decode()
 
     def rendered_error(self, error: CallError) -> str:
         """An error as text."""
-        return _encode(error.as_json())
+        return to_json(error.as_json()).decode()
 
     def joined(self, texts: Sequence[str]) -> str:
         """The observation of several calls of one message."""
@@ -115,11 +122,22 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
         self.turns, self.over = 0, False
         self.turns_allowed = self.budget(task)
         self.state = self.begin(task, seed)
-        return Observation(text=self.opening(task), tools=self.offered.functions)
+        return self.first_observation(self.opening(task))
+
+    def first_observation(self, opening: str) -> Observation:
+        """The first observation of an episode with the tools that are offered now."""
+        if self.tools_in == "schemas":
+            return Observation(text=opening, tools=self.offered.functions)
+        return Observation(text=f"{opening}\n{signatures(self.offered.values())}")
+
+    @property
+    def tools_shown(self) -> tuple[dict[str, Any], ...] | None:
+        """Tools of an observation."""
+        return self.offered.functions if self.tools_in == "schemas" else None
 
     def step(self, action: str) -> StepResult:
         if self.over:
-            observation = Observation(text=self.rendered_error(DONE), tools=self.offered.functions)
+            observation = Observation(text=self.rendered_error(DONE), tools=self.tools_shown)
             return StepResult(observation=observation, terminated=True, info={"invalid_action": True})
         self.turns += 1
         try:
@@ -127,12 +145,33 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
         except CallError as error:
             answer = None if mentions_call(action) else self.hear(action)
             if answer is not None:
-                return self._settled(answer)
-            return self._settled(self.rendered_error(error), invalid=True)
+                return self.settled(answer)
+            return self.settled(self.rendered_error(error), invalid=True)
         if len(calls) == 1:
-            return self._settled(*self._answer(calls[0]))
+            return self.settled(*self._answer(calls[0]))
         answers = [self._answer(call) for call in calls]
-        return self._settled(self.joined([text for text, _ in answers]), any(bad for _, bad in answers))
+        return self.settled(self.joined([text for text, _ in answers]), any(bad for _, bad in answers))
+
+    def copied(self, state: StateT) -> StateT:
+        """A copy of the state that later steps of this episode do not change; a deep copy by default."""
+        return deepcopy(state)
+
+    def snapshot(self) -> object:
+        if not self.forkable:
+            return super().snapshot()
+        return Snapshot(
+            self.name, self.task_now, self.offered, self.turns, self.over, self.copied(self.state)
+        )
+
+    def restore(self, snapshot: object) -> None:
+        if not self.forkable:
+            super().restore(snapshot)
+        if not isinstance(snapshot, Snapshot) or snapshot.environment != self.name:
+            raise TypeError(f"not a snapshot of {self.name}: {type(snapshot).__name__}")
+        self.task_now, self.offered = snapshot.task, snapshot.offered
+        self.turns, self.over = snapshot.turns, snapshot.over
+        self.turns_allowed = self.budget(self.task_now)
+        self.state = self.copied(snapshot.state)
 
     def _answer(self, call: Call) -> tuple[str, bool]:
         """The text that answers a call, and whether the call was malformed."""
@@ -149,8 +188,9 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
             self.over = True
         return self.rendered(value), False
 
-    def _settled(self, text: str, invalid: bool = False) -> StepResult:
-        observation = Observation(text=text, tools=self.offered.functions)
+    def settled(self, text: str, invalid: bool = False) -> StepResult:
+        """The result of a turn; asks for the verdict at the end."""
+        observation = Observation(text=text, tools=self.tools_shown)
         info: dict[str, Any] = {"invalid_action": True} if invalid else {}
         if self.over:
             verdict = self.verdict(self.task_now, self.state)
@@ -160,6 +200,17 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
             self.over = True
             return StepResult(observation=observation, truncated=True, info=info | {"outcome": "budget"})
         return StepResult(observation=observation, info=info)
+
+
+class Snapshot(NamedTuple):
+    """A point of an episode."""
+
+    environment: str
+    task: Any
+    offered: Toolset
+    turns: int
+    over: bool
+    state: Any
 
 
 def unknown_tool(name: str, offered: Toolset) -> CallError:

@@ -1,4 +1,4 @@
-"""Renderings of tools: OpenAI function schemas, MCP tools, Python stubs, and the block of a ReAct prompt.
+"""Renderings of tools: OpenAI function schemas, MCP tools, Python stubs, a ReAct block, signatures.
 
 Each is made from the `Tool`s alone, so that none can differ from the others.
 """
@@ -38,6 +38,16 @@ def python_stubs(tools: Iterable[Tool], name: str = "Tools") -> str:
 def react_block(tools: Iterable[Tool]) -> str:
     """Name, description, parameters and result of each tool, as text for a prompt."""
     return "\n\n".join(_react_entry(tool) for tool in tools)
+
+
+def signatures(tools: Iterable[Tool]) -> str:
+    """Name and arguments of each tool on a line, those that may be left out with a question mark."""
+    return "\n".join(map(_signature, tools))
+
+
+def _signature(tool: Tool) -> str:
+    names = [name if name in tool.required else f"{name}?" for name, _ in _ordered(tool)]
+    return f"{tool.name}({', '.join(names)})"
 
 
 def _mcp_tool(tool: Tool) -> dict[str, Any]:

@@ -34,8 +34,9 @@ def described(function: Callable[..., Any]) -> Documentation:
 def parameters_of(function: Callable[..., Any], descriptions: Mapping[str, str]) -> dict[str, Any]:
     """The JSON schema of the parameters after the first, which is the state.
 
-    Raises `TypeError` for a parameter without a type or description, or of a type that JSON does not have,
-    and for the description of a parameter that there is not.
+    An argument whose default is None may be left out, and is not said to be null. Raises `TypeError` for a
+    parameter without a type or description, or of a type that JSON does not have, and for the description of
+    a parameter that there is not.
     """
     hints = get_type_hints(function, include_extras=True)
     parameters = list(inspect.signature(function).parameters.values())[1:]
@@ -64,6 +65,8 @@ def _property(
     if description is None:
         raise TypeError(f"tool {function.__name__!r}: parameter {parameter.name!r} is not described in Args:")
     schema = _schema(function, f"parameter {parameter.name!r}", hint)
+    if parameter.default is None:  # left out or null are the same, and a schema is read more easily without
+        schema = _without_null(schema)
     schema["description"] = description
     if parameter.default is not inspect.Parameter.empty and parameter.default is not None:
         schema["default"] = parameter.default
@@ -101,6 +104,17 @@ def _simple(schema: Any, definitions: Mapping[str, Any]) -> Any:
         found["type"] = [choice["type"] for choice in choices]
         del found["anyOf"]
     return found
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    kinds, choices = schema.get("type"), [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
+    if isinstance(kinds, list):
+        left = [kind for kind in cast("list[str]", kinds) if kind != "null"]
+        return {**schema, "type": left[0] if len(left) == 1 else left}
+    if len(choices) == 1:
+        rest = {name: value for name, value in schema.items() if name != "anyOf"}
+        return {**choices[0], **rest}
+    return {**schema, "anyOf": choices} if choices else schema
 
 
 def _arguments(section: str) -> dict[str, str]:

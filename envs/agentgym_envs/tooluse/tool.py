@@ -66,7 +66,10 @@ class Tool:
 
 
 class Toolset(Mapping[str, Tool]):
-    """Tools by name, in the order in which they are listed. Raises `ValueError` for a name given twice."""
+    """Tools by name, in the order in which they are listed; equal to itself only.
+
+    Raises `ValueError` for a name given twice.
+    """
 
     def __init__(self, tools: Iterable[Tool]) -> None:
         self._tools = dict[str, Tool]()
@@ -83,6 +86,15 @@ class Toolset(Mapping[str, Tool]):
 
     def __len__(self) -> int:
         return len(self._tools)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
 
     @cached_property
     def functions(self) -> tuple[dict[str, Any], ...]:

@@ -58,7 +58,7 @@ PARAMETERS = {
             "default": "one",
             "description": "How many.",
         },
-        "note": {"type": ["string", "null"], "description": "A remark."},
+        "note": {"type": "string", "description": "A remark."},
     },
     "required": ["person", "changes"],
     "additionalProperties": False,
@@ -90,7 +90,7 @@ def test_the_four_renderings_have_the_same_tools_and_arguments() -> None:
     compile(stubs, "stubs", "exec")
     assert (
         "def update(self, person: int, changes: dict, mode: Literal['all', 'one'] = 'one', "
-        "note: str | None = None) -> dict:" in stubs
+        "note: str = None) -> dict:" in stubs
     )
     assert react_block([update]).splitlines()[0] == "Name: update(person, changes, mode, note)"
     assert "- person (Type: int): Number of the person, from 1." in react_block([update])

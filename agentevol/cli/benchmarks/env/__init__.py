@@ -1,12 +1,15 @@
 """Benchmark of an environment by itself, without a server: `agentevol bench env --env NAME`.
 
-`alfworld` is compared with the original engine, `webshop` is measured by catalogue size.
+`alfworld` is compared with the original engine, `assistant` with plain ways to hold the same data;
+`webshop` is measured by catalogue size.
 """
 
 from importlib import import_module
 from typing import Any, Literal
 
 
-def main(json: bool = False, env: Literal["alfworld", "webshop"] = "alfworld", **options: Any) -> None:
+def main(
+    json: bool = False, env: Literal["alfworld", "assistant", "webshop"] = "alfworld", **options: Any
+) -> None:
     """Measure and print; `products` is an option of `webshop`."""
     import_module(f"agentevol.cli.benchmarks.env.{env}").main(json=json, **options)

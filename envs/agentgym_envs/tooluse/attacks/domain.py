@@ -9,22 +9,13 @@ from functools import cached_property
 from typing import Any, cast
 
 from agentgym_envs.core import Task
+from agentgym_envs.tools import example
 from agentgym_envs.tooluse.calls import Call, parse
 from agentgym_envs.tooluse.environment import ToolEnvironment
 from agentgym_envs.tooluse.errors import CallError
 from agentgym_envs.tooluse.tool import Kind, Tool
 
 AnyEnvironment = ToolEnvironment[Any, Any]
-EXAMPLES: dict[str, Any] = {
-    "object": {},
-    "array": [],
-    "string": "",
-    "integer": 1,
-    "number": 1,
-    "boolean": False,
-    "null": None,
-}
-"""A plain value of each JSON type."""
 
 
 @dataclass
@@ -83,32 +74,6 @@ def written(name: str, arguments: Mapping[str, Any]) -> str:
     return json.dumps({"name": name, "arguments": dict(arguments)}, ensure_ascii=False)
 
 
-def simplest(tool: Tool) -> dict[str, Any]:
-    """Plain values of the required arguments of a tool."""
-    members: Mapping[str, Any] = tool.parameters.get("properties", {})
-    return {name: example(members[name]) for name in tool.required}
-
-
-def example(schema: Mapping[str, Any]) -> Any:
-    """A plain value that a schema allows."""
-    if "const" in schema:
-        return schema["const"]
-    if schema.get("enum"):
-        return schema["enum"][0]
-    if "anyOf" in schema:
-        return example(schema["anyOf"][0])
-    kinds = schema.get("type", "string")
-    kind = cast("str", kinds if isinstance(kinds, str) else kinds[0])
-    if kind == "object":
-        members: Mapping[str, Any] = schema.get("properties", {})
-        return {name: example(members[name]) for name in schema.get("required", ())}
-    if kind in ("integer", "number"):
-        return max(EXAMPLES[kind], schema.get("minimum", EXAMPLES[kind]))
-    if kind == "array" and schema.get("minItems"):
-        return [example(schema.get("items", {}))] * int(schema["minItems"])
-    return EXAMPLES[kind]
-
-
 def filled(schema: Mapping[str, Any], text: str) -> Any:
     """A value of a schema with `text` in place of every string."""
     if "anyOf" in schema:
@@ -131,3 +96,26 @@ def strings_of(schema: Mapping[str, Any]) -> Iterator[str]:
         kinds = member.get("type", "string" if "anyOf" not in member else "object")
         if kinds not in ("integer", "number", "boolean", "null"):
             yield name
+
+
+def leads_elsewhere(domain: Domain, task: Task, more: Sequence[str], own: Sequence[str]) -> bool:
+    """True if other actions before a task's own lead to another state than its own alone, within the
+    budget.
+    """
+    return _state_after(domain, task, own) != _state_after(domain, task, [*more, *own])
+
+
+def _state_after(domain: Domain, task: Task, actions: Sequence[str]) -> object:
+    domain.environment.reset(task, domain.seed)
+    for action in actions:
+        domain.environment.step(action)
+    return domain.environment.net_change()
+
+
+def changes_state(domain: Domain, task: Task, actions: Sequence[str], after: Sequence[str] = ()) -> bool:
+    """True if actions change the state, after others, and do not end the episode."""
+    environment = domain.environment
+    state = _state_after(domain, task, after)
+    results = [environment.step(one) for one in actions]
+    ended = any(result.terminated or result.truncated for result in results)
+    return not ended and environment.net_change() != state

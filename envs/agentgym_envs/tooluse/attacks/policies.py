@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 
 from agentgym_envs.core import Task
-from agentgym_envs.tooluse.attacks.domain import Domain, filled, simplest, strings_of, written
+from agentgym_envs.tools import simplest_call
+from agentgym_envs.tooluse.attacks.domain import Domain, filled, leads_elsewhere, strings_of, written
 from agentgym_envs.tooluse.attacks.hostile import FORGED, RESERVED, STRINGS
 
 Policy = Callable[[Domain, Task], Sequence[str] | None]
@@ -39,7 +40,7 @@ def do_nothing(domain: Domain, task: Task) -> Sequence[str]:
 def empty_submit(domain: Domain, task: Task) -> Sequence[str] | None:
     """A control tool with its simplest arguments."""
     controls = domain.environment.offered_to(task).of_kind("control")
-    return [written(controls[0].name, simplest(controls[0]))] if controls else None
+    return [simplest_call(controls[0].function)] if controls else None
 
 
 def submit_first(domain: Domain, task: Task) -> Sequence[str] | None:
@@ -63,14 +64,15 @@ def write_spray(domain: Domain, task: Task) -> Sequence[str] | None:
     own = [action for action in plan if domain.kind(action) == "write"]
     others = [action for action in domain.writes if action not in own]
     room = min(MOST_WRITES, domain.environment.budget(task) - len(own) - 1, len(others))
-    return [*domain.random(task, "sprayed").sample(others, max(0, room)), *own, plan[-1]]
+    sprayed = domain.random(task, "sprayed").sample(others, max(0, room))
+    return [*sprayed, *own, plan[-1]] if leads_elsewhere(domain, task, sprayed, own) else None
 
 
 def schema_dump(domain: Domain, task: Task) -> Sequence[str] | None:
     """Every reading tool with its simplest arguments, then the most frequent last action."""
     reads = domain.environment.offered_to(task).of_kind("read")
     guess = domain.finals[:1]
-    return [*(written(tool.name, simplest(tool)) for tool in reads), *guess] if reads and guess else None
+    return [*(simplest_call(tool.function) for tool in reads), *guess] if reads and guess else None
 
 
 def random_calls(domain: Domain, task: Task) -> Sequence[str]:
@@ -83,7 +85,7 @@ def random_calls(domain: Domain, task: Task) -> Sequence[str]:
     for _ in range(turns):
         one = draw.choice(tools)
         if not pool or draw.random() < 0.5:
-            drawn.append(written(one.name, simplest(one)))
+            drawn.append(simplest_call(one.function))
         else:
             drawn.append(draw.choice(pool))
     return drawn

@@ -1,0 +1,62 @@
+"""`agentevol envs attack`: scripted attacks on environments of tools, and their baselines."""
+
+import json as json_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agentevol.cli.console.output import AsJson, print_json, print_table
+
+if TYPE_CHECKING:
+    from agentgym_envs.tooluse.attacks import AttackReport
+
+
+def attack(
+    name: Annotated[str, typer.Argument(help="Environment whose actions are tool calls.")],
+    tasks: Annotated[int, typer.Option(min=1, help="Tasks of each split, evenly spaced.")] = 50,
+    whole: Annotated[bool, typer.Option("--all", help="Play all tasks.")] = False,
+    split: Annotated[list[str] | None, typer.Option(help="Split; all by default; repeatable.")] = None,
+    out: Annotated[Path | None, typer.Option(dir_okay=False, help="Write the table as JSON.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Play scripted attacks and baselines; exit code 1 if one earns what it may not or does harm.
+
+    Example: agentevol envs attack assistant --split test
+    """
+    from agentgym_envs.registry import make
+    from agentgym_envs.tooluse import ToolEnvironment
+    from agentgym_envs.tooluse.attacks import attack as attacked
+
+    environment = make(name)
+    if not isinstance(environment, ToolEnvironment):
+        raise typer.BadParameter(f"the actions of {name} are not tool calls")
+    unknown = sorted(set(split or ()) - set(environment.splits))
+    if unknown:
+        raise typer.BadParameter(f"no split {unknown[0]!r}; there are: {', '.join(environment.splits)}")
+    report = attacked(environment, None if whole else tasks, splits=split or ())
+    if out is not None:
+        out.write_text(json_module.dumps(report.model_dump(mode="json"), indent=1) + "\n", encoding="utf-8")
+    if json:
+        print_json({"passed": report.passed, **report.model_dump()})
+    else:
+        _print(report)
+    if not report.passed:
+        raise typer.Exit(1)
+
+
+def _print(report: "AttackReport") -> None:
+    rows = [
+        (
+            result.name,
+            str(result.episodes) if result.episodes else "none",
+            f"{result.mean:.3f}" if result.episodes else "",
+            f"{result.low:g} to {result.high:g}" if result.low != result.high else f"{result.low:g}",
+            "FAIL" if result.violations else "ok" if result.episodes else "",
+        )
+        for result in report.results
+    ]
+    print_table(("policy", "episodes", "return", "allowed", ""), rows)
+    for result in report.results:
+        for violation in result.violations:
+            print(f"{result.name}: {violation}")

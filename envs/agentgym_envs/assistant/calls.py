@@ -1,0 +1,34 @@
+"""Execution of a tool in a session: whole or not at all, noted in the session's log."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agentgym_envs.assistant.session import Session
+from agentgym_envs.tooluse import Tool, ToolError
+
+UNAVAILABLE = "unavailable"
+"""Beginning of the message of a call that fails in passing."""
+
+
+def run_tool(session: Session, tool: Tool, arguments: Mapping[str, Any]) -> Any:
+    """The result of a tool. Raises `ToolError`; the office is then as before."""
+    if session.failing:
+        _fail_in_passing(session, tool.name)
+    if tool.kind == "write":
+        before = session.office.state
+        try:
+            result = tool.run(session, **arguments)
+        except ToolError:
+            session.office.state = before
+            raise
+    else:
+        result = tool.run(session, **arguments)
+    session.called.append((tool.name, dict(arguments)))
+    return result
+
+
+def _fail_in_passing(session: Session, name: str) -> None:
+    count = session.failures.get(name, 0)
+    if count < session.failing.get(name, 0):
+        session.failures[name] = count + 1
+        raise ToolError(f"{UNAVAILABLE}: the service did not answer, try again")

@@ -1,0 +1,122 @@
+"""The tasks: their ids, and the offices in which they are set."""
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from agentgym_envs import knowledge
+from agentgym_envs.assistant.content import generated
+from agentgym_envs.assistant.content.names import FIRST_TEST, FIRST_VALID, split_of
+from agentgym_envs.assistant.database import Office
+from agentgym_envs.assistant.database.image import Image, Images
+from agentgym_envs.assistant.session import Session
+from agentgym_envs.assistant.tasks import LEVELS, Gold, draft
+from agentgym_envs.core import TaskNotFound
+
+SIZES = {"train": 2_000, "valid": 300, "test": 500}
+"""Split to the number of tasks of each level."""
+FIRST_OFFICE = {"train": 0, "valid": FIRST_VALID, "test": FIRST_TEST}
+SEEDS = 4
+"""Tasks of one template in one office."""
+OFFICES_OF_KNOWLEDGE = 50
+"""Offices that share their knowledge of weather, films and papers."""
+OFFICES_TRIED, OFFICES_APART = 5, 1_000
+"""Where an office has no content for a template, another one is tried, so far away."""
+ID = re.compile(r"assistant/(train|valid|test)/([a-z_]{1,40})/([0-9]{1,6})-([0-9]{1,2})", re.ASCII)
+
+_images = Images()
+
+
+class Place(NamedTuple):
+    """What a task is made of."""
+
+    split: str
+    template: str
+    office: int
+    seed: int
+
+    @property
+    def id(self) -> str:
+        """Id of the task."""
+        return f"assistant/{self.split}/{self.template}/{self.office}-{self.seed}"
+
+
+class Made(NamedTuple):
+    """A task as it was made."""
+
+    gold: Gold
+    actions: tuple[str, ...]
+    """Those of the expert."""
+    office: int
+    """Where it is set: the office of its id, or the next one with fitting content."""
+
+
+def templates(split: str, level: str) -> list[str]:
+    """Names of the templates of a level in a split."""
+    seen, unseen = LEVELS[level]
+    return [template.__name__ for template in (*seen, *(unseen if split == "test" else ()))]
+
+
+def place(split: str, level: str, number: int) -> Place:
+    """The task `number` of a level."""
+    names = templates(split, level)
+    group = number // len(names)
+    return Place(split, names[number % len(names)], FIRST_OFFICE[split] + group // SEEDS, group % SEEDS)
+
+
+def parsed(task_id: str) -> tuple[Place, str]:
+    """The place and level of a task by its id. Raises `TaskNotFound`."""
+    found = ID.fullmatch(task_id)
+    if found is None:
+        raise _missing(task_id)
+    split, template, office, seed = found.group(1), found.group(2), int(found.group(3)), int(found.group(4))
+    level = next((level for level in LEVELS if template in templates(split, level)), None)
+    if level is None:
+        raise _missing(task_id)
+    names = templates(split, level)
+    group = (office - FIRST_OFFICE[split]) * SEEDS + seed
+    number = group * len(names) + names.index(template)
+    where = Place(split, template, office, seed)
+    if seed >= SEEDS or not 0 <= number < SIZES[split] or where.id != task_id:
+        raise _missing(task_id)
+    return where, level
+
+
+def _missing(task_id: str) -> TaskNotFound:
+    return TaskNotFound(f"assistant has no task {task_id[:80]!r}")
+
+
+@lru_cache(maxsize=8192)
+def made(where: Place) -> Made:
+    """The gold and the expert's actions of a task.
+
+    Raises `LookupError` if no office has content for it, which the tests exclude.
+    """
+    reasons = list[str]()
+    for distance in range(OFFICES_TRIED):
+        office = where.office + distance * OFFICES_APART
+        try:
+            gold, solution = draft(where.template, f"{office}-{where.seed}", where.split, opened(office))
+        except LookupError as reason:
+            reasons.append(str(reason))
+            continue
+        return Made(gold, tuple(solution.actions), office)
+    raise LookupError("; ".join(reasons))
+
+
+def opened(number: int) -> Session:
+    """A session in an office, without a task."""
+    return Session(Office(image_of(number)))
+
+
+def image_of(number: int) -> Image:
+    """The database of an office, with the knowledge that goes with it."""
+    image = _images.get(number)
+    if image is None:
+        split = split_of(number)
+        group = (number - FIRST_OFFICE[split]) % OFFICES_APART // OFFICES_OF_KNOWLEDGE
+        world = knowledge.connection(split, group)
+        cities = [name for (name,) in world.execute("SELECT DISTINCT name FROM city ORDER BY name")]
+        image = Image(generated(number, tuple(cities)), world)
+        _images.put(number, image)
+    return image

@@ -1,0 +1,86 @@
+"""The office as an episode sees it: the generated database, and the episode's own changes.
+
+Episodes of one office share a database. A change is applied in its transaction and noted; when another
+episode needs the database, the changes are rolled back, and repeated when this one comes back. An episode is
+thus held as its few statements, and a reset copies nothing.
+"""
+
+import sqlite3
+from typing import Any
+
+from agentgym_envs.assistant.database.changes import NetChange, net_change
+from agentgym_envs.assistant.database.image import Image
+from agentgym_envs.assistant.database.transitions import State
+from agentgym_envs.tooluse import ToolError
+
+Value = str | int | float | None
+MOST_WRITES = 60
+"""Rows that an episode may write."""
+
+
+class Office:
+    """Database of one episode. Rows are dictionaries."""
+
+    def __init__(self, image: Image) -> None:
+        self._image = image
+        self.state: State = image.memory.state()
+        """The office after the statements of this episode."""
+
+    def rows(self, sql: str, *values: Value) -> list[dict[str, Any]]:
+        """All rows of a query."""
+        cursor = self._connection().execute(sql, values)
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor]
+
+    def row(self, sql: str, *values: Value) -> dict[str, Any] | None:
+        """The first row of a query."""
+        found = self.rows(sql, *values)
+        return found[0] if found else None
+
+    def value(self, sql: str, *values: Value) -> Any:
+        """The first value of the first row; None if there is no row."""
+        found = self._connection().execute(sql, values).fetchone()
+        return None if found is None else found[0]
+
+    def write(self, sql: str, *values: Value) -> int:
+        """Execute a statement that changes rows; returns the id of an inserted row.
+
+        Raises `ToolError` beyond the number of changes of an episode.
+        """
+        if len(self.state.changes) >= MOST_WRITES:
+            raise ToolError(f"limit: an episode changes {MOST_WRITES} rows at most")
+        cursor = self._connection().execute(sql, values)
+        self.state = self._image.held = self.state.after((*self.state.changes, (sql, values)))
+        return cursor.lastrowid or 0
+
+    @property
+    def knowledge(self) -> sqlite3.Connection:
+        """Read-only database of weather, films and papers."""
+        return self._image.knowledge
+
+    def fresh(self) -> "Office":
+        """The same office for another episode."""
+        return Office(self._image)
+
+    def copy(self) -> "Office":
+        """The office with the same changes, for another episode."""
+        other = Office(self._image)
+        other.state = self.state
+        return other
+
+    def net_change(self) -> NetChange:
+        """The net change of this episode."""
+        if self.state.change is None:
+            log = self._connection().execute("SELECT tbl, op, old, new FROM _log ORDER BY seq").fetchall()
+            self.state.change = net_change(log)
+        return self.state.change
+
+    def _connection(self) -> sqlite3.Connection:
+        """The connection, with the changes of this episode and no others."""
+        image = self._image
+        if image.held is not self.state and image.held.changes != self.state.changes:
+            image.roll_back()
+            for sql, values in self.state.changes:
+                image.connection.execute(sql, values)
+        image.held = self.state
+        return image.connection

@@ -1,0 +1,185 @@
+"""Environment of the assistant."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from random import Random
+from typing import Any, Literal, NamedTuple
+
+from agentgym_envs import knowledge
+from agentgym_envs.assistant import catalogue
+from agentgym_envs.assistant.calls import run_tool
+from agentgym_envs.assistant.clock import NOW, TODAY, weekday
+from agentgym_envs.assistant.content.names import SPLITS
+from agentgym_envs.assistant.database import Office
+from agentgym_envs.assistant.database.schema import VERSION
+from agentgym_envs.assistant.database.transitions import Sighting, State, Transition
+from agentgym_envs.assistant.player import played
+from agentgym_envs.assistant.session import REASONS, Session
+from agentgym_envs.assistant.tasks import LEVELS, judged
+from agentgym_envs.assistant.tasks.refusals import POLICY
+from agentgym_envs.assistant.tasks.templates import fresh
+from agentgym_envs.assistant.tools import TOOLSET, offered
+from agentgym_envs.core import Observation, StepResult, Task, TaskNotFound
+from agentgym_envs.lazy_sequence import LazySequence
+from agentgym_envs.tooluse import Tool, ToolEnvironment, Toolset, Verdict
+
+OPENING = f"It is {weekday(TODAY)}, {NOW}. {POLICY}"
+TURNS_BEYOND = {"single": 6, "chained": 7, "conditional": 9, "refusal": 10, "multi": 12}
+"""Turns of a budget beyond three times those of the expert."""
+
+
+class Executed(NamedTuple):
+    """A call that was executed."""
+
+    tool: str
+    arguments: dict[str, Any]
+
+
+class AssistantTask(Task):
+    """Task in a generated office; `place` says how it is made."""
+
+    place: catalogue.Place
+
+
+class Assistant(ToolEnvironment[AssistantTask, Session]):
+    """Office work by tool calls. Reward 1 for the right net change of the office and the right submission."""
+
+    name = "assistant"
+    max_turns = 60
+    blocking = False
+    forkable = True
+    difficulties = tuple(LEVELS)
+    toolset = TOOLSET
+    refusals = tuple(
+        f'{{"name":"submit","arguments":{{"status":"cannot","reason_code":"{reason}"}}}}'
+        for reason in REASONS
+    )
+
+    def __init__(self, *, all_tools: bool = False, tools_in: Literal["schemas", "text"] = "schemas") -> None:
+        """`all_tools`: offer all tools in every task, not only those of its applications. `tools_in`: see
+        `ToolEnvironment`.
+
+        Raises `ValueError` for another `tools_in`.
+        """
+        if tools_in not in ("schemas", "text"):
+            raise ValueError(f"tools_in is schemas or text, not {str(tools_in)[:40]!r}")
+        self.all_tools, self.tools_in = all_tools, tools_in
+        self._first = dict[Toolset, Observation]()
+        self._executed: Executed | None = None
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        return SPLITS
+
+    @property
+    def data_version(self) -> str:
+        return f"generated:{VERSION}+knowledge:{knowledge.VERSION}"
+
+    def tasks(self, split: str, difficulty: str | None = None) -> Sequence[AssistantTask]:
+        """As in `Environment`; without a difficulty, levels take turns."""
+        if split not in SPLITS:
+            raise TaskNotFound(f"assistant has no split {split[:80]!r}; there are: {', '.join(SPLITS)}")
+        if difficulty is not None and difficulty not in LEVELS:
+            raise ValueError(f"no difficulty {difficulty[:80]!r}; there are: {', '.join(LEVELS)}")
+        levels = [difficulty] if difficulty else list(LEVELS)
+        size = catalogue.SIZES[split] * len(levels)
+
+        def task(number: int) -> AssistantTask:
+            level = levels[number % len(levels)]
+            return _task(catalogue.place(split, level, number // len(levels)), level)
+
+        return LazySequence(size, task)
+
+    def task(self, task_id: str) -> AssistantTask:
+        return _task(*catalogue.parsed(task_id))
+
+    def offered_to(self, task: AssistantTask) -> Toolset:
+        applications = catalogue.made(task.place).gold.draft.applications
+        return TOOLSET if self.all_tools else _offered(applications)
+
+    def opening(self, task: AssistantTask) -> str:
+        return OPENING
+
+    def budget(self, task: AssistantTask) -> int:
+        return 3 * len(catalogue.made(task.place).actions) + TURNS_BEYOND[task.difficulty]
+
+    def begin(self, task: AssistantTask, seed: int) -> Session:
+        made = catalogue.made(task.place)
+        return fresh(made.gold.draft, Office(catalogue.image_of(made.office)))
+
+    def reset(self, task: AssistantTask, seed: int) -> Observation:
+        """As in `ToolEnvironment`; tasks with the same tools share their first observation."""
+        self.task_now, self.offered = task, self.offered_to(task)
+        self.turns, self.over, self.turns_allowed = 0, False, self.budget(task)
+        self.state = self.begin(task, seed)
+        first = self._first.get(self.offered)
+        if first is None:
+            first = self._first[self.offered] = self.first_observation(OPENING)
+        return first
+
+    def step(self, action: str) -> StepResult:
+        """As in `ToolEnvironment`; a call whose effect is known from an equal state is not executed again."""
+        session = self.state
+        state = session.office.state
+        known = None if self.over or session.failing else state.transitions.get(action)
+        if known is not None and known.tool in self.offered:
+            self.turns += 1
+            session.follow(known)
+            shown = known.result.observation
+            if self.turns < self.turns_allowed and shown.tools is self.tools_shown:
+                return known.result
+            return self.settled(shown.text)
+        self._executed = None
+        calls, sightings = len(session.called), len(session.sightings)
+        result = super().step(action)
+        if self._executed is not None and len(session.called) == calls + 1 and not session.failing:
+            self._keep(state, action, result, self._executed, tuple(session.sightings[sightings:]))
+        return result
+
+    def execute(self, tool: Tool, arguments: Mapping[str, Any]) -> object:
+        result = run_tool(self.state, tool, arguments)
+        if tool.kind in ("read", "write"):
+            self._executed = Executed(tool.name, dict(arguments))
+        return result
+
+    def _keep(
+        self, state: State, action: str, result: StepResult, executed: Executed, seen: tuple[Sighting, ...]
+    ) -> None:
+        if not (result.terminated or result.truncated):
+            after = self.state.office.state
+            state.keep(action, Transition(executed.tool, executed.arguments, result, seen, after))
+
+    def verdict(self, task: AssistantTask, state: Session) -> Verdict:
+        return judged(catalogue.made(task.place).gold, state)
+
+    def copied(self, state: Session) -> Session:
+        return state.copy()
+
+    def net_change(self) -> object:
+        return self.state.office.net_change()
+
+    def expert(self, task: AssistantTask) -> list[str]:
+        return list(catalogue.made(task.place).actions)
+
+    def demonstrate(self, task: AssistantTask, seed: int, care: float = 1.0) -> list[str]:
+        program = catalogue.made(task.place).gold.draft.program()
+        session = self.begin(task, seed)
+        return played(program, session, Random(f"{task.id}/{seed}"), care)
+
+
+def _task(place: catalogue.Place, level: str) -> AssistantTask:
+    draft = catalogue.made(place).gold.draft
+    return AssistantTask(
+        env="assistant",
+        id=place.id,
+        split=place.split,
+        instruction=draft.instruction,
+        kind=place.template,
+        difficulty=level,
+        place=place,
+    )
+
+
+@cache
+def _offered(applications: tuple[str, ...]) -> Toolset:
+    return offered(*applications)

@@ -1,0 +1,41 @@
+"""Tools of the assistant, by application.
+
+Names for other packages: `TOOLSET`, `APPLICATIONS`, `offered`.
+"""
+
+from agentgym_envs.assistant.tools import (
+    calendar,
+    contacts,
+    files,
+    general,
+    knowledge,
+    mail,
+    orders,
+    sheets,
+    todos,
+)
+from agentgym_envs.tooluse import Tool, Toolset
+
+__all__ = ["APPLICATIONS", "TOOLSET", "offered"]
+
+APPLICATIONS: dict[str, tuple[Tool, ...]] = {
+    "general": general.TOOLS,
+    "contacts": contacts.TOOLS,
+    "calendar": calendar.TOOLS,
+    "mail": mail.TOOLS,
+    "todos": todos.TOOLS,
+    "files": files.TOOLS,
+    "orders": orders.TOOLS,
+    "sheets": sheets.TOOLS,
+    "weather": knowledge.WEATHER,
+    "movies": knowledge.MOVIES,
+    "papers": knowledge.PAPERS,
+}
+"""Application to its tools."""
+TOOLSET = Toolset(tool for tools in APPLICATIONS.values() for tool in tools)
+"""All tools."""
+
+
+def offered(*applications: str) -> Toolset:
+    """The general tools, and those of the applications."""
+    return Toolset(tool for name in ("general", *applications) for tool in APPLICATIONS[name])

@@ -1,0 +1,105 @@
+"""Pages of rows, and checks that tools share."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from agentgym_envs.assistant.clock import is_date, is_time
+from agentgym_envs.assistant.session import Session
+from agentgym_envs.tooluse import ToolError
+
+Limit = Annotated[int, Field(ge=1, le=50)]
+Id = Annotated[int, Field(ge=1)]
+Ids = Annotated[list[Id], Field(min_length=1, max_length=20)]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Text = Annotated[str, Field(max_length=4000)]
+
+
+class Page(TypedDict):
+    """Some rows of a list."""
+
+    items: list[dict[str, Any]]
+    next_cursor: str | None
+    total: int
+
+
+class Filter(NamedTuple):
+    """A condition of a query, used if its value is given."""
+
+    sql: str
+    value: Any
+
+
+def page(
+    session: Session,
+    table: str,
+    columns: str,
+    filters: Sequence[Filter],
+    order: str,
+    limit: int,
+    cursor: str | None,
+) -> Page:
+    """Rows of a table that meet all filters with a value."""
+    first = _offset(cursor)
+    used = [one for one in filters if one.value is not None]
+    where = " AND ".join(one.sql for one in used) or "1"
+    values = [one.value for one in used]
+    found = session.office.rows(
+        f"SELECT {columns} FROM {table} WHERE {where} ORDER BY {order} LIMIT {limit + 1} OFFSET {first}",
+        *values,
+    )
+    items = found[:limit]
+    more = len(found) > limit
+    total = (
+        session.office.value(f"SELECT count(*) FROM {table} WHERE {where}", *values)
+        if more or first
+        else len(items)
+    )
+    session.saw(table, [item["id"] for item in items])
+    return {"items": items, "next_cursor": str(first + limit) if more else None, "total": total}
+
+
+def existing(session: Session, table: str, key: int, argument: str) -> dict[str, Any]:
+    """The row with an id. Raises `ToolError` if there is none."""
+    row = session.office.row(f"SELECT * FROM {table} WHERE id = ?", key)
+    if row is None:
+        raise ToolError(f"not_found: there is no {argument.removesuffix('_id')} {key}", argument=argument)
+    return row
+
+
+def update(session: Session, table: str, key: int, fields: dict[str, Any]) -> None:
+    """Set columns of a row. Raises `ToolError` where there is nothing to set."""
+    if not fields:
+        raise ToolError("empty: name at least one field", argument="fields")
+    assignments = ", ".join(f'"{column}" = ?' for column in fields)
+    session.office.write(f"UPDATE {table} SET {assignments} WHERE id = ?", *fields.values(), key)
+
+
+def check_date(text: str | None, argument: str) -> None:
+    """Raise `ToolError` for a text that is no date."""
+    if text is not None and not is_date(text):
+        raise ToolError(f"bad_date: {text[:40]!r} is no date", argument=argument, expected="YYYY-MM-DD")
+
+
+def check_time(text: str | None, argument: str) -> None:
+    """Raise `ToolError` for a text that is no time."""
+    if text is not None and not is_time(text):
+        raise ToolError(f"bad_time: {text[:40]!r} is no time", argument=argument, expected="YYYY-MM-DDTHH:MM")
+
+
+def like(text: str | None) -> str | None:
+    """The pattern of a case-insensitive substring."""
+    if text is None:
+        return None
+    escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f"%{escaped}%"
+
+
+def _offset(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 7):
+        raise ToolError(f"bad_cursor: {cursor[:40]!r}", argument="cursor", expected="next_cursor of a page")
+    return int(cursor)

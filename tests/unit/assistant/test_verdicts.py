@@ -1,0 +1,110 @@
+"""Verdicts: each way to fail has its outcome."""
+
+import json
+
+import pytest
+
+from agentgym_envs.assistant import Assistant
+from agentgym_envs.core import StepResult, Task
+
+
+@pytest.fixture(scope="module")
+def assistant() -> Assistant:
+    return Assistant(all_tools=True)
+
+
+def call(name: str, /, **arguments: object) -> str:
+    """A call as an action."""
+    return json.dumps({"name": name, "arguments": arguments})
+
+
+def first(assistant: Assistant, kind: str) -> Task:
+    """The first test task of a template."""
+    for level in assistant.difficulties:
+        for task in assistant.tasks("test", level)[:13]:
+            if task.kind == kind:
+                return task
+    raise AssertionError(kind)
+
+
+def played(assistant: Assistant, task: Task, *actions: str) -> StepResult:
+    """The last result of an episode."""
+    assistant.reset(task, seed=0)  # pyright: ignore[reportArgumentType]
+    return [assistant.step(action) for action in actions][-1]
+
+
+def test_outcomes_of_an_action(assistant: Assistant) -> None:
+    task = first(assistant, "todo_done")
+    look, complete, submit = assistant.expert(task)  # pyright: ignore[reportArgumentType]
+    other = call("update_project", project_id=1, is_favorite=True)
+    undo = call("update_project", project_id=1, is_favorite=False)
+    assistant.reset(task, seed=0)  # pyright: ignore[reportArgumentType]
+    favorite = '"is_favorite":1' in assistant.step(call("list_projects")).observation.text.split("}")[0]
+    change, back = (undo, other) if favorite else (other, undo)
+    cases = {
+        "success": (look, complete, submit),
+        "wrong_state": (look, submit),
+        "collateral": (look, complete, change, submit),
+        "refused_wrongly": (look, complete, call("submit", status="cannot", reason_code="not_found")),
+    }
+    for outcome, actions in cases.items():
+        result = played(assistant, task, *actions)
+        assert (result.info["outcome"], result.reward) == (outcome, float(outcome == "success"))
+    assert (
+        played(assistant, task, look, complete, change, back, submit).reward == 1
+    )  # what is undone is nothing
+    assert played(assistant, task, look, change, complete, back, submit).reward == 1
+
+
+def test_outcomes_of_an_answer(assistant: Assistant) -> None:
+    task = first(assistant, "event_when")
+    look, submit = assistant.expert(task)  # pyright: ignore[reportArgumentType]
+    assert played(assistant, task, look, submit).info["outcome"] == "success"
+    assert played(assistant, task, submit).info["outcome"] == "missing_evidence"
+    wrong = call("submit", status="answer", answer="2026-03-02T09:01")
+    assert played(assistant, task, look, wrong).info["outcome"] == "wrong_answer"
+    assert played(assistant, task, look, call("submit", status="done")).info["outcome"] == "wrong_answer"
+
+
+def test_outcomes_of_a_refusal(assistant: Assistant) -> None:
+    task = first(assistant, "twin_unknown")
+    look, ask, refuse = assistant.expert(task)  # pyright: ignore[reportArgumentType]
+    assert played(assistant, task, look, ask, refuse).info["outcome"] == "success"
+    assert played(assistant, task, look, refuse).info["outcome"] == "policy_violation"
+    assert played(assistant, task, call("submit", status="done")).info["outcome"] == "wrong_answer"
+    other = call("submit", status="cannot", reason_code="not_found")
+    assert played(assistant, task, look, ask, other).info["outcome"] == "refused_wrongly"
+
+
+def test_texts_of_the_agents_own_words_are_matched_by_what_they_contain(assistant: Assistant) -> None:
+    task = first(assistant, "overdue_digest")
+    *looks, send, submit = assistant.expert(task)  # pyright: ignore[reportArgumentType]
+    sent = json.loads(send)["arguments"]
+    count, titles = sent["body"].split(" overdue: ")
+    other = f"Dear owner, these {count} are late:\n{titles.replace(', ', chr(10)).upper()}"
+    assert played(assistant, task, *looks, call("send_email", **{**sent, "body": other}), submit).reward == 1
+    less = titles.rpartition(", ")[0]
+    short = call("send_email", **{**sent, "body": f"{count}: {less}"})
+    assert played(assistant, task, *looks, short, submit).info["outcome"] == "wrong_state"
+
+
+def test_a_submission_that_contradicts_itself_does_not_end_the_episode(assistant: Assistant) -> None:
+    task = first(assistant, "todo_done")
+    result = played(assistant, task, call("submit", status="cannot"))
+    assert not result.terminated
+    assert "reason_code goes with the status cannot" in result.observation.text
+
+
+def test_turns_are_limited_by_the_task(assistant: Assistant) -> None:
+    task = first(assistant, "todo_done")
+    result = played(assistant, task, *[call("get_now")] * 15)
+    assert (result.truncated, result.reward, result.info["outcome"]) == (True, 0, "budget")
+
+
+def test_tools_can_be_told_in_the_text() -> None:
+    told = Assistant(tools_in="text")
+    opening = told.reset(first(told, "todo_done"), seed=0)  # pyright: ignore[reportArgumentType]
+    assert opening.tools is None
+    assert "\ncomplete_todo(todo_id)\n" in opening.text
+    with pytest.raises(ValueError, match="tools_in is schemas or text"):
+        Assistant(tools_in="nowhere")  # pyright: ignore[reportArgumentType]
