@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, ClassVar, Generic
+from typing import Any, ClassVar, Generic, Literal
 
 from agentgym_envs.core import TaskNotFound
 from agentgym_envs.families.answers import matches
@@ -25,7 +25,8 @@ class FamilyEnvironment(ToolEnvironment[FamilyTask, StateT], Generic[StateT]):
     A question needs its answer, an unchanged state, and, where it could be guessed, that tools returned the
     rows on which the answer rests. An operation needs the wanted state.
 
-    `render`: how observations are written, see `agentgym_envs.families.rendering`.
+    `render`: how observations are written, see `agentgym_envs.families.rendering`. `tools_in`: see
+    `ToolEnvironment`. Raises `ValueError` for another value.
     """
 
     generator: ClassVar[Generator[Any]]
@@ -33,10 +34,13 @@ class FamilyEnvironment(ToolEnvironment[FamilyTask, StateT], Generic[StateT]):
     forkable = True
     max_turns = 20
 
-    def __init__(self, render: Render = "json") -> None:
+    def __init__(self, render: Render = "json", *, tools_in: Literal["schemas", "text"] = "schemas") -> None:
         if render not in RENDERS:
-            raise ValueError(f"no render {render!r}; there are: {', '.join(RENDERS)}")
+            raise ValueError(f"no render {str(render)[:40]!r}; there are: {', '.join(RENDERS)}")
+        if tools_in not in ("schemas", "text"):
+            raise ValueError(f"tools_in is schemas or text, not {str(tools_in)[:40]!r}")
         self.render: Render = render
+        self.tools_in = tools_in
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -71,10 +75,10 @@ class FamilyEnvironment(ToolEnvironment[FamilyTask, StateT], Generic[StateT]):
         return self.rendered("OK.") if message.strip().startswith(THINKING) else None
 
     def rendered(self, value: object) -> str:
-        return value_text(self.render, value)
+        return super().rendered(value) if self.render == "json" else value_text(self.render, value)
 
     def rendered_error(self, error: CallError) -> str:
-        return error_text(self.render, error)
+        return super().rendered_error(error) if self.render == "json" else error_text(error)
 
     def joined(self, texts: Sequence[str]) -> str:
         return super().joined(texts) if self.render == "json" else "\n".join(texts)
@@ -97,13 +101,8 @@ class FamilyEnvironment(ToolEnvironment[FamilyTask, StateT], Generic[StateT]):
     def demonstrate(self, task: FamilyTask, seed: int, care: float = 1.0) -> list[str]:
         return played(type(self)(), task, self.generator, seed, care)
 
-    def snapshot(self) -> object:
-        return self.task_now, self.turns, self.over, self.state.copy()
-
-    def restore(self, snapshot: Any) -> None:
-        self.task_now, self.turns, self.over, state = snapshot
-        self.offered, self.turns_allowed = self.offered_to(self.task_now), self.budget(self.task_now)
-        self.state = state.copy()
+    def copied(self, state: StateT) -> StateT:
+        return state.copy()
 
 
 @lru_cache(KEPT)

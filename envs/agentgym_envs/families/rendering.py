@@ -43,16 +43,12 @@ def goal_text(render: Render, goal: str) -> str:
 
 
 def value_text(render: Render, value: object) -> str:
-    """The result of a tool."""
-    if render == "json":
-        return encode(value)
+    """The result of a tool, other than as JSON."""
     return framed(json_line(value) if render == "react" else python_text(value))
 
 
-def error_text(render: Render, error: CallError) -> str:
-    """An error of a call."""
-    if render == "json":
-        return encode(error.as_json())
+def error_text(error: CallError) -> str:
+    """An error of a call, other than as JSON."""
     if error.code == "parse_error":
         return FORMAT_ERROR
     if isinstance(error, ToolError):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 from agentgym_envs import knowledge
 from agentgym_envs.tooluse import tool
@@ -22,7 +22,7 @@ class EpisodeState:
     given: Any = None
     """The answer, once it is given."""
 
-    def copy(self) -> "EpisodeState":
+    def copy(self) -> Self:
         """A state that later calls on this one do not change."""
         return replace(self, seen=set(self.seen))
 

@@ -31,8 +31,8 @@ def table(query: str, *values: object) -> list[Any]:
 
 CITING, CITED = table("SELECT src, dst FROM citation ORDER BY 1, 2")[0]
 FIRST, SECOND = table(
-    "SELECT a.author, b.author FROM authorship a JOIN authorship b ON a.paper = b.paper AND a.author < b.author"
-    " ORDER BY 1, 2"
+    "SELECT a.author, b.author FROM authorship a JOIN authorship b ON a.paper = b.paper"
+    " AND a.author < b.author ORDER BY 1, 2"
 )[0]
 
 

@@ -106,9 +106,10 @@ def violated(report: AttackReport) -> dict[str, tuple[str, ...]]:
 
 
 @every
+@pytest.mark.slow
 def test_no_attack_earns_anything(name: str):
     # With fewer tasks, a constant that answers its own task and one more is above the bound.
-    assert violated(attack(family(name), tasks=25, splits=("train", "test"))) == {}
+    assert violated(attack(family(name), tasks=20)) == {}
 
 
 class Careless:
@@ -209,10 +210,10 @@ def test_demonstrations_hold_slips_and_thoughts(name: str):
 def test_a_thought_is_answered_and_changes_nothing(name: str):
     environment = family(name)
     environment.reset(environment.task("0"), 0)
-    before = environment.snapshot()
+    before = environment.copied(environment.state)
     result = environment.step("Think: I could call finish with the answer.")
     assert (result.observation.text, result.reward, result.terminated) == ('"OK."', 0.0, False)
-    assert environment.snapshot()[2:] == before[2:]  # type: ignore[index] - a tuple
+    assert environment.state == before
 
 
 @every

@@ -1,7 +1,7 @@
 """State and tools of `academia`. A net has to be loaded before it is asked."""
 
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
@@ -30,7 +30,7 @@ class AcademiaState(KnowingState):
 
     loaded: set[str] = field(default_factory=set[str])
 
-    def copy(self) -> "AcademiaState":
+    def copy(self) -> Self:
         return replace(self, seen=set(self.seen), loaded=set(self.loaded))
 
     def check(self, net: str, *nodes: str) -> None:

@@ -4,7 +4,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from agentgym_envs.families.sheet.grid import Grid, number_of
 from agentgym_envs.families.states import EpisodeState
@@ -31,7 +31,7 @@ class SheetState(EpisodeState):
     base: Sheets = field(default_factory=dict[str, Grid])
     opened: str = ""
 
-    def copy(self) -> "SheetState":
+    def copy(self) -> Self:
         sheets = {
             name: grid if grid is self.base[name] else grid.copy() for name, grid in self.sheets.items()
         }

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from agentgym_envs.families.states import EpisodeState
 from agentgym_envs.knowledge.names import words
@@ -46,7 +46,7 @@ class TodoState(EpisodeState):
     projects: Table = field(default_factory=lambda: Table({}))
     tasks: Table = field(default_factory=lambda: Table({}))
 
-    def copy(self) -> "TodoState":
+    def copy(self) -> Self:
         return replace(self, seen=set(self.seen), projects=self.projects.copy(), tasks=self.tasks.copy())
 
     def change(self) -> Any:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, Self
 
 from agentgym_envs.families.states import KnowingState
 from agentgym_envs.knowledge.rows import Draw
@@ -23,7 +23,7 @@ class WeatherState(KnowingState):
     today: str = ""
     city: int = 1
 
-    def copy(self) -> "WeatherState":
+    def copy(self) -> Self:
         return replace(self, seen=set(self.seen))
 
     def day(self, offset: int) -> str:
