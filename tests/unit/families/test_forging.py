@@ -177,6 +177,18 @@ def test_every_cell_of_a_sheet_is_compared():
             assert earned(environment, task, actions)[0] == 0.0
 
 
+def test_writes_of_other_tasks_spoil_a_sheet():
+    environment, spoilt = Sheet(), 0
+    tasks = [task for task in environment.tasks("train") if task.change is not None]
+    writes = list(dict.fromkeys(action for task in tasks for action in task.plan if '"update_' in action))
+    for task in tasks[:20]:
+        opened = called("open_sheet", name=sheet_name(task))
+        own = [action for action in task.plan if action in writes]
+        others = [action for action in writes if action not in own][:10]
+        spoilt += earned(environment, task, [opened, *others, *own, task.plan[-1]])[0] == 0.0
+    assert spoilt == 20
+
+
 def test_other_sheets_stay_as_they_are():
     task = sheet_tasks("rename_header")[0]
     environment = Sheet()
