@@ -52,4 +52,5 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c '$(RECENT)' || { echo "error: $(PYTHON) is older than 3.11" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --constraint constraints.txt --no-deps bfcl-eval # of which one folder is used
 	touch $@

@@ -1,6 +1,8 @@
 """Settings of all tests."""
 
+import gc
 import os
+from collections.abc import Generator
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
@@ -39,6 +41,20 @@ def added(**wanted: str) -> list[EntryPoint]:
 # Environments of other distributions that happen to be installed are not what is tested. They are hidden here
 # and not by a fixture, since tests may be parametrised over the registry.
 registry.entry_points = added
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collection without the garbage collector, which then leaves alone what was imported.
+
+    Modules stay until the end: to look for garbage among them takes a quarter of the time of the imports.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 MOST_WORKERS = 4

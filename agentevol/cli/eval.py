@@ -12,42 +12,54 @@ def register(parent: typer.Typer) -> None:
     parent.command("eval")(evaluate)
 
 
+Model = Annotated[
+    str,
+    typer.Option(
+        help="starter, a model's or run's folder, owner/name of the Hugging Face hub, vllm:FOLDER,"
+        " openai:NAME of an endpoint, or expert, random, idle, spray."
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[engine.KEY=VALUE]...", help="Settings of the engine, as a run has them."),
+]
+Env = Annotated[str, typer.Option(help="The environment.")]
+Split = Annotated[str, typer.Option(help="Split whose tasks are played.")]
+Difficulty = Annotated[str | None, typer.Option(help="Only tasks of this level.")]
+Episodes = Annotated[int | None, typer.Option(min=1, help="Number of tasks, evenly spread over the split.")]
+MaxTurns = Annotated[int | None, typer.Option(min=1, help="Maximum actions of an episode.")]
+Temperature = Annotated[float, typer.Option(min=0, help="0 is greedy.")]
+MaxNewTokens = Annotated[
+    int | None, typer.Option(min=1, help="Tokens of a turn; default as in runs, of an endpoint 1,024.")
+]
+Seed = Annotated[int, typer.Option(help="Seed of environments and samples.")]
+Format = Annotated[
+    str,
+    typer.Option(
+        "--format", help="Format in which the model writes actions: plain, react, or module:attribute."
+    ),
+]
+Url = Annotated[str | None, typer.Option(help="A running server; default: one is started.")]
+Seats = Annotated[
+    int | None,
+    typer.Option(min=1, help="Seats that the model plays; 1: beside the environment's own partners."),
+]
+
+
 def evaluate(
-    model: Annotated[
-        str,
-        typer.Option(
-            help="starter, a model's or run's folder, owner/name of the Hugging Face hub, vllm:FOLDER,"
-            " openai:NAME of an endpoint, or expert, random, idle, spray."
-        ),
-    ] = "starter",
-    settings: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[engine.KEY=VALUE]...", help="Settings of the engine, as a run has them."),
-    ] = None,
-    env: Annotated[str, typer.Option(help="The environment.")] = "alfworld",
-    split: Annotated[str, typer.Option(help="Split whose tasks are played.")] = "test",
-    difficulty: Annotated[str | None, typer.Option(help="Only tasks of this level.")] = None,
-    episodes: Annotated[
-        int | None, typer.Option(min=1, help="Number of tasks, evenly spread over the split.")
-    ] = None,
-    max_turns: Annotated[int | None, typer.Option(min=1, help="Maximum actions of an episode.")] = None,
-    temperature: Annotated[float, typer.Option(min=0, help="0 is greedy.")] = 0.0,
-    max_new_tokens: Annotated[
-        int | None,
-        typer.Option(min=1, help="Tokens of a turn; default as in runs, of an endpoint 1,024."),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of environments and samples.")] = 0,
-    action_format: Annotated[
-        str,
-        typer.Option(
-            "--format", help="Format in which the model writes actions: plain, react, or module:attribute."
-        ),
-    ] = "plain",
-    url: Annotated[str | None, typer.Option(help="A running server; default: one is started.")] = None,
-    seats: Annotated[
-        int | None,
-        typer.Option(min=1, help="Seats that the model plays; 1: beside the environment's own partners."),
-    ] = None,
+    model: Model = "starter",
+    settings: Settings = None,
+    env: Env = "alfworld",
+    split: Split = "test",
+    difficulty: Difficulty = None,
+    episodes: Episodes = None,
+    max_turns: MaxTurns = None,
+    temperature: Temperature = 0.0,
+    max_new_tokens: MaxNewTokens = None,
+    seed: Seed = 0,
+    action_format: Format = "plain",
+    url: Url = None,
+    seats: Seats = None,
     json: AsJson = False,
 ) -> None:
     """Play a split with one model and print success, reward, turns and tokens with intervals.
@@ -67,15 +79,10 @@ def evaluate(
 
     progress = Progress(Console(highlight=False, stderr=True))
     with progress.playing_once(f"{model} on {env}/{split}") as started:
+        form = ACTION_FORMATS.checked(action_format)
         played = trial(
             model,
-            EnvironmentConfig(
-                name=env,
-                max_turns=max_turns,
-                format=ACTION_FORMATS.checked(action_format),
-                url=url,
-                seats=seats,
-            ),
+            EnvironmentConfig(name=env, max_turns=max_turns, format=form, url=url, seats=seats),
             split,
             difficulty=difficulty,
             episodes=episodes,

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from agentevol.cli.console.configuration import Arguments, file_and_overrides
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -16,34 +18,30 @@ def register(parent: typer.Typer) -> None:
     parent.command()(run)
 
 
+Preset = Annotated[
+    str | None,
+    typer.Option(help="Where processes run: cpu, one-gpu, eight-gpus, multi-node; the file goes over it."),
+]
+Iterations = Annotated[int | None, typer.Option(min=1, help="Iterations: explore, select, learn, evaluate.")]
+Seed = Annotated[int | None, typer.Option(min=0, help="Seed of all random draws.")]
+Data = Annotated[
+    Literal["generated", "official"] | None,
+    typer.Option(help="Tasks of the environment's generator, or those imported by `data import`."),
+]
+Out = Annotated[Path | None, typer.Option(help="A new folder for this run; default ./runs/NAME-DATE.")]
+Resume = Annotated[Path | None, typer.Option(help="Finish the run in this folder.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print configuration and plan, then stop.")]
+
+
 def run(
-    arguments: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[CONFIG.toml] [key.path=value]...", help="A configuration file, then overrides."
-        ),
-    ] = None,
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            help="Where processes run: cpu, one-gpu, eight-gpus, multi-node; the file goes over it."
-        ),
-    ] = None,
-    iters: Annotated[
-        int | None, typer.Option(min=1, help="Iterations: explore, select, learn, evaluate.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of all random draws.")] = None,
-    data: Annotated[
-        Literal["generated", "official"] | None,
-        typer.Option(help="Tasks of the environment's generator, or those imported by `data import`."),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="A new folder for this run; default ./runs/NAME-DATE.")
-    ] = None,
-    resume: Annotated[Path | None, typer.Option(help="Finish the run in this folder.")] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print configuration and plan, then stop.")
-    ] = False,
+    arguments: Arguments = None,
+    preset: Preset = None,
+    iters: Iterations = None,
+    seed: Seed = None,
+    data: Data = None,
+    out: Out = None,
+    resume: Resume = None,
+    dry_run: DryRun = False,
 ) -> None:
     """Evolve an agent: explore with the current policy, select, learn, evaluate, again.
 
@@ -62,13 +60,10 @@ def run(
 
         _print(lifecycle.resume(resume, console=console), resume, console)
         return
-    files = [argument for argument in arguments or [] if "=" not in argument]
-    overrides = [argument for argument in arguments or [] if "=" in argument]
-    if len(files) > 1:
-        raise ConfigError(f"one configuration file, not {len(files)}: {', '.join(files)}")
+    file, overrides = file_and_overrides(arguments)
     from agentevol.config.run import load
 
-    config = load(Path(files[0]) if files else None, [*overrides, *shortcuts], preset=preset)
+    config = load(file, [*overrides, *shortcuts], preset=preset)
     from agentevol.runs import lifecycle
 
     if dry_run:

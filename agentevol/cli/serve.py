@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -17,6 +17,9 @@ from agentevol.cli.envs.options import (
     stop_when_stdin_ends,
 )
 
+if TYPE_CHECKING:
+    from agentevol.config.engine import EmbeddedConfig, VllmConfig
+
 RECORDING = {"name": "serve", "temperature": 1.0, "max-sessions": 1024, "lease-ttl-s": 600.0}
 """Defaults of the options for recording."""
 
@@ -26,50 +29,60 @@ def register(parent: typer.Typer) -> None:
     parent.command()(serve)
 
 
+Model = Annotated[str, typer.Argument(help="starter, a model folder, or a run's folder.")]
+Out = Annotated[
+    str | None,
+    typer.Option(
+        help="Table that episodes are appended to, which may be a URL; without one nothing is recorded."
+    ),
+]
+Name = Annotated[str, typer.Option(help="Name of the run under which episodes are stored.")]
+Engine = Annotated[
+    Literal["embedded", "vllm"], typer.Option(help="Engine that samples; vllm has to be installed.")
+]
+Slots = Annotated[int, typer.Option(min=1, help="Conversations that are sampled at the same time.")]
+Context = Annotated[
+    int | None, typer.Option(min=32, help="Maximum tokens of a conversation; default: the model's own.")
+]
+Threads = Annotated[int | None, typer.Option(min=1, help="CPU threads of the embedded engine; default 1.")]
+Dtype = Annotated[
+    Literal["float32", "bfloat16", "float16"],
+    typer.Option(help="Number format of the model's computations."),
+]
+CacheGib = Annotated[float | None, typer.Option(min=0.001, help="For vllm: memory of the key/value cache.")]
+TensorParallel = Annotated[int, typer.Option(min=1, help="For vllm: GPUs that hold the weights together.")]
+MaxNewTokens = Annotated[int, typer.Option(min=1, help="Maximum tokens of a reply.")]
+Temperature = Annotated[
+    float,
+    typer.Option(min=0.01, max=2, help="Temperature of all recorded replies; clients cannot change it."),
+]
+LeaseTtl = Annotated[
+    float, typer.Option(min=1, max=86400, help="Idle seconds after which a session is cancelled.")
+]
+Token = Annotated[
+    str | None,
+    typer.Option(help="The bearer token. Other users of this machine can read it: see --token-file."),
+]
+
+
 def serve(
-    model: Annotated[str, typer.Argument(help="starter, a model folder, or a run's folder.")],
-    out: Annotated[
-        str | None,
-        typer.Option(
-            help="Table that episodes are appended to, which may be a URL; without one nothing is recorded."
-        ),
-    ] = None,
-    name: Annotated[str, typer.Option(help="Name of the run under which episodes are stored.")] = "serve",
+    model: Model,
+    out: Out = None,
+    name: Name = "serve",
     host: Host = "127.0.0.1",
     port: Port = 8000,
-    engine: Annotated[
-        Literal["embedded", "vllm"], typer.Option(help="Engine that samples; vllm has to be installed.")
-    ] = "embedded",
-    slots: Annotated[int, typer.Option(min=1, help="Conversations that are sampled at the same time.")] = 48,
-    context: Annotated[
-        int | None, typer.Option(min=32, help="Maximum tokens of a conversation; default: the model's own.")
-    ] = None,
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="CPU threads of the embedded engine; default 1.")
-    ] = None,
-    dtype: Annotated[
-        Literal["float32", "bfloat16", "float16"],
-        typer.Option(help="Number format of the model's computations."),
-    ] = "float32",
-    cache_gib: Annotated[
-        float | None, typer.Option(min=0.001, help="For vllm: memory of the key/value cache.")
-    ] = None,
-    tensor_parallel: Annotated[
-        int, typer.Option(min=1, help="For vllm: GPUs that hold the weights together.")
-    ] = 1,
-    max_new_tokens: Annotated[int, typer.Option(min=1, help="Maximum tokens of a reply.")] = 512,
-    temperature: Annotated[
-        float,
-        typer.Option(min=0.01, max=2, help="Temperature of all recorded replies; clients cannot change it."),
-    ] = 1.0,
+    engine: Engine = "embedded",
+    slots: Slots = 48,
+    context: Context = None,
+    threads: Threads = None,
+    dtype: Dtype = "float32",
+    cache_gib: CacheGib = None,
+    tensor_parallel: TensorParallel = 1,
+    max_new_tokens: MaxNewTokens = 512,
+    temperature: Temperature = 1.0,
     max_sessions: MaxSessions = 1024,
-    lease_ttl_s: Annotated[
-        float, typer.Option(min=1, max=86400, help="Idle seconds after which a session is cancelled.")
-    ] = 600.0,
-    token: Annotated[
-        str | None,
-        typer.Option(help="The bearer token. Other users of this machine can read it: see --token-file."),
-    ] = None,
+    lease_ttl_s: LeaseTtl = 600.0,
+    token: Token = None,
     token_file: TokenFile = None,
     insecure_no_auth: InsecureNoAuth = False,
     exit_with_stdin: ExitWithStdin = False,
@@ -98,7 +111,6 @@ def serve(
     if exit_with_stdin:
         stop_when_stdin_ends()
 
-    from agentevol.config.engine import EmbeddedConfig, VllmConfig
     from agentevol.service.serve import serve as run
     from agentevol.service.settings import BODY_BYTES, ServiceSettings
     from agentgym_store.urls import named
@@ -109,13 +121,8 @@ def serve(
         max_new_tokens=max_new_tokens,
         temperature=temperature,
     )
-    chosen = (
-        VllmConfig(
-            slots=slots, context=context, dtype=dtype, cache_gib=cache_gib, tensor_parallel=tensor_parallel
-        )
-        if engine == "vllm"
-        else EmbeddedConfig(slots=slots, context=context, dtype=dtype, threads=threads or 1)
-    )
+    shared = {"slots": slots, "context": context, "dtype": dtype}
+    chosen = _engine_config(engine, threads, cache_gib, tensor_parallel, **shared)
     raise typer.Exit(run(model, chosen, out and named(out), port, settings))
 
 
@@ -126,6 +133,17 @@ def _check_engine(engine: str, threads: int | None, cache_gib: float | None, ten
         raise typer.BadParameter("--cache-gib has no effect without --engine vllm")
     if engine != "vllm" and tensor_parallel > 1:
         raise typer.BadParameter("--tensor-parallel has no effect without --engine vllm")
+
+
+def _engine_config(
+    engine: str, threads: int | None, cache_gib: float | None, tensor_parallel: int, **shared: Any
+) -> "EmbeddedConfig | VllmConfig":
+    """The engine's configuration; `shared` are the settings that both engines have."""
+    from agentevol.config.engine import EmbeddedConfig, VllmConfig
+
+    if engine == "vllm":
+        return VllmConfig(cache_gib=cache_gib, tensor_parallel=tensor_parallel, **shared)
+    return EmbeddedConfig(threads=threads or 1, **shared)
 
 
 def _check_recording(out: str | None, options: Mapping[str, str | float]) -> None:

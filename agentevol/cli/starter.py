@@ -1,10 +1,14 @@
 """`agentevol starter`: training of starter policies."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from agentevol.runs.starter.recipe import StarterRecipe
 
 app = typer.Typer(no_args_is_help=True, help="Build starter policies.")
 
@@ -14,27 +18,31 @@ def register(parent: typer.Typer) -> None:
     parent.add_typer(app, name="starter")
 
 
+Env = Annotated[str, typer.Option(help="Environment of the starter policy.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        help="A new folder for the model; default: where runs in this environment look for it, or"
+        " ./starter where the package has a starter of its own, and for another format than plain."
+    ),
+]
+Scale = Annotated[float, typer.Option(min=0.0001, help="Share of the recipe's demonstrations to use.")]
+Threads = Annotated[int, typer.Option(min=1, help="CPU threads.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of demonstrations and weights.")]
+Format = Annotated[
+    str,
+    typer.Option("--format", help="Format in which it writes actions: plain, react, or module:attribute."),
+]
+
+
 @app.command()
 def build(
-    env: Annotated[str, typer.Option(help="Environment of the starter policy.")] = "alfworld",
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="A new folder for the model; default: where runs in this environment look for it, or"
-            " ./starter where the package has a starter of its own, and for another format than plain."
-        ),
-    ] = None,
-    scale: Annotated[
-        float, typer.Option(min=0.0001, help="Share of the recipe's demonstrations to use.")
-    ] = 1.0,
-    threads: Annotated[int, typer.Option(min=1, help="CPU threads.")] = 2,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of demonstrations and weights.")] = 0,
-    action_format: Annotated[
-        str,
-        typer.Option(
-            "--format", help="Format in which it writes actions: plain, react, or module:attribute."
-        ),
-    ] = "plain",
+    env: Env = "alfworld",
+    out: Out = None,
+    scale: Scale = 1.0,
+    threads: Threads = 2,
+    seed: Seed = 0,
+    action_format: Format = "plain",
 ) -> None:
     """Train a starter policy from nothing on demonstrations of the environment's player or expert.
 
@@ -45,8 +53,6 @@ def build(
 
     Example: agentevol starter build --env webshop --out starters/shop
     """
-    from dataclasses import replace
-
     from agentevol.loop.state.progress import Progress
     from agentevol.models.resolution import built_starter, shipped_starters
     from agentevol.runs.starter.build import build
@@ -55,19 +61,8 @@ def build(
     found_by_runs = out is None and env not in shipped_starters() and action_format == "plain"
     place = out or (built_starter(env) if found_by_runs else Path("starter"))
     recipe = recipe_for(env, action_format)
-
-    def scaled(counts: Mapping[str, int]) -> dict[str, int]:
-        return {level: max(1, round(count * scale)) for level, count in counts.items()}
-
     recipe = replace(
-        recipe,
-        seed=seed,
-        demonstrations=scaled(recipe.demonstrations),
-        studies=scaled(recipe.studies),
-        excerpts=scaled(recipe.excerpts),
-        drills=scaled(recipe.drills),
-        finds=scaled(recipe.finds),
-        learn=recipe.learn.model_copy(update={"threads": threads}),
+        _scaled(recipe, scale), seed=seed, learn=recipe.learn.model_copy(update={"threads": threads})
     )
     progress = Progress()
     with progress.learning(0) as step:
@@ -82,3 +77,19 @@ def build(
     progress.say(f"try it: agentevol eval --env {env} --model {model} --episodes 100{form}")
     if found_by_runs:
         progress.say(f"improve it: agentevol run env={env}")
+
+
+def _scaled(recipe: "StarterRecipe", scale: float) -> "StarterRecipe":
+    """The recipe with this share of each kind of demonstrations, at least one of each level."""
+
+    def share(counts: Mapping[str, int]) -> dict[str, int]:
+        return {level: max(1, round(count * scale)) for level, count in counts.items()}
+
+    return replace(
+        recipe,
+        demonstrations=share(recipe.demonstrations),
+        studies=share(recipe.studies),
+        excerpts=share(recipe.excerpts),
+        drills=share(recipe.drills),
+        finds=share(recipe.finds),
+    )

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from agentevol.cli.console.configuration import Arguments, file_and_overrides
 from agentevol.cli.console.output import AsJson, print_json, print_table
 from agentgym_store.purposes import Purpose
 
@@ -22,12 +23,7 @@ def train(
             help="A run's folder or table, which may be a URL, an export of it, or chats as JSON Lines."
         ),
     ],
-    arguments: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[CONFIG.toml] [key.path=value]...", help="A configuration file, then overrides."
-        ),
-    ] = None,
+    arguments: Arguments = None,
     out: Annotated[Path, typer.Option(help="A new folder for the checkpoint.")] = Path("checkpoint"),
     iteration: Annotated[int | None, typer.Option(min=0, help="Of a table, only this iteration.")] = None,
     purpose: Annotated[
@@ -41,13 +37,8 @@ def train(
     Example: agentevol train runs/first algorithm=dpo base=runs/first/checkpoints/0002 --out better
     """
     from agentevol.config.run import TrainConfig, load
-    from agentevol.core.errors import ConfigError
 
-    files = [argument for argument in arguments or [] if "=" not in argument]
-    overrides = [argument for argument in arguments or [] if "=" in argument]
-    if len(files) > 1:
-        raise ConfigError(f"one configuration file, not {len(files)}: {', '.join(files)}")
-    config = load(Path(files[0]) if files else None, overrides, TrainConfig)
+    config = load(*file_and_overrides(arguments), TrainConfig)
 
     from rich.console import Console
 

@@ -129,6 +129,10 @@ class Environment(ABC, Generic[TaskT]):
     """Names of the seats of an episode that several agents play, each in a session of its own; () where there
     is one agent only. `reset` and `step` play one agent against the environment's own partners.
     """
+    variant_splits: ClassVar[tuple[str, ...]] = ()
+    """Names of splits that a benchmark's publisher made of the same tasks: their content may be equal. Who
+    trains in one of them has seen the others.
+    """
     forkable: ClassVar[bool] = False
     """True if `snapshot` and `restore` are implemented."""
     baselines: ClassVar[Mapping[str, tuple[float, float]]] = {"idle": (0.0, 0.0), "spray": (0.0, 0.0)}

@@ -29,6 +29,7 @@ REGISTRY: dict[str, str] = {
     "academia": "agentgym_envs.families.academia:Academia",
     "alfworld": "agentgym_envs.alfworld:ALFWorld",
     "assistant": "agentgym_envs.assistant:Assistant",
+    "bfcl": "agentgym_envs.bfcl:BFCL",
     "deliberate": "agentgym_envs.deliberate:Deliberate",
     "guess": "agentgym_envs.guess:Guess",
     "movie": "agentgym_envs.families.movie:Movie",
@@ -39,11 +40,16 @@ REGISTRY: dict[str, str] = {
 }
 """Name to "module:Class"."""
 
-EXTRAS: dict[str, str] = {"webshop": "server,webshop"}
+EXTRAS: dict[str, str] = {"bfcl": "server,bfcl", "webshop": "server,webshop"}
 """Name to the extras of this distribution that install its image, if `server` is not enough."""
 
-NEEDS: dict[str, tuple[str, ...]] = {"webshop": ("numpy", "rapidfuzz")}
-"""Name to the modules of its extra, which has the same name."""
+PLAIN: dict[str, str] = {"bfcl": "bfcl-eval==2026.3.23"}
+"""Name to a distribution of which it uses modules that need none of the distribution's dependencies: it is
+installed without them, and so in no extra.
+"""
+
+NEEDS: dict[str, tuple[str, ...]] = {"bfcl": ("mpmath", "bfcl_eval"), "webshop": ("numpy", "rapidfuzz")}
+"""Name to the modules of its extra, which has the same name, and of its distribution in `PLAIN`."""
 
 
 class UnknownEnvironment(LookupError):
@@ -80,7 +86,8 @@ def describe() -> list[EnvironmentEntry]:
 def lacking(name: str) -> str:
     """Missing modules of `name`, with the command that installs them; '' if none is missing."""
     missing = [module for module in NEEDS.get(name, ()) if find_spec(module) is None]
-    return f"{' and '.join(missing)}: pip install 'agentevol[{name}]'" if missing else ""
+    plain = f" && pip install --no-deps {PLAIN[name]}" if name in PLAIN else ""
+    return f"{' and '.join(missing)}: pip install 'agentevol[{name}]'{plain}" if missing else ""
 
 
 def environment_class(name: str) -> type[Environment[Any]]:

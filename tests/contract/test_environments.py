@@ -26,6 +26,8 @@ OPTIONAL = {"fork", "expert", "waits", "seats", "tools", "assets"}
 
 @pytest.mark.parametrize("name", registry.REGISTRY)
 def test_a_registered_environment_keeps_the_contract(name: str) -> None:
+    if needs := registry.lacking(name):
+        pytest.skip(f"{name} needs {needs}")
     report = check_environment(lambda: registry.make(name), tasks_per_split=2, rows_per_split=12)
     assert report.passed, "\n".join(report.lines())
     assert report.env == name
@@ -222,6 +224,16 @@ class ExpertIsWrong(Guess):
         return [str(task.secret + 1)]
 
 
+class EndsEarly(SnapshotForgets):
+    """A wrong guess three times ends the episode, long before half the turn limit."""
+
+    max_turns = 20
+
+    def step(self, action: str) -> StepResult:
+        result = super().step(action)
+        return result.model_copy(update={"terminated": result.terminated or self.hints == 3})
+
+
 class ExpertIsSlow(Guess):
     def expert(self, task: GuessTask) -> list[str]:
         return ["9"] * 4 + [str(task.secret)]
@@ -320,6 +332,7 @@ BROKEN: list[tuple[type[Guess], str, str]] = [
     (RewardsTwice, "returns", "return 2.0 outside (0.0, 1.0)"),
     (RewardsNothingAtAll, "returns", "the reward nan is not finite"),
     (ClosesOnce, "close", "the second close before any episode raised RuntimeError: closed already"),
+    (EndsEarly, "fork", "restored in the same instance, equal actions go on differently"),
     (SnapshotForgets, "fork", "restored in the same instance, equal actions go on differently"),
     (ExpertIsWrong, "expert", "the expert earns 0"),
     (ExpertIsSlow, "expert", "the expert needs 5 actions; max_turns is 4"),
@@ -483,3 +496,20 @@ def test_broken_assets_are_caught(tmp_path: Path) -> None:
     nowhere = tmp_path / "nowhere"
     missing = violations(check_environment(lambda: Atlas(nowhere)), "assets")
     assert missing == (f"the asset {nowhere} is not a file",)
+
+
+def test_splits_that_are_variants_may_share_content_but_no_id() -> None:
+    class Variants(SameEpisode):
+        variant_splits = ("train", "valid", "test")
+
+    assert violations(check_environment(Variants), "splits") == ()
+
+    class Others(SameEpisode):
+        variant_splits = ("valid", "test")
+
+    assert violations(check_environment(Others), "splits") != ()
+
+    class OneId(SameIds):
+        variant_splits = ("train", "valid", "test")
+
+    assert violations(check_environment(OneId), "tasks") != ()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentevol.loop.state.run_folder import RunFolder
-from agentgym_envs.registry import REGISTRY
+from agentevol.models.resolution import shipped_starters
 from agentgym_store.store import Store, Where
 
 pytestmark = pytest.mark.usefixtures("clean_environment")
@@ -107,9 +107,13 @@ FEWER = {
 
 
 @pytest.mark.parametrize(
-    "name", ["guess", *(pytest.param(name, marks=pytest.mark.slow) for name in REGISTRY if name != "guess")]
+    "name",
+    [
+        "guess",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in shipped_starters() if name != "guess"),
+    ],
 )
-def test_every_registered_environment_trains_with_its_defaults(tmp_path: Path, name: str):
+def test_every_environment_with_a_starter_policy_trains_with_its_defaults(tmp_path: Path, name: str):
     out = tmp_path / "run"
     settings = ("--iters", "1", "--out", str(out), *FEWER.get(name, ()))
     ran = agentevol("run", f"env={name}", *settings, home=tmp_path)

@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 import yaml
 
-from agentgym_envs.registry import REGISTRY
+from agentgym_envs.registry import REGISTRY, lacking
 from agentgym_server.gateway import compose
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -266,6 +266,8 @@ class Running:
 
 @pytest.fixture(scope="module")
 def running(machine: Machine) -> Iterator[Running]:
+    if needs := list(filter(None, map(lacking, REGISTRY))):
+        pytest.skip(f"all environments are served: {needs[0]}")
     made = Running(machine)
     try:
         made.start("envs")

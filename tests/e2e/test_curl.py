@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from agentgym_envs.registry import REGISTRY
+from agentgym_envs.registry import REGISTRY, lacking
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "curl.md"
@@ -43,6 +43,8 @@ def blocks() -> Iterator[Block]:
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What each block after the first printed; the first is the server."""
+    if needs := list(filter(None, map(lacking, REGISTRY))):
+        pytest.skip(f"the page shows all environments: {needs[0]}")
     server, *rest = blocks()
     home = tmp_path_factory.mktemp("home")
     environment = {**os.environ, "AGENTEVOL_HOME": str(home), "no_proxy": "*"}

@@ -118,6 +118,7 @@ class Store:
         self.place = Place.of(path)
         self._commits: dict[frozenset[tuple[str, str]], int] = {}
         self._seen = -1
+        self._newest: tuple[int, _Log] | None = None
         with self._errors("open"):
             self._table = self._opened(create)
             _check_format(self._table, self.place)
@@ -193,7 +194,7 @@ class Store:
         Files are immutable: equal names hold equal episodes.
         """
         with self._errors("read"):
-            log = _Log(self._at(None))
+            log = self._log(None)
             return [log.files(where) for where in wheres]
 
     def trajectories(self, where: Where = ALL, *, version: int | None = None) -> Iterator[Trajectory]:
@@ -273,7 +274,17 @@ class Store:
         """The Parquet files of a version that may hold a match, by the statistics in the log; their names
         begin with the version that they made.
         """
-        return _Log(self._at(version)).files(where)
+        return self._log(version).files(where)
+
+    def _log(self, version: int | None) -> "_Log":
+        """The log's files of a version; those of the newest are kept until there is a newer one."""
+        table = self._at(version)
+        if version is not None:
+            return _Log(table)
+        newest = table.version()
+        if self._newest is None or self._newest[0] != newest:
+            self._newest = (newest, _Log(table))
+        return self._newest[1]
 
     def _read_new_commits(self) -> None:
         self._table.update_incremental()

@@ -1,5 +1,5 @@
-"""Console: output of tables and JSON, and error messages with exit codes.
+"""Console: arguments, output of tables and JSON, and error messages with exit codes.
 
-Names for other packages: `errors.failure`, `output.AsJson`, `output.print_json`, `output.print_json_line`,
-`output.print_table`, `output.printable`.
+Names for other packages: `configuration.Arguments`, `configuration.file_and_overrides`, `errors.failure`,
+`output.AsJson`, `output.print_json`, `output.print_json_line`, `output.print_table`, `output.printable`.
 """

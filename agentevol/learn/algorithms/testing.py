@@ -1,6 +1,6 @@
 """Batches from plain lists and random examples, for checks of algorithms."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -50,21 +50,10 @@ def batch_of(
         name: _column(values, chosen, leaf=name in ("value", "entropy", "head"))
         for name, values in columns.items()
     }
-    known_H = tokens["label"].isfinite().sum(dim=0).tolist() if "label" in tokens else []
     return Batch(
         logp=_column(logp, chosen, leaf=True),
         sequence=torch.arange(count).repeat_interleave(lengths),
-        totals=Totals(
-            tokens=int(lengths.sum()),
-            weight=float((weights * lengths).sum()),
-            sequences=count,
-            groups=len(groups.unique()),
-            units=len(units.unique()),
-            replayed=int(tokens["ref_logp"].isfinite().sum()) if "ref_logp" in tokens else 0,
-            labels=tuple(known_H),
-            training_sequence_weight=float(weights.sum()),
-            sequence_weight=float(weights.sum()),
-        ),
+        totals=_totals(tokens, lengths, weights, groups, units),
         weight=weights,
         reward=of_sequences(reward, 0.0),
         group=groups,
@@ -74,6 +63,24 @@ def batch_of(
         margin=of_sequences(margin, 0.0),
         training_sequence=torch.arange(count).repeat_interleave(lengths),
         **tokens,
+    )
+
+
+def _totals(
+    tokens: Mapping[str, Tensor], lengths: Tensor, weights: Tensor, groups: Tensor, units: Tensor
+) -> Totals:
+    """Sums over the batch, of token columns and of columns with an entry for each sequence."""
+    known_H = tokens["label"].isfinite().sum(dim=0).tolist() if "label" in tokens else []
+    return Totals(
+        tokens=int(lengths.sum()),
+        weight=float((weights * lengths).sum()),
+        sequences=len(lengths),
+        groups=len(groups.unique()),
+        units=len(units.unique()),
+        replayed=int(tokens["ref_logp"].isfinite().sum()) if "ref_logp" in tokens else 0,
+        labels=tuple(known_H),
+        training_sequence_weight=float(weights.sum()),
+        sequence_weight=float(weights.sum()),
     )
 
 

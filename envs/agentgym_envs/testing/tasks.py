@@ -98,9 +98,12 @@ def _refusal_problems(environment: Environment[Any]) -> Iterator[str]:
 
 
 def check_splits(subject: Subject) -> Iterator[str]:
-    """No task is in two splits, by its id, by its fields, or as the expert's whole episode."""
+    """No task is in two splits, by its id, by its fields, or as the expert's whole episode. Splits that are
+    variants of each other need only different ids.
+    """
     owners: dict[tuple[str, str], Task] = {}
     environment = subject.factory()
+    variants = set(environment.variant_splits)
     for split, task in [(split, task) for split, rows in subject.rows.items() for task in rows]:
         subject.cases += 1
         contents = list(_contents(subject, environment, task))
@@ -108,7 +111,7 @@ def check_splits(subject: Subject) -> Iterator[str]:
         yield from (
             f"{task.id!r} of {split!r} has the {what} of {first.id!r} of {first.split!r}"
             for what, first in firsts.items()
-            if first.split != split
+            if first.split != split and (what == "id" or not {first.split, split} <= variants)
         )
     environment.close()
 

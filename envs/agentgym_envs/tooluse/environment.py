@@ -30,8 +30,8 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
     allowed turn without one ends it as truncated, with reward 0 and the outcome `budget`.
     """
 
-    toolset: ClassVar[Toolset]
-    """Tools of every task, unless `offered_to` differs."""
+    toolset: Toolset
+    """Tools of every task, unless `offered_to` differs: then those of all tasks."""
     parallel_calls: ClassVar[bool] = True
     """True if one message may have several calls, which are executed in their order."""
     python_calls: ClassVar[bool] = False

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from agentgym_envs.registry import EXTRAS, REGISTRY
+from agentgym_envs.registry import EXTRAS, PLAIN, REGISTRY
 
 HEADER = """\
 # One address for all environments: docker compose up envs
@@ -61,7 +61,7 @@ def gateway(names: list[str]) -> dict[str, Any]:
 def server(name: str) -> dict[str, Any]:
     """Compose service of one environment."""
     return {
-        **_hardened(EXTRAS.get(name, "server"), SERVER_MEMORY),
+        **_hardened(EXTRAS.get(name, "server"), SERVER_MEMORY, PLAIN.get(name)),
         "command": [
             *("agentevol", "envs", "serve", name, "--host", "0.0.0.0", "--port", str(PORT)),
             "--insecure-no-auth",  # open to all on this network, unless there is a token
@@ -71,10 +71,11 @@ def server(name: str) -> dict[str, Any]:
     }
 
 
-def _hardened(extra: str, memory: str) -> dict[str, Any]:
+def _hardened(extra: str, memory: str, plain: str | None = None) -> dict[str, Any]:
     """Base and hardening options that all services share."""
+    arguments = {"EXTRA": extra, **({"PLAIN": plain} if plain else {})}
     return {
-        "build": {"context": ".", "dockerfile": "docker/Dockerfile", "args": {"EXTRA": extra}},
+        "build": {"context": ".", "dockerfile": "docker/Dockerfile", "args": arguments},
         # Without a value: the variable is passed on if it is set where Compose runs.
         "environment": dict.fromkeys(TOKENS),
         "user": "10001:10001",

@@ -29,10 +29,6 @@ def test_an_update_has_the_old_and_the_new_row() -> None:
 @pytest.mark.parametrize(
     "statements",
     [
-        [
-            ("UPDATE todo SET priority = 9 WHERE id = 1", ()),
-            ("UPDATE todo SET priority = (SELECT 4) WHERE 0", ()),
-        ],
         [("INSERT INTO project(name) VALUES ('p')", ()), ("DELETE FROM project WHERE name = 'p'", ())],
         [
             ("UPDATE project SET name = name || '!' WHERE id = 1", ()),

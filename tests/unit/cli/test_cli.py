@@ -11,6 +11,7 @@ from agentevol.cli import main
 from agentevol.cli.console.errors import EXPECTED, failure
 from agentevol.cli.trajectories import printable, transcript
 from agentevol.core.errors import ConfigError, EnvironmentFault, RunStopped
+from agentgym_envs.registry import REGISTRY
 from agentgym_store.records import Failed, Sample, Terminated, Trajectory, Truncated, Turn
 
 
@@ -52,6 +53,25 @@ def test_a_broken_environment_gives_exit_code_1(
     assert code == 1
     assert "guess: BREAKS the contract" in out
     assert "      - max_turns is 0; it must be at least 1" in out
+
+
+def test_the_attack_suite_is_reported_with_what_each_policy_may_earn(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(REGISTRY, "notes", "support.notes:Notes")
+    code, out, _ = run(capsys, "envs", "attack", "notes", "--json")
+    report = json.loads(out)
+    assert (code, report["passed"], report["tasks"]) == (0, True, 48)
+    assert [report["results"][0][key] for key in ("name", "episodes", "mean")] == ["oracle", 48, 1.0]
+    monkeypatch.setitem(REGISTRY, "notes", "support.notes:PaysTwice")
+    code, out, _ = run(capsys, "envs", "attack", "notes", "--split", "test")
+    assert code == 1
+    assert "answer_spray: earns" in out
+
+
+def test_only_an_environment_of_tools_is_attacked(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "envs", "attack", "guess")
+    assert (code, "'guess' is no environment of tools" in err) == (2, True)
 
 
 def test_the_manifest_of_openenv_is_written_into_a_folder(
@@ -145,10 +165,12 @@ def test_debug_shows_the_traceback_before_the_line(capsys: pytest.CaptureFixture
 def test_nothing_imported_is_said_and_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "data", "verify", "--json") == (0, "{}\n", "")
     code, out, _ = run(capsys, "data", "list", "--json")
-    assert (code, json.loads(out)["data"]) == (0, {"alfworld": None, "webshop": None})
+    assert (code, json.loads(out)["data"]) == (0, {"alfworld": None, "bfcl": None, "webshop": None})
 
 
-@pytest.mark.parametrize(("name", "what"), [("alfworld", "games"), ("webshop", "catalogue")])
+@pytest.mark.parametrize(
+    ("name", "what"), [("alfworld", "games"), ("bfcl", "tasks"), ("webshop", "catalogue")]
+)
 def test_a_broken_manifest_is_one_line(
     capsys: pytest.CaptureFixture[str], home: Path, name: str, what: str
 ) -> None:
@@ -180,7 +202,7 @@ def test_data_are_imported_listed_and_verified(
     )
     assert out.endswith(f"imported into {home / 'webshop'}; 1 of the entries of files refused\n")
     code, out, _ = run(capsys, "data", "list", "--json")
-    assert json.loads(out)["data"] == {"alfworld": None, "webshop": {"1k-synthetic-test": 1}}
+    assert json.loads(out)["data"] == {"alfworld": None, "bfcl": None, "webshop": {"1k-synthetic-test": 1}}
     assert run(capsys, "data", "verify") == (0, "webshop: ok\n", "")
     (blob,) = home.rglob("products.blob")
     blob.write_bytes(b"\0" + blob.read_bytes()[1:])

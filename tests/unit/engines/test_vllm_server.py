@@ -16,6 +16,7 @@ from agentevol.core.errors import ConfigError, PolicyFault, RunStopped
 from agentevol.core.protocols import Checkpoint, ContextFull, Conversation, Message, Sampling
 from agentevol.engines.interfaces import Sampled
 from agentevol.engines.vllm.servers import engine as vllm_server
+from agentevol.engines.vllm.servers import protocol
 from agentevol.engines.vllm.servers.client import RemoteVllm
 from agentevol.engines.vllm.servers.engine import VllmServerEngine
 from agentevol.engines.vllm.weights import verification
@@ -42,6 +43,7 @@ class Waits:
 def short_probes():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(verification, "NEW_TOKENS", 4)
+        patch.setattr(protocol, "RESET_S", 0.0)
         yield
 
 

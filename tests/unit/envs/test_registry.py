@@ -126,7 +126,15 @@ def test_who_names_no_environments_gets_those_that_can_be_had(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(registry.NEEDS, "webshop", ("nowhere_to_be_found",))
-    assert chosen(None) == [name for name in registry.names() if name != "webshop"]
-    assert capsys.readouterr().err == (
-        "webshop is left out: it needs nowhere_to_be_found: pip install 'agentevol[webshop]'\n"
+    assert chosen(None) == [name for name in registry.names() if not registry.lacking(name)]
+    told = capsys.readouterr().err.splitlines()
+    assert "webshop is left out: it needs nowhere_to_be_found: pip install 'agentevol[webshop]'" in told
+
+
+def test_what_is_installed_without_its_dependencies_is_a_second_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(registry.NEEDS, "bfcl", ("nowhere_to_be_found",))
+    assert registry.lacking("bfcl") == (
+        "nowhere_to_be_found: pip install 'agentevol[bfcl]' && pip install --no-deps bfcl-eval==2026.3.23"
     )

@@ -51,6 +51,8 @@ from agentevol.learn.network.network import Kind, Network, Reader
 from agentevol.learn.precomputed_columns import add_old, add_reference
 from agentevol.models.causal_lm import load_model
 
+pytestmark = pytest.mark.slow  # two more processes load torch and learn, which takes most of a minute
+
 CPU = torch.device("cpu")
 VOCABULARY = 13
 """Odd, so that the ranks' shards of the embeddings are not equal."""
@@ -276,7 +278,7 @@ def gradient_of(
     return [None if one is None else whole(one) for one in gradients], step
 
 
-@pytest.mark.parametrize("max_tokens", [10, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("max_tokens", [10, 20])
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_every_algorithm_has_one_gradient_however_many_ranks_find_it(pair: Pair, name: str, max_tokens: int):
     wanted, alone = gradient_of(ALONE, name, max_tokens)
@@ -542,7 +544,6 @@ CRITIC = {"algorithm": "contrast", "critic_learning_rate": 1e-2, "critic_warmup"
 
 @pytest.mark.parametrize("settings", [{}, {"lora": {"rank": 4, "alpha": 8}}, CRITIC], ids=str)
 @pytest.mark.parametrize("torn", [False, True])
-@pytest.mark.slow
 def test_ranks_that_are_killed_go_on_bit_for_bit(
     pair: Pair, start: Checkpoint, tmp_path: Path, settings: dict[str, Any], torn: bool
 ):

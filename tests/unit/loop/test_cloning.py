@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from support.runs import episode_request, list_tasks, requested
+from support.runs import episode_request, requested
 
 from agentevol.config.learner import LearnConfig
 from agentevol.config.run import load
@@ -27,6 +27,7 @@ from agentevol.loop.state.run_folder import RunFolder
 from agentevol.rollout.episode import EpisodeRequest
 from agentgym_store.records import Sample, Trajectory, Turn
 
+pytestmark = pytest.mark.usefixtures("tasks")
 DEMONSTRATED = ["demonstrations.tasks=3", "select.merge=expert"]
 
 
@@ -68,13 +69,12 @@ def won(request: EpisodeRequest, version: int) -> Trajectory:
 
 @pytest.fixture(autouse=True)
 def world(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A split of sixteen tasks, three of which an expert has shown."""
+    """Three demonstrations."""
 
     def shown(_: DataMixture) -> list[TrainingSequence]:
         request = episode_request(id="expert", run="now", iteration=0, purpose="demonstrate", seed=4)
         return imitated([won(request, 0)], objective("sft", {}), SelectConfig(turns="all")) * 3
 
-    monkeypatch.setattr("agentevol.loop.state.episodes.list_tasks", list_tasks)
     monkeypatch.setattr(DataMixture, "demonstrations", shown)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from support.runs import list_tasks, requested
+from support.runs import requested
 
 import agentevol.data.training_sequences
 from agentevol.config.run import load
@@ -25,6 +25,8 @@ from agentevol.loop.state.run_folder import RunFolder
 from agentevol.rollout.episode import EpisodeRequest
 from agentgym_store.records import Sample, Trajectory, Turn
 from agentgym_store.store import ALL, Store, Where
+
+pytestmark = pytest.mark.usefixtures("tasks")
 
 
 def played(request: EpisodeRequest, version: int) -> Trajectory:
@@ -82,9 +84,7 @@ class Work:
 
 @pytest.fixture
 def work(monkeypatch: pytest.MonkeyPatch) -> Work:
-    """Counts, beside a split of sixteen tasks."""
-
-    monkeypatch.setattr("agentevol.loop.state.episodes.list_tasks", list_tasks)
+    """Counts of what a run does."""
     counted = Work()
     count_reads(counted, monkeypatch)
     count_sequences_and_summaries(counted, monkeypatch)

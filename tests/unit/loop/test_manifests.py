@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from rich.console import Console
-from support.runs import episode_request, list_tasks, requested
+from support.runs import episode_request, requested
 
 from agentevol.config.run import load
 from agentevol.core.errors import RunStopped
@@ -34,6 +34,8 @@ from agentevol.loop.state.run_folder import RunFolder
 from agentevol.rollout.episode import EpisodeRequest
 from agentgym_store.records import Failed, Sample, Trajectory, Turn
 from agentgym_store.store import Where
+
+pytestmark = pytest.mark.usefixtures("tasks")
 
 
 def played(request: EpisodeRequest, version: int, **changes: Any) -> Trajectory:
@@ -78,13 +80,6 @@ class Processes:
         (job.out / "model.safetensors").write_text(f"{weights}")
         (job.out / "agentevol.json").write_text('{"version": 1, "metrics": {}}')
         return LearnReport(job.checkpoint, {})
-
-
-@pytest.fixture(autouse=True)
-def tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A split of sixteen tasks."""
-
-    monkeypatch.setattr("agentevol.loop.state.episodes.list_tasks", list_tasks)
 
 
 def begun(place: Path, *overrides: str) -> RunFolder:
@@ -155,7 +150,7 @@ RESAMPLED = ["algorithm=grpo", "explore.tasks=3", "explore.samples=2", "explore.
 
 @pytest.mark.parametrize(
     ("overrides", "lives"),
-    [([], 11), (["select.merge=replay"], 11), (RESAMPLED, 4), (ONE_STEP_OFF, 11)],
+    [([], 11), (["select.merge=replay"], 11), (RESAMPLED, 9), (ONE_STEP_OFF, 19)],
     ids=["cumulative", "replay", "resample", "one_step_off"],
 )
 def test_a_run_killed_at_any_episode_has_the_manifests_and_figures_of_an_undisturbed_one(

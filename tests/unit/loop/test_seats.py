@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from support.runs import list_tasks
 
 from agentevol.config.run import load
 from agentevol.core.protocols import Checkpoint, LearnerJob, LearnReport, Sampling
@@ -20,6 +19,8 @@ from agentevol.rollout.episode import EpisodeRequest
 from agentevol.rollout.seats import failed_episode
 from agentgym_store.records import Sample, Terminated, Trajectory, Turn
 from agentgym_store.store import Where
+
+pytestmark = pytest.mark.usefixtures("tasks")
 
 
 class Killed(Exception):
@@ -62,11 +63,6 @@ class Processes:
         )
         (job.out / "agentevol.json").write_text('{"version": 1, "metrics": {}}')
         return LearnReport(job.checkpoint, {})
-
-
-@pytest.fixture(autouse=True)
-def tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agentevol.loop.state.episodes.list_tasks", list_tasks)
 
 
 def begun(place: Path, *overrides: str) -> RunFolder:

@@ -38,9 +38,8 @@ def modules() -> dict[str, ast.Module]:
 def packages() -> dict[str, str]:
     """Docstring of every package that re-exports nothing, by name."""
     found = {dotted(file): file for source in SOURCES for file in source.rglob("__init__.py")}
-    return {
-        name: ast.get_docstring(modules()[name]) or "" for name in found if len(modules()[name].body) == 1
-    }
+    trees = {name: ast.parse(file.read_text(encoding="utf-8")) for name, file in found.items()}
+    return {name: ast.get_docstring(tree) or "" for name, tree in trees.items() if len(tree.body) == 1}
 
 
 def imports(tree: ast.Module) -> Iterator[tuple[str, str | None]]:

@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
 import pytest
+import pytest_asyncio
 from support.server.agentgym import serving
 from support.server.changing_tools import LOCKED, UNLOCKED, Safe, WorkerSafe, call
 from support.server.environments import Echo
@@ -16,6 +16,8 @@ from agentgym_client import EnvClient
 from agentgym_envs.tools import HEADING
 from agentgym_server import create_app
 from agentgym_server.app import service_of
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")  # one application for all: each starts a process
 
 WORLDS = {"safe": Safe, "worker-safe": WorkerSafe, "echo": Echo}
 BOTH = pytest.mark.parametrize("env", ["safe", "worker-safe"])
@@ -50,20 +52,14 @@ class Served:
         )
 
 
-@asynccontextmanager
-async def serve() -> AsyncIterator[Served]:
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def served() -> AsyncIterator[Served]:
     app = create_app(WORLDS)
     await service_of(app).start()
-    served = Served(app)
-    async with served.http:
-        yield served
-    await service_of(app).close()
-
-
-@pytest.fixture
-async def served() -> AsyncIterator[Served]:
-    async with serve() as one:
+    one = Served(app)
+    async with one.http:
         yield one
+    await service_of(app).close()
 
 
 async def over_rest(served: Served, session: str) -> list[Json]:

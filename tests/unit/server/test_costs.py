@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
+import pytest_asyncio
 from support.server.environments import BAD_COSTS, CheapCostly, Costly
 from support.server.local_socket import LocalSocket
 
@@ -13,12 +14,14 @@ from agentgym_client import EnvClient, ServerProblem
 from agentgym_server import ServerSettings, create_app
 from agentgym_server.app import service_of
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")  # one application for all: each starts a process
+
 WORLDS = {"costly": Costly, "cheap": CheapCostly}
 """One plays in worker processes, one on the event loop."""
 TOLD = {"harm": 0.25, "noise": None}
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def app() -> AsyncIterator[Any]:
     app = create_app(WORLDS, settings=ServerSettings(workers=1))
     service = service_of(app)
@@ -27,7 +30,7 @@ async def app() -> AsyncIterator[Any]:
     await service.close()
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def http(app: Any) -> AsyncIterator[httpx.AsyncClient]:
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as http:
         yield http

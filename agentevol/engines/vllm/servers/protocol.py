@@ -30,6 +30,8 @@ SESSION_HEADER = "X-Session-ID"
 """Header by which vLLM and routers before it identify requests of one conversation."""
 DEV_MODE = "start it with the environment variable VLLM_SERVER_DEV_MODE=1"
 RESETS = 5
+RESET_S = 0.1
+"""Pause after the first attempt to empty the prefix cache; it doubles from one to the next."""
 ROUNDING = 1e-3
 """Rounding by which a log-probability may exceed 0."""
 
@@ -202,7 +204,7 @@ async def _forget_keys(endpoint: Endpoint, timeout_s: float) -> None:
         reset = await endpoint.send("POST", "/reset_prefix_cache", timeout_s=timeout_s)
         if isinstance(reset, dict) and reset.get("success") is True:
             return
-        await asyncio.sleep(0.1 * 2**attempt)
+        await asyncio.sleep(RESET_S * 2**attempt)
         await endpoint.send("POST", "/pause?mode=wait", timeout_s=timeout_s)
     raise Garbled(f"{endpoint.url}: its prefix cache still holds keys and values of the old weights")
 

@@ -51,7 +51,8 @@ def _accepted(found: Draft, session: Session) -> tuple[Gold, Solved] | None:
         solution = solved(found.program(), trial)
     except (CallError, LookupError, StopIteration, RuntimeError, sqlite3.Error):
         return None
-    gold = Gold(found, trial.office.net_change(), solution.final.answer)
+    office = trial.office
+    gold = Gold(found, office.state.changes, office.net_change(), solution.final.answer)
     return (gold, solution) if _sound(gold, solution) else None
 
 
