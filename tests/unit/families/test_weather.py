@@ -177,7 +177,7 @@ class Tables:
             found[self.home] = self.goal.find("the city where I am")
         return sorted(found, key=lambda key: found[key])
 
-    def days(self) -> tuple[date, date]:
+    def days(self) -> tuple[date, ...]:
         """The first and the last day."""
         goal = self.goal
         if "on this day last year" in goal:

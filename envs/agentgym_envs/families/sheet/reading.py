@@ -13,8 +13,8 @@ from agentgym_envs.families.sheet.workbook import SheetState
 from agentgym_envs.tooluse import CallError, ToolError, tool
 
 Count = Annotated[int, Field(ge=0, le=1000)]
-MOST_WORK = 2_000_000
-"""Bound of states times characters of one search."""
+MOST_WORK = 200_000
+"""Bound of states times characters of one search, which takes up to 0.2 s."""
 
 
 class Regex(TypedDict):
