@@ -106,7 +106,6 @@ def violated(report: AttackReport) -> dict[str, tuple[str, ...]]:
 
 
 @every
-@pytest.mark.slow
 def test_no_attack_earns_anything(name: str):
     # With fewer tasks, a constant that answers its own task and one more is above the bound.
     assert violated(attack(family(name), tasks=20)) == {}
