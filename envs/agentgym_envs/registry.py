@@ -26,11 +26,16 @@ from agentgym_envs.core import Environment, Record
 ENTRY_POINT_GROUP = "agentgym.environments"
 
 REGISTRY: dict[str, str] = {
+    "academia": "agentgym_envs.families.academia:Academia",
     "alfworld": "agentgym_envs.alfworld:ALFWorld",
     "assistant": "agentgym_envs.assistant:Assistant",
     "bfcl": "agentgym_envs.bfcl:BFCL",
     "deliberate": "agentgym_envs.deliberate:Deliberate",
     "guess": "agentgym_envs.guess:Guess",
+    "movie": "agentgym_envs.families.movie:Movie",
+    "sheet": "agentgym_envs.families.sheet:Sheet",
+    "todo": "agentgym_envs.families.todo:Todo",
+    "weather": "agentgym_envs.families.weather:Weather",
     "webshop": "agentgym_envs.webshop:WebShop",
 }
 """Name to "module:Class"."""

@@ -11,12 +11,14 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from agentgym_envs.registry import make
 
 CHECKOUT = Path(os.environ.get("AGENTEVOL_AGENTGYM", "/nonexistent"))
 pytestmark = [
@@ -231,6 +233,57 @@ found["arrived"] = shown(client.step(told("goto", "diningtable 1")))[0]
     assert found["state"] == "You put the tomato 2 in/on the diningtable 1."
     assert found["unreadable"] == [f"Invalid Action.\n\n{ROOM}\nAVAILABLE ACTIONS: {ACTIONS}", 0.0, False]
     assert found["arrived"] == "On the diningtable 1, you see a egg 2, and a egg 1."
+
+
+FAMILIES = {"Weather": 343, "Movie": 238, "Todo": 155, "Academia": 20, "Sheet": 20}
+"""AgentGym's classes of tools, with its numbers of tasks."""
+
+
+@pytest.fixture(scope="module")
+def families(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
+    """The environments of tools as `agentevol envs up` serves them, in AgentGym's form."""
+    names = [name.lower() for name in FAMILIES]
+    options = [word for name in names for word in ("--option", f"{name}.render=agentgym")]
+    command = ("-m", "agentevol", "envs", "up", *names, "--port", "0", *options)
+    with running(*command, AGENTEVOL_HOME=str(tmp_path_factory.mktemp("home"))) as address:
+        yield address
+
+
+def completions(plan: Sequence[str]) -> list[str]:
+    """An expert's actions as a model of AgentGym's writes them."""
+    calls = [json.loads(action) for action in plan]
+    return [
+        f"Thought: I go on.\n\nAction: {call['name']} with Action Input: {json.dumps(call['arguments'])}"
+        for call in calls
+    ]
+
+
+@pytest.mark.parametrize(("name", "count"), FAMILIES.items())
+def test_a_class_of_tools_wins_the_first_and_the_last_of_its_tasks(
+    families: str, tmp_path: Path, name: str, count: int
+):
+    tasks = make(name.lower()).tasks("agentgym")
+    plans = {index: completions(tasks[index].plan) for index in (0, count - 1)}
+    found = drive(
+        tmp_path,
+        families,
+        f"client = task({name!r}, {name.lower()!r}, data_len={count}).clients[0]\nplans = {plans!r}"
+        + """
+found["len"] = len(client)
+for index, plan in plans.items():
+    begun = client.reset(index)
+    found[str(index)] = [begun, client.observe(), *(shown(client.step(said)) for said in plan)]
+found["far"] = fails(client.reset, 10 ** 9)
+""",
+    )
+    assert found["len"] == count
+    assert found["far"] == ["AssertionError"]
+    for index in plans:
+        begun, observed, *steps = found[str(index)]
+        assert begun == observed
+        assert tasks[index].instruction in begun
+        assert [step[1:] for step in steps] == [[0.0, False]] * (len(steps) - 1) + [[1.0, True]]
+        assert all(step[0].endswith("\nGive me one action.") for step in steps)
 
 
 FIRST, SECOND = (f"Say stop. This is episode {n}. Seed 0." for n in range(2))

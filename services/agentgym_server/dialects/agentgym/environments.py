@@ -89,6 +89,8 @@ ROOM: dict[str, reply.Member] = {"observation": reply.household}
 MOVES = ["move left", "move right", "move up", "move down"]
 SMALL_SHOP = ("1k-synthetic-test", "1k-synthetic-train")
 """Splits whose indexes equal AgentGym's goal numbers."""
+OWN_NUMBERS = ("agentgym", "train", "valid", "test")
+"""Splits of the environments of tools: indexes begin with as many tasks as AgentGym has."""
 OFFICIAL_GAMES = ("official_train", "valid_train", "valid_seen", "valid_unseen")
 
 
@@ -100,6 +102,7 @@ def _tool(title: str) -> AgentGymEnvironment:
         argument=("id",),
         argument_default=0,
         creates_by_index=True,
+        splits=OWN_NUMBERS,
         ends=False,
         created=reply.number,
         begun=reply.observation,
