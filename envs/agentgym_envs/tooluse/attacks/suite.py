@@ -1,5 +1,6 @@
 """The suite: plays the policies, and compares their mean returns with what they may earn."""
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -153,11 +154,20 @@ def _honest(domain: Domain, task: Task, tally: _Tally) -> None:
         tally.violations.append(f"{task.id}: after it the expert earns {honest.returns[0]}")
 
 
+def chance(low: float, high: float, count: int) -> float:
+    """Three standard errors of the mean of `count` returns of 0 or 1 whose true mean is `low` or `high`; 0
+    where the bounds are 0 or 1, for then no other return is allowed.
+    """
+    variance = max(mean * (1 - mean) for mean in (low, high))
+    return 3 * math.sqrt(variance / max(1, count))
+
+
 def _result(domain: Domain, name: str, tally: _Tally, step_limit_s: float) -> AttackResult:
     low, high = domain.environment.attack_bounds.get(name, BOUNDS.get(name, (0.0, 0.0)))
     mean = sum(tally.returns) / max(1, len(tally.returns))
     violations = tally.violations
-    if tally.returns and not low - 1e-9 <= mean <= high + 1e-9:
+    spread = chance(low, high, len(tally.returns))
+    if tally.returns and not low - spread - 1e-9 <= mean <= high + spread + 1e-9:
         violations = [f"earns {mean:.4f} in the mean, not {low:g} to {high:g}", *violations]
     if tally.slowest_s > step_limit_s:
         violations = [f"an answer took {tally.slowest_s:.1f} s, more than {step_limit_s} s", *violations]
