@@ -102,6 +102,8 @@ def _literals(after: Sequence[Token], operator: str) -> Iterator[str | int | flo
     """Literals to the right of an operator."""
     if operator == "BETWEEN":
         chosen = [after[0], after[2]] if len(after) > 2 else []
+    elif operator == "IN" and len(after) > 1 and after[1].word == "SELECT":
+        chosen = []
     elif operator == "IN":
         end = next((n for n, token in enumerate(after) if token.text == ")"), 0)
         chosen = list(after[1:end])

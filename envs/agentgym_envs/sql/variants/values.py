@@ -46,7 +46,8 @@ class Keys:
 
     def take(self, wanted: Value, draw: random.Random) -> Value:
         """The wanted value if it is not taken, or a new one: the next number, or a text like the others."""
-        value = self._fresh(draw) if wanted is None or wanted in self._taken else wanted
+        fits = self._top is None or isinstance(wanted, int)
+        value = wanted if fits and wanted is not None and wanted not in self._taken else self._fresh(draw)
         self._taken.add(value)
         if self._top is not None and isinstance(value, int):
             self._top = max(self._top, value)
