@@ -3,7 +3,7 @@
 > make("guess").name
 guess
 > make("gues")
-UnknownEnvironment: no environment named 'gues'; there are: alfworld, deliberate, guess, webshop
+UnknownEnvironment: no environment named 'gues'; there are: alfworld, deliberate, guess, sql, webshop
 
 Listing imports no environment. A distribution adds its own by an entry point in its `pyproject.toml`:
 
@@ -29,6 +29,7 @@ REGISTRY: dict[str, str] = {
     "alfworld": "agentgym_envs.alfworld:ALFWorld",
     "deliberate": "agentgym_envs.deliberate:Deliberate",
     "guess": "agentgym_envs.guess:Guess",
+    "sql": "agentgym_envs.sql:SQL",
     "webshop": "agentgym_envs.webshop:WebShop",
 }
 """Name to "module:Class"."""

@@ -1,1 +1,5 @@
-"""Text-to-SQL: a safe executor, verdicts on variants of the database, generated tasks."""
+"""Text-to-SQL: questions to databases, verdicts by results on variants of them."""
+
+from agentgym_envs.sql.environment import SQL
+
+__all__ = ["SQL"]

@@ -7,6 +7,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from agentgym_envs.sql.queries.tokens import Token, tokens
 
@@ -40,6 +41,7 @@ class Unreadable(ValueError):
     """A statement whose structure is not understood."""
 
 
+@lru_cache(maxsize=2048)
 def read(sql: str) -> Select:
     """The clauses of a query; raises `Unreadable` for one of another form."""
     found = tokens(sql)

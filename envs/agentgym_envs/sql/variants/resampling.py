@@ -9,10 +9,11 @@ import random
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import accumulate
 
 from agentgym_envs.sql.executor.results import Row, Value
-from agentgym_envs.sql.queries.conditions import Binding, bindings, joins
+from agentgym_envs.sql.queries.conditions import Binding, Join, bindings, joins
 from agentgym_envs.sql.queries.tokens import tokens
 from agentgym_envs.sql.variants.schema import Reference, Table, quoted, read_schema
 from agentgym_envs.sql.variants.values import Keys, perturbed, satisfying
@@ -37,9 +38,9 @@ def variant(image: bytes, golds: Sequence[str], name: str, number: int) -> bytes
     """The bytes of a variant of a database; `name` and `number` are its seed."""
     base = sqlite3.connect(":memory:", isolation_level=None)
     base.deserialize(image)
-    parsed = [tokens(gold) for gold in golds]
-    tables = read_schema(base, [join for parts in parsed for join in joins(parts)])
-    conditions = [bindings(parts) for parts in parsed]
+    structures = [_structure(gold) for gold in golds]
+    tables = read_schema(base, [join for _, found in structures for join in found])
+    conditions = [found for found, _ in structures]
     draw = random.Random(f"agentevol.sql.variant.{VERSION}.{name}.{number}")
     made = dict[str, Rows]()
     base.execute("BEGIN")
@@ -52,6 +53,13 @@ def variant(image: bytes, golds: Sequence[str], name: str, number: int) -> bytes
     image = base.serialize()
     base.close()
     return image
+
+
+@lru_cache(maxsize=2048)
+def _structure(gold: str) -> tuple[list[Binding], list[Join]]:
+    """Conditions and joins of a gold."""
+    parts = tokens(gold)
+    return bindings(parts), joins(parts)
 
 
 def _stored(base: sqlite3.Connection, table: Table, rows: Rows) -> Rows:
