@@ -1,4 +1,4 @@
 """Imported databases with questions, such as Spider's development set.
 
-Names for other packages: `importing.import_official`, `library.ImportedTask`, `library.Library`.
+Names for other packages: `library.ImportedTask`, `library.Library`.
 """

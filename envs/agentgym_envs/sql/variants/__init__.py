@@ -1,5 +1,5 @@
 """Variants of a database, and the rule by which tasks are served.
 
-Names for other packages: `resampling.variant`, `schema.read_schema`, `service.Service`, `service.judge`,
-`service.Target`, `service.constants`.
+Names for other packages: `mutants.mutants`, `resampling.VERSION`, `resampling.variant`, `schema.Table`,
+`schema.read_schema`, `service.MOST`, `service.Service`, `service.judge`.
 """
