@@ -10,7 +10,7 @@
 1.0
 
 The reward is 1 if the submitted query has the results that the gold allows, on the database and on variants
-of it that the agent does not see.
+of it that the agent does not see; for a task that writes, if it makes the same net change on all of them.
 """
 
 import json
@@ -27,12 +27,15 @@ from agentgym_envs.sql.comparison.expectation import Expected, expected
 from agentgym_envs.sql.comparison.matching import matches
 from agentgym_envs.sql.executor.database import Source
 from agentgym_envs.sql.executor.pool import borrowed
+from agentgym_envs.sql.executor.results import Status
+from agentgym_envs.sql.executor.rules import READING, WRITING
 from agentgym_envs.sql.generator.batches import VERSION
 from agentgym_envs.sql.imported.library import Library
 from agentgym_envs.sql.messages import statement_in
 from agentgym_envs.sql.tasks import DIFFICULTIES, Catalogue, SQLTask
 from agentgym_envs.sql.tools import TOOLS, Desk
 from agentgym_envs.sql.variants.resampling import VERSION as VARIANTS_VERSION
+from agentgym_envs.sql.writing.changes import Change, net_change, same_change
 from agentgym_envs.tooluse import SUCCESS, ToolEnvironment, Verdict
 
 QUERIES = 10
@@ -91,14 +94,15 @@ class SQL(ToolEnvironment[SQLTask, Desk]):
 
     def opening(self, task: SQLTask) -> str:
         tables = self.state.database.tables
-        text = f"The database has the tables {', '.join(tables)}. Find the query that answers the question."
+        asked = "statement that makes the change" if task.writes else "query that answers the question"
+        text = f"The database has the tables {', '.join(tables)}. Find the {asked}."
         if self.schema == "tools":
             return text
         return "\n".join([text, *map(self.state.ddl, tables)])
 
     def hear(self, message: str) -> str | None:
         """A fenced block of SQL, or a bare statement, is submitted."""
-        sql = statement_in(message)
+        sql = statement_in(message, WRITING if self.task_now.writes else READING)
         if sql is None:
             return None
         self.state.submitted, self.over = sql, True
@@ -109,20 +113,20 @@ class SQL(ToolEnvironment[SQLTask, Desk]):
 
     def verdict(self, task: SQLTask, state: Desk) -> Verdict:
         """Success if the submitted query matches on all databases that count."""
-        sql, status = state.submitted or "", "ok"
+        sql, judge = state.submitted or "", _judged_change if task.writes else _judged_query
+        status = ""
         for source in self._catalogue.judges(task).counting:
-            result = borrowed(source).run(sql)
-            if source == state.source:
-                status = result.status
-            if not matches(result, _expected(source, task.gold)):
-                return Verdict(0.0, "wrong_answer", {"execution": status})
+            found, right = judge(source, sql, task.gold)
+            status = status or found  # that of the database which the agent knows: it is the first
+            if not right:
+                return Verdict(0.0, "wrong_state" if task.writes else "wrong_answer", {"execution": status})
         return SUCCESS
 
     def net_change(self) -> object:
         return self.state.submitted
 
     def expert(self, task: SQLTask) -> list[str]:
-        return player.solve(task.gold)
+        return player.solve(task.gold, writes=task.writes)
 
     def demonstrate(self, task: SQLTask, seed: int, care: float = 1.0) -> list[str]:
         """Tool calls of `agentgym_envs.sql.player.play`."""
@@ -141,7 +145,24 @@ class SQL(ToolEnvironment[SQLTask, Desk]):
         self.state = replace(snapshot.state)
 
 
+def _judged_query(source: Source, sql: str, gold: str) -> tuple[Status, bool]:
+    """Status of a query, and whether its result is one that the gold allows."""
+    result = borrowed(source).run(sql)
+    return result.status, matches(result, _expected(source, gold))
+
+
+def _judged_change(source: Source, sql: str, gold: str) -> tuple[Status, bool]:
+    """Status of a statement, and whether its net change is that of the gold."""
+    change = net_change(source, sql)
+    return change.status, same_change(change, _gold_change(source, gold))
+
+
 @lru_cache(maxsize=1024)
 def _expected(source: Source, gold: str) -> Expected:
     """What a gold allows; it depends on the content only."""
     return expected(borrowed(source), gold)
+
+
+@lru_cache(maxsize=1024)
+def _gold_change(source: Source, gold: str) -> Change:
+    return net_change(source, gold)

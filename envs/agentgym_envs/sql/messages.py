@@ -8,10 +8,13 @@ from agentgym_envs.sql.executor.rules import READING, first_word
 _FENCED = re.compile(r"```(?:sql|sqlite|SQL|SQLite)?[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
 
 
-def statement_in(message: str) -> str | None:
-    """The statement of a message: that of its last fenced block, or all of it; None if there is none."""
+def statement_in(message: str, words: frozenset[str] = READING) -> str | None:
+    """The statement of a message: that of its last fenced block, or all of it; None if there is none.
+
+    `words`: the words with which it may begin.
+    """
     text = after_thinking(message) if "think>" in message else message
     for candidate in (*reversed(_FENCED.findall(text)), text):
-        if first_word(candidate) in READING:
+        if first_word(candidate) in words:
             return candidate.strip()
     return None

@@ -7,11 +7,12 @@ import json
 import random
 from collections.abc import Sequence
 
+from agentgym_envs.sql.executor.rules import READING, first_word
 from agentgym_envs.sql.queries.tokens import tokens
 from agentgym_envs.sql.variants.mutants import mutants
 
-LOOKS_TWICE = 0.3
-"""Probability of trying a query that is right before it is submitted."""
+LOOKS_TWICE = 0.7
+"""Probability of trying a query before it is submitted, with a care below 1."""
 
 
 def call(name: str, **arguments: str) -> str:
@@ -19,13 +20,14 @@ def call(name: str, **arguments: str) -> str:
     return json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
 
 
-def solve(gold: str) -> list[str]:
-    """Run the gold, then submit it."""
-    return [call("run_sql", sql=gold), call("submit_sql", sql=gold)]
+def solve(gold: str, *, writes: bool = False) -> list[str]:
+    """Run the gold, unless it `writes`, then submit it."""
+    first = call("list_tables") if writes else call("run_sql", sql=gold)
+    return [first, call("submit_sql", sql=gold)]
 
 
 def play(gold: str, tables: Sequence[str], draw: random.Random, care: float) -> list[str]:
-    """Read the tables of a question, try a query, submit it.
+    """Read the tables of a question, try a query, submit it; a statement that writes is not tried.
 
     Each with probability 1 - `care`: a table is not read, a name in the first query is misspelt, which the
     database reports, and a typical mistake is submitted: a dropped condition, a wrong boundary or direction.
@@ -34,13 +36,14 @@ def play(gold: str, tables: Sequence[str], draw: random.Random, care: float) -> 
     needed = [table for table in tables if table.lower() in words]
     actions = [call("list_tables")]
     actions += [call("describe_table", table=table) for table in needed if draw.random() < care]
-    if draw.random() >= care:
+    reads = first_word(gold) in READING
+    if reads and draw.random() >= care:
         actions.append(call("run_sql", sql=_misspelt(gold, draw)))
     answer = gold
     if draw.random() >= care:
         wrong = mutants(gold)
         answer = draw.choice(wrong).sql if wrong else _misspelt(gold, draw)
-    if answer != gold or len(actions) < 2 or draw.random() < LOOKS_TWICE or care == 1.0:
+    if reads and (care == 1.0 or draw.random() < LOOKS_TWICE):
         actions.append(call("run_sql", sql=answer))
     return [*actions, call("submit_sql", sql=answer)]
 

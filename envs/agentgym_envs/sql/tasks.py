@@ -22,6 +22,8 @@ class SQLTask(Task):
     """A question to a database. `gold` stays on the server."""
 
     gold: str
+    writes: bool = False
+    """True if the answer changes rows, and is judged by its net change."""
 
 
 class Judges(NamedTuple):
@@ -92,6 +94,7 @@ def _generated(split: str, level: str, number: int) -> SQLTask:
         kind=made.draft.kind,
         difficulty=level,
         gold=made.draft.query.sql,
+        writes=made.draft.writes,
     )
 
 

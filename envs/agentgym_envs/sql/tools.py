@@ -81,10 +81,10 @@ def run_sql(desk: Desk, sql: Statement) -> str:
 
 @tool("control")
 def submit_sql(desk: Desk, sql: Statement) -> str:
-    """Submit the query that answers the question, and end the episode.
+    """Submit the statement that answers the question, and end the episode.
 
     Args:
-        sql: One SELECT statement in the dialect of SQLite.
+        sql: One statement in the dialect of SQLite.
     """
     desk.submitted = sql
     return "submitted"

@@ -142,6 +142,6 @@ def test_a_writable_database_writes_rows_only_and_rolls_back(folder: Path) -> No
             assert database.run(sql).status in {"denied", "error"}, sql
     with database.transaction():
         assert database.run("DELETE FROM person WHERE age > 30").status == "ok"
-        assert len(database.all_rows("person")) == 22
-    assert len(database.all_rows("person")) == 100
+        assert len(database.rows_by_id("person")) == 22
+    assert len(database.rows_by_id("person")) == 100
     assert [one.name for one in folder.iterdir()] == ["base.sqlite"]

@@ -2,5 +2,5 @@
 
 Names for other packages: `database.Database`, `database.Source`, `limits.Extent`,
 `limits.MAX_SQL_LENGTH`, `pool.borrowed`, `rendering.rendered`, `rendering.shown`, `results.Result`,
-`results.Row`, `results.Value`, `rules.READING`, `rules.first_word`.
+`results.Row`, `results.Status`, `results.Value`, `rules.READING`, `rules.WRITING`, `rules.first_word`.
 """

@@ -129,12 +129,18 @@ class Database:
         try:
             yield
         finally:
-            self._trusted("ROLLBACK")
+            if self._connection.in_transaction:  # one that was interrupted is rolled back already
+                self._trusted("ROLLBACK")
 
-    def all_rows(self, table: str) -> list[Row]:
-        """All rows of a table, without limits."""
-        quoted = table.replace('"', '""')
-        return self._trusted(f'SELECT * FROM "{quoted}"')
+    def rows_by_id(self, table: str) -> dict[Value, Row]:
+        """All rows of a table by rowid, without limits."""
+        return {row[0]: row[1:] for row in self._trusted(f"SELECT rowid, * FROM {_quoted(table)}")}
+
+    def surrogate(self, table: str) -> int | None:
+        """Place of the column that is another name of the rowid, if there is one."""
+        keys = [row for row in self._trusted(f"PRAGMA table_info({_quoted(table)})") if row[5]]
+        is_integer = len(keys) == 1 and str(keys[0][2]).upper() == "INTEGER"
+        return int(keys[0][0] or 0) if is_integer else None
 
     def _trusted(self, sql: str) -> list[Row]:
         connection = self._connection
@@ -207,3 +213,7 @@ def _fetched(cursor: sqlite3.Cursor, extent: Extent) -> tuple[tuple[Row, ...], b
 
 def _size(value: Value) -> int:
     return len(value) if isinstance(value, str | bytes) else 8
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

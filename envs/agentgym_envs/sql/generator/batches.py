@@ -6,8 +6,9 @@
 
 import random
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from agentgym_envs.sql.executor.database import Source
@@ -15,9 +16,11 @@ from agentgym_envs.sql.generator.material import Draft, Material
 from agentgym_envs.sql.generator.nested import EXTRA, HARD
 from agentgym_envs.sql.generator.schemas import Schema, build, draw_schema
 from agentgym_envs.sql.generator.simple import EASY, MEDIUM
+from agentgym_envs.sql.generator.writes import WRITE
 from agentgym_envs.sql.variants.resampling import variant
 from agentgym_envs.sql.variants.schema import Table, read_schema
 from agentgym_envs.sql.variants.service import judge
+from agentgym_envs.sql.writing.service import judge_write
 
 VERSION = 1
 PER_SCHEMA = 10
@@ -29,6 +32,7 @@ LEVELS: dict[str, tuple[Callable[[Material], Draft], ...]] = {
     "medium": MEDIUM,
     "hard": HARD,
     "extra": EXTRA,
+    "write": WRITE,
 }
 VARIANTS = 4
 DRAFTS = 24
@@ -52,7 +56,7 @@ class Batch(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def database(split: str, number: int, attempt: int) -> tuple[Schema, bytes]:
+def schema_and_image(split: str, number: int, attempt: int) -> tuple[Schema, bytes]:
     """A schema and its database."""
     draw = random.Random(f"agentevol.sql.schema.{VERSION}.{split}.{number}.{attempt}")
     schema = draw_schema(split, draw)
@@ -70,7 +74,7 @@ def batch(split: str, level: str, number: int) -> Batch:
 
 
 def _batch(split: str, level: str, number: int, attempt: int) -> Batch:
-    schema, image = database(split, number, attempt)
+    schema, image = schema_and_image(split, number, attempt)
     name = f"{split}.{level}.{number}.{attempt}"
     drafts = _drafts(schema, image, level, name)
     golds = [draft.query.sql for draft in drafts]
@@ -78,18 +82,23 @@ def _batch(split: str, level: str, number: int, attempt: int) -> Batch:
         Source(None, image),
         *(Source(None, variant(image, golds, name, place)) for place in range(1, VARIANTS + 1)),
     )
+    return Batch(sources, tuple(islice(_served(drafts, sources, _tables(image)), PER_SCHEMA)))
+
+
+def _served(
+    drafts: Sequence[Draft], sources: Sequence[Source], tables: Sequence[Table]
+) -> Iterator[GeneratedTask]:
+    """The drafts that are served."""
     databases = [source.opened() for source in sources]
-    tables = _tables(image)
-    tasks = list[GeneratedTask]()
-    for draft in drafts:
-        service = judge(databases, draft.query.sql, tables)
-        if service.served:
-            tasks.append(GeneratedTask(draft, service.counting))
-        if len(tasks) == PER_SCHEMA:
-            break
-    for one in databases:
-        one.close()
-    return Batch(sources, tuple(tasks))
+    try:
+        for draft in drafts:
+            gold = draft.query.sql
+            service = judge_write(sources, gold) if draft.writes else judge(databases, gold, tables)
+            if service.served:
+                yield GeneratedTask(draft, service.counting)
+    finally:
+        for database in databases:
+            database.close()
 
 
 def _drafts(schema: Schema, image: bytes, level: str, name: str) -> list[Draft]:

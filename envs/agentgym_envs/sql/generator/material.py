@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from agentgym_envs.sql.executor.results import Value
 from agentgym_envs.sql.generator import words
-from agentgym_envs.sql.generator.query import Query, literal
+from agentgym_envs.sql.generator.query import Query, Write, literal
 from agentgym_envs.sql.generator.schemas import Entity, Link, Schema
 
 
@@ -17,7 +17,12 @@ class Draft(NamedTuple):
 
     kind: str
     question: str
-    query: Query
+    query: Query | Write
+
+    @property
+    def writes(self) -> bool:
+        """True if the gold changes rows."""
+        return isinstance(self.query, Write)
 
 
 class Condition(NamedTuple):

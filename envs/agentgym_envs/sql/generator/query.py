@@ -40,6 +40,20 @@ class Query:
         return " ".join(parts)
 
 
+@dataclass(frozen=True)
+class Write:
+    """An INSERT, UPDATE or DELETE."""
+
+    verb: str
+    """`UPDATE t SET a = 1`, `DELETE FROM t`, or a whole INSERT."""
+    where: tuple[str, ...] = ()
+
+    @property
+    def sql(self) -> str:
+        """The statement as SQL."""
+        return f"{self.verb} WHERE {' AND '.join(self.where)}" if self.where else self.verb
+
+
 def literal(value: str | int | float) -> str:
     """A value as a SQL literal."""
     if isinstance(value, str):
