@@ -84,9 +84,7 @@ def test_a_write_that_is_interrupted_is_rolled_back() -> None:
     endless = "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r)"
     change = net_change(BASE, f"{endless} INSERT INTO owner (name) SELECT x FROM r")
     assert (change.status, change.empty) == ("resource_limit", True)
-    assert (
-        net_change(BASE, "UPDATE pet SET name = (SELECT printf('%.*c', 99000, 'a')) || age").status == "ok"
-    )
+    assert net_change(BASE, "UPDATE pet SET name = (SELECT printf('%.*c', 99000, 'a')) || age").status == "ok"
 
 
 def test_an_episode_that_writes() -> None:
