@@ -145,7 +145,7 @@ def test_debug_shows_the_traceback_before_the_line(capsys: pytest.CaptureFixture
 def test_nothing_imported_is_said_and_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "data", "verify", "--json") == (0, "{}\n", "")
     code, out, _ = run(capsys, "data", "list", "--json")
-    assert (code, json.loads(out)["data"]) == (0, {"alfworld": None, "webshop": None})
+    assert (code, json.loads(out)["data"]) == (0, {"alfworld": None, "sql": None, "webshop": None})
 
 
 @pytest.mark.parametrize(("name", "what"), [("alfworld", "games"), ("webshop", "catalogue")])

@@ -61,7 +61,7 @@ def test_tasks_are_the_same_whenever_they_are_made() -> None:
     batch.cache_clear()
     schema_and_image.cache_clear()
     assert [catalogue.task(f"test/{level}/7") for level in LEVELS] == first
-    assert first[0].instruction == "List the names of the breweries whose status is active."
+    assert first[0].instruction == "How many acrobats are there whose distance is at most 90.8?"
     assert catalogue.tasks("train", None)[5].id == "train/easy/1"
     assert len(catalogue.tasks("train", "hard")) == 20_000
 

@@ -35,6 +35,8 @@ LEVELS: dict[str, tuple[Callable[[Material], Draft], ...]] = {
     "write": WRITE,
 }
 VARIANTS = 4
+LEAST_KILLED = 0.75
+"""Share of the mutants that must differ from a gold: there are enough drafts to choose from."""
 DRAFTS = 24
 """Drafts of which the tasks are chosen."""
 
@@ -63,7 +65,7 @@ def schema_and_image(split: str, number: int, attempt: int) -> tuple[Schema, byt
     return schema, build(schema, draw)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=128)
 def batch(split: str, level: str, number: int) -> Batch:
     """The tasks of a level on the schema with this number."""
     for attempt in range(100):
@@ -93,7 +95,11 @@ def _served(
     try:
         for draft in drafts:
             gold = draft.query.sql
-            service = judge_write(sources, gold) if draft.writes else judge(databases, gold, tables)
+            service = (
+                judge_write(sources, gold)
+                if draft.writes
+                else judge(databases, gold, tables, least_killed=LEAST_KILLED)
+            )
             if service.served:
                 yield GeneratedTask(draft, service.counting)
     finally:

@@ -72,7 +72,7 @@ def extreme(material: Material) -> Draft:
         if count == 1
         else f"List the names of the {count} {entity.noun.many} with the {word} {phrase}, the {word} first."
     )
-    where = (f"{column} IS NOT NULL",)
+    where = (f"{column} IS NOT NULL",) if direction == "ASC" else ()  # NULL comes before all numbers
     return Draft(
         "extreme",
         question,

@@ -48,7 +48,13 @@ class Service(NamedTuple):
         return bool(self.counting)
 
 
-def judge(databases: Sequence[Database], gold: str, schema: Sequence[Table] = ()) -> Service:
+def judge(
+    databases: Sequence[Database],
+    gold: str,
+    schema: Sequence[Table] = (),
+    *,
+    least_killed: float = LEAST_KILLED,
+) -> Service:
     """The judgement of a gold by its base and variants, in their order."""
     try:
         base = expected(databases[0], gold)
@@ -73,7 +79,7 @@ def judge(databases: Sequence[Database], gold: str, schema: Sequence[Table] = ()
     kinds = Counter(mutant.kind for mutant in left)
     kinds.subtract(mutant.kind for mutant in alive)
     killed, living = tuple(kinds.elements()), tuple(mutant.kind for mutant in alive)
-    if not reason and len(killed) < LEAST_KILLED * len(left):
+    if not reason and len(killed) < least_killed * len(left):
         reason = "its mutants have its results"
     return Service(() if reason else tuple(allowed), reason, killed, living)
 
