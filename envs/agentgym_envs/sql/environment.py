@@ -1,12 +1,12 @@
-"""Text-to-SQL as an `Environment`: generated questions of four levels, and imported ones.
+"""Text-to-SQL as an `Environment`: generated questions of five levels, and imported ones.
 
 > world = SQL()
 > task = world.tasks("test", "easy")[0]
 > world.reset(task, seed=0).text
-'The database has the tables ... Find the query that answers the question.'
-> world.step('{"name": "run_sql", "arguments": {"sql": "SELECT count(*) FROM smiths"}}').observation.text
-'count(*)\\n23'
-> world.step("```sql\\nSELECT name FROM smiths WHERE score < 13\\n```").reward
+'The database has the tables smiths, foundries, ... Find the query that answers the question.'
+> world.step('{"name": "run_sql", "arguments": {"sql": "SELECT count(*) FROM acrobats"}}').observation.text
+'count(*)\\n14'
+> world.step("```sql\\nSELECT name FROM acrobats WHERE experience >= 6\\n```").reward
 1.0
 
 The reward is 1 if the submitted query has the results that the gold allows, on the database and on variants

@@ -34,7 +34,8 @@ def test_tokens_keep_strings_and_drop_comments() -> None:
             "1.5e3",
         ),
     ]
-    assert joined(tokens("SELECT count( * ) , a . b FROM t")) == "SELECT count (*), a.b FROM t"
+    assert joined(tokens("SELECT count( * ) , a . b FROM t")) == "SELECT count(*), a.b FROM t"
+    assert joined(tokens("SELECT ' . ( x ) , '")) == "SELECT ' . ( x ) , '"
 
 
 def test_clauses_of_the_outermost_level() -> None:
@@ -43,7 +44,7 @@ def test_clauses_of_the_outermost_level() -> None:
         "GROUP BY a ORDER BY x DESC, 2 LIMIT 3 OFFSET 1"
     )
     assert query.distinct
-    assert [joined(item) for item in query.items] == ["a AS x", "max (b, c)"]
+    assert [joined(item) for item in query.items] == ["a AS x", "max(b, c)"]
     assert (joined(query.order), query.limit, query.offset) == ("x DESC, 2", 3, 1)
     assert not query.compound
     assert (
@@ -86,7 +87,7 @@ def test_conditions_are_read_with_their_tables() -> None:
             ],
         ),
         ("SELECT a FROM t WHERE b = 1 OR c = 2", ["conjunct: SELECT a FROM t"]),
-        ("SELECT min(a) FROM t", ["extreme: SELECT max (a) FROM t"]),
+        ("SELECT min(a) FROM t", ["extreme: SELECT max(a) FROM t"]),
         (
             "SELECT a FROM t ORDER BY b LIMIT 1",
             [
@@ -95,10 +96,10 @@ def test_conditions_are_read_with_their_tables() -> None:
             ],
         ),
         ("SELECT a FROM t ORDER BY b DESC", ["direction: SELECT a FROM t ORDER BY b ASC"]),
-        ("SELECT count(a) FROM t", ["count: SELECT count (DISTINCT a) FROM t"]),
+        ("SELECT count(a) FROM t", ["count: SELECT count(DISTINCT a) FROM t"]),
         (
             "SELECT a, count(*) FROM t GROUP BY a",
-            ["count: SELECT a, count (DISTINCT a) FROM t GROUP BY a"],
+            ["count: SELECT a, count(DISTINCT a) FROM t GROUP BY a"],
         ),
         # an outer join is a mistake where rows without a partner exist, and change the result
         (

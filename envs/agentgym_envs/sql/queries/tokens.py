@@ -13,6 +13,8 @@ Kind = Literal["word", "name", "string", "number", "symbol"]
 reads it unless there is a column of this name.
 """
 
+AGGREGATES = frozenset({"AVG", "COUNT", "MAX", "MIN", "SUM"})
+
 _TOKEN = re.compile(
     r"""
     (?P<space>\s+|--[^\n]*|/\*.*?(?:\*/|\Z))
@@ -62,8 +64,19 @@ def tokens(sql: str) -> list[Token]:
 
 def joined(parts: Iterable[Token]) -> str:
     """A statement of these tokens."""
-    text = " ".join(token.text for token in parts)
-    return text.replace(" . ", ".").replace("( ", "(").replace(" )", ")").replace(" ,", ",")
+    texts, before = list[str](), None
+    for token in parts:
+        if before is not None and not _touch(before, token):
+            texts.append(" ")
+        texts.append(token.text)
+        before = token
+    return "".join(texts)
+
+
+def _touch(left: Token, right: Token) -> bool:
+    """True if there is no space between two tokens."""
+    opens_call = right.text == "(" and left.text.upper() in AGGREGATES
+    return opens_call or right.text in (",", ")", ".") or left.text in ("(", ".")
 
 
 def _kind(group: str | None) -> Kind:
