@@ -1,6 +1,7 @@
 """The environment: tools, the one-step form, verdicts."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -184,3 +185,24 @@ def test_the_attacks_earn_nothing(home: Path) -> None:
     report = attack(SQL(home=home), tasks=20)
     assert {one.name: one.violations for one in report.results if one.violations} == {}
     assert {one.name: one.mean for one in report.results if one.name == "oracle"} == {"oracle": 1.0}
+
+
+def test_episodes_in_threads_are_those_played_alone(home: Path) -> None:
+    world = SQL(home=home)
+    tasks = [*world.tasks("valid")[:10], *world.tasks("imported_train")]
+    plans = [world.demonstrate(task, 3, 0.5) for task in tasks]
+
+    def transcript(number: int) -> list[str]:
+        own = SQL(home=home)
+        texts = [own.reset(tasks[number], 0).text]
+        return texts + [own.step(action).model_dump_json() for action in plans[number]]
+
+    alone = list(map(transcript, range(len(tasks))))
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(transcript, range(len(tasks)))) == alone
+    worlds = [SQL(home=home) for _ in tasks]
+    together = [[world.reset(task, 0).text] for world, task in zip(worlds, tasks, strict=True)]
+    for turn in range(max(map(len, plans))):
+        for one, plan, texts in zip(worlds, plans, together, strict=True):
+            texts += [one.step(plan[turn]).model_dump_json()] if turn < len(plan) else []
+    assert together == alone
