@@ -165,7 +165,8 @@ def test_debug_shows_the_traceback_before_the_line(capsys: pytest.CaptureFixture
 def test_nothing_imported_is_said_and_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "data", "verify", "--json") == (0, "{}\n", "")
     code, out, _ = run(capsys, "data", "list", "--json")
-    assert (code, json.loads(out)["data"]) == (0, {"alfworld": None, "bfcl": None, "webshop": None})
+    nothing = {"alfworld": None, "bfcl": None, "sql": None, "webshop": None}
+    assert (code, json.loads(out)["data"]) == (0, nothing)
 
 
 @pytest.mark.parametrize(
@@ -203,6 +204,11 @@ def test_data_are_imported_listed_and_verified(
     assert out.endswith(f"imported into {home / 'webshop'}; 1 of the entries of files refused\n")
     code, out, _ = run(capsys, "data", "list", "--json")
     assert json.loads(out)["data"] == {"alfworld": None, "bfcl": None, "webshop": {"1k-synthetic-test": 1}}
+    assert json.loads(out)["data"] == {
+        "alfworld": None,
+        "sql": None,
+        "webshop": {"1k-synthetic-test": 1},
+    }
     assert run(capsys, "data", "verify") == (0, "webshop: ok\n", "")
     (blob,) = home.rglob("products.blob")
     blob.write_bytes(b"\0" + blob.read_bytes()[1:])
