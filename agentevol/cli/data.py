@@ -14,16 +14,17 @@ app = typer.Typer(no_args_is_help=True, help="Import real benchmark data, list a
 
 IMPORTERS: dict[str, str] = {
     "alfworld": "agentgym_envs.alfworld.importing",
+    "sql": "agentgym_envs.sql.imported.importing",
     "webshop": "agentgym_envs.webshop.official.importing",
 }
 """Environment to the module with the functions of `agentgym_envs.import_report`; it is imported only if data
 exist.
 """
 
-PARTS: dict[str, str] = {"alfworld": "game files", "webshop": "entries of files"}
+PARTS: dict[str, str] = {"alfworld": "game files", "sql": "tasks", "webshop": "entries of files"}
 """Environment to the name of the parts that an import accepts or refuses one by one."""
 
-Importable = Literal["alfworld", "webshop"]
+Importable = Literal["alfworld", "sql", "webshop"]
 MANIFEST = "manifest.json"
 SHOWN = 20
 """Maximum number of refused parts that an import prints."""
@@ -66,8 +67,8 @@ def import_data(
 ) -> None:
     """Check the data of a benchmark and copy it to AGENTEVOL_HOME, all or nothing.
 
-    Game files of ALFWorld and entries of WebShop's files that are not sound are refused, named and counted;
-    the others are imported, with `--strict` too.
+    Game files of ALFWorld, tasks of SQL and entries of WebShop's files that are not sound are refused, named
+    and counted; the others are imported, with `--strict` too.
 
     Example: agentevol data import webshop ~/WebShop/data
     """

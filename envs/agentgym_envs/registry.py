@@ -33,6 +33,7 @@ REGISTRY: dict[str, str] = {
     "guess": "agentgym_envs.guess:Guess",
     "movie": "agentgym_envs.families.movie:Movie",
     "sheet": "agentgym_envs.families.sheet:Sheet",
+    "sql": "agentgym_envs.sql:SQL",
     "todo": "agentgym_envs.families.todo:Todo",
     "weather": "agentgym_envs.families.weather:Weather",
     "webshop": "agentgym_envs.webshop:WebShop",

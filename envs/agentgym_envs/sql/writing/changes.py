@@ -1,0 +1,82 @@
+"""Net change of a statement on a copy of a database: `net_change`.
+
+> net_change(source, "UPDATE pet SET age = 4 WHERE id = 2").changed
+{('pet', 2): ((2, 'Tim', 3), (2, 'Tim', 4))}
+
+The copy is in memory, and what was written is rolled back. Ids that the database itself gives to new rows do
+not count.
+"""
+
+from typing import NamedTuple
+
+from agentgym_envs.sql.comparison.values import same_rows
+from agentgym_envs.sql.executor.database import Database, Source
+from agentgym_envs.sql.executor.results import Row, Status, Value
+
+Rows = dict[Value, Row]
+"""Rows of a table by rowid."""
+
+
+class Change(NamedTuple):
+    """Net change of one statement."""
+
+    status: Status
+    """`ok`, or why the statement changed nothing."""
+    changed: dict[tuple[str, Value], tuple[Row, Row | None]]
+    """Old and new row by table and rowid; None for a deleted one."""
+    inserted: dict[str, tuple[Row, ...]]
+    """New rows by table, without an id that is a rowid."""
+
+    @property
+    def empty(self) -> bool:
+        """True if the database is as it was."""
+        return not self.changed and not self.inserted
+
+
+def net_change(source: Source, sql: str) -> Change:
+    """What a statement changes; it is executed alone, with the limits of a query."""
+    database = source.opened(writable=True)
+    try:
+        return _net_change(database, sql)
+    finally:
+        database.close()
+
+
+def same_change(one: Change, other: Change) -> bool:
+    """True if two changes are equal, values compared as in results."""
+    if one.status != "ok" or one.changed.keys() != other.changed.keys():
+        return False
+    if one.inserted.keys() != other.inserted.keys():
+        return False
+    pairs = [(new, other.changed[key][1]) for key, (_, new) in one.changed.items()]
+    return all(_same_row(*pair) for pair in pairs) and all(
+        len(rows) == len(other.inserted[table]) and same_rows(rows, other.inserted[table])
+        for table, rows in one.inserted.items()
+    )
+
+
+def _net_change(database: Database, sql: str) -> Change:
+    before = {table: database.rows_by_id(table) for table in database.tables}
+    with database.transaction():
+        result = database.run(sql)
+        after = {table: database.rows_by_id(table) for table in database.tables}
+    if result.status not in ("ok", "too_many_rows"):
+        return Change(result.status, {}, {})
+    changed, inserted = dict[tuple[str, Value], tuple[Row, Row | None]](), dict[str, tuple[Row, ...]]()
+    for table, rows in before.items():
+        now = after[table]
+        changed |= {(table, key): (row, now.get(key)) for key, row in rows.items() if now.get(key) != row}
+        surrogate = database.surrogate(table)
+        new = tuple(_without(row, surrogate) for key, row in now.items() if key not in rows)
+        inserted |= {table: new} if new else {}
+    return Change("ok", changed, inserted)
+
+
+def _without(row: Row, place: int | None) -> Row:
+    return row if place is None else (*row[:place], *row[place + 1 :])
+
+
+def _same_row(one: Row | None, other: Row | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return same_rows([one], [other])
