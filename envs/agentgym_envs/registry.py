@@ -34,6 +34,7 @@ REGISTRY: dict[str, str] = {
     "movie": "agentgym_envs.families.movie:Movie",
     "sheet": "agentgym_envs.families.sheet:Sheet",
     "sql": "agentgym_envs.sql:SQL",
+    "sqlgym": "agentgym_envs.sql.agentgym:SQLGym",
     "todo": "agentgym_envs.families.todo:Todo",
     "weather": "agentgym_envs.families.weather:Weather",
     "webshop": "agentgym_envs.webshop:WebShop",
