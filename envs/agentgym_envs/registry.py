@@ -3,7 +3,7 @@
 > make("guess").name
 guess
 > make("gues")
-UnknownEnvironment: no environment named 'gues'; there are: alfworld, assistant, ...
+UnknownEnvironment: no environment named 'gues'; there are: academia, alfworld, ...
 
 Listing imports no environment. A distribution adds its own by an entry point in its `pyproject.toml`:
 
@@ -35,6 +35,7 @@ REGISTRY: dict[str, str] = {
     "movie": "agentgym_envs.families.movie:Movie",
     "sheet": "agentgym_envs.families.sheet:Sheet",
     "sql": "agentgym_envs.sql:SQL",
+    "sqlgym": "agentgym_envs.sql.agentgym:SQLGym",
     "todo": "agentgym_envs.families.todo:Todo",
     "weather": "agentgym_envs.families.weather:Weather",
     "webshop": "agentgym_envs.webshop:WebShop",
