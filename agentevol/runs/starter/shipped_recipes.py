@@ -43,7 +43,7 @@ RECIPES: dict[str, StarterRecipe] = {
         vocabulary_episodes=300,
         vocabulary_splits=("valid", "test"),
         vocabulary_texts=tuple(map(str, range(400))),
-        shape=Shape(rotary_base=1e6, copies=True),
+        shape=Shape(intermediate=448, rotary_base=1e6, copies=True),  # 6 MB with its words
         learn=LEARN.model_copy(update={"batch_tokens": 4096, "micro_batch_tokens": 8192}),
     ),
     "deliberate": StarterRecipe(
