@@ -14,16 +14,25 @@ app = typer.Typer(no_args_is_help=True, help="Import real benchmark data, list a
 
 IMPORTERS: dict[str, str] = {
     "alfworld": "agentgym_envs.alfworld.importing",
+    "tau-airline": "agentgym_envs.tau.airline.importing",
+    "tau-retail": "agentgym_envs.tau.retail.importing",
+    "tau-telecom": "agentgym_envs.tau.telecom.importing",
     "webshop": "agentgym_envs.webshop.official.importing",
 }
 """Environment to the module with the functions of `agentgym_envs.import_report`; it is imported only if data
 exist.
 """
 
-PARTS: dict[str, str] = {"alfworld": "game files", "webshop": "entries of files"}
+PARTS: dict[str, str] = {
+    "alfworld": "game files",
+    "tau-airline": "tasks",
+    "tau-retail": "tasks",
+    "tau-telecom": "tasks",
+    "webshop": "entries of files",
+}
 """Environment to the name of the parts that an import accepts or refuses one by one."""
 
-Importable = Literal["alfworld", "webshop"]
+Importable = Literal["alfworld", "tau-airline", "tau-retail", "tau-telecom", "webshop"]
 MANIFEST = "manifest.json"
 SHOWN = 20
 """Maximum number of refused parts that an import prints."""
@@ -66,8 +75,8 @@ def import_data(
 ) -> None:
     """Check the data of a benchmark and copy it to AGENTEVOL_HOME, all or nothing.
 
-    Game files of ALFWorld and entries of WebShop's files that are not sound are refused, named and counted;
-    the others are imported, with `--strict` too.
+    Game files of ALFWorld, entries of WebShop's files and tasks of tau that are not sound are refused, named
+    and counted; the others are imported, with `--strict` too.
 
     Example: agentevol data import webshop ~/WebShop/data
     """

@@ -3,7 +3,7 @@
 > make("guess").name
 guess
 > make("gues")
-UnknownEnvironment: no environment named 'gues'; there are: alfworld, deliberate, guess, webshop
+UnknownEnvironment: no environment named 'gues'; there are: alfworld, deliberate, guess, ...
 
 Listing imports no environment. A distribution adds its own by an entry point in its `pyproject.toml`:
 
@@ -29,6 +29,9 @@ REGISTRY: dict[str, str] = {
     "alfworld": "agentgym_envs.alfworld:ALFWorld",
     "deliberate": "agentgym_envs.deliberate:Deliberate",
     "guess": "agentgym_envs.guess:Guess",
+    "tau-airline": "agentgym_envs.tau.airline:TauAirline",
+    "tau-retail": "agentgym_envs.tau.retail:TauRetail",
+    "tau-telecom": "agentgym_envs.tau.telecom:TauTelecom",
     "webshop": "agentgym_envs.webshop:WebShop",
 }
 """Name to "module:Class"."""

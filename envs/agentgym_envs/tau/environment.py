@@ -45,6 +45,7 @@ FAILED: dict[Part, Outcome] = {
     "ENV_ASSERTION": "wrong_state",
     "ACTION": "wrong_state",
     "COMMUNICATE": "wrong_answer",
+    "NL_ASSERTION": "wrong_answer",
 }
 
 
@@ -259,6 +260,10 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
     def verdict(self, task: TauTask, state: WorldT) -> Verdict:
         judged: list[Part] = [part for part in task.basis if part != "NL_ASSERTION"]
         parts: dict[Part, bool] = {part: self._part(part, task, state) for part in judged}
+        unjudged = "NL_ASSERTION" in task.basis and bool(task.statements)
+        if unjudged:
+            parts["COMMUNICATE"] = self._part("COMMUNICATE", task, state)
+            parts["NL_ASSERTION"] = self._has_acted(task, state)
         upstream = all(parts.values())
         fault: Outcome | None = next((FAILED[part] for part, good in parts.items() if not good), None)
         if fault is None and "COMMUNICATE" in parts and not rewards.told(task.communicate, state.messages):
@@ -268,11 +273,20 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
         details: dict[str, Any] = {
             "upstream_reward": float(upstream),
             "mode": self.user_mode,
-            "partial_basis": "NL_ASSERTION" in task.basis and bool(task.statements),
+            "partial_basis": unjudged,
         }
         if self.user is not None:
             details["user"] = self.user.figures()
         return Verdict(0.0 if fault else 1.0, fault or "success", details)
+
+    def _has_acted(self, task: TauTask, world: WorldT) -> bool:
+        """True if the agent wrote or said something.
+
+        Without a judge this, and what is to be told, stand for the statements about the dialogue: an agent
+        that did nothing has met none.
+        """
+        tools = self.solo_tools_of(task)
+        return bool(world.messages) or any(tools[call.name].kind == "write" for call in world.calls)
 
     def _part(self, part: Part, task: TauTask, world: WorldT) -> bool:
         if part == "DB":

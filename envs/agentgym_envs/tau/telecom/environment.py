@@ -111,8 +111,19 @@ class TauTelecom(TauEnvironment[TelecomWorld]):
         return strict.strict_fault(task, world, self.gold(task))
 
     def evidence(self, task: TauTask) -> list[str]:
-        found = strict.looks(task)[:1] if self.strict and strict.is_transfer(task) else []
-        return [written(look.name, **look.arguments) for look in found]
+        """A look at everything that may block a fix, before a hand-over."""
+        if not strict.is_transfer(task):
+            return []
+        unseated = any(call.function == "unseat_sim_card" for call in task.setup)
+        world = self.fresh(task, self.domain_of(task), 0)
+        return [
+            written("check_network_status"),
+            *([written("reseat_sim_card")] if unseated else []),
+            written("check_sim_status"),
+            written("check_apn_settings"),
+            written("get_details_by_id", id=world.own_line_id),
+            *(written(look.name, **look.arguments) for look in strict.looks(task) if look.arguments),
+        ]
 
     def policy_of(self, task: TauTask, domain: Domain) -> str:
         if task.source == BUILTIN:

@@ -106,6 +106,11 @@ class TelecomWorld(World):
         if owner_id:
             self._settle_request(owner_id)
 
+    @property
+    def own_line_id(self) -> str:
+        """Id of the line of the phone; '' if it has none."""
+        return self._own[1] if self._own is not None else ""
+
     def _look_up(self, number: str) -> tuple[str, str, str]:
         """The number, its line and their owner, '' where there is none: no tool changes them."""
         lines, customers = self.tables["lines"], self.tables["customers"]
