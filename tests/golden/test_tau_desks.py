@@ -112,7 +112,8 @@ def test_no_gold_action_is_unknown_or_malformed(environment: DeskEnvironment) ->
 @pytest.mark.slow
 def test_the_verdict_by_rows_is_that_of_the_whole_tables(environment: DeskEnvironment) -> None:
     """Equal rows everywhere is what an equal hash of the whole database says; the hash itself takes 0.1 s."""
-    tasks = [task for split in splits(environment) for task in environment.tasks(split)]
+    listed = [environment.tasks(split) for split in splits(environment)]
+    tasks = [task for found in listed for task in found[:: 1 if len(found) < 200 else 10]]
     differing = 0
     for place, task in enumerate(tasks):
         gold = gold_world(environment, task)

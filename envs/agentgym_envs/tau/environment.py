@@ -7,7 +7,6 @@ Modes of the user: `solo` (no user: the agent reads a ticket and has the tool `d
 import json
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, cast, get_args
@@ -337,7 +336,7 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
     def snapshot(self) -> object:
         if not hasattr(self, "state"):
             raise RuntimeError("snapshot before reset")
-        user = self.user if isinstance(self.user, LanguageModelUser) else deepcopy(self.user)
+        user = self.user.copied(None) if self.user is not None else None
         return _Snapshot(self.name, self.task_now, self.state.copy(), user, self.turns, self.over)
 
     def restore(self, snapshot: object) -> None:
@@ -348,7 +347,8 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
         self.turns, self.over = snapshot.turns, snapshot.over
         self.turns_allowed = self.budget(snapshot.task)
         self.state = cast("WorldT", snapshot.world.copy())
-        self.user = deepcopy(snapshot.user)
+        seat = self._user_seat(snapshot.task)
+        self.user = snapshot.user.copied(seat) if snapshot.user is not None else None
 
 
 def written(name: str, /, **arguments: Any) -> str:

@@ -7,20 +7,17 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import Field, ValidationError
 
 from agentgym_envs.core import Record
 from agentgym_envs.tau.tasks import Scenario
-from agentgym_envs.tau.users.user import STOP, User
-from agentgym_envs.tooluse import CallError, Tool, Toolset, parse
+from agentgym_envs.tau.users.user import STOP, Seat, User
+from agentgym_envs.tooluse import CallError, parse
 
 if TYPE_CHECKING:
     import httpx
-
-Seat = tuple[Toolset, Callable[[Tool, dict[str, Any]], str]]
 
 MOST_CALLS = 20
 """Tool calls of the user in one turn."""
@@ -122,6 +119,12 @@ class LanguageModelUser(User):
                 return text
             self._use_tools(said, self._seat)
         raise UserFault(f"the user's model made {MOST_CALLS} rounds of tool calls without a message")
+
+    def copied(self, seat: Seat | None) -> "LanguageModelUser":
+        other = object.__new__(LanguageModelUser)
+        other.__dict__.update(self.__dict__)
+        other._seat, other._messages, other._tokens = seat, list(self._messages), list(self._tokens)
+        return other
 
     def figures(self) -> dict[str, Any]:
         return {

@@ -1,19 +1,15 @@
 """Choice of the simulated user: `make_user`."""
 
-from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 from agentgym_envs.tau.tasks import TauTask
 from agentgym_envs.tau.users.language_model import LanguageModelUser, UserModel
 from agentgym_envs.tau.users.scripted import ScriptedUser
 from agentgym_envs.tau.users.stub import StubUser
-from agentgym_envs.tau.users.user import User
-from agentgym_envs.tooluse import Tool, Toolset
+from agentgym_envs.tau.users.user import Seat, User
 
 UserMode = Literal["solo", "stub", "scripted", "llm"]
 """Kind of the user; `solo` is none."""
-Seat = tuple[Toolset, Callable[[Tool, dict[str, Any]], str]]
-"""Tools of the user, and the function that executes one of them."""
 
 
 def make_user(mode: UserMode, task: TauTask, seed: int, model: UserModel | None, seat: Seat | None) -> User:
