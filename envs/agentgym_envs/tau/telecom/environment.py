@@ -30,6 +30,8 @@ from agentgym_envs.tau.users import UserMode, UserModel
 from agentgym_envs.tooluse import CallError, Tool, Toolset
 from agentgym_envs.tooluse.outcomes import Outcome
 
+MOST_STARTS = 4096
+"""Number of initial states that a process keeps, of a few kilobytes each."""
 Guide = Literal["manual", "workflow"]
 """Technical support text of the benchmark's policy."""
 
@@ -85,10 +87,16 @@ class TauTelecom(TauEnvironment[TelecomWorld]):
         return builtin_tasks()
 
     def fresh(self, task: TauTask, domain: Domain, seed: int) -> TelecomWorld:
-        world = TelecomWorld(domain, _phone_of(domain).copy(), seed)
-        for call in task.setup:
-            setup.invoke(world, call)
-        return world
+        starts = _starts(domain)
+        world = starts.get(task.id)
+        if world is None:
+            world = TelecomWorld(domain, _phone_of(domain).copy())
+            for call in task.setup:
+                setup.invoke(world, call)
+            if len(starts) >= MOST_STARTS:
+                starts.clear()
+            starts[task.id] = world
+        return world.copy(seed)
 
     def tools_of(self, task: TauTask) -> Toolset:
         return AGENT_TOOLS
@@ -146,6 +154,12 @@ class TauTelecom(TauEnvironment[TelecomWorld]):
 
         Searcher(task.instruction, call, Random(f"{seed}/{task.id}"), care).play()
         return actions
+
+
+@lru_cache(maxsize=16)
+def _starts(domain: Domain) -> dict[str, TelecomWorld]:  # noqa: ARG001 - one for each domain
+    """States after the set-up calls by task id: a cache, whose states are copied."""
+    return {}
 
 
 @lru_cache(maxsize=16)

@@ -1,7 +1,7 @@
 """The customer's phone and its surroundings: `Phone`, `Surroundings`."""
 
 from collections.abc import Mapping
-from copy import deepcopy
+from copy import copy
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
@@ -107,4 +107,7 @@ class Surroundings:
 
     def copy(self) -> "Surroundings":
         """Surroundings that later changes of these do not change."""
-        return deepcopy(self)
+        other = copy(self)
+        other.payment_request = None if self.payment_request is None else dict(self.payment_request)
+        other.signal_strength = dict(self.signal_strength)
+        return other

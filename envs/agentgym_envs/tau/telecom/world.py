@@ -49,7 +49,7 @@ def completed(tables: Mapping[str, Mapping[str, Row]]) -> dict[str, dict[str, Ro
 class TelecomWorld(World):
     """Tables, and the phone of the customer who calls."""
 
-    def __init__(self, domain: Domain, phone: Phone, seed: int) -> None:
+    def __init__(self, domain: Domain, phone: Phone, seed: int = 0) -> None:
         super().__init__(domain.tables)
         self.phone = phone
         self.around = Surroundings()
@@ -133,9 +133,11 @@ class TelecomWorld(World):
     def user_changes(self) -> object:
         return self.phone, self.around
 
-    def copy(self) -> "TelecomWorld":
+    def copy(self, seed: int | None = None) -> "TelecomWorld":
+        """As `World.copy`; `seed` is that of the copy's episode, None for the same one."""
         other = super().copy()
         if not isinstance(other, TelecomWorld):  # a copy has the class of its original
             raise TypeError("the copy of another state")
         other.phone, other.around = self.phone.copy(), self.around.copy()
+        other.seed = self.seed if seed is None else seed
         return other

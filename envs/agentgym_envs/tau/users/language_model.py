@@ -7,6 +7,7 @@ import asyncio
 import json
 import os
 import time
+from copy import copy
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import Field, ValidationError
@@ -121,8 +122,7 @@ class LanguageModelUser(User):
         raise UserFault(f"the user's model made {MOST_CALLS} rounds of tool calls without a message")
 
     def copied(self, seat: Seat | None) -> "LanguageModelUser":
-        other = object.__new__(LanguageModelUser)
-        other.__dict__.update(self.__dict__)
+        other = copy(self)
         other._seat, other._messages, other._tokens = seat, list(self._messages), list(self._tokens)
         return other
 
