@@ -16,6 +16,9 @@ IMPORTERS: dict[str, str] = {
     "alfworld": "agentgym_envs.alfworld.importing",
     "bfcl": "agentgym_envs.bfcl.importing",
     "sql": "agentgym_envs.sql.imported.importing",
+    "tau-airline": "agentgym_envs.tau.airline.importing",
+    "tau-retail": "agentgym_envs.tau.retail.importing",
+    "tau-telecom": "agentgym_envs.tau.telecom.importing",
     "webshop": "agentgym_envs.webshop.official.importing",
 }
 """Environment to the module with the functions of `agentgym_envs.import_report`; it is imported only if data
@@ -26,11 +29,14 @@ PARTS: dict[str, str] = {
     "alfworld": "game files",
     "bfcl": "tasks",
     "sql": "tasks",
+    "tau-airline": "tasks",
+    "tau-retail": "tasks",
+    "tau-telecom": "tasks",
     "webshop": "entries of files",
 }
 """Environment to the name of the parts that an import accepts or refuses one by one."""
 
-Importable = Literal["alfworld", "bfcl", "sql", "webshop"]
+Importable = Literal["alfworld", "bfcl", "sql", "tau-airline", "tau-retail", "tau-telecom", "webshop"]
 MANIFEST = "manifest.json"
 SHOWN = 20
 """Maximum number of refused parts that an import prints."""
@@ -73,7 +79,7 @@ def import_data(
 ) -> None:
     """Check the data of a benchmark and copy it to AGENTEVOL_HOME, all or nothing.
 
-    Parts that are not sound (games of ALFWorld, tasks of BFCL and SQL, entries of WebShop's files) are
+    Parts that are not sound (games of ALFWorld, tasks of BFCL, SQL and tau, entries of WebShop's files) are
     refused, named and counted; the others are imported, with `--strict` too.
 
     Example: agentevol data import webshop ~/WebShop/data

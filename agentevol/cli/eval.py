@@ -27,6 +27,9 @@ Env = Annotated[str, typer.Option(help="The environment.")]
 Split = Annotated[str, typer.Option(help="Split whose tasks are played.")]
 Difficulty = Annotated[str | None, typer.Option(help="Only tasks of this level.")]
 Episodes = Annotated[int | None, typer.Option(min=1, help="Number of tasks, evenly spread over the split.")]
+Repeats = Annotated[
+    int, typer.Option(min=1, help="Episodes of each task, with other seeds; more than 1 give pass^k.")
+]
 MaxTurns = Annotated[int | None, typer.Option(min=1, help="Maximum actions of an episode.")]
 Temperature = Annotated[float, typer.Option(min=0, help="0 is greedy.")]
 MaxNewTokens = Annotated[
@@ -53,6 +56,7 @@ def evaluate(
     split: Split = "test",
     difficulty: Difficulty = None,
     episodes: Episodes = None,
+    repeats: Repeats = 1,
     max_turns: MaxTurns = None,
     temperature: Temperature = 0.0,
     max_new_tokens: MaxNewTokens = None,
@@ -68,6 +72,8 @@ def evaluate(
 
     Example: agentevol eval --model starter engine=vllm engine.url=http://host:8000
 
+    Example: agentevol eval --model starter --env tau-telecom --repeats 4 --temperature 1
+
     Example: OPENAI_API_KEY=... agentevol eval --model openai:NAME --env guess --episodes 20
     """
     from rich.console import Console
@@ -75,6 +81,7 @@ def evaluate(
     from agentevol.config.sections import EnvironmentConfig
     from agentevol.core.action_formats.registry import ACTION_FORMATS
     from agentevol.loop.state.progress import Progress, evaluation_table
+    from agentevol.rollout.pass_rates import pass_rates
     from agentevol.runs.evaluation import trial
 
     progress = Progress(Console(highlight=False, stderr=True))
@@ -91,15 +98,19 @@ def evaluate(
             started=started,
             engine=settings or [],
             max_new_tokens=max_new_tokens,
+            repeats=repeats,
         )
     summary, usage = played.summary(split), played.usage
     for failure in played.failures[:1]:
         progress.say(f"{len(played.failures)} episodes failed; the first: {failure}")
+    rates = pass_rates(played.episodes, repeats) if repeats > 1 else {}
     if json:
         told = {} if usage is None else {"usage": usage.figures()}
-        print_json({"model": model, "env": env, **summary.model_dump(mode="json"), **told})
+        print_json({"model": model, "env": env, **summary.model_dump(mode="json"), **rates, **told})
     else:
         Console(highlight=False).print(evaluation_table(model, summary))
+        if rates:
+            print(", ".join(f"{name} {rate:.3f}" for name, rate in rates.items()))
         if usage is not None:
             print(usage.text())
     if summary.n == 0:

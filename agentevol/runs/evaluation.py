@@ -136,9 +136,10 @@ def trial(
     started: Callable[[int], Report],
     engine: Sequence[str] = (),
     max_new_tokens: int | None = None,
+    repeats: int = 1,
 ) -> Trial:
-    """Play `episodes` tasks, evenly over a split (None: all), with `model`; the trajectories in the order of
-    tasks.
+    """Play `episodes` tasks, evenly over a split (None: all), with `model`, each `repeats` times with other
+    seeds; the trajectories in the order of tasks.
 
     `started` is called with the number of episodes and returns a function that is called with each batch.
     `engine` are overrides as a run has them, `engine.KEY=VALUE`. Raises `ConfigError` for an unknown model,
@@ -155,7 +156,14 @@ def trial(
         if url is None:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="agentevol-"))
             url = stack.enter_context(EnvironmentServer(environment, Path(folder) / "server.log")).url
-        played = _play(policy, form, environment, url, split, difficulty, episodes, seed, started)
+        seats = _seats(environment, policy, url)
+        tasks = list_tasks(url, environment.name, split, difficulty, spread(episodes))
+        requests = [
+            _request(environment, task, seed, number, repeat, seats)
+            for number, task in enumerate(tasks)
+            for repeat in range(repeats)
+        ]
+        played = _play(policy, form, url, requests, started(len(requests)))
     return Trial(played, policy.usage if isinstance(policy, OpenAIPolicy) else None)
 
 
@@ -218,18 +226,10 @@ def _engine(checkpoint: Checkpoint, overrides: Sequence[str]) -> RolloutEngine:
 def _play(
     policy: Policy,
     form: CheckedFormat,
-    environment: EnvironmentConfig,
     url: str,
-    split: str,
-    difficulty: str | None,
-    episodes: int | None,
-    seed: int,
-    started: Callable[[int], Report],
+    requests: Sequence[EpisodeRequest],
+    report: Report,
 ) -> list[Trajectory]:
-    seats = _seats(environment, policy, url)
-    tasks = list_tasks(url, environment.name, split, difficulty, spread(episodes))
-    requests = [_request(environment, task, seed, number, seats) for number, task in enumerate(tasks)]
-    report = started(len(requests))
     found = asyncio.run(_all(policy, form, url, requests, report))
     order = {request.id: number for number, request in enumerate(requests)}
     return sorted(found, key=lambda t: (order[t.episode], t.seat))
@@ -267,9 +267,9 @@ async def _all(
 
 
 def _request(
-    environment: EnvironmentConfig, task: EnvTask, seed: int, number: int, seats: int
+    environment: EnvironmentConfig, task: EnvTask, seed: int, number: int, repeat: int, seats: int
 ) -> EpisodeRequest:
-    identity = f"eval/{number}/{task.task_id}"
+    identity = f"eval/{number}/{task.task_id}" + (f"/{repeat}" if repeat else "")
     return EpisodeRequest(
         id=identity,
         run="eval",

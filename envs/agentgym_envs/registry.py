@@ -4,6 +4,7 @@
 guess
 > make("gues")
 UnknownEnvironment: no environment named 'gues'; there are: academia, alfworld, ...
+UnknownEnvironment: no environment named 'gues'; there are: alfworld, deliberate, guess, ...
 
 Listing imports no environment. A distribution adds its own by an entry point in its `pyproject.toml`:
 
@@ -36,6 +37,9 @@ REGISTRY: dict[str, str] = {
     "sheet": "agentgym_envs.families.sheet:Sheet",
     "sql": "agentgym_envs.sql:SQL",
     "sqlgym": "agentgym_envs.sql.agentgym:SQLGym",
+    "tau-airline": "agentgym_envs.tau.airline:TauAirline",
+    "tau-retail": "agentgym_envs.tau.retail:TauRetail",
+    "tau-telecom": "agentgym_envs.tau.telecom:TauTelecom",
     "todo": "agentgym_envs.families.todo:Todo",
     "weather": "agentgym_envs.families.weather:Weather",
     "webshop": "agentgym_envs.webshop:WebShop",

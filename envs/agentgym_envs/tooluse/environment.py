@@ -112,6 +112,10 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
         """An error as text."""
         return to_json(error.as_json()).decode()
 
+    def unknown_tool(self, name: str) -> CallError:
+        """The error of a call of a tool that is not offered."""
+        return unknown_tool(name, self.offered)
+
     def joined(self, texts: Sequence[str]) -> str:
         """The observation of several calls of one message."""
         return f"[{', '.join(texts)}]"
@@ -180,7 +184,7 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
                 raise DONE
             tool = self.offered.get(call.name)
             if tool is None:
-                raise unknown_tool(call.name, self.offered)
+                raise self.unknown_tool(call.name)
             value = self.execute(tool, self.arguments_of(tool, call))
         except CallError as error:
             return self.rendered_error(error), error.code in INVALID

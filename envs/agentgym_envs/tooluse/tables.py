@@ -8,10 +8,18 @@
 """
 
 from collections.abc import Iterator, Mapping
-from copy import deepcopy
-from typing import Any
+from typing import Any, cast
 
 Row = dict[str, Any]
+
+
+def copied(value: Any) -> Any:
+    """A JSON value that shares nothing with the given one; several times faster than `deepcopy`."""
+    if type(value) is dict:
+        return {key: copied(member) for key, member in cast("dict[str, Any]", value).items()}
+    if type(value) is list:
+        return [copied(member) for member in cast("list[Any]", value)]
+    return value
 
 
 class Table(Mapping[str, Row]):
@@ -47,7 +55,7 @@ class Table(Mapping[str, Row]):
     def edit(self, key: str) -> Row:
         """The row with this key, to be changed. Raises `KeyError` if there is none."""
         if key not in self._own:
-            self._own[key] = deepcopy(self[key])
+            self._own[key] = copied(self[key])
         return self._own[key]
 
     def add(self, key: str, row: Row) -> None:
@@ -76,6 +84,6 @@ class Table(Mapping[str, Row]):
     def copy(self) -> "Table":
         """A table over the same base that later edits of this one do not change."""
         other = Table(self._base)
-        other._own = deepcopy(self._own)
+        other._own = copied(self._own)
         other._gone = set(self._gone)
         return other

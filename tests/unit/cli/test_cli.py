@@ -162,11 +162,13 @@ def test_debug_shows_the_traceback_before_the_line(capsys: pytest.CaptureFixture
     assert err.splitlines()[-1].startswith("error: environment: no environment named 'gues'")
 
 
+IMPORTABLE = ("alfworld", "bfcl", "sql", "tau-airline", "tau-retail", "tau-telecom", "webshop")
+
+
 def test_nothing_imported_is_said_and_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "data", "verify", "--json") == (0, "{}\n", "")
     code, out, _ = run(capsys, "data", "list", "--json")
-    nothing = {"alfworld": None, "bfcl": None, "sql": None, "webshop": None}
-    assert (code, json.loads(out)["data"]) == (0, nothing)
+    assert (code, json.loads(out)["data"]) == (0, dict.fromkeys(IMPORTABLE))
 
 
 @pytest.mark.parametrize(
@@ -203,7 +205,7 @@ def test_data_are_imported_listed_and_verified(
     )
     assert out.endswith(f"imported into {home / 'webshop'}; 1 of the entries of files refused\n")
     code, out, _ = run(capsys, "data", "list", "--json")
-    none = dict.fromkeys(("alfworld", "bfcl", "sql"))
+    none = dict.fromkeys(IMPORTABLE)
     assert json.loads(out)["data"] == {**none, "webshop": {"1k-synthetic-test": 1}}
     assert run(capsys, "data", "verify") == (0, "webshop: ok\n", "")
     (blob,) = home.rglob("products.blob")

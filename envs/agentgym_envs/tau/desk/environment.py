@@ -1,0 +1,70 @@
+"""Environment of a help desk: `DeskEnvironment`, which retail and airline complete with tools."""
+
+import json
+from collections.abc import Mapping
+from typing import ClassVar
+
+from agentgym_envs.tau.data.domain import Domain
+from agentgym_envs.tau.desk.tools import done, reply, submit_refusal
+from agentgym_envs.tau.desk.world import DeskWorld
+from agentgym_envs.tau.environment import TauEnvironment, written
+from agentgym_envs.tau.tasks import TauTask, Version
+from agentgym_envs.tooluse import Toolset
+from agentgym_envs.tooluse.outcomes import Outcome
+
+
+class DeskEnvironment(TauEnvironment[DeskWorld]):
+    """Help desk over tables. The reward compares them with those that the gold actions leave, and, where the
+    task says so, what the agent told the customer.
+
+    Without a user (`solo`) the agent has `reply` for what the customer asks to be told, and `done`. With
+    `strict`, a task whose gold solution changes and tells nothing has to be ended by `submit_refusal`.
+    """
+
+    refusals = (
+        json.dumps([{"name": "transfer_to_human_agents", "arguments": {"summary": "-"}}, {"name": "done"}]),
+        written("submit_refusal", reason="-"),
+    )
+    versions: ClassVar[Mapping[Version, Toolset]]
+    """The agent's tools by version of the benchmark."""
+    _solo_sets: ClassVar[dict[tuple[str, Version, bool], Toolset]] = {}
+
+    def fresh(self, task: TauTask, domain: Domain, seed: int) -> DeskWorld:
+        return DeskWorld(domain, task.version)
+
+    def tools_of(self, task: TauTask) -> Toolset:
+        return self.versions[task.version]
+
+    def solo_tools_of(self, task: TauTask) -> Toolset:
+        key = (self.name, task.version, self.strict)
+        if key not in self._solo_sets:
+            ends = [done, submit_refusal] if self.strict else [done]
+            self._solo_sets[key] = Toolset([*self.versions[task.version].values(), reply, *ends])
+        return self._solo_sets[key]
+
+    def policy_of(self, task: TauTask, domain: Domain) -> str:
+        return domain.policies.get("policy", "")
+
+    def strict_fault(self, task: TauTask, world: DeskWorld) -> Outcome | None:
+        refused = world.ended_by == "submit_refusal"
+        if self.is_idle(task) and self.user_mode == "solo":
+            return None if refused else "no_submit"
+        return "refused_wrongly" if refused else None
+
+    def is_idle(self, task: TauTask) -> bool:
+        """True if the gold solution changes and tells nothing."""
+        return not self.gold(task).changes and not task.communicate
+
+    def expert(self, task: TauTask) -> list[str] | None:
+        """The gold actions, what is to be told, and the end; None where there is a user."""
+        if self.user_mode != "solo":
+            return None
+        tools = self.solo_tools_of(task)
+        gold = [action for action in task.gold if action.name in tools]
+        plan = [written(one.name, **one.arguments) for one in gold if tools[one.name].kind != "control"]
+        if task.communicate:
+            plan.append(written("reply", text=", ".join(task.communicate)))
+        if self.strict and self.is_idle(task):
+            return [*plan, written("submit_refusal", reason="The policy does not allow it.")]
+        ends = [written(one.name, **one.arguments) for one in gold if tools[one.name].kind == "control"]
+        return [*plan, ends[-1] if ends else written("done")]

@@ -1,0 +1,360 @@
+"""Environment of a tau domain: `TauEnvironment`, which the domains complete with tools and state.
+
+Modes of the user: `solo` (no user: the agent reads a ticket and has the tool `done`), `stub`, `scripted` and
+`llm` (see `agentgym_envs.tau.users`), in which the agent's messages without a call go to the user.
+"""
+
+import json
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar, cast, get_args
+
+from agentgym_envs.core import Observation, StepResult
+from agentgym_envs.formats import after_thinking
+from agentgym_envs.home import data_home
+from agentgym_envs.tau import rewards
+from agentgym_envs.tau.data.domain import Domain, TaskSource
+from agentgym_envs.tau.data.library import ImportedData
+from agentgym_envs.tau.data.shelf import Shelf
+from agentgym_envs.tau.gold import Gold, replayed
+from agentgym_envs.tau.tasks import Assertion, Part, TauTask
+from agentgym_envs.tau.users import LanguageModelUser, User, UserMode, UserModel, has_stopped, make_user
+from agentgym_envs.tau.world import Executed, World
+from agentgym_envs.tooluse import CallError, Tool, ToolEnvironment, Toolset, Verdict
+from agentgym_envs.tooluse.calls import mentions_call
+from agentgym_envs.tooluse.outcomes import Outcome
+
+WorldT = TypeVar("WorldT", bound=World)
+
+BUILTIN = "builtin"
+"""Source of the tasks that this project generates."""
+SOLO_RULES = (
+    "You resolve the ticket of a customer with tool calls only: you cannot talk to the customer. Follow the"
+    " policy. When the ticket is resolved, or cannot be, end with a single call of the tool `done`."
+)
+DIALOGUE_RULES = (
+    "You are a customer service agent. Help the customer and follow the policy. In each turn either send a"
+    " message to the customer or call a tool, not both."
+)
+GREETING = "Hi! How can I help you today?"
+FAILED: dict[Part, Outcome] = {
+    "DB": "wrong_state",
+    "ENV_ASSERTION": "wrong_state",
+    "ACTION": "wrong_state",
+    "COMMUNICATE": "wrong_answer",
+    "NL_ASSERTION": "wrong_answer",
+}
+
+
+@dataclass(frozen=True)
+class _Snapshot:
+    env: str
+    task: TauTask
+    world: World
+    user: User | None
+    turns: int
+    over: bool
+
+
+class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
+    """Customer service of one company, with a policy.
+
+    Options: `user` is the user's mode, and `user_model` the endpoint of the mode `llm`; `strict` adds
+    conditions to the benchmark's reward (see the domain); `trainable` leaves out tasks that doing nothing
+    solves or whose gold solution fails; `policy` puts the policy into the first observation;
+    `upstream_quirks` reproduces known mistakes of the benchmark's tools; `home` is where imported data are
+    looked for (None: `agentgym_envs.home.data_home`), and `sources` replaces them and the built-in tasks.
+    """
+
+    max_turns = 60
+    blocking = False
+    forkable = True
+    modes: ClassVar[tuple[UserMode, ...]] = ("solo", "stub", "scripted", "llm")
+
+    def __init__(
+        self,
+        *,
+        user: UserMode = "solo",
+        user_model: UserModel | None = None,
+        strict: bool = False,
+        trainable: bool = False,
+        policy: bool = True,
+        upstream_quirks: bool = False,
+        home: Path | None = None,
+        sources: Sequence[TaskSource] | None = None,
+    ) -> None:
+        if user not in get_args(UserMode) or user not in self.modes:
+            raise ValueError(
+                f"{self.name} has no user {str(user)[:80]!r}; there are: {', '.join(self.modes)}"
+            )
+        if (user == "llm") != (user_model is not None):
+            raise ValueError("user_model=UserModel(base_url=..., model=...) goes with user='llm'")
+        self.user_mode: UserMode = user
+        self.user_model = user_model
+        self.strict = strict
+        self.trainable = trainable
+        self.shows_policy = policy
+        self.quirks = upstream_quirks
+        self.user: User | None = None
+        if sources is None:
+            imported = ImportedData.open(home or data_home(), self.name)
+            sources = (self.builtin(), *([imported] if imported else ()))
+        self._shelf = Shelf(self.name, sources)
+
+    @classmethod
+    @abstractmethod
+    def builtin(cls) -> TaskSource:
+        """The tasks that this project generates."""
+
+    @abstractmethod
+    def fresh(self, task: TauTask, domain: Domain, seed: int) -> WorldT:
+        """The state in which an episode begins, after its set-up calls."""
+
+    @abstractmethod
+    def tools_of(self, task: TauTask) -> Toolset:
+        """The agent's tools in a dialogue; `solo_tools_of` adds to them without one."""
+
+    @abstractmethod
+    def solo_tools_of(self, task: TauTask) -> Toolset:
+        """The agent's tools where there is no user."""
+
+    @abstractmethod
+    def policy_of(self, task: TauTask, domain: Domain) -> str:
+        """The policy text of a task."""
+
+    def user_tools_of(self, task: TauTask) -> Toolset | None:
+        """Tools of a simulated user, if it has some."""
+        return None
+
+    def holds(self, world: WorldT, assertion: Assertion) -> bool:
+        """True if an assertion holds in the final state."""
+        raise CallError("tool_error", f"{self.name} has no assertion {assertion.function!r}")
+
+    def strict_fault(self, task: TauTask, world: WorldT) -> Outcome | None:
+        """A condition of `strict` that an episode broke."""
+        return None
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        return self._shelf.splits
+
+    @property
+    def data_version(self) -> str:
+        return self._shelf.digest
+
+    def tasks(self, split: str, difficulty: str | None = None) -> Sequence[TauTask]:
+        """As in `Environment`. `tau2_base`, the benchmark's test set, is `tau2_train` and `tau2_test`."""
+        if difficulty is not None:
+            raise ValueError(f"{self.name} has no difficulty {difficulty[:80]!r}: its tasks have none")
+        found = self._shelf.tasks(split)
+        return [self._shown(one) for one in found if one.trainable or not self.trainable]
+
+    def task(self, task_id: str) -> TauTask:
+        return self._shown(self._shelf.task(task_id))
+
+    def _shown(self, task: TauTask) -> TauTask:
+        """The task as this mode tells it: in a dialogue the user knows the wishes, not the agent."""
+        if self.user_mode == "solo":
+            return task
+        return task.model_copy(update={"instruction": "Help the customer, as the policy says."})
+
+    def domain_of(self, task: TauTask) -> Domain:
+        """The data that a task is played on."""
+        return self._shelf.domain_of(task)
+
+    def gold(self, task: TauTask) -> Gold:
+        """The gold state, replayed once per process."""
+        domain = self.domain_of(task)
+        key = (task.id, self.quirks)
+        if key not in domain.golds:
+            world = self.fresh(task, domain, 0)
+            domain.golds[key] = replayed(task, world, self.solo_tools_of(task), self._run)
+        return domain.golds[key]
+
+    def _run(self, world: Any, tool: Tool, arguments: Mapping[str, Any]) -> object:
+        return self.run_tool(world, tool, arguments)
+
+    def run_tool(self, world: WorldT, tool: Tool, arguments: Mapping[str, Any]) -> object:
+        """The result of a tool on a state."""
+        return tool.run(world, **arguments)
+
+    def offered_to(self, task: TauTask) -> Toolset:
+        return self.solo_tools_of(task) if self.user_mode == "solo" else self.tools_of(task)
+
+    def begin(self, task: TauTask, seed: int) -> WorldT:
+        world = self.fresh(task, self.domain_of(task), seed)
+        world.quirks = self.quirks
+        world.calls.clear()
+        return world
+
+    def execute(self, tool: Tool, arguments: Mapping[str, Any]) -> object:
+        self.state.calls.append(Executed(tool.name, dict(arguments)))
+        value = self.run_tool(self.state, tool, arguments)
+        if tool.kind == "control":
+            self.state.ended_by = tool.name
+        return value
+
+    def opening(self, task: TauTask) -> str:
+        rules = SOLO_RULES if self.user_mode == "solo" else DIALOGUE_RULES
+        policy = self.policy_of(task, self.domain_of(task)) if self.shows_policy else ""
+        return f"{rules}\n\n{policy}" if policy else rules
+
+    def reset(  # pyright: ignore[reportIncompatibleMethodOverride] - a model as the user is waited for
+        self, task: TauTask, seed: int
+    ) -> Observation | Awaitable[Observation]:
+        observation = super().reset(task, seed)
+        self.user = None
+        if self.user_mode == "solo":
+            return observation
+        self.user = make_user(self.user_mode, task, seed, self.user_model, self._user_seat(task))
+        greeting = GREETING if task.version == "tau2" else None
+        if isinstance(self.user, LanguageModelUser):
+            return self._greeted(observation, self.user, greeting)
+        return _with_message(observation, self.user.open(greeting))
+
+    async def _greeted(
+        self, observation: Observation, user: LanguageModelUser, greeting: str | None
+    ) -> Observation:
+        return _with_message(observation, await user.answer_later(greeting))
+
+    def step(  # pyright: ignore[reportIncompatibleMethodOverride] - a model as the user is waited for
+        self, action: str
+    ) -> StepResult | Awaitable[StepResult]:
+        if isinstance(self.user, LanguageModelUser) and not self.over and not mentions_call(action):
+            self.turns += 1
+            return self._asked(self.user, after_thinking(action).strip())
+        return super().step(action)
+
+    async def _asked(self, user: LanguageModelUser, message: str) -> StepResult:
+        self.state.messages.append(message)
+        return self._settled(self._heard(await user.answer_later(message)))
+
+    def hear(self, message: str) -> str | None:
+        if self.user is None or isinstance(self.user, LanguageModelUser):
+            return None
+        text = after_thinking(message).strip()
+        if not text:
+            return None
+        self.state.messages.append(text)
+        return self._heard(self.user.answer(text))
+
+    def _heard(self, reply: str) -> str:
+        if has_stopped(reply):
+            self.over, self.state.ended_by = True, "user"
+        return reply
+
+    def _user_seat(self, task: TauTask) -> tuple[Toolset, Callable[[Tool, dict[str, Any]], str]] | None:
+        """The tools of the user, and what executes them."""
+        tools = self.user_tools_of(task)
+        return None if tools is None else (tools, self._user_call)
+
+    def _user_call(self, tool: Tool, arguments: dict[str, Any]) -> str:
+        try:
+            return self.rendered(self.execute(tool, arguments))
+        except CallError as error:
+            return self.rendered_error(error)
+
+    def verdict(self, task: TauTask, state: WorldT) -> Verdict:
+        judged: list[Part] = [part for part in task.basis if part != "NL_ASSERTION"]
+        parts: dict[Part, bool] = {part: self._part(part, task, state) for part in judged}
+        unjudged = "NL_ASSERTION" in task.basis and bool(task.statements)
+        if unjudged:
+            parts["COMMUNICATE"] = self._part("COMMUNICATE", task, state)
+            parts["NL_ASSERTION"] = self._has_acted(task, state)
+        upstream = all(parts.values())
+        fault: Outcome | None = next((FAILED[part] for part, good in parts.items() if not good), None)
+        if fault is None and "COMMUNICATE" in parts and not rewards.told(task.communicate, state.messages):
+            fault = "wrong_answer"
+        if fault is None and self.strict:
+            fault = self.strict_fault(task, state)
+        details: dict[str, Any] = {
+            "upstream_reward": float(upstream),
+            "mode": self.user_mode,
+            "partial_basis": unjudged,
+        }
+        if self.user is not None:
+            details["user"] = self.user.figures()
+        return Verdict(0.0 if fault else 1.0, fault or "success", details)
+
+    def _has_acted(self, task: TauTask, world: WorldT) -> bool:
+        """True if the agent wrote or said something.
+
+        Without a judge this, and what is to be told, stand for the statements about the dialogue: an agent
+        that did nothing has met none.
+        """
+        tools = self.solo_tools_of(task)
+        return bool(world.messages) or any(tools[call.name].kind == "write" for call in world.calls)
+
+    def _part(self, part: Part, task: TauTask, world: WorldT) -> bool:
+        if part == "DB":
+            gold = self.gold(task)
+            return world.changes() == gold.changes and world.user_changes() == gold.user
+        if part == "ENV_ASSERTION":
+            return all(self.holds(world, one) == one.value for one in task.assertions)
+        if part == "ACTION":
+            return all(rewards.matches(action, world.calls) for action in task.gold)
+        return rewards.told_upstream(task.communicate, world.messages)
+
+    def rendered(self, value: object) -> str:
+        return value if isinstance(value, str) else json.dumps(value)
+
+    def rendered_error(self, error: CallError) -> str:
+        return f"Error: {error.message}"
+
+    def unknown_tool(self, name: str) -> CallError:
+        return CallError("unknown_tool", f"Tool '{name[:80]}' not found.", expected=list(self.offered))
+
+    def joined(self, texts: Sequence[str]) -> str:
+        return "\n".join(texts)
+
+    def net_change(self) -> object:
+        return self.state.changes(), self.state.user_changes(), list(self.state.messages)
+
+    def giving_up(self, task: TauTask) -> list[str]:
+        return [written("done")]
+
+    def expert(self, task: TauTask) -> list[str] | None:
+        """The gold actions, what is to be told, and the end; None where there is a user."""
+        if self.user_mode != "solo":
+            return None
+        tools = self.solo_tools_of(task)
+        plan = [*self.evidence(task), *self._gold_actions(task)]
+        if task.communicate:
+            plan.append(written("reply", text=", ".join(task.communicate)))
+        ends = any(tools[action.name].kind == "control" for action in task.gold if action.name in tools)
+        return plan if ends and not task.communicate else [*plan, written("done")]
+
+    def evidence(self, task: TauTask) -> list[str]:
+        """Reads that `strict` asks for, before the gold actions."""
+        return []
+
+    def _gold_actions(self, task: TauTask) -> list[str]:
+        return [written(action.name, **action.arguments) for action in task.gold]
+
+    def snapshot(self) -> object:
+        if not hasattr(self, "state"):
+            raise RuntimeError("snapshot before reset")
+        user = self.user.copied(None) if self.user is not None else None
+        return _Snapshot(self.name, self.task_now, self.state.copy(), user, self.turns, self.over)
+
+    def restore(self, snapshot: object) -> None:
+        if not isinstance(snapshot, _Snapshot) or snapshot.env != self.name:
+            raise TypeError(f"not a snapshot of {self.name}: {type(snapshot).__name__}")
+        self.task_now = snapshot.task
+        self.offered = self.offered_to(snapshot.task)
+        self.turns, self.over = snapshot.turns, snapshot.over
+        self.turns_allowed = self.budget(snapshot.task)
+        self.state = cast("WorldT", snapshot.world.copy())
+        seat = self._user_seat(snapshot.task)
+        self.user = snapshot.user.copied(seat) if snapshot.user is not None else None
+
+
+def written(name: str, /, **arguments: Any) -> str:
+    """A call as an action."""
+    return json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
+
+
+def _with_message(observation: Observation, message: str) -> Observation:
+    return observation.model_copy(update={"text": f"{observation.text}\n\nCustomer: {message}"})

@@ -1,0 +1,91 @@
+"""Plays tau environments, and writes folders in the layout of their benchmarks."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from agentgym_envs.core import StepResult
+from agentgym_envs.tau.environment import TauEnvironment
+from agentgym_envs.tau.tasks import TauTask
+from agentgym_envs.tau.telecom.builtin.company import company
+
+
+def call(name: str, /, **arguments: object) -> str:
+    """A call as an action."""
+    return json.dumps({"name": name, "arguments": arguments})
+
+
+def played(environment: TauEnvironment[Any], task: TauTask, actions: Sequence[str]) -> StepResult:
+    """The result of the last action of an episode; `reward` is the whole return."""
+    environment.reset(task, 0)
+    results = [cast("StepResult", environment.step(action)) for action in actions]
+    return results[-1].model_copy(update={"reward": sum(result.reward for result in results)})
+
+
+def texts(environment: TauEnvironment[Any], task: TauTask, actions: Sequence[str]) -> list[str]:
+    """The observations after each action of an episode."""
+    environment.reset(task, 0)
+    return [cast("StepResult", environment.step(action)).observation.text for action in actions]
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write a JSON file and the folders above it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value), encoding="utf-8")
+
+
+def tau2_form(task: TauTask) -> dict[str, Any]:
+    """A task in the form of tau2-bench's files."""
+    return {
+        "id": task.id,
+        "user_scenario": {
+            "persona": task.scenario.persona or None,
+            "instructions": {
+                "domain": "telecom",
+                "reason_for_call": task.scenario.reason,
+                "known_info": task.scenario.known,
+                "unknown_info": None,
+                "task_instructions": task.scenario.instructions,
+            },
+        },
+        "ticket": task.instruction,
+        "initial_state": {
+            "initialization_data": None,
+            "initialization_actions": [
+                {"env_type": one.side, "func_name": one.function, "arguments": one.arguments}
+                for one in task.setup
+            ],
+        },
+        "evaluation_criteria": {
+            "actions": [
+                {"name": one.name, "arguments": one.arguments, "compare_args": one.compared}
+                for one in task.gold
+            ],
+            "env_assertions": [
+                {
+                    "env_type": one.side,
+                    "func_name": one.function,
+                    "arguments": one.arguments,
+                    "assert_value": one.value,
+                }
+                for one in task.assertions
+            ],
+            "communicate_info": list(task.communicate),
+            "nl_assertions": None,
+            "reward_basis": list(task.basis),
+        },
+    }
+
+
+def write_telecom(
+    folder: Path, tasks: Sequence[Mapping[str, Any]], splits: Mapping[str, Sequence[str]]
+) -> None:
+    """A folder of telecom as tau2-bench lays it out, with the invented company as its data."""
+    tables = {name: list(rows.values()) for name, rows in company().tables.items()}
+    write_json(folder / "db.json", tables)
+    write_json(folder / "user_db.json", {"device": {"battery_level": 55}})
+    write_json(folder / "tasks.json", list(tasks))
+    write_json(folder / "split_tasks.json", dict(splits))
+    for name in ("main_policy", "main_policy_solo", "tech_support_manual", "tech_support_workflow"):
+        (folder / f"{name}.md").write_text(f"Text of {name}.", encoding="utf-8")
