@@ -229,7 +229,7 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
 
     async def _asked(self, user: LanguageModelUser, message: str) -> StepResult:
         self.state.messages.append(message)
-        return self._settled(self._heard(await user.answer_later(message)))
+        return self.settled(self._heard(await user.answer_later(message)))
 
     def hear(self, message: str) -> str | None:
         if self.user is None or isinstance(self.user, LanguageModelUser):
