@@ -33,6 +33,7 @@ EXPECTED = (
     Expected("agentgym_envs.registry", "EnvironmentUnavailable", "environment", FAILURE),
     Expected("agentgym_envs.core", "TaskNotFound", "task", MISUSE),
     Expected("agentgym_envs.alfworld.game", "GameError", "data", FAILURE),
+    Expected("agentgym_envs.tau.reading", "TauDataError", "data", FAILURE),
     Expected("agentgym_envs.webshop.catalogues.stored", "CatalogueError", "data", FAILURE),
     Expected("agentgym_store.errors", "StoreError", "store", FAILURE),
     Expected("agentgym_client.errors", "EnvClientError", "server", FAILURE),
