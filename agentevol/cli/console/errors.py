@@ -35,6 +35,7 @@ EXPECTED = (
     Expected("agentgym_envs.alfworld.game", "GameError", "data", FAILURE),
     Expected("agentgym_envs.bfcl.dialogues", "DialogueError", "data", FAILURE),
     Expected("agentgym_envs.sql.imported.library", "LibraryError", "data", FAILURE),
+    Expected("agentgym_envs.tau.reading", "TauDataError", "data", FAILURE),
     Expected("agentgym_envs.webshop.catalogues.stored", "CatalogueError", "data", FAILURE),
     Expected("agentgym_store.errors", "StoreError", "store", FAILURE),
     Expected("agentgym_client.errors", "EnvClientError", "server", FAILURE),

@@ -20,7 +20,15 @@ from agentgym_envs.tau.data.library import ImportedData
 from agentgym_envs.tau.data.shelf import Shelf
 from agentgym_envs.tau.gold import Gold, replayed
 from agentgym_envs.tau.tasks import Assertion, Part, TauTask
-from agentgym_envs.tau.users import LanguageModelUser, User, UserMode, UserModel, has_stopped, make_user
+from agentgym_envs.tau.users import (
+    LanguageModelUser,
+    User,
+    UserMode,
+    UserModel,
+    can_be_scripted,
+    has_stopped,
+    make_user,
+)
 from agentgym_envs.tau.world import Executed, World
 from agentgym_envs.tooluse import CallError, Tool, ToolEnvironment, Toolset, Verdict
 from agentgym_envs.tooluse.calls import mentions_call
@@ -149,10 +157,16 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
         if difficulty is not None:
             raise ValueError(f"{self.name} has no difficulty {difficulty[:80]!r}: its tasks have none")
         found = self._shelf.tasks(split)
-        return [self._shown(one) for one in found if one.trainable or not self.trainable]
+        return [self._shown(one) for one in found if self._is_offered(one)]
 
     def task(self, task_id: str) -> TauTask:
         return self._shown(self._shelf.task(task_id))
+
+    def _is_offered(self, task: TauTask) -> bool:
+        """True for a task that this mode and the option `trainable` list."""
+        if self.trainable and not task.trainable:
+            return False
+        return self.user_mode != "scripted" or can_be_scripted(task.scenario)
 
     def _shown(self, task: TauTask) -> TauTask:
         """The task as this mode tells it: in a dialogue the user knows the wishes, not the agent."""

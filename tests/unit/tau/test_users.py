@@ -14,7 +14,14 @@ from agentgym_envs.tau.retail import TauRetail
 from agentgym_envs.tau.tasks import Scenario
 from agentgym_envs.tau.telecom import TauTelecom
 from agentgym_envs.tau.telecom.tools import PHONE_TOOLS
-from agentgym_envs.tau.users import LanguageModelUser, UserFault, UserMode, UserModel, has_stopped
+from agentgym_envs.tau.users import (
+    LanguageModelUser,
+    UserFault,
+    UserMode,
+    UserModel,
+    can_be_scripted,
+    has_stopped,
+)
 from agentgym_envs.tau.users.scripted import ScriptedUser
 from agentgym_envs.testing import Report, check_environment
 
@@ -207,3 +214,16 @@ def test_the_endpoint_goes_with_its_mode() -> None:
         TauRetail(user_model=MODEL)
     with pytest.raises(ValueError, match="no user 'nobody'; there are: solo, stub, scripted, llm"):
         TauRetail(user="nobody")  # type: ignore[arg-type] - what is refused
+
+
+@pytest.mark.parametrize(
+    ("instructions", "offered"),
+    [
+        ("You want a receipt.", True),
+        ("If asked, take the red one.", False),
+        ("Later you change your mind.", False),
+    ],
+)
+def test_a_customer_who_decides_in_the_dialogue_is_not_scripted(instructions: str, offered: bool) -> None:
+    assert can_be_scripted(Scenario(reason="Return it.", instructions=instructions)) == offered
+    assert len(TauRetail(user="scripted").tasks("test")) == len(TauRetail().tasks("test"))

@@ -53,6 +53,8 @@ class TauTelecom(TauEnvironment[TelecomWorld]):
         "random_calls": (0.0, 0.1),
         "write_spray": (0.0, 0.4),
     }
+    # Each tool once, without a look, repairs some phones.
+    baselines = {"idle": (0.0, 0.0), "spray": (0.05, 0.15)}  # noqa: RUF012 - a class fact, never changed
     refusals = (
         json.dumps([{"name": "transfer_to_human_agents", "arguments": {"summary": "-"}}, {"name": "done"}]),
     )

@@ -69,6 +69,18 @@ _PERSON = (
 )
 
 
+_CONDITIONAL = re.compile(
+    r"\b(if|unless|otherwise|except|at first|initially|only (when|after)|change (your|my) mind|pretend|"
+    r"refuse|insist|prefer|wait)\b",
+    re.IGNORECASE,
+)
+
+
+def can_be_scripted(scenario: Scenario) -> bool:
+    """False for a scenario whose customer decides something in the dialogue, or changes a wish."""
+    return _CONDITIONAL.search(f"{scenario.reason}\n{scenario.instructions}") is None
+
+
 class ScriptedUser(User):
     """User by rules: states its reason, answers questions about itself, confirms, and tells the rest of its
     wishes sentence by sentence.
