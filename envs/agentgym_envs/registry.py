@@ -35,7 +35,7 @@ REGISTRY: dict[str, str] = {
     "guess": "agentgym_envs.guess:Guess",
     "movie": "agentgym_envs.families.movie:Movie",
     "sheet": "agentgym_envs.families.sheet:Sheet",
-    "sql": "agentgym_envs.sql:SQL",
+    "sql": "agentgym_envs.sql.environment:SQL",
     "sqlgym": "agentgym_envs.sql.agentgym:SQLGym",
     "tau-airline": "agentgym_envs.tau.airline:TauAirline",
     "tau-retail": "agentgym_envs.tau.retail:TauRetail",

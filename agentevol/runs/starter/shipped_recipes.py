@@ -29,23 +29,6 @@ RECIPES: dict[str, StarterRecipe] = {
         vocabulary_texts=_ALFWORLD_WORDS,
         shape=Shape(rotary_base=1e6, copies=True),
     ),
-    "assistant": StarterRecipe(
-        environment="assistant",
-        demonstrations={
-            "single": 3_000,
-            "chained": 3_000,
-            "conditional": 1_500,
-            "refusal": 3_000,
-            "multi": 2_000,
-        },
-        care=0.6,
-        worlds=({"tools_in": "text"},),
-        vocabulary_episodes=300,
-        vocabulary_splits=("valid", "test"),
-        vocabulary_texts=tuple(map(str, range(400))),
-        shape=Shape(intermediate=448, rotary_base=1e6, copies=True),  # 6 MB with its words
-        learn=LEARN.model_copy(update={"batch_tokens": 4096, "micro_batch_tokens": 8192}),
-    ),
     "deliberate": StarterRecipe(
         environment="deliberate",
         demonstrations={"shallow": 6000, "medium": 6000, "deep": 6000, "deepest": 6000},
@@ -88,3 +71,24 @@ RECIPES: dict[str, StarterRecipe] = {
         learn=LEARN.model_copy(update={"batch_tokens": 4096, "micro_batch_tokens": 8192, "dtype": "bf16"}),
     ),
 }
+
+BUILT_BY_USERS: dict[str, StarterRecipe] = {
+    "assistant": StarterRecipe(
+        environment="assistant",
+        demonstrations={
+            "single": 3_000,
+            "chained": 3_000,
+            "conditional": 1_500,
+            "refusal": 3_000,
+            "multi": 2_000,
+        },
+        care=0.6,
+        worlds=({"tools_in": "text"},),
+        vocabulary_episodes=300,
+        vocabulary_splits=("valid", "test"),
+        vocabulary_texts=tuple(map(str, range(400))),
+        shape=Shape(intermediate=448, rotary_base=1e6, copies=True),  # 6 MB with its words
+        learn=LEARN.model_copy(update={"batch_tokens": 4096, "micro_batch_tokens": 8192}),
+    ),
+}
+"""Recipes of environments whose starters are not in the package."""

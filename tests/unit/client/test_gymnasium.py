@@ -434,7 +434,7 @@ def test_registering_again_changes_nothing():
 
 
 def test_an_unknown_environment_is_told_at_once():
-    with pytest.raises(registry.UnknownEnvironment, match="there are: alfworld"):
+    with pytest.raises(registry.UnknownEnvironment, match="there are: academia, alfworld"):
         AgentGymEnv("nope")
 
 

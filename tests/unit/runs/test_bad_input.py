@@ -408,7 +408,10 @@ def test_episodes_without_turns_have_no_sequences(episodes: list[Trajectory]):
 @pytest.mark.parametrize(
     ("settings", "line"),
     [
-        (["environment.name=gues"], "environment.name: no environment named 'gues'; there are: alfworld"),
+        (
+            ["environment.name=gues"],
+            "environment.name: no environment named 'gues'; there are: academia, alfworld",
+        ),
         (["base=no/such/model"], "no model 'no/such/model'"),
         (["algorithm=gropo"], "no algorithm named 'gropo'"),
         (["algorithm=ipo", "learn.options.beta=0"], "option 'beta' of ipo cannot be 0"),
