@@ -94,8 +94,7 @@ def test_every_field_of_a_sequence_and_of_its_episode_is_drawn_here():
     assert FACTS.keys() == {one.name for one in fields(EpisodeFacts)}
 
 
-# each example changes 26 fields
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     data=st.data(), sequence=st.builds(TrainingSequence, **SEQUENCE), facts=st.builds(EpisodeFacts, **FACTS)
 )

@@ -150,7 +150,7 @@ RESAMPLED = ["algorithm=grpo", "explore.tasks=3", "explore.samples=2", "explore.
 
 @pytest.mark.parametrize(
     ("overrides", "lives"),
-    [([], 11), (["select.merge=replay"], 11), (RESAMPLED, 9), (ONE_STEP_OFF, 19)],
+    [([], 11), (["select.merge=replay"], 11), (RESAMPLED, 4), (ONE_STEP_OFF, 11)],
     ids=["cumulative", "replay", "resample", "one_step_off"],
 )
 def test_a_run_killed_at_any_episode_has_the_manifests_and_figures_of_an_undisturbed_one(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentgym_envs.webshop.catalogues.stored import CatalogueError
@@ -54,6 +54,7 @@ def test_tricky_values_are_the_same_wherever_chunks_end(
     assert dict(members(file, chunk)) == named
 
 
+@settings(max_examples=150, deadline=None)
 @given(st.lists(values), st.integers(1, 40), st.sampled_from([None, 0, 2]))
 def test_any_list_is_read_as_json_reads_it(
     file: Path, listed: list[Any], chunk: int, indent: int | None
@@ -69,6 +70,7 @@ def test_any_list_is_read_as_json_reads_it(
         assert list(items(file, chunk)) == expected
 
 
+@settings(max_examples=300, deadline=None)
 @given(st.lists(values, min_size=1, max_size=3), st.data())
 def test_what_json_refuses_is_refused_and_nothing_else(file: Path, listed: list[Any], data: Any) -> None:
     text = json.dumps(listed)
