@@ -17,11 +17,11 @@ from agentgym_envs.sql.comparison.matching import matches
 from agentgym_envs.sql.executor.database import Database, Source
 from agentgym_envs.sql.imported.importing import import_official
 from agentgym_envs.sql.imported.library import ImportedTask, Library, verify
-from agentgym_envs.sql.player import call
 from agentgym_envs.sql.queries.tokens import Token, joined, tokens
 from agentgym_envs.sql.variants.mutants import mutants
 from agentgym_envs.sql.variants.schema import read_schema
 from agentgym_envs.sql.variants.service import CONSTANTS
+from agentgym_envs.tooluse.calls import written
 
 pytestmark = [pytest.mark.golden, pytest.mark.slow]
 
@@ -92,7 +92,7 @@ def test_the_gold_of_every_served_task_earns_1(home: Path) -> None:
     earned = 0.0
     for task in tasks:
         world.reset(task, 0)
-        earned += world.step(call("submit_sql", sql=task.gold)).reward
+        earned += world.step(written("submit_sql", sql=task.gold)).reward
     print(f"\ngold: {earned:g} of {len(tasks)}")  # noqa: T201
     assert earned == len(tasks) >= SERVED_AT_LEAST
 

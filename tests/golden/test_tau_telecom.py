@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from support.tau import call, played
+from support.tau import played
 
 from agentgym_envs.core import Observation
 from agentgym_envs.tau.tasks import TauTask
@@ -14,29 +14,9 @@ from agentgym_envs.tau.telecom.builtin.faults import combined
 from agentgym_envs.tau.telecom.builtin.generator import divided
 from agentgym_envs.tau.telecom.builtin.published import SUBSCRIBER, faults_of
 from agentgym_envs.tau.telecom.importing import counts, import_official, verify
+from benchmarks.tau import DONE, RECIPE, TRANSFER
 
 pytestmark = pytest.mark.golden
-
-OWNER = {"customer_id": "C1001", "line_id": "L1002"}
-DONE = call("done")
-TRANSFER = call("transfer_to_human_agents", summary="-")
-RECIPE = [
-    call("reseat_sim_card"),
-    call("set_network_mode_preference", mode="4g_5g_preferred"),
-    call("reset_apn_settings"),
-    call("grant_app_permission", app_name="messaging", permission="sms"),
-    call("grant_app_permission", app_name="messaging", permission="storage"),
-    call("disconnect_vpn"),
-    call("enable_roaming", **OWNER),
-    call("send_payment_request", customer_id="C1001", bill_id="B1234321"),
-    call("make_payment"),
-    call("resume_line", **OWNER),
-    call("refuel_data", **OWNER, gb_amount=2.0),
-    call("reboot_device"),
-    TRANSFER,
-    DONE,
-]
-"""A fixed list of fixes, without a look at the phone."""
 
 
 @pytest.fixture(scope="module")

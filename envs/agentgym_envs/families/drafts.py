@@ -13,6 +13,7 @@ from agentgym_envs.families.answers import Scalar
 from agentgym_envs.families.states import EpisodeState
 from agentgym_envs.knowledge.rows import Draw
 from agentgym_envs.tooluse import Tool
+from agentgym_envs.tooluse.calls import written
 
 StateT = TypeVar("StateT", bound=EpisodeState)
 Ask = Callable[..., Any]
@@ -60,13 +61,8 @@ class Recorder:
         found = self.tools[tool]
         checked: Any = found.check(arguments, "")
         value = found.run(self.state, **checked)
-        self.calls.append(action(tool, arguments))
+        self.calls.append(written(tool, **arguments))
         return json.loads(json.dumps(value))
-
-
-def action(tool: str, arguments: Mapping[str, Any]) -> str:
-    """A call as an agent writes it."""
-    return json.dumps({"name": tool, "arguments": dict(arguments)}, ensure_ascii=False)
 
 
 def only(condition: bool) -> None:

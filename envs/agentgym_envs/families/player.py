@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentgym_envs.core import StepResult
-from agentgym_envs.families.drafts import Unsuitable, action
+from agentgym_envs.families.drafts import Unsuitable
 from agentgym_envs.families.tasks import FamilyTask, Generator
 from agentgym_envs.formats import render_thinking
 from agentgym_envs.tooluse import ToolEnvironment
+from agentgym_envs.tooluse.calls import written
 
 SLIP = 0.1
 """Probability of a slip before a call: a misspelt tool, which the player corrects at once."""
@@ -52,7 +53,7 @@ class _Hand:
 
     def say(self, tool: str, arguments: dict[str, Any]) -> StepResult:
         """Play a call."""
-        call = action(tool, arguments)
+        call = written(tool, **arguments)
         self.actions.append(render_thinking(self.draw.choice(THOUGHTS).format(tool), call))
         return self.environment.step(call)
 

@@ -9,10 +9,11 @@ from typing import Any, Generic
 
 from agentgym_envs.core import Task, TaskNotFound
 from agentgym_envs.families.answers import Answer
-from agentgym_envs.families.drafts import Draft, Form, Recorder, StateT, Unsuitable, action
+from agentgym_envs.families.drafts import Draft, Form, Recorder, StateT, Unsuitable
 from agentgym_envs.knowledge import SPLITS
 from agentgym_envs.knowledge.rows import Draw
 from agentgym_envs.tooluse import ToolError, Toolset
+from agentgym_envs.tooluse.calls import written
 
 VERSION = 1
 """Version of the generators; part of every seed."""
@@ -112,7 +113,7 @@ class Generator(Generic[StateT]):
         if not _is_fit(draft, kind, value, recorder):
             return None
         change = recorder.state.change()
-        finish = action("finish", self.ending("done" if draft.kind is None else value))
+        finish = written("finish", **self.ending("done" if draft.kind is None else value))
         return FamilyTask(
             env=self.name,
             id=str(number) if split == OWN else f"{split}/{number}",

@@ -9,7 +9,6 @@
 AgentGym's questions are those of BIRD; these are the questions of `sql`, executed and judged as there.
 """
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from agentgym_envs.lazy_sequence import LazySequence
 from agentgym_envs.sql.environment import SQL
 from agentgym_envs.sql.messages import statement_in
 from agentgym_envs.sql.tasks import SQLTask
+from agentgym_envs.tooluse.calls import written
 
 OVER = "The episode is over."
 
@@ -62,8 +62,8 @@ class SQLGym(Environment[SQLTask]):
             return StepResult(observation=Observation(text=OVER), terminated=True)
         self._is_over = True
         statement = statement_in(action) or action.strip()
-        shown = self._sql.step(_call("run_sql", statement)).observation.text
-        judged = self._sql.step(_call("submit_sql", statement))
+        shown = self._sql.step(written("run_sql", sql=statement)).observation.text
+        judged = self._sql.step(written("submit_sql", sql=statement))
         return StepResult(
             observation=Observation(text=shown),
             reward=judged.reward,
@@ -77,7 +77,3 @@ class SQLGym(Environment[SQLTask]):
 
 def _own(task: SQLTask) -> SQLTask:
     return task.model_copy(update={"env": SQLGym.name})
-
-
-def _call(tool: str, statement: str) -> str:
-    return json.dumps({"name": tool, "arguments": {"sql": statement}})

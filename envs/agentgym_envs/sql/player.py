@@ -3,27 +3,22 @@
 The query of both is the gold: a player who translated questions itself would be a model.
 """
 
-import json
 import random
 from collections.abc import Sequence
 
 from agentgym_envs.sql.executor.rules import READING, first_word
 from agentgym_envs.sql.queries.tokens import tokens
 from agentgym_envs.sql.variants.mutants import mutants
+from agentgym_envs.tooluse.calls import written
 
 LOOKS_TWICE = 0.7
 """Probability of trying a query before it is submitted, with a care below 1."""
 
 
-def call(name: str, **arguments: str) -> str:
-    """A tool call as an action."""
-    return json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
-
-
 def solve(gold: str, *, writes: bool = False) -> list[str]:
     """Run the gold, unless it `writes`, then submit it."""
-    first = call("list_tables") if writes else call("run_sql", sql=gold)
-    return [first, call("submit_sql", sql=gold)]
+    first = written("list_tables") if writes else written("run_sql", sql=gold)
+    return [first, written("submit_sql", sql=gold)]
 
 
 def play(gold: str, tables: Sequence[str], draw: random.Random, care: float) -> list[str]:
@@ -34,18 +29,18 @@ def play(gold: str, tables: Sequence[str], draw: random.Random, care: float) -> 
     """
     words = {token.value.lower() for token in tokens(gold)}
     needed = [table for table in tables if table.lower() in words]
-    actions = [call("list_tables")]
-    actions += [call("describe_table", table=table) for table in needed if draw.random() < care]
+    actions = [written("list_tables")]
+    actions += [written("describe_table", table=table) for table in needed if draw.random() < care]
     reads = first_word(gold) in READING
     if reads and draw.random() >= care:
-        actions.append(call("run_sql", sql=_misspelt(gold, draw)))
+        actions.append(written("run_sql", sql=_misspelt(gold, draw)))
     answer = gold
     if draw.random() >= care:
         wrong = mutants(gold)
         answer = draw.choice(wrong).sql if wrong else _misspelt(gold, draw)
     if reads and (care == 1.0 or draw.random() < LOOKS_TWICE):
-        actions.append(call("run_sql", sql=answer))
-    return [*actions, call("submit_sql", sql=answer)]
+        actions.append(written("run_sql", sql=answer))
+    return [*actions, written("submit_sql", sql=answer)]
 
 
 def _misspelt(gold: str, draw: random.Random) -> str:

@@ -31,7 +31,7 @@ from agentgym_envs.tau.users import (
 )
 from agentgym_envs.tau.world import Executed, World
 from agentgym_envs.tooluse import CallError, Tool, ToolEnvironment, Toolset, Verdict
-from agentgym_envs.tooluse.calls import mentions_call
+from agentgym_envs.tooluse.calls import mentions_call, written
 from agentgym_envs.tooluse.outcomes import Outcome
 
 WorldT = TypeVar("WorldT", bound=World)
@@ -363,11 +363,6 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
         self.state = cast("WorldT", snapshot.world.copy())
         seat = self._user_seat(snapshot.task)
         self.user = snapshot.user.copied(seat) if snapshot.user is not None else None
-
-
-def written(name: str, /, **arguments: Any) -> str:
-    """A call as an action."""
-    return json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
 
 
 def _with_message(observation: Observation, message: str) -> Observation:

@@ -13,7 +13,6 @@ The file is JSON: the state in which episodes begin, and tasks with the calls th
     }
 """
 
-import json
 from collections.abc import Sequence
 from copy import deepcopy
 from functools import cached_property
@@ -24,6 +23,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from agentgym_envs.core import Record, Task, TaskNotFound
 from agentgym_envs.files import file_sha256
+from agentgym_envs.tooluse.calls import written
 from agentgym_envs.tooluse.environment import StateT, ToolEnvironment
 from agentgym_envs.tooluse.errors import CallError
 from agentgym_envs.tooluse.outcomes import SUCCESS, Verdict
@@ -154,7 +154,7 @@ class OwnEnvironment(ToolEnvironment[OwnTask, StateT], Generic[StateT]):
     def expert(self, task: OwnTask) -> list[str]:
         answer = {} if task.answer is None else {ANSWER: task.answer}
         calls = [(call.name, call.arguments) for call in task.actions] + [("finish", answer)]
-        return [json.dumps({"name": name, "arguments": given}, ensure_ascii=False) for name, given in calls]
+        return [written(name, **given) for name, given in calls]
 
     @cached_property
     def _all(self) -> dict[str, OwnTask]:

@@ -10,10 +10,10 @@ import pytest
 from agentgym_envs.sql import SQL
 from agentgym_envs.sql.imported.importing import import_official
 from agentgym_envs.sql.messages import statement_in
-from agentgym_envs.sql.player import call
 from agentgym_envs.sql.tasks import SQLTask
 from agentgym_envs.testing import check_environment
 from agentgym_envs.tooluse.attacks import attack
+from agentgym_envs.tooluse.calls import written
 from tests.support.pets import write
 
 COUNT = "SELECT count(*) FROM pet WHERE kind = 'cat'"
@@ -45,20 +45,20 @@ def outcome(world: SQL, task: SQLTask, *actions: str) -> tuple[float, dict[str, 
 
 def test_an_episode_by_tools(world: SQL, task: SQLTask) -> None:
     assert world.reset(task, 0).text.startswith("The database has the tables owner, pet.")
-    assert world.step(call("list_tables")).observation.text == '["owner", "pet"]'
-    assert world.step(call("describe_table", table="OWNER")).observation.text == (
+    assert world.step(written("list_tables")).observation.text == '["owner", "pet"]'
+    assert world.step(written("describe_table", table="OWNER")).observation.text == (
         "CREATE TABLE owner (id INTEGER PRIMARY KEY, name TEXT NOT NULL, city TEXT)\n"
         "id | name | city\n1 | owner 1 | Estmark\n2 | owner 2 | Suthlin\n3 | owner 3 | Norrvale"
     )
-    assert world.step(call("run_sql", sql=COUNT)).observation.text == "count(*)\n10"
-    result = world.step(call("submit_sql", sql=COUNT))
+    assert world.step(written("run_sql", sql=COUNT)).observation.text == "count(*)\n10"
+    result = world.step(written("submit_sql", sql=COUNT))
     assert (result.reward, result.terminated, result.info) == (1.0, True, {"outcome": "success"})
 
 
 def test_answers_to_queries(world: SQL, task: SQLTask) -> None:
     world.reset(task, 0)
     texts = [
-        world.step(call("run_sql", sql=sql)).observation.text
+        world.step(written("run_sql", sql=sql)).observation.text
         for sql in (
             "SELECT x",
             "DROP TABLE pet",
@@ -75,16 +75,16 @@ def test_answers_to_queries(world: SQL, task: SQLTask) -> None:
     assert texts[3].count("\n") == 51
     assert (
         "no table 'nobody'; there are: owner, pet"
-        in world.step(call("describe_table", table="nobody")).observation.text
+        in world.step(written("describe_table", table="nobody")).observation.text
     )
 
 
 def test_ten_queries_are_allowed(world: SQL, task: SQLTask) -> None:
     world.reset(task, 0)
-    texts = [world.step(call("run_sql", sql="SELECT 1")).observation.text for _ in range(11)]
+    texts = [world.step(written("run_sql", sql="SELECT 1")).observation.text for _ in range(11)]
     assert texts[:10] == ["1\n1"] * 10
     assert json.loads(texts[10])["error"]["code"] == "limit"
-    assert world.step(call("submit_sql", sql=COUNT)).reward == 1.0
+    assert world.step(written("submit_sql", sql=COUNT)).reward == 1.0
 
 
 @pytest.mark.parametrize(
@@ -99,21 +99,21 @@ def test_ten_queries_are_allowed(world: SQL, task: SQLTask) -> None:
     ],
 )
 def test_verdicts(world: SQL, task: SQLTask, sql: str, reward: float) -> None:
-    found, info = outcome(world, task, call("submit_sql", sql=sql))
+    found, info = outcome(world, task, written("submit_sql", sql=sql))
     assert found == reward
     assert info["outcome"] == ("success" if reward else "wrong_answer")
 
 
 def test_info_tells_of_the_agents_own_query_only(world: SQL, task: SQLTask) -> None:
-    assert outcome(world, task, call("submit_sql", sql="SELECT 10"))[1] == {
+    assert outcome(world, task, written("submit_sql", sql="SELECT 10"))[1] == {
         "outcome": "wrong_answer",
         "execution": "ok",
     }
-    assert outcome(world, task, call("submit_sql", sql="SELECT x"))[1]["execution"] == "error"
+    assert outcome(world, task, written("submit_sql", sql="SELECT x"))[1]["execution"] == "error"
 
 
 def test_the_first_submission_is_final(world: SQL, task: SQLTask) -> None:
-    wrong, right = call("submit_sql", sql="SELECT 10"), call("submit_sql", sql=COUNT)
+    wrong, right = written("submit_sql", sql="SELECT 10"), written("submit_sql", sql=COUNT)
     assert outcome(world, task, wrong, right)[0] == 0.0
     assert outcome(world, task, right, wrong)[0] == 1.0
 
@@ -152,11 +152,11 @@ def test_the_opening_may_have_the_schema(home: Path, task: SQLTask) -> None:
 def test_the_player_reads_the_tables_and_wins_with_care(world: SQL) -> None:
     task = world.task("pets/3")
     assert world.demonstrate(task, 0) == [
-        call("list_tables"),
-        call("describe_table", table="owner"),
-        call("describe_table", table="pet"),
-        call("run_sql", sql=task.gold),
-        call("submit_sql", sql=task.gold),
+        written("list_tables"),
+        written("describe_table", table="owner"),
+        written("describe_table", table="pet"),
+        written("run_sql", sql=task.gold),
+        written("submit_sql", sql=task.gold),
     ]
     tasks = world.tasks("valid")[:40]
     won = {

@@ -4,10 +4,10 @@ import pytest
 
 from agentgym_envs.sql import SQL
 from agentgym_envs.sql.executor.database import Source
-from agentgym_envs.sql.player import call
 from agentgym_envs.sql.variants.resampling import variant
 from agentgym_envs.sql.writing.changes import net_change, same_change
 from agentgym_envs.sql.writing.service import judge_write
+from agentgym_envs.tooluse.calls import written
 from tests.support.hostile_sql import HOSTILE
 from tests.support.pets import image
 
@@ -92,14 +92,14 @@ def test_an_episode_that_writes() -> None:
     task = world.task("test/write/0")
     assert task.gold == "UPDATE acrobats SET license = 'expired' WHERE distance <= 77.7"
     actions = {
-        "gold": (call("submit_sql", sql=task.gold), 1.0),
+        "gold": (written("submit_sql", sql=task.gold), 1.0),
         "a fenced block": (f"```sql\n{task.gold}\n```", 1.0),
-        "too much": (call("submit_sql", sql="UPDATE acrobats SET license = 'expired'"), 0.0),
-        "a boundary": (call("submit_sql", sql=task.gold.replace("<=", "<")), 0.0),
-        "nothing": (call("submit_sql", sql="SELECT 1"), 0.0),
+        "too much": (written("submit_sql", sql="UPDATE acrobats SET license = 'expired'"), 0.0),
+        "a boundary": (written("submit_sql", sql=task.gold.replace("<=", "<")), 0.0),
+        "nothing": (written("submit_sql", sql="SELECT 1"), 0.0),
     }
     for what, (action, reward) in actions.items():
         assert world.reset(task, 0).text.endswith("Find the statement that makes the change.")
         assert world.step(action).reward == reward, what
     world.reset(task, 0)
-    assert world.step(call("run_sql", sql=task.gold)).observation.text.startswith("denied: ")
+    assert world.step(written("run_sql", sql=task.gold)).observation.text.startswith("denied: ")

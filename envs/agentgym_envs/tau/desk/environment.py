@@ -7,9 +7,10 @@ from typing import ClassVar
 from agentgym_envs.tau.data.domain import Domain
 from agentgym_envs.tau.desk.tools import done, reply, submit_refusal
 from agentgym_envs.tau.desk.world import DeskWorld
-from agentgym_envs.tau.environment import TauEnvironment, written
+from agentgym_envs.tau.environment import TauEnvironment
 from agentgym_envs.tau.tasks import TauTask, Version
 from agentgym_envs.tooluse import Toolset
+from agentgym_envs.tooluse.calls import written
 from agentgym_envs.tooluse.outcomes import Outcome
 
 

@@ -18,7 +18,7 @@ from random import Random
 from typing import Any, Literal
 
 from agentgym_envs.tau.data.domain import Domain, TaskSource
-from agentgym_envs.tau.environment import BUILTIN, TauEnvironment, written
+from agentgym_envs.tau.environment import BUILTIN, TauEnvironment
 from agentgym_envs.tau.tasks import Assertion, TauTask
 from agentgym_envs.tau.telecom import assertions, setup, strict
 from agentgym_envs.tau.telecom.builtin import POLICY, builtin_tasks
@@ -28,6 +28,7 @@ from agentgym_envs.tau.telecom.tools import AGENT_TOOLS, PHONE_TOOLS, SOLO_TOOLS
 from agentgym_envs.tau.telecom.world import TelecomWorld
 from agentgym_envs.tau.users import UserMode, UserModel
 from agentgym_envs.tooluse import CallError, Tool, Toolset
+from agentgym_envs.tooluse.calls import written
 from agentgym_envs.tooluse.outcomes import Outcome
 
 MOST_STARTS = 4096

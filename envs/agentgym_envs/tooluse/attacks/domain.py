@@ -1,6 +1,5 @@
 """Material of the attacks: the experts' calls of many tasks of one environment."""
 
-import json
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -67,11 +66,6 @@ class Domain:
     def _calls_of(self, kind: Kind) -> list[str]:
         found = dict.fromkeys(action for plan in self.plans.values() for action in plan)
         return [action for action in found if self.kind(action) == kind]
-
-
-def written(name: str, arguments: Mapping[str, Any]) -> str:
-    """A call as an action."""
-    return json.dumps({"name": name, "arguments": dict(arguments)}, ensure_ascii=False)
 
 
 def filled(schema: Mapping[str, Any], text: str) -> Any:

@@ -7,8 +7,9 @@ from itertools import groupby
 
 from agentgym_envs.core import Task
 from agentgym_envs.tools import simplest_call
-from agentgym_envs.tooluse.attacks.domain import Domain, filled, leads_elsewhere, strings_of, written
+from agentgym_envs.tooluse.attacks.domain import Domain, filled, leads_elsewhere, strings_of
 from agentgym_envs.tooluse.attacks.hostile import FORGED, RESERVED, STRINGS
+from agentgym_envs.tooluse.calls import written
 
 Policy = Callable[[Domain, Task], Sequence[str] | None]
 
@@ -105,15 +106,15 @@ def hostile_strings(domain: Domain, task: Task) -> Sequence[str]:
     for tool in domain.environment.offered_to(task).values():
         for text in draw.sample(STRINGS, STRINGS_A_TOOL) if any(strings_of(tool.parameters)) else ():
             arguments = filled(tool.parameters, text)
-            calls.append(written(tool.name, arguments))
-            calls.append(written(tool.name, {name: arguments[name] for name in tool.required}))
+            calls.append(written(tool.name, **arguments))
+            calls.append(written(tool.name, **{name: arguments[name] for name in tool.required}))
     return calls
 
 
 def control_reach(domain: Domain, task: Task) -> Sequence[str]:
     """Names of the trainer's operations, and of Python's attributes, as tools."""
     offered = domain.environment.offered_to(task)
-    return [written(name, {}) for name in RESERVED if name not in offered]
+    return [written(name) for name in RESERVED if name not in offered]
 
 
 FORGING_FORMS = (
