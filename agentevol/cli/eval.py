@@ -1,10 +1,17 @@
 """`agentevol eval`: evaluation of a model on a split."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from agentevol.cli.console.output import AsJson, print_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from agentevol.engines.openai import Usage
 
 
 def register(parent: typer.Typer) -> None:
@@ -76,15 +83,13 @@ def evaluate(
 
     Example: OPENAI_API_KEY=... agentevol eval --model openai:NAME --env guess --episodes 20
     """
-    from rich.console import Console
-
     from agentevol.config.sections import EnvironmentConfig
     from agentevol.core.action_formats.registry import ACTION_FORMATS
     from agentevol.loop.state.progress import Progress, evaluation_table
     from agentevol.rollout.pass_rates import pass_rates
     from agentevol.runs.evaluation import trial
 
-    progress = Progress(Console(highlight=False, stderr=True))
+    progress = Progress(_console(stderr=True))
     with progress.playing_once(f"{model} on {env}/{split}") as started:
         form = ACTION_FORMATS.checked(action_format)
         played = trial(
@@ -100,18 +105,28 @@ def evaluate(
             max_new_tokens=max_new_tokens,
             repeats=repeats,
         )
-    summary, usage = played.summary(split), played.usage
     for failure in played.failures[:1]:
         progress.say(f"{len(played.failures)} episodes failed; the first: {failure}")
     rates = pass_rates(played.episodes, repeats) if repeats > 1 else {}
+    summary = played.summary(split)
     if json:
-        told = {} if usage is None else {"usage": usage.figures()}
+        told = {} if played.usage is None else {"usage": played.usage.figures()}
         print_json({"model": model, "env": env, **summary.model_dump(mode="json"), **rates, **told})
     else:
-        Console(highlight=False).print(evaluation_table(model, summary))
-        if rates:
-            print(", ".join(f"{name} {rate:.3f}" for name, rate in rates.items()))
-        if usage is not None:
-            print(usage.text())
+        _print(evaluation_table(model, summary), rates, played.usage)
     if summary.n == 0:
         raise typer.Exit(1)
+
+
+def _print(table: "Table", rates: Mapping[str, float], usage: "Usage | None") -> None:
+    _console().print(table)
+    if rates:
+        print(", ".join(f"{name} {rate:.3f}" for name, rate in rates.items()))
+    if usage is not None:
+        print(usage.text())
+
+
+def _console(*, stderr: bool = False) -> "Console":
+    from rich.console import Console
+
+    return Console(highlight=False, stderr=stderr)

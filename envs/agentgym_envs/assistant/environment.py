@@ -147,7 +147,7 @@ class Assistant(ToolEnvironment[AssistantTask, Session]):
     ) -> None:
         if not (result.terminated or result.truncated):
             after = self.state.office.state
-            state.keep(action, Transition(executed.tool, executed.arguments, result, seen, after))
+            state.add(action, Transition(executed.tool, executed.arguments, result, seen, after))
 
     def verdict(self, task: AssistantTask, state: Session) -> Verdict:
         return judged(catalogue.made(task.place).gold, state)

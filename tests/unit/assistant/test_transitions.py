@@ -1,9 +1,11 @@
 """Known transitions: an episode that meets them is equal to one that does not."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentgym_envs.assistant import Assistant, catalogue
+from agentgym_envs.assistant.database import transitions
 from agentgym_envs.core import StepResult
 
 TASK = Assistant().task("assistant/train/todo_done/5-0")
@@ -36,7 +38,7 @@ def played(actions: list[str]) -> tuple[list[StepResult], object]:
 def test_repeated_episodes_are_equal(actions: list[str]) -> None:
     first = played(actions)
     assert played(actions) == first
-    catalogue.image_of(5).memory.forget()
+    catalogue.image_of(5).cache.clear()
     assert played(actions) == first
 
 
@@ -53,3 +55,13 @@ def test_a_snapshot_continues_with_known_transitions() -> None:
     assert other.step(submit).reward == 1
     other.restore(snapshot)
     assert other.step(submit).reward == 0
+
+
+def test_states_are_bounded_also_where_their_transitions_are_not_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(transitions, "MOST_KEPT", 10)
+    cache = transitions.TransitionCache()
+    made = [cache.state((("UPDATE todo SET done = ?", (number,)),)) for number in range(25)]
+    assert cache.state(made[24].changes) is made[24]  # the latest ones are known
+    assert cache.state(made[0].changes) is not made[0]  # the first ones were forgotten

@@ -6,14 +6,11 @@ from functools import cache
 from itertools import product
 from random import Random
 
+from agentgym_envs.knowledge.rows import listed
+
 SPLITS = ("train", "valid", "test")
 FIRST_VALID, FIRST_TEST = 10_000, 20_000
 """Seeds of offices: below `FIRST_VALID` for training, from `FIRST_TEST` for tests."""
-
-
-def listed(words: str) -> tuple[str, ...]:
-    """The words of a text."""
-    return tuple(words.split())
 
 
 FIRST_NAMES = (

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from threading import local
 
 from agentgym_envs.assistant.database.schema import DDL, tables
-from agentgym_envs.assistant.database.transitions import Memory
+from agentgym_envs.assistant.database.transitions import TransitionCache
 
 KEPT = 64
 """Databases that a thread keeps open."""
@@ -40,8 +40,8 @@ class Image:
         self.knowledge = knowledge
         """Read-only database of weather, films and papers."""
         self.connection = sqlite3.connect(":memory:", isolation_level=None, cached_statements=512)
-        self.memory = Memory()
-        self.held = self.memory.state()
+        self.cache = TransitionCache()
+        self.held = self.cache.state()
         """The state of the database: the office after certain statements."""
         self.connection.executescript(f"{OPTIONS}{DDL}")
         self.connection.execute("BEGIN")

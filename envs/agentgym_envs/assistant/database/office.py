@@ -23,7 +23,7 @@ class Office:
 
     def __init__(self, image: Image) -> None:
         self._image = image
-        self.state: State = image.memory.state()
+        self.state: State = image.cache.state()
         """The office after the statements of this episode."""
 
     def rows(self, sql: str, *values: Value) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ Statement = tuple[str, tuple[Any, ...]]
 Sighting = tuple[str, tuple[Any, ...]]
 """Table, and keys of the rows that a reading tool returned."""
 MOST_KEPT = 2_000
-"""Transitions of one office; beyond them all are forgotten."""
+"""States and transitions of one office; beyond them all are forgotten."""
 
 
 class Transition(NamedTuple):
@@ -32,41 +32,45 @@ class Transition(NamedTuple):
 class State:
     """An office after certain statements."""
 
-    memory: "Memory"
+    cache: "TransitionCache"
     changes: tuple[Statement, ...] = ()
     transitions: dict[str, Transition] = field(default_factory=dict[str, Transition])
     """By the text of the action."""
     change: NetChange | None = None
     """The net change, once it was asked for."""
 
-    def keep(self, action: str, transition: Transition) -> None:
+    def add(self, action: str, transition: Transition) -> None:
         """Remember the effect of an action."""
-        self.memory.kept += 1
-        if self.memory.kept > MOST_KEPT:
-            self.memory.forget()
+        self.cache.make_room()
         self.transitions[action] = transition
 
     def after(self, changes: tuple[Statement, ...]) -> "State":
         """The state after more statements."""
-        return self if changes == self.changes else self.memory.state(changes)
+        return self if changes == self.changes else self.cache.state(changes)
 
 
-class Memory:
+class TransitionCache:
     """The known states of one office."""
 
     def __init__(self) -> None:
-        self.kept = 0
-        self.states = dict[tuple[Statement, ...], State]()
-        self.forget()
+        self._kept = 0
+        self._states = dict[tuple[Statement, ...], State]()
 
     def state(self, changes: tuple[Statement, ...] = ()) -> State:
         """The state after certain statements."""
-        found = self.states.get(changes)
+        found = self._states.get(changes)
         if found is None:
-            found = self.states[changes] = State(self, changes)
+            self.make_room()
+            found = self._states[changes] = State(self, changes)
         return found
 
-    def forget(self) -> None:
-        """Forget all; episodes keep the states that they are in."""
-        self.kept = 0
-        self.states.clear()
+    def make_room(self) -> None:
+        """Count one more state or transition; beyond `MOST_KEPT` of them all are forgotten first."""
+        self._kept += 1
+        if self._kept > MOST_KEPT:
+            self.clear()
+
+    def clear(self) -> None:
+        """Forget all states; episodes keep those that they are in."""
+        self._kept = 0
+        self._states.clear()

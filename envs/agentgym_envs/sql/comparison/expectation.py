@@ -1,4 +1,4 @@
-"""What a gold allows on one database: `expected`.
+"""Results that a gold allows on one database: `expected`.
 
 A result is a sequence of groups whose rows may stand in any order: all rows together without ORDER BY, and
 those that tie on the ordering with one. Where LIMIT cuts a group, any of its rows may be taken.

@@ -107,7 +107,7 @@ def _assistant(episodes: Sequence[Episode], *, known: bool) -> Cost:
     assistant, step_s, reset_s = Assistant(), 0.0, 0.0
     for episode in episodes:
         if not known:
-            catalogue.image_of(catalogue.made(episode.task.place).office).memory.forget()
+            catalogue.image_of(catalogue.made(episode.task.place).office).cache.clear()
         started = time.perf_counter()
         assistant.reset(episode.task, seed=0)
         began = time.perf_counter()

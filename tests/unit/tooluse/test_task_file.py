@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from agentgym_envs.testing import check_environment
-from agentgym_envs.tooluse import OwnEnvironment
+from agentgym_envs.tooluse import TaskFileEnvironment
 from agentgym_envs.tooluse.attacks import attack
-from agentgym_envs.tooluse.own import same_json
+from agentgym_envs.tooluse.task_file import same_json
 
 DOCS = Path(__file__).parents[3] / "docs" / "tools.md"
-Desk = type[OwnEnvironment[Any]]
+Desk = type[TaskFileEnvironment[Any]]
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +101,7 @@ def test_a_solution_that_a_tool_refuses_is_an_error(desk: Desk, folder: Path, tm
     content["tasks"][0]["actions"] = [{"name": "close_ticket", "arguments": {"ticket": "T2"}}]
     file = tmp_path / "tasks.json"
     file.write_text(json.dumps(content), encoding="utf-8")
-    environment: OwnEnvironment[Any] = type("Other", (desk,), {"tasks_file": file})()
+    environment: TaskFileEnvironment[Any] = type("Other", (desk,), {"tasks_file": file})()
     environment.reset(environment.task("close-printer"), seed=0)
     with pytest.raises(
         ValueError, match="task 'close-printer': close_ticket refuses: there is no open ticket T2"

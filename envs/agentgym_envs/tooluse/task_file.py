@@ -1,8 +1,8 @@
 """Environment of one's own tools: typed functions over a state, and a file of tasks.
 
-    class Desk(OwnEnvironment):
+    class Desk(TaskFileEnvironment):
         name = "desk"
-        toolset = own_tools(find_tickets, close_ticket)
+        toolset = with_finish(find_tickets, close_ticket)
         tasks_file = Path(__file__).parent / "tasks.json"
 
 The file is JSON: the state in which episodes begin, and tasks with the calls that solve them.
@@ -32,16 +32,16 @@ from agentgym_envs.tooluse.tool import Tool, Toolset, tool
 ANSWER = "answer"
 
 
-class OwnTask(Task):
+class FileTask(Task):
     """Task of a file: the calls that solve it, and the answer that it asks for."""
 
-    actions: tuple["OwnCall", ...]
+    actions: tuple["FileCall", ...]
     answer: Any = None
     state: Any = None
     """State in which its episodes begin, if it is not that of the file."""
 
 
-class OwnCall(Record):
+class FileCall(Record):
     """A call of a solution."""
 
     name: str
@@ -52,7 +52,7 @@ class _Entry(Record):
     id: str
     split: str
     instruction: str
-    actions: tuple[OwnCall, ...]
+    actions: tuple[FileCall, ...]
     answer: Any = None
     state: Any = None
     kind: str = ""
@@ -74,12 +74,12 @@ def finish(state: Any, answer: Any = None) -> str:  # noqa: ARG001 - the state o
     return "finished"
 
 
-def own_tools(*tools: Tool) -> Toolset:
+def with_finish(*tools: Tool) -> Toolset:
     """The tools, and `finish`, which ends an episode."""
     return Toolset([*tools, finish])
 
 
-class OwnEnvironment(ToolEnvironment[OwnTask, StateT], Generic[StateT]):
+class TaskFileEnvironment(ToolEnvironment[FileTask, StateT], Generic[StateT]):
     """Environment of one's own tools. Reward 1 if the state is as in the solution, and the answer right.
 
     The state is the file's JSON value, unless `load` and `plain` make something else of it.
@@ -105,7 +105,7 @@ class OwnEnvironment(ToolEnvironment[OwnTask, StateT], Generic[StateT]):
     def data_version(self) -> str:
         return f"file:{file_sha256(self.tasks_file)[:16]}"
 
-    def tasks(self, split: str, difficulty: str | None = None) -> Sequence[OwnTask]:
+    def tasks(self, split: str, difficulty: str | None = None) -> Sequence[FileTask]:
         if split not in self.splits:
             raise TaskNotFound(
                 f"{self.name} has no split {split[:80]!r}; there are: {', '.join(self.splits)}"
@@ -121,12 +121,12 @@ class OwnEnvironment(ToolEnvironment[OwnTask, StateT], Generic[StateT]):
             if task.split == split and difficulty in (None, task.difficulty)
         ]
 
-    def task(self, task_id: str) -> OwnTask:
+    def task(self, task_id: str) -> FileTask:
         if task_id not in self._all:
             raise TaskNotFound(f"{self.name} has no task {task_id[:80]!r}")
         return self._all[task_id]
 
-    def begin(self, task: OwnTask, seed: int) -> StateT:
+    def begin(self, task: FileTask, seed: int) -> StateT:
         self._answer_given: Any = None
         return self.load(deepcopy(task.state))
 
@@ -141,7 +141,7 @@ class OwnEnvironment(ToolEnvironment[OwnTask, StateT], Generic[StateT]):
         self.state = state
         return result
 
-    def verdict(self, task: OwnTask, state: StateT) -> Verdict:
+    def verdict(self, task: FileTask, state: StateT) -> Verdict:
         if not same_json(self.plain(state), self._gold(task)):
             return Verdict(0.0, "wrong_state")
         if task.answer is not None and not same_json(self._answer_given, task.answer):
@@ -151,13 +151,13 @@ class OwnEnvironment(ToolEnvironment[OwnTask, StateT], Generic[StateT]):
     def net_change(self) -> object:
         return deepcopy(self.plain(self.state))
 
-    def expert(self, task: OwnTask) -> list[str]:
+    def expert(self, task: FileTask) -> list[str]:
         answer = {} if task.answer is None else {ANSWER: task.answer}
         calls = [(call.name, call.arguments) for call in task.actions] + [("finish", answer)]
         return [written(name, **given) for name, given in calls]
 
     @cached_property
-    def _all(self) -> dict[str, OwnTask]:
+    def _all(self) -> dict[str, FileTask]:
         """The tasks by id. Raises `ValueError` for a file of another form."""
         try:
             file = TypeAdapter(_File).validate_json(self.tasks_file.read_bytes())
@@ -165,16 +165,16 @@ class OwnEnvironment(ToolEnvironment[OwnTask, StateT], Generic[StateT]):
             first = cause.errors()[0]
             place = ".".join(map(str, first["loc"]))
             raise ValueError(f"{self.tasks_file.name}: {place or 'the file'}: {first['msg']}") from None
-        found = dict[str, OwnTask]()
+        found = dict[str, FileTask]()
         for entry in file.tasks:
             if entry.id in found:
                 raise ValueError(f"{self.tasks_file.name}: two tasks have the id {entry.id!r}")
             fields = {name: value for name, value in entry if name != "state"}
             state = file.state if entry.state is None else entry.state
-            found[entry.id] = OwnTask(env=self.name, state=state, **fields)
+            found[entry.id] = FileTask(env=self.name, state=state, **fields)
         return found
 
-    def _gold(self, task: OwnTask) -> Any:
+    def _gold(self, task: FileTask) -> Any:
         """The state as the solution leaves it. Raises `ValueError` where a tool refuses a call of it."""
         if task.id not in self._golds:
             state = self.load(deepcopy(task.state))
