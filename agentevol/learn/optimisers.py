@@ -8,6 +8,7 @@ from transformers import PreTrainedModel
 
 from agentevol.config.learner import LearnConfig
 from agentevol.learn.heads import critic
+from agentevol.learn.muon import Muon
 from agentevol.learn.network.network import Network
 
 
@@ -41,9 +42,7 @@ def _together(
     ends = {id(module.weight) for module in _ends(network.model)}
     embeddings = ends | {id(parameter) for parameter in _heads(network)}
     inner = [parameter for parameter in trained if parameter.ndim == 2 and id(parameter) not in embeddings]
-    muon = torch.optim.Muon(
-        inner, lr=config.learning_rate, weight_decay=config.weight_decay, adjust_lr_fn="match_rms_adamw"
-    )
+    muon = Muon(inner, config.learning_rate, config.weight_decay)
     taken = {id(parameter) for parameter in inner}
     return [muon, _adamw([parameter for parameter in trained if id(parameter) not in taken], config)]
 
