@@ -15,6 +15,7 @@ from agentevol.loop.state.manifest_writer import read_manifests
 from agentevol.loop.state.run_folder import RunFolder
 from agentgym_store import Store
 
+ONE_WORKER = ("engine.workers=1",)  # each takes seconds to import torch and transformers
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "extend.md"
 
 pytestmark = pytest.mark.usefixtures("clean_environment")
@@ -70,15 +71,21 @@ def code_of(section: str) -> str:
     return code
 
 
-def test_rewards_in_the_working_folder_are_learnt_from(tmp_path: Path):
+def test_functions_in_the_working_folder_reward_shape_and_select(tmp_path: Path):
     (tmp_path / "rewards.py").write_text(code_of("A reward function"))
     (tmp_path / "shapings.py").write_text(code_of("Shaping"))
-    run = ["run", "env=guess", "--iters", "1", "--out", "run", "algorithm=reinforce_pp", "explore.tasks=8"]
-    settings = ["reward.function=rewards:short", "reward.options.turns=2"]
-    settings += ["shaping.potential=shapings:narrowed"]
+    (tmp_path / "rules.py").write_text(code_of("A selection rule"))
+    run = [sys.executable, "-m", "agentevol", "run", "env=guess", "--iters", "1", "--out", "run"]
+    settings = ["reward.function=rewards:short", "reward.options.turns=2", *ONE_WORKER]
+    settings += ["shaping.potential=shapings:narrowed", "algorithm=reinforce_pp", "explore.tasks=8"]
     sizes = ["evaluate.episodes=4", "evaluate.validation_episodes=4"]
+    misspelt = subprocess.run(
+        [*run, "select.rule=short_wins"], cwd=tmp_path, capture_output=True, text=True, timeout=600
+    )
+    assert misspelt.returncode == 2
+    assert "no selection named 'short_wins'; there are: all, best_of," in misspelt.stderr
     done = subprocess.run(
-        [sys.executable, "-m", "agentevol", *run, *settings, *sizes],
+        [*run, *settings, *sizes, "select.rule=rules:short_wins"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -89,6 +96,8 @@ def test_rewards_in_the_working_folder_are_learnt_from(tmp_path: Path):
     (iteration,) = [one for one in folder.summaries.run().iterations if one.iteration]
     assert 0 < iteration.learn["reward_score"] < 1
     assert "reward" in read_manifests(folder.path, 1)
+    explored = [one for one in folder.store.trajectories() if one.purpose == "explore"]
+    assert iteration.selected == sum(one.succeeded() for one in explored) < len(explored)
 
 
 def succeed(work: Path, site: Path, *command: str) -> None:
@@ -110,7 +119,13 @@ def test_a_run_with_an_engine_and_a_judge_of_another_distribution(tmp_path: Path
     install(site, "plain", code_of("An inference engine"), {"agentevol.engines": {"plain": "PlainEngine"}})
     install(site, "judges", code_of("A judge"), {"agentevol.judges": {"courtesy": "Courtesy"}})
     judge = ['reward.options.word="4"']
-    sizes = ["explore.tasks=4", "explore.samples=4", "evaluate.episodes=2", "evaluate.validation_episodes=2"]
+    sizes = [
+        *ONE_WORKER,
+        "explore.tasks=4",
+        "explore.samples=4",
+        "evaluate.episodes=2",
+        "evaluate.validation_episodes=2",
+    ]
     settings = ["algorithm=grpo", "engine=plain", "reward.judge=courtesy", *judge, *sizes]
     succeed(tmp_path, site, "check", "judge", "courtesy", "reward.options.word=look")
     succeed(tmp_path, site, "run", "env=guess", "--iters", "1", "--out", "run", *settings)
@@ -132,7 +147,7 @@ def test_a_policy_learns_an_action_format_of_another_distribution(tmp_path: Path
     install(site, "formats", code, {"agentevol.action_formats": {"mine": "JsonAction"}})
     clone = [f"demonstrations.{setting}" for setting in ("tasks=8", "clone=true", "epochs=120")]
     settings = ["environment.format=mine", *clone, "demonstrations.learning_rate=4e-3"]
-    sizes = ["evaluate.episodes=2", "evaluate.validation_episodes=2"]
+    sizes = [*ONE_WORKER, "evaluate.episodes=2", "evaluate.validation_episodes=2"]
     succeed(tmp_path, site, "check", "format", "mine")
     succeed(tmp_path, site, "run", "env=guess", "--iters", "1", "--out", "run", *settings, *sizes)
     episodes = list(Store.open(tmp_path / "run" / "trajectories").trajectories())
@@ -144,18 +159,3 @@ def test_a_policy_learns_an_action_format_of_another_distribution(tmp_path: Path
     # the base knew nothing of JSON: it has learnt the demonstrations' messages
     written = [turn for turn in first if turn.sample and turn.sample.text == f'{{"action": "{turn.action}"}}']
     assert 2 * len(written) > len(first)
-
-
-def test_a_rule_in_the_working_folder_selects(tmp_path: Path):
-    (tmp_path / "rules.py").write_text(code_of("A selection rule"))
-    run = [sys.executable, "-m", "agentevol", "run", "env=guess", "--iters", "1", "--out", "run"]
-    done = subprocess.run(
-        [*run, "select.rule=rules:short_wins"], cwd=tmp_path, capture_output=True, text=True, timeout=600
-    )
-    assert done.returncode == 0, done.stderr
-    assert "select.rule" not in done.stderr
-    misspelt = subprocess.run(
-        [*run, "select.rule=short_wins"], cwd=tmp_path, capture_output=True, text=True, timeout=600
-    )
-    assert misspelt.returncode == 2
-    assert "no selection named 'short_wins'; there are: all, best_of," in misspelt.stderr

@@ -63,6 +63,7 @@ def run(tmp_path: Path) -> Run:
         settings = (f"base={tmp_path / 'model'}", "algorithm=grpo", "explore.samples=4")
         few = (
             "engine.threads=1",
+            "engine.workers=1",
             "learn.threads=1",
             "explore.max_new_tokens=1",
             "environment.max_turns=4",

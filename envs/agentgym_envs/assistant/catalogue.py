@@ -1,14 +1,16 @@
 """The tasks: their ids, and the offices in which they are set."""
 
 import re
+from collections import OrderedDict
 from functools import lru_cache
+from threading import local
 from typing import NamedTuple
 
 from agentgym_envs import knowledge
 from agentgym_envs.assistant.content import generated
 from agentgym_envs.assistant.content.names import FIRST_TEST, FIRST_VALID, split_of
-from agentgym_envs.assistant.database import Office
-from agentgym_envs.assistant.database.image import Image, Images
+from agentgym_envs.assistant.database import Image, Office
+from agentgym_envs.assistant.histories import Histories
 from agentgym_envs.assistant.session import Session
 from agentgym_envs.assistant.tasks import LEVELS, Gold, draft
 from agentgym_envs.core import TaskNotFound
@@ -23,8 +25,8 @@ OFFICES_OF_KNOWLEDGE = 50
 OFFICES_TRIED, OFFICES_APART = 5, 1_000
 """Where an office has no content for a template, another one is tried, so far away."""
 ID = re.compile(r"assistant/(train|valid|test)/([a-z_]{1,40})/([0-9]{1,6})-([0-9]{1,2})", re.ASCII)
-
-_images = Images()
+OFFICES_KEPT = 64
+"""Offices that a thread keeps, besides those of its episodes."""
 
 
 class Place(NamedTuple):
@@ -94,29 +96,50 @@ def made(where: Place) -> Made:
     """
     reasons = list[str]()
     for distance in range(OFFICES_TRIED):
-        office = where.office + distance * OFFICES_APART
+        number = where.office + distance * OFFICES_APART
         try:
-            gold, solution = draft(where.template, f"{office}-{where.seed}", where.split, opened(office))
+            gold, solution = draft(where.template, f"{number}-{where.seed}", where.split, opened(number))
         except LookupError as reason:
             reasons.append(str(reason))
             continue
-        return Made(gold, tuple(solution.actions), office)
+        return Made(gold, tuple(solution.actions), number)
     raise LookupError("; ".join(reasons))
+
+
+class Generated(NamedTuple):
+    """An office that was generated."""
+
+    image: Image
+    histories: Histories
+
+
+class _Recent(local):
+    """The offices that were used last; each thread has its own, as SQLite's connections are a thread's."""
+
+    def __init__(self) -> None:
+        self.offices: OrderedDict[int, Generated] = OrderedDict()
+
+
+_recent = _Recent()
 
 
 def opened(number: int) -> Session:
     """A session in an office, without a task."""
-    return Session(Office(image_of(number)))
+    return Session(Office(office(number).image))
 
 
-def image_of(number: int) -> Image:
-    """The database of an office, with the knowledge that goes with it."""
-    image = _images.get(number)
-    if image is None:
-        split = split_of(number)
-        group = (number - FIRST_OFFICE[split]) % OFFICES_APART // OFFICES_OF_KNOWLEDGE
-        world = knowledge.connection(split, group)
-        cities = [name for (name,) in world.execute("SELECT DISTINCT name FROM city ORDER BY name")]
-        image = Image(generated(number, tuple(cities)), world)
-        _images.put(number, image)
-    return image
+def office(number: int) -> Generated:
+    """An office, with the knowledge that goes with it."""
+    kept = _recent.offices
+    found = kept.get(number)
+    if found is not None:
+        kept.move_to_end(number)
+        return found
+    split = split_of(number)
+    group = (number - FIRST_OFFICE[split]) % OFFICES_APART // OFFICES_OF_KNOWLEDGE
+    world = knowledge.connection(split, group)
+    cities = [name for (name,) in world.execute("SELECT DISTINCT name FROM city ORDER BY name")]
+    new = kept[number] = Generated(Image(generated(number, tuple(cities)), world), Histories())
+    if len(kept) > OFFICES_KEPT:
+        kept.popitem(last=False)  # not closed: episodes may use it
+    return new

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import cache
 from random import Random
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from agentgym_envs import knowledge
 from agentgym_envs.assistant import catalogue
@@ -12,7 +12,7 @@ from agentgym_envs.assistant.clock import NOW, TODAY, weekday
 from agentgym_envs.assistant.content.names import SPLITS
 from agentgym_envs.assistant.database import Office
 from agentgym_envs.assistant.database.schema import VERSION
-from agentgym_envs.assistant.database.transitions import Sighting, State, Transition
+from agentgym_envs.assistant.histories import Beginning, Point
 from agentgym_envs.assistant.player import played
 from agentgym_envs.assistant.session import REASONS, Session
 from agentgym_envs.assistant.tasks import LEVELS, judged
@@ -26,13 +26,6 @@ from agentgym_envs.tooluse import Tool, ToolEnvironment, Toolset, Verdict
 OPENING = f"It is {weekday(TODAY)}, {NOW}. {POLICY}"
 TURNS_BEYOND = {"single": 6, "chained": 7, "conditional": 9, "refusal": 10, "multi": 12}
 """Turns of a budget beyond three times those of the expert."""
-
-
-class Executed(NamedTuple):
-    """A call that was executed."""
-
-    tool: str
-    arguments: dict[str, Any]
 
 
 class AssistantTask(Task):
@@ -64,8 +57,8 @@ class Assistant(ToolEnvironment[AssistantTask, Session]):
         if tools_in not in ("schemas", "text"):
             raise ValueError(f"tools_in is schemas or text, not {str(tools_in)[:40]!r}")
         self.all_tools, self.tools_in = all_tools, tools_in
+        self._options = (all_tools, tools_in)
         self._first = dict[Toolset, Observation]()
-        self._executed: Executed | None = None
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -105,49 +98,50 @@ class Assistant(ToolEnvironment[AssistantTask, Session]):
 
     def begin(self, task: AssistantTask, seed: int) -> Session:
         made = catalogue.made(task.place)
-        return fresh(made.gold.draft, Office(catalogue.image_of(made.office)))
+        return fresh(made.gold.draft, Office(catalogue.office(made.office).image))
 
     def reset(self, task: AssistantTask, seed: int) -> Observation:
-        """As in `ToolEnvironment`; tasks with the same tools share their first observation."""
-        self.task_now, self.offered = task, self.offered_to(task)
-        self.turns, self.over, self.turns_allowed = 0, False, self.budget(task)
-        self.state = self.begin(task, seed)
-        first = self._first.get(self.offered)
+        """As in `ToolEnvironment`; episodes of a task share their beginning."""
+        made = catalogue.made(task.place)
+        self.histories = catalogue.office(made.office).histories
+        known = self.histories.beginning((task.id, self._options))
+        if known is None:
+            known = self._beginning(task, seed)
+            self.histories.begin((task.id, self._options), known)
+        self.task_now, self.offered = task, known.offered
+        self.turns_allowed, self.turns, self.over = known.turns_allowed, 0, False
+        self.point, self.state = known.point, known.point.session
+        return known.observation
+
+    def _beginning(self, task: AssistantTask, seed: int) -> Beginning:
+        self.offered = self.offered_to(task)
+        first = self._first.get(self.offered)  # tasks with the same tools share their first observation
         if first is None:
             first = self._first[self.offered] = self.first_observation(OPENING)
-        return first
+        return Beginning(Point(self.begin(task, seed)), self.offered, self.budget(task), first)
 
     def step(self, action: str) -> StepResult:
-        """As in `ToolEnvironment`; a call whose effect is known from an equal state is not executed again."""
-        session = self.state
-        state = session.office.state
-        known = None if self.over or session.failing else state.transitions.get(action)
-        if known is not None and known.tool in self.offered:
-            self.turns += 1
-            session.follow(known)
-            shown = known.result.observation
-            if self.turns < self.turns_allowed and shown.tools is self.tools_shown:
-                return known.result
-            return self.settled(shown.text)
-        self._executed = None
-        calls, sightings = len(session.called), len(session.sightings)
-        result = super().step(action)
-        if self._executed is not None and len(session.called) == calls + 1 and not session.failing:
-            self._keep(state, action, result, self._executed, tuple(session.sightings[sightings:]))
+        """As in `ToolEnvironment`; what an action does at a known point is not computed again."""
+        if self.over:
+            return super().step(action)
+        known = self.point.known.get(action)
+        if known is None:
+            before, self.state = self.point, self.state.copy()
+            result = super().step(action)
+            self.point = Point(self.state, self.turns, self.over)
+            self.histories.add(before, action, result, self.point)
+            return result
+        result, self.point = known
+        self.state, self.turns, self.over = self.point.session, self.point.turns, self.point.over
         return result
 
     def execute(self, tool: Tool, arguments: Mapping[str, Any]) -> object:
-        result = run_tool(self.state, tool, arguments)
-        if tool.kind in ("read", "write"):
-            self._executed = Executed(tool.name, dict(arguments))
-        return result
+        return run_tool(self.state, tool, arguments)
 
-    def _keep(
-        self, state: State, action: str, result: StepResult, executed: Executed, seen: tuple[Sighting, ...]
-    ) -> None:
-        if not (result.terminated or result.truncated):
-            after = self.state.office.state
-            state.add(action, Transition(executed.tool, executed.arguments, result, seen, after))
+    def restore(self, snapshot: object) -> None:
+        super().restore(snapshot)
+        self.histories = catalogue.office(catalogue.made(self.task_now.place).office).histories
+        self.point = Point(self.state, self.turns, self.over)
 
     def verdict(self, task: AssistantTask, state: Session) -> Verdict:
         return judged(catalogue.made(task.place).gold, state)

@@ -1,12 +1,13 @@
 """State of an episode, which the tools read and change."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from agentgym_envs.assistant.database import Office
-from agentgym_envs.assistant.database.transitions import Sighting, Transition
 
+Sighting = tuple[str, tuple[Any, ...]]
+"""Table, and keys of the rows that a reading tool returned."""
 Status = Literal["done", "answer", "cannot"]
 Reason = Literal["not_found", "ambiguous", "not_permitted", "conflict", "missing_information", "out_of_scope"]
 REASONS: tuple[Reason, ...] = (
@@ -48,19 +49,16 @@ class Session:
 
     def copy(self) -> "Session":
         """A session that continues from here on its own."""
-        return replace(
-            self,
-            office=self.office.copy(),
-            sightings=list(self.sightings),
-            called=list(self.called),
-            failures=dict(self.failures),
+        return Session(
+            self.office.copy(),
+            self.replies,
+            self.failing,
+            list(self.sightings),
+            list(self.called),
+            dict(self.failures),
+            self.questions,
+            self.submission,
         )
-
-    def follow(self, known: Transition) -> None:
-        """Take the effect of a call that was executed in an equal state before."""
-        self.office.state = known.after
-        self.sightings += known.sightings
-        self.called.append((known.tool, known.arguments))
 
     def saw(self, table: str, keys: Iterable[Any]) -> None:
         """Note the rows that a tool returned."""

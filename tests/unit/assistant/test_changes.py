@@ -6,19 +6,19 @@ from agentgym_envs.assistant import catalogue
 from agentgym_envs.assistant.database import NetChange, Office
 
 MAIL = "INSERT INTO email(folder, sender, subject, body, sent_at) VALUES ('sent', ?, ?, ?, ?)"
-NOTHING = NetChange({}, Office(catalogue.image_of(7)).net_change().inserted)
+NOTHING = NetChange({}, Office(catalogue.office(7).image).net_change().inserted)
 
 
 def change(*statements: tuple[str, tuple[str | int | float | None, ...]]) -> NetChange:
     """The net change of statements in an office."""
-    office = Office(catalogue.image_of(7))
+    office = Office(catalogue.office(7).image)
     for sql, values in statements:
         office.write(sql, *values)
     return office.net_change()
 
 
 def test_an_update_has_the_old_and_the_new_row() -> None:
-    office = Office(catalogue.image_of(7))
+    office = Office(catalogue.office(7).image)
     before: int = office.value("SELECT is_favorite FROM project WHERE id = 1")
     name: str = office.value("SELECT name FROM project WHERE id = 1")
     found = change(("UPDATE project SET is_favorite = ? WHERE id = 1", (1 - before,)))
@@ -67,6 +67,6 @@ def test_a_row_twice_is_not_a_row_once() -> None:
 
 
 def test_reading_is_no_change() -> None:
-    office = Office(catalogue.image_of(7))
+    office = Office(catalogue.office(7).image)
     office.rows("SELECT * FROM email")
     assert not office.net_change()

@@ -17,7 +17,7 @@ from agentgym_envs.tooluse import ToolError
 
 @pytest.fixture(scope="module")
 def image() -> Image:
-    return catalogue.image_of(7)
+    return catalogue.office(7).image
 
 
 def test_episodes_of_one_office_do_not_see_each_other(image: Image) -> None:
@@ -121,7 +121,7 @@ def test_equal_seeds_make_equal_offices_and_others_do_not() -> None:
 
 
 def test_offices_have_the_sizes_and_the_difficulties_of_real_ones() -> None:
-    office = Office(catalogue.image_of(11))
+    office = Office(catalogue.office(11).image)
     counts = {
         table: office.value(f"SELECT count(*) FROM {table}")
         for table in ("contact", "event", "attendee", "email", "project", "todo", "file", "shop_order")

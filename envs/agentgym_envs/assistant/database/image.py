@@ -1,14 +1,12 @@
 """Databases of generated offices: one connection for each, in which episodes take turns."""
 
 import sqlite3
-from collections import OrderedDict
-from threading import local
+from typing import Any
 
+from agentgym_envs.assistant.database.changes import NetChange
 from agentgym_envs.assistant.database.schema import DDL, tables
-from agentgym_envs.assistant.database.transitions import TransitionCache
 
-KEPT = 64
-"""Databases that a thread keeps open."""
+Statement = tuple[str, tuple[Any, ...]]
 ALLOWED = frozenset(
     {
         sqlite3.SQLITE_SELECT,
@@ -33,6 +31,17 @@ CREATE TEMP TABLE _log(seq INTEGER PRIMARY KEY, tbl TEXT, op TEXT, old TEXT, new
 """
 
 
+class State:
+    """An office after certain statements."""
+
+    __slots__ = ("change", "statements")
+
+    def __init__(self, statements: tuple[Statement, ...] = ()) -> None:
+        self.statements = statements
+        self.change: NetChange | None = None
+        """The net change, once it was asked for."""
+
+
 class Image:
     """Database of one office, in a transaction that is rolled back for the next episode."""
 
@@ -40,9 +49,10 @@ class Image:
         self.knowledge = knowledge
         """Read-only database of weather, films and papers."""
         self.connection = sqlite3.connect(":memory:", isolation_level=None, cached_statements=512)
-        self.cache = TransitionCache()
-        self.held = self.cache.state()
-        """The state of the database: the office after certain statements."""
+        self.pristine = State()
+        """The office as it was generated."""
+        self.held = self.pristine
+        """The state of the database."""
         self.connection.executescript(f"{OPTIONS}{DDL}")
         self.connection.execute("BEGIN")
         for table, content in rows.items():
@@ -56,26 +66,6 @@ class Image:
         """Undo all statements since the office was generated."""
         self.connection.execute("ROLLBACK")
         self.connection.execute("BEGIN")
-
-
-class Images(local):
-    """Least recently used cache of images, of each thread: SQLite's connections are a thread's own."""
-
-    def __init__(self) -> None:
-        self.kept: OrderedDict[int, Image] = OrderedDict()
-
-    def get(self, seed: int) -> Image | None:
-        """The image of an office, if it is kept."""
-        image = self.kept.get(seed)
-        if image is not None:
-            self.kept.move_to_end(seed)
-        return image
-
-    def put(self, seed: int, image: Image) -> None:
-        """Keep an image, and close the one that has not been used for longest."""
-        self.kept[seed] = image
-        if len(self.kept) > KEPT:
-            self.kept.popitem(last=False)[1].connection.close()
 
 
 def _triggers() -> str:

@@ -9,8 +9,7 @@ import sqlite3
 from typing import Any
 
 from agentgym_envs.assistant.database.changes import NetChange, net_change
-from agentgym_envs.assistant.database.image import Image
-from agentgym_envs.assistant.database.transitions import State
+from agentgym_envs.assistant.database.image import Image, State
 from agentgym_envs.tooluse import ToolError
 
 Value = str | int | float | None
@@ -23,7 +22,7 @@ class Office:
 
     def __init__(self, image: Image) -> None:
         self._image = image
-        self.state: State = image.cache.state()
+        self.state = image.pristine
         """The office after the statements of this episode."""
 
     def rows(self, sql: str, *values: Value) -> list[dict[str, Any]]:
@@ -47,10 +46,10 @@ class Office:
 
         Raises `ToolError` beyond the number of changes of an episode.
         """
-        if len(self.state.changes) >= MOST_WRITES:
+        if len(self.state.statements) >= MOST_WRITES:
             raise ToolError(f"limit: an episode changes {MOST_WRITES} rows at most")
         cursor = self._connection().execute(sql, values)
-        self.state = self._image.held = self.state.after((*self.state.changes, (sql, values)))
+        self.state = self._image.held = State((*self.state.statements, (sql, values)))
         return cursor.lastrowid or 0
 
     @property
@@ -78,9 +77,9 @@ class Office:
     def _connection(self) -> sqlite3.Connection:
         """The connection, with the changes of this episode and no others."""
         image = self._image
-        if image.held is not self.state and image.held.changes != self.state.changes:
+        if image.held is not self.state and image.held.statements != self.state.statements:
             image.roll_back()
-            for sql, values in self.state.changes:
+            for sql, values in self.state.statements:
                 image.connection.execute(sql, values)
         image.held = self.state
         return image.connection

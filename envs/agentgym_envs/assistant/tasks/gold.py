@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from agentgym_envs.assistant.database import NetChange
-from agentgym_envs.assistant.database.transitions import Statement
+from agentgym_envs.assistant.database import NetChange, Statement
 from agentgym_envs.assistant.session import Session, Submission
 from agentgym_envs.assistant.tasks.answers import same_answer
 from agentgym_envs.assistant.tasks.drafts import Draft
@@ -35,7 +34,7 @@ def judged(gold: Gold, session: Session) -> Verdict:
 
 def _changed(gold: Gold, session: Session) -> Outcome | None:
     """The outcome of another net change than the gold's."""
-    if session.office.state.changes == gold.statements:  # equal statements make equal changes
+    if session.office.state.statements == gold.statements:  # equal statements make equal changes
         return None
     change = session.office.net_change()
     if same_change(gold.change, change, gold.draft.matchers):

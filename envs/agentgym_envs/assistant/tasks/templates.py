@@ -52,7 +52,7 @@ def _accepted(found: Draft, session: Session) -> tuple[Gold, Solved] | None:
     except (CallError, LookupError, StopIteration, RuntimeError, sqlite3.Error):
         return None
     office = trial.office
-    gold = Gold(found, office.state.changes, office.net_change(), solution.final.answer)
+    gold = Gold(found, office.state.statements, office.net_change(), solution.final.answer)
     return (gold, solution) if _sound(gold, solution) else None
 
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from agentevol.cli.benchmarks.env.assistant.rivals import Data, Dictionaries, Rebuilt
 from agentevol.cli.benchmarks.figures import Figure, ratio, report
@@ -92,22 +92,25 @@ def sides(episodes: Sequence[Episode]) -> dict[str, Callable[[], Cost]]:
     """Name of a side to its measurement."""
     data, script = _contents()
     return {
-        "assistant": lambda: _assistant(episodes, known=True),
-        "assistant, every state for the first time": lambda: _assistant(episodes, known=False),
+        "assistant": lambda: _assistant(episodes, forget="before"),
+        "assistant, all episodes played before": lambda: _assistant(episodes, forget="never"),
+        "assistant, every action for the first time": lambda: _assistant(episodes, forget="always"),
         "dictionary": lambda: _rival(Dictionaries(data, copies=False), episodes),
         "deep copy": lambda: _rival(Dictionaries(data, copies=True), episodes),
         "rebuilt": lambda: _rival(Rebuilt(script), episodes),
     }
 
 
-def _assistant(episodes: Sequence[Episode], *, known: bool) -> Cost:
-    """Unless `known`, the transitions of earlier episodes are forgotten before each one."""
-    from agentgym_envs.assistant import Assistant, catalogue
+def _assistant(episodes: Sequence[Episode], *, forget: Literal["before", "never", "always"]) -> Cost:
+    """Costs where episodes are forgotten before the first one, never, or before each one."""
+    from agentgym_envs.assistant import Assistant
 
     assistant, step_s, reset_s = Assistant(), 0.0, 0.0
+    if forget == "before":
+        _forget(episodes)
     for episode in episodes:
-        if not known:
-            catalogue.image_of(catalogue.made(episode.task.place).office).cache.clear()
+        if forget == "always":
+            _forget([episode])
         started = time.perf_counter()
         assistant.reset(episode.task, seed=0)
         began = time.perf_counter()
@@ -116,6 +119,13 @@ def _assistant(episodes: Sequence[Episode], *, known: bool) -> Cost:
         ended = time.perf_counter()
         reset_s, step_s = reset_s + began - started, step_s + ended - began
     return _cost(episodes, step_s, reset_s)
+
+
+def _forget(episodes: Sequence[Episode]) -> None:
+    from agentgym_envs.assistant import catalogue
+
+    for office in {catalogue.made(episode.task.place).office for episode in episodes}:
+        catalogue.office(office).histories.clear()
 
 
 def _rival(side: Side, episodes: Sequence[Episode]) -> Cost:

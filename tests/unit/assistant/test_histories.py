@@ -1,11 +1,10 @@
-"""Known transitions: an episode that meets them is equal to one that does not."""
+"""Known points: an episode that meets them is equal to one that does not."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentgym_envs.assistant import Assistant, catalogue
-from agentgym_envs.assistant.database import transitions
+from agentgym_envs.assistant import Assistant, catalogue, histories
 from agentgym_envs.core import StepResult
 
 TASK = Assistant().task("assistant/train/todo_done/5-0")
@@ -38,11 +37,11 @@ def played(actions: list[str]) -> tuple[list[StepResult], object]:
 def test_repeated_episodes_are_equal(actions: list[str]) -> None:
     first = played(actions)
     assert played(actions) == first
-    catalogue.image_of(5).cache.clear()
+    catalogue.office(5).histories.clear()
     assert played(actions) == first
 
 
-def test_a_snapshot_continues_with_known_transitions() -> None:
+def test_a_snapshot_continues_with_known_points() -> None:
     assistant, other = Assistant(), Assistant()
     assistant.reset(TASK, seed=0)
     look, complete, submit = assistant.expert(TASK)
@@ -57,11 +56,31 @@ def test_a_snapshot_continues_with_known_transitions() -> None:
     assert other.step(submit).reward == 0
 
 
-def test_states_are_bounded_also_where_their_transitions_are_not_kept(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(transitions, "MOST_KEPT", 10)
-    cache = transitions.TransitionCache()
-    made = [cache.state((("UPDATE todo SET done = ?", (number,)),)) for number in range(25)]
-    assert cache.state(made[24].changes) is made[24]  # the latest ones are known
-    assert cache.state(made[0].changes) is not made[0]  # the first ones were forgotten
+def test_points_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(histories, "MOST_KEPT", 10)
+    kept = catalogue.office(5).histories
+    kept.clear()
+    expert = Assistant().expert(TASK)
+    played(expert)
+    key = (TASK.id, (False, "schemas"))
+    beginning = kept.beginning(key)
+    assert beginning is not None
+    assert beginning.point.known.keys() == {expert[0]}
+    played(expert)
+    assert kept.beginning(key) is beginning
+    played([*expert, "x" * 2_000])
+    played(["x" * 2_000])
+    assert beginning.point.known.keys() == {expert[0]}
+    played([f"no call {number}" for number in range(9)])
+    assert kept.beginning(key) is None
+
+
+def test_an_episode_outlives_the_offices_that_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue, "OFFICES_KEPT", 2)
+    tasks = Assistant().tasks("train", "single")
+    others = {task.place.office: task for task in tasks[:400] if task.place.office != TASK.place.office}
+    assistant, expert = Assistant(), Assistant().expert(TASK)
+    assistant.reset(TASK, seed=0)
+    for task in list(others.values())[:4]:
+        Assistant().reset(task, seed=0)
+    assert [assistant.step(action) for action in expert][-1].reward == 1
