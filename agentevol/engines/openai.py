@@ -10,6 +10,7 @@ sent; whether equal seeds give equal answers is up to the endpoint.
 """
 
 import asyncio
+import json
 import os
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -188,14 +189,17 @@ def _is_too_long(complaint: str) -> bool:
 
 
 def _spoken(answer: dict[str, Any]) -> tuple[str, Literal["stop", "length"]]:
-    """Text of an answer and its finish reason. Raises `Garbled`."""
+    """Text of an answer, or its tool calls as JSON, and its finish reason. Raises `Garbled`."""
     try:
         choice = answer["choices"][0]
-        text, finish = choice["message"].get("content"), choice.get("finish_reason")
+        message, finish = choice["message"], choice.get("finish_reason")
+        text, calls = message.get("content"), message.get("tool_calls")
     except (KeyError, IndexError, TypeError, AttributeError) as cause:
         raise Garbled(f"the endpoint's answer is no chat completion: {cause!r}") from cause
     if finish == "content_filter":
         raise Garbled("the endpoint's filter withheld the answer")
     if text is not None and not isinstance(text, str):
         raise Garbled("the endpoint's answer is no text")
+    if calls:  # servers that recognise calls take them out of the text
+        text = json.dumps({"tool_calls": calls})
     return text or "", "length" if finish == "length" else "stop"

@@ -308,12 +308,23 @@ class PaysSeatsTwice(Race):
         }
 
 
+class KeepsTheTask(Guess):
+    """An agent is not told which number it is asked for."""
+
+    def tasks(self, split: str, difficulty: str | None = None) -> list[GuessTask]:
+        return [
+            task.model_copy(update={"instruction": f"Find {task.id}."})
+            for task in super().tasks(split, difficulty)
+        ]
+
+
 BROKEN: list[tuple[type[Guess], str, str]] = [
     (BadFacts, "facts", "max_turns is 0"),
     (SameIds, "tasks", "id 'guess-1' occurs twice"),
     (AcceptsAnySplit, "tasks", "an unknown split raises nothing, not TaskNotFound"),
     (SameContent, "splits", "'guess-3' of 'test' has the content of 'guess-5' of 'train'"),
     (SameEpisode, "splits", "'guess-3' of 'test' has the expert's episode of 'guess-5' of 'train'"),
+    (KeepsTheTask, "instruction", "have other instructions, but the same first observation"),
     (Remembers, "determinism", "an instance that played before gives another episode"),
     (SharesState, "isolation", "stepping one in between changes the other"),
     (ClosesAll, "isolation", "stepping one in between changes the other"),

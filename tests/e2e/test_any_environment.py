@@ -68,6 +68,7 @@ def letters(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_an_environment_of_another_distribution_trains_with_nothing_else_said(letters: Path):
     out = letters / "run"
     refused = agentevol("run", "env=letters", "--out", str(out), home=letters)
@@ -101,9 +102,10 @@ def test_an_environment_of_another_distribution_trains_with_nothing_else_said(le
 
 
 FEWER = {
+    "alfworld": ("explore.tasks=20", "evaluate.episodes=20", "evaluate.validation_episodes=20"),
     "webshop": ("explore.tasks=10", "evaluate.episodes=10", "evaluate.validation_episodes=10"),
 }
-"""Smaller numbers than the defaults, with which an iteration takes five minutes on two cores."""
+"""Smaller numbers than the defaults, with which an iteration takes minutes less."""
 
 
 @pytest.mark.parametrize(

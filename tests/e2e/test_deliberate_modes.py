@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from agentevol.learn.muon import Muon
 from agentgym_envs.deliberate import Deliberate
 from agentgym_envs.deliberate.puzzles import DEPTHS, NUMBERS
 from agentgym_envs.thinking import HEADERS
@@ -69,7 +70,7 @@ def clone(steps: int, seed: int) -> LlamaForCausalLM:
     inner = [matrix for name, matrix in model.named_parameters() if matrix.ndim == 2 and "layers" in name]
     taken = {id(matrix) for matrix in inner}
     outer = [weight for weight in model.parameters() if id(weight) not in taken]
-    muon = torch.optim.Muon(inner, lr=RATE, weight_decay=0.0, adjust_lr_fn="match_rms_adamw")
+    muon = Muon(inner, RATE, weight_decay=0.0)
     adamw = torch.optim.AdamW(outer, lr=RATE, betas=(0.9, 0.95), weight_decay=0.0)
     for step, (ids, labels) in zip(range(steps), demonstrations(32, seed), strict=False):
         for optimiser in (muon, adamw):

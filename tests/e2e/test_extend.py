@@ -114,6 +114,7 @@ def succeed(work: Path, site: Path, *command: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_a_run_with_an_engine_and_a_judge_of_another_distribution(tmp_path: Path):
     site = tmp_path / "site"
     install(site, "plain", code_of("An inference engine"), {"agentevol.engines": {"plain": "PlainEngine"}})
@@ -141,6 +142,7 @@ def test_a_run_with_an_engine_and_a_judge_of_another_distribution(tmp_path: Path
     assert (tmp_path / "run" / "judgements" / "0001-valid.json").is_file()
 
 
+@pytest.mark.slow
 def test_a_policy_learns_an_action_format_of_another_distribution(tmp_path: Path):
     code = code_of("An action format")
     site = tmp_path / "site"

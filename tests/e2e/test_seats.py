@@ -104,6 +104,7 @@ def test_the_policy_plays_itself_in_both_seats(tmp_path: Path, run: Run):
     assert "8 x 2 seats" in (out / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_partner_plays_the_other_seat_and_nothing_learns_from_it(tmp_path: Path, run: Run):
     out = tmp_path / "run"
     ran = run(out, "environment.partner=random")

@@ -120,6 +120,6 @@ def test_the_policy_is_that_of_the_benchmark(environment: TauTelecom, source: Pa
         (folder / "main_policy_solo.md").read_text(),
         (folder / "tech_support_manual.md").read_text(),
     )
-    assert first.text.endswith(
+    assert first.text.partition("\n\nTicket:\n")[0].endswith(
         f"<main_policy>\n{main}\n</main_policy>\n<tech_support_policy>\n{manual}\n</tech_support_policy>"
     )

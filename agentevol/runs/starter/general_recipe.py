@@ -53,7 +53,7 @@ def general_recipe(name: str, action_format: str = "plain") -> StarterRecipe:
         level: round(min(max(WORDS / len(words) / length, FEWEST), MOST)) for level, length in words.items()
     }
     tokens = round(sum(count * words[level] for level, count in counts.items()))
-    batch = min(max(tokens // STEPS, 256), LEARN.batch_tokens)
+    batch = min(max(tokens // STEPS, 128), LEARN.batch_tokens)
     return StarterRecipe(
         environment=name,
         action_format=action_format,

@@ -58,7 +58,8 @@ class Assistant(ToolEnvironment[AssistantTask, Session]):
             raise ValueError(f"tools_in is schemas or text, not {str(tools_in)[:40]!r}")
         self.all_tools, self.tools_in = all_tools, tools_in
         self._options = (all_tools, tools_in)
-        self._first = dict[Toolset, Observation]()
+        self._general = dict[Toolset, Observation]()
+        """The part of the first observation that tasks with the same tools share."""
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -90,9 +91,6 @@ class Assistant(ToolEnvironment[AssistantTask, Session]):
         applications = catalogue.made(task.place).gold.draft.applications
         return TOOLSET if self.all_tools else _offered(applications)
 
-    def opening(self, task: AssistantTask) -> str:
-        return OPENING
-
     def budget(self, task: AssistantTask) -> int:
         return 3 * len(catalogue.made(task.place).actions) + TURNS_BEYOND[task.difficulty]
 
@@ -115,9 +113,10 @@ class Assistant(ToolEnvironment[AssistantTask, Session]):
 
     def _beginning(self, task: AssistantTask, seed: int) -> Beginning:
         self.offered = self.offered_to(task)
-        first = self._first.get(self.offered)  # tasks with the same tools share their first observation
-        if first is None:
-            first = self._first[self.offered] = self.first_observation(OPENING)
+        general = self._general.get(self.offered)
+        if general is None:
+            general = self._general[self.offered] = self.first_observation(OPENING)
+        first = general.model_copy(update={"text": f"{general.text}\n\n{task.instruction}"})
         return Beginning(Point(self.begin(task, seed)), self.offered, self.budget(task), first)
 
     def step(self, action: str) -> StepResult:

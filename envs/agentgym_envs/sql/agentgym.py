@@ -54,7 +54,7 @@ class SQLGym(Environment[SQLTask]):
     def reset(self, task: SQLTask, seed: int) -> Observation:
         opened = self._sql.reset(self._sql.task(task.id), seed)
         self._is_over = False
-        _, *tables = opened.text.splitlines()
+        tables = [line for line in opened.text.splitlines() if line.startswith("CREATE TABLE ")]
         return Observation(text="\n".join([*tables, f"Question: {task.instruction}"]))
 
     def step(self, action: str) -> StepResult:

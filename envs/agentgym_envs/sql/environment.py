@@ -96,9 +96,8 @@ class SQL(ToolEnvironment[SQLTask, Desk]):
         tables = self.state.database.tables
         asked = "statement that makes the change" if task.writes else "query that answers the question"
         text = f"The database has the tables {', '.join(tables)}. Find the {asked}."
-        if self.schema == "tools":
-            return text
-        return "\n".join([text, *map(self.state.ddl, tables)])
+        ddl = [] if self.schema == "tools" else map(self.state.ddl, tables)
+        return "\n".join([text, *ddl, "", task.instruction])
 
     def hear(self, message: str) -> str | None:
         """A fenced block of SQL, or a bare statement, is submitted."""

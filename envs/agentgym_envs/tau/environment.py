@@ -213,7 +213,8 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
     def opening(self, task: TauTask) -> str:
         rules = SOLO_RULES if self.user_mode == "solo" else DIALOGUE_RULES
         policy = self.policy_of(task, self.domain_of(task)) if self.shows_policy else ""
-        return f"{rules}\n\n{policy}" if policy else rules
+        ticket = f"Ticket:\n{task.instruction}" if self.user_mode == "solo" else ""
+        return "\n\n".join(part for part in (rules, policy, ticket) if part)
 
     def reset(  # pyright: ignore[reportIncompatibleMethodOverride] - a model as the user is waited for
         self, task: TauTask, seed: int

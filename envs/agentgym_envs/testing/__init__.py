@@ -24,7 +24,7 @@ from agentgym_envs.testing.play import (
 )
 from agentgym_envs.testing.seats import check_seats
 from agentgym_envs.testing.subject import Check, CheckResult, Factory, Report, Subject, spaced
-from agentgym_envs.testing.tasks import check_facts, check_splits, check_tasks
+from agentgym_envs.testing.tasks import check_facts, check_instruction, check_splits, check_tasks
 from agentgym_envs.testing.tools import check_tools
 from agentgym_envs.testing.waiting import check_waits
 
@@ -34,6 +34,7 @@ CHECKS: dict[str, Check] = {
     "facts": check_facts,
     "tasks": check_tasks,
     "splits": check_splits,
+    "instruction": check_instruction,
     "determinism": check_determinism,
     "isolation": check_isolation,
     "hostile": check_hostile,

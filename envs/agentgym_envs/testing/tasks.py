@@ -11,6 +11,8 @@ from agentgym_envs.episodes import follow
 from agentgym_envs.testing.subject import Subject, raised_by, spaced
 
 ENV_NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}")
+INSTRUCTIONS = 20
+"""Tasks of a split whose first observations are compared."""
 TASK_ID = re.compile(r"[^\x00-\x1f\x7f-\x9f]{1,256}")
 
 
@@ -48,6 +50,19 @@ def check_tasks(subject: Subject) -> Iterator[str]:
             yield from _row_problems(environment, split, task, seen)
         yield from _difficulty_problems(environment, split)
     yield from _refusal_problems(environment)
+    environment.close()
+
+
+def check_instruction(subject: Subject) -> Iterator[str]:
+    """Tasks with other instructions begin with other observations: nothing else tells an agent its task."""
+    environment = subject.factory()
+    told = dict[str, Task]()
+    for task in [task for rows in subject.rows.values() for task in spaced(rows, INSTRUCTIONS)]:
+        subject.cases += 1
+        first = subject.player.reset(environment, task, subject.seed).model_dump_json()
+        other = told.setdefault(first, task)
+        if other.instruction != task.instruction:
+            yield f"{other.id!r} and {task.id!r} have other instructions, but the same first observation"
     environment.close()
 
 

@@ -73,8 +73,8 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
         return []
 
     def opening(self, task: TaskT) -> str:
-        """The first observation."""
-        return "Call a tool."
+        """The first observation, which tells the task: an agent reads nothing else."""
+        return task.instruction
 
     def budget(self, task: TaskT) -> int:
         """Number of turns that an episode of a task may take."""

@@ -99,7 +99,9 @@ def test_an_episode_that_writes() -> None:
         "nothing": (written("submit_sql", sql="SELECT 1"), 0.0),
     }
     for what, (action, reward) in actions.items():
-        assert world.reset(task, 0).text.endswith("Find the statement that makes the change.")
+        assert world.reset(task, 0).text.endswith(
+            f"Find the statement that makes the change.\n\n{task.instruction}"
+        )
         assert world.step(action).reward == reward, what
     world.reset(task, 0)
     assert world.step(written("run_sql", sql=task.gold)).observation.text.startswith("denied: ")

@@ -102,7 +102,7 @@ def test_the_policy_can_be_left_out(environment: TauTelecom) -> None:
     assert isinstance(full, Observation)
     assert isinstance(short, Observation)
     assert "Transfer to a human agent only" in full.text
-    assert short.text == full.text.partition("\n\n")[0]
+    assert short.text == full.text.partition("\n\n")[0] + f"\n\nTicket:\n{task.instruction}"
 
 
 def test_unknown_names_say_how_the_benchmarks_tasks_come(environment: TauTelecom) -> None:
