@@ -28,7 +28,10 @@ Model = Annotated[
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[engine.KEY=VALUE]...", help="Settings of the engine, as a run has them."),
+    typer.Argument(
+        metavar="[KEY=VALUE]...",
+        help="Settings as a run has them: engine.KEY=VALUE and environment.options.KEY=VALUE.",
+    ),
 ]
 Env = Annotated[str, typer.Option(help="The environment.")]
 Split = Annotated[str, typer.Option(help="Split whose tasks are played.")]
@@ -75,11 +78,9 @@ def evaluate(
 ) -> None:
     """Play a split with one model and print success, reward, turns and tokens with intervals.
 
-    Example: agentevol eval --model expert --env alfworld --split test --episodes 50
-
     Example: agentevol eval --model starter engine=vllm engine.url=http://host:8000
 
-    Example: agentevol eval --model starter --env tau-telecom --repeats 4 --temperature 1
+    Example: agentevol eval --model expert --env assistant environment.options.tools_in=text
 
     Example: OPENAI_API_KEY=... agentevol eval --model openai:NAME --env guess --episodes 20
     """

@@ -432,6 +432,17 @@ def _read(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} is not valid TOML: {cause}") from cause
 
 
+def section_of(overrides: Sequence[str], section: str) -> tuple[dict[str, Any], list[str]]:
+    """The values that overrides `section.KEY=VALUE` give, by key, and the other overrides."""
+    values, others = dict[str, Any](), list[str]()
+    for override in overrides:
+        if override.strip().startswith(f"{section}."):
+            _apply(values, override.strip().removeprefix(f"{section}."))
+        else:
+            others.append(override)
+    return values, others
+
+
 def _apply(values: dict[str, Any], override: str) -> None:
     key, equals, text = override.partition("=")
     if not equals or not key.strip():

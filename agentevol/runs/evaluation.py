@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 
 from agentevol.config.engine import VllmConfig, VllmServersConfig
-from agentevol.config.run import load
+from agentevol.config.run import load, section_of
 from agentevol.config.sections import EnvironmentConfig
 from agentevol.core.action_formats.registry import ACTION_FORMATS, CheckedFormat, action_format
 from agentevol.core.errors import ConfigError
@@ -142,9 +142,12 @@ def trial(
     seeds; the trajectories in the order of tasks.
 
     `started` is called with the number of episodes and returns a function that is called with each batch.
-    `engine` are overrides as a run has them, `engine.KEY=VALUE`. Raises `ConfigError` for an unknown model,
-    split or difficulty, and for settings without an effect.
+    `engine` are overrides as a run has them: `engine.KEY=VALUE`, and `environment.options.KEY=VALUE` beyond
+    those of `environment`. Raises `ConfigError` for an unknown model, split or difficulty, and for settings
+    without an effect.
     """
+    options, engine = section_of(engine, "environment.options")
+    environment = environment.model_copy(update={"options": {**environment.options, **options}})
     form = action_format(environment.format)
     if isinstance(model, str):
         policy, close = _policy(model, environment, form, temperature, engine, max_new_tokens)

@@ -15,6 +15,7 @@ from agentevol.config.sections import EnvironmentConfig
 from agentevol.core.errors import ConfigError, PolicyFault
 from agentevol.engines.scripted import said
 from agentevol.rollout.environment_server import EnvironmentServer
+from agentevol.runs.evaluation import trial
 from agentgym_envs import UnknownEnvironment
 from agentgym_envs.formats import Plain
 from agentgym_envs.registry import REGISTRY
@@ -139,3 +140,20 @@ def test_seats_that_there_are_not_are_refused(duel: str, url: str) -> None:
         agentevol.evaluate("expert", "duel", url=duel, seats=2)
     with pytest.raises(ConfigError, match="spray cannot play 2 seats: guess has 1"):
         agentevol.evaluate("spray", "guess", url=url, seats=2)
+
+
+def test_options_of_the_environment_are_settings() -> None:
+    played = trial(
+        "expert",
+        EnvironmentConfig(name="assistant"),
+        "test",
+        difficulty="single",
+        episodes=1,
+        temperature=0.0,
+        seed=0,
+        started=lambda _total: lambda _batch: None,
+        engine=["environment.options.tools_in=text"],
+    )
+    (episode,) = played.episodes
+    assert "\nsubmit(status, answer?, reason_code?)\n" in episode.initial_observation
+    assert episode.succeeded()

@@ -24,6 +24,8 @@ SESSIONS = (1, 64, 256, 1000)
 BUDGET_SESSIONS = 64
 LANES = ("rest", "websocket", "client", "batch", "httpx")
 OPEN = 1000
+LOOKS = {"assistant": '{"name": "get_now", "arguments": {}}'}
+"""An action of each session, "look" by default."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ def main(
     """Measure and print; `openenv_python`: an interpreter that has OpenEnv."""
     budgets = list(side_by_side(seconds, repeats, openenv_python))
     figures = ratios(budgets)
-    memory = [open_sessions(env) for env in ("echo", "alfworld")]
+    memory = [open_sessions(env) for env in ("echo", "alfworld", "assistant")]
     table = [*grid("echo", seconds), *grid("alfworld", seconds), *others(seconds, openenv_python)]
     if json:
         rows = [{**asdict(row), "steps_per_s": row.rate, "cpu_us_per_step": row.cost_us} for row in table]
@@ -120,7 +122,7 @@ async def _opened(url: str, env: str, count: int) -> None:
         page = await client.tasks(env, "train", limit=count)
         for index in range(count):
             session = await client.open(env, page.tasks[index % len(page.tasks)].task_id, seed=1)
-            await session.step("look")
+            await session.step(LOOKS.get(env, "look"))
 
 
 def ratios(measurements: Sequence[Measurement]) -> list[Figure]:
