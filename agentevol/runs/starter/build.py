@@ -16,7 +16,7 @@ from agentevol.models.rendering import ChatRenderer
 from agentevol.models.word_tokenizer import END, PAD, word_tokenizer
 from agentevol.runs.starter.card import write_card
 from agentevol.runs.starter.demonstrations import Demonstrator, demonstrations
-from agentevol.runs.starter.initial_weights import lay_out
+from agentevol.runs.starter.initial_weights import lay_out, twins
 from agentevol.runs.starter.recipe import StarterRecipe
 
 
@@ -77,6 +77,6 @@ def _fresh_model(recipe: StarterRecipe, tokenizer: PreTrainedTokenizerFast, fold
         torch.manual_seed(recipe.seed)
         model = LlamaForCausalLM(config)
         if shape.copies:
-            lay_out(model)
+            lay_out(model, twins(tokenizer.get_vocab()) if shape.twins else ())
         model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

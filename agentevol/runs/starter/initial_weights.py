@@ -10,12 +10,15 @@ structure found in trained models is in arXiv:2305.09828; training starts from t
 """
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 from transformers import LlamaForCausalLM
 
+SPACE = "Ġ"
+"""The space before a word, as byte-level vocabularies write it."""
 EMBEDDING_STD = 0.08
 """Standard deviation, per dimension, of a token's own part of the embedding; the shared part has the same
 length.
@@ -32,10 +35,25 @@ found hundreds of positions away.
 """
 
 
+TWIN = 0.6
+"""Length of what distinguishes a word at the beginning of a text, as a share of a token's own part."""
+
+
+def twins(vocabulary: Mapping[str, int]) -> list[tuple[int, int]]:
+    """Pairs of tokens that are one word, with and without the space before it."""
+    return [
+        (vocabulary[f"{SPACE}{word}"], number)
+        for word, number in sorted(vocabulary.items())
+        if f"{SPACE}{word}" in vocabulary
+    ]
+
+
 @torch.no_grad()
-def lay_out(model: LlamaForCausalLM) -> None:
+def lay_out(model: LlamaForCausalLM, pairs: Sequence[tuple[int, int]] = ()) -> None:
     """Set embeddings, output head, and the copying heads of the first two layers.
 
+    `pairs` are tokens that begin with similar embeddings, so that one is found and said where the other was
+    read: a name in a sentence follows a space, and the same name in a JSON string a quotation mark.
     Draws from torch's generator. The model has two layers and two heads at least, as many for keys as for
     queries, and untied embeddings.
     """
@@ -45,9 +63,7 @@ def lay_out(model: LlamaForCausalLM) -> None:
     first, second = parts.layers[0].self_attn, parts.layers[1].self_attn
     shared = torch.nn.functional.normalize(torch.randn(hidden), dim=0)
     token = EMBEDDING_STD * math.sqrt(hidden)  # length of the token's own part
-    parts.embed_tokens.weight.normal_(0, EMBEDDING_STD)
-    model.lm_head.weight.copy_(parts.embed_tokens.weight)
-    parts.embed_tokens.weight.add_(token * shared)
+    _embed(model, shared, token, pairs)
 
     angles = _angles(width, model.config)
     noted, written = _directions(width, shared), _directions(width, shared)
@@ -71,6 +87,18 @@ def lay_out(model: LlamaForCausalLM) -> None:
         second.k_proj.weight[head] = scale * slow[:, None] * (turned @ written)
         second.v_proj.weight[head] = said / 2
         second.o_proj.weight[:, head] = 2 * said.T * SAID * token / length
+
+
+def _embed(model: LlamaForCausalLM, shared: Tensor, token: float, pairs: Sequence[tuple[int, int]]) -> None:
+    """Set embeddings and output head: each token's own part, of the length `token`, and the shared one."""
+    parts: Any = model.model
+    own = parts.embed_tokens.weight.normal_(0, EMBEDDING_STD)
+    if pairs:
+        spaced, bare = torch.tensor(pairs).T
+        mark = torch.nn.functional.normalize(torch.randn(len(shared)), dim=0)
+        own[bare] = math.sqrt(1 - TWIN**2) * own[spaced] + TWIN * token * mark
+    model.lm_head.weight.copy_(own)
+    own.add_(token * shared)
 
 
 def _angles(width: int, config: Any) -> Tensor:

@@ -37,6 +37,8 @@ class Shape:
     """Base of the rotary embedding: a larger one lets attention find a token by content farther away."""
     copies: bool = False
     """True to start from weights that can copy (`agentevol.runs.starter.initial_weights`)."""
+    twins: bool = False
+    """True to copy words also where one is read after a space and the other not, as in JSON strings."""
 
 
 @dataclass(frozen=True)

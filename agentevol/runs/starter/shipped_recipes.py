@@ -76,18 +76,18 @@ BUILT_BY_USERS: dict[str, StarterRecipe] = {
     "assistant": StarterRecipe(
         environment="assistant",
         demonstrations={
-            "single": 3_000,
-            "chained": 3_000,
-            "conditional": 1_500,
-            "refusal": 3_000,
-            "multi": 2_000,
+            "single": 1_500,
+            "chained": 2_000,
+            "conditional": 1_000,
+            "refusal": 1_500,
+            "multi": 1_000,
         },
         care=0.6,
         worlds=({"tools_in": "text"},),
         vocabulary_episodes=300,
         vocabulary_splits=("valid", "test"),
         vocabulary_texts=tuple(map(str, range(400))),
-        shape=Shape(intermediate=448, rotary_base=1e6, copies=True),  # 6 MB with its words
+        shape=Shape(intermediate=448, rotary_base=1e6, copies=True, twins=True),  # 6 MB with its words
         learn=LEARN.model_copy(update={"batch_tokens": 4096, "micro_batch_tokens": 8192}),
     ),
 }

@@ -96,7 +96,7 @@ class SQL(ToolEnvironment[SQLTask, Desk]):
         tables = self.state.database.tables
         asked = "statement that makes the change" if task.writes else "query that answers the question"
         text = f"The database has the tables {', '.join(tables)}. Find the {asked}."
-        ddl = [] if self.schema == "tools" else map(self.state.ddl, tables)
+        ddl = [self.state.ddl(table) for table in tables if self.schema == "opening"]
         return "\n".join([text, *ddl, "", task.instruction])
 
     def hear(self, message: str) -> str | None:

@@ -1,17 +1,18 @@
 """The first weights of a starter that copies do so before anything is learnt, by the two heads laid out."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from agentevol.runs.starter.initial_weights import lay_out
+from agentevol.runs.starter.initial_weights import lay_out, twins
 
 TOKENS = 1_000
 
 
-def model(layers: int = 2) -> LlamaForCausalLM:
+def model(layers: int = 2, pairs: Sequence[tuple[int, int]] = ()) -> LlamaForCausalLM:
     config = LlamaConfig(
         vocab_size=TOKENS,
         hidden_size=192,
@@ -26,7 +27,7 @@ def model(layers: int = 2) -> LlamaForCausalLM:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         made = LlamaForCausalLM(config)
-        lay_out(made)
+        lay_out(made, pairs)
     return made
 
 
@@ -41,6 +42,32 @@ def copied(model: Any, length: int) -> float:
 @pytest.mark.parametrize(("length", "share"), [(20, 0.6), (50, 0.5), (200, 0.15)])
 def test_what_was_read_is_said_again(length: int, share: float):
     assert copied(model(), length) > share
+
+
+def quoted(model: Any, length: int = 50) -> tuple[float, float]:
+    """Where words of the first half of the vocabulary were read: how often, after a twin of one of them, the
+    word after it or its twin follows; and how often, after the word before, it and its twin are likeliest.
+    """
+    half, after, before = TOKENS // 2, list[bool](), list[bool]()
+    for seed in range(40):
+        read = torch.randperm(half, generator=torch.Generator().manual_seed(seed))[:length]
+        place = seed % (length - 2) + 1
+        said = model(torch.cat([read, read[place : place + 1] + half])[None]).logits[0, -1]
+        after.append(int(said.argmax()) % half == int(read[place + 1]))
+        known = model(torch.cat([read, read[place - 1 : place]])[None]).logits[0, -1].topk(2).indices
+        before.append({int(one) for one in known} == {int(read[place]), int(read[place]) + half})
+    return sum(after) / len(after), sum(before) / len(before)
+
+
+@torch.no_grad()
+def test_a_word_is_copied_where_its_twin_is_said():
+    pairs = [(number, number + TOKENS // 2) for number in range(TOKENS // 2)]
+    assert min(quoted(model(pairs=pairs))) > 0.4
+    assert max(quoted(model())) < 0.1
+
+
+def test_twins_are_words_with_and_without_a_space():
+    assert twins({"a": 0, "Ġa": 1, "Ġb": 2, "c": 3, "Ġ": 4}) == [(1, 0)]
 
 
 def test_layers_above_do_not_disturb_it():
