@@ -5,7 +5,8 @@ Names for other packages: `constraints.Constraint`, `engine.CustomEngineConfig`,
 `engine.VllmServersConfig`, `fitting.TaskCounts`, `fitting.fitted`, `forgetting.EwcConfig`,
 `forgetting.ProtectedTasks`, `forgetting.ReplayConfig`, `forgetting.RetainedConfig`, `learner.LearnConfig`,
 `presets.BY_ENVIRONMENT`, `rollout.AsynchronousConfig`, `rollout.RolloutConfig`, `run.RunConfig`,
-`run.TrainConfig`, `run.load`, `run.load_earlier`, `sections.EnvironmentConfig`, `sections.ExploreConfig`,
-`sections.HorizonConfig`, `sections.KLTarget`, `sections.PairsConfig`, `sections.SCRIPTED_PARTNERS`,
-`sections.SELECTIONS`, `sections.SELF_PLAY`, `sections.SelectConfig`, `urls.check_url`.
+`run.TrainConfig`, `run.load`, `run.load_earlier`, `run.section_of`, `sections.EnvironmentConfig`,
+`sections.ExploreConfig`, `sections.HorizonConfig`, `sections.KLTarget`, `sections.PairsConfig`,
+`sections.SCRIPTED_PARTNERS`, `sections.SELECTIONS`, `sections.SELF_PLAY`, `sections.SelectConfig`,
+`urls.check_url`.
 """

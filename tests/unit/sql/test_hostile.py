@@ -70,9 +70,9 @@ def test_a_hostile_statement_is_contained(kind: str, sql: str, folder: Path, dat
         assert result.status != "ok"
     assert len(result.message) <= 200
     assert database.run("SELECT count(*), max(age) FROM person").rows == ((100, 69),)
-    if "computing time" in result.message:
-        return
     again = database.run(sql.replace("{folder}", str(folder)))
+    if "computing time" in result.message + again.message:  # the fixture's limit is near that of steps
+        return
     assert again == result, "the verdict is the same at the second time"
 
 

@@ -11,7 +11,8 @@ from typing import NamedTuple
 MAX_VM_STEPS = 5_000_000
 """Steps of SQLite's virtual machine for one statement: 0.1 to 0.4 s."""
 STEPS_PER_CHECK = 500
-MAX_CPU_S = 2.0
+MAX_CPU_S = 5.0
+"""Ten times what so many steps take, so that on a slow machine, too, steps decide."""
 HARD_HEAP_BYTES = 256 * 1024 * 1024
 """Memory of all of SQLite in this process. Other environments of the process keep up to a hundred MB of
 databases in memory, which a lower limit would deny them.
