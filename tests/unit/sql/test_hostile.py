@@ -18,7 +18,7 @@ HARMLESS = {
 """Statements whose result may be `ok`."""
 MAY_END = ("sizes", "patterns", "texts", "nesting")
 """Classes in which a statement that stays within its limits may have a result."""
-MEMORY_MIB = 200
+MEMORY_MIB = 300  # 256 MiB of SQLite, and what Python takes
 STATEMENTS = [(kind, sql) for kind, statements in HOSTILE.items() for sql in statements]
 
 
