@@ -76,11 +76,11 @@ BUILT_BY_USERS: dict[str, StarterRecipe] = {
     "assistant": StarterRecipe(
         environment="assistant",
         demonstrations={
-            "single": 1_500,
-            "chained": 2_000,
-            "conditional": 1_000,
-            "refusal": 1_500,
-            "multi": 1_000,
+            "single": 3_000,
+            "chained": 3_000,
+            "conditional": 1_500,
+            "refusal": 3_000,
+            "multi": 2_000,
         },
         care=0.6,
         worlds=({"tools_in": "text"},),
