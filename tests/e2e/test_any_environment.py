@@ -102,8 +102,8 @@ def test_an_environment_of_another_distribution_trains_with_nothing_else_said(le
 
 
 FEWER = {
-    "alfworld": ("explore.tasks=20", "evaluate.episodes=20", "evaluate.validation_episodes=20"),
-    "webshop": ("explore.tasks=10", "evaluate.episodes=10", "evaluate.validation_episodes=10"),
+    "alfworld": ("explore.tasks=8", "evaluate.episodes=8", "evaluate.validation_episodes=8"),
+    "webshop": ("explore.tasks=6", "evaluate.episodes=6", "evaluate.validation_episodes=6"),
 }
 """Smaller numbers than the defaults, with which an iteration takes minutes less."""
 
