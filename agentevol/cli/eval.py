@@ -80,6 +80,8 @@ def evaluate(
 
     Example: agentevol eval --model starter engine=vllm engine.url=http://host:8000
 
+    Example: agentevol eval --model starter --env tau-telecom --repeats 4 --temperature 1
+
     Example: agentevol eval --model expert --env assistant environment.options.tools_in=text
 
     Example: OPENAI_API_KEY=... agentevol eval --model openai:NAME --env guess --episodes 20

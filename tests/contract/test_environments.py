@@ -324,7 +324,7 @@ BROKEN: list[tuple[type[Guess], str, str]] = [
     (AcceptsAnySplit, "tasks", "an unknown split raises nothing, not TaskNotFound"),
     (SameContent, "splits", "'guess-3' of 'test' has the content of 'guess-5' of 'train'"),
     (SameEpisode, "splits", "'guess-3' of 'test' has the expert's episode of 'guess-5' of 'train'"),
-    (KeepsTheTask, "instruction", "have other instructions, but the same first observation"),
+    (KeepsTheTask, "instruction", "have different instructions, but the same first observation"),
     (Remembers, "determinism", "an instance that played before gives another episode"),
     (SharesState, "isolation", "stepping one in between changes the other"),
     (ClosesAll, "isolation", "stepping one in between changes the other"),

@@ -54,7 +54,7 @@ def check_tasks(subject: Subject) -> Iterator[str]:
 
 
 def check_instruction(subject: Subject) -> Iterator[str]:
-    """Tasks with other instructions begin with other observations: nothing else tells an agent its task."""
+    """Tasks with different instructions begin differently: observations alone tell an agent its task."""
     environment = subject.factory()
     told = dict[str, Task]()
     for task in [task for rows in subject.rows.values() for task in spaced(rows, INSTRUCTIONS)]:
@@ -62,7 +62,7 @@ def check_instruction(subject: Subject) -> Iterator[str]:
         first = subject.player.reset(environment, task, subject.seed).model_dump_json()
         other = told.setdefault(first, task)
         if other.instruction != task.instruction:
-            yield f"{other.id!r} and {task.id!r} have other instructions, but the same first observation"
+            yield f"{other.id!r} and {task.id!r} have different instructions, but the same first observation"
     environment.close()
 
 

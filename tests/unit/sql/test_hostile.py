@@ -47,7 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def database(folder: Path) -> Iterator[Database]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("agentgym_envs.sql.executor.meter.MAX_CPU_S", 0.5)  # to be quick
+        patch.setattr("agentgym_envs.sql.executor.meter.MAX_CPU_S", 2.0)  # quicker; steps come first
         yield Source(folder / "base.sqlite").opened()
 
 
@@ -71,8 +71,6 @@ def test_a_hostile_statement_is_contained(kind: str, sql: str, folder: Path, dat
     assert len(result.message) <= 200
     assert database.run("SELECT count(*), max(age) FROM person").rows == ((100, 69),)
     again = database.run(sql.replace("{folder}", str(folder)))
-    if "computing time" in result.message + again.message:  # the fixture's limit is near that of steps
-        return
     assert again == result, "the verdict is the same at the second time"
 
 
@@ -122,8 +120,7 @@ def test_the_time_limit_stops_long_steps(database: Database, monkeypatch: pytest
     seconds = iter(range(0, 10_000, 3))
     monkeypatch.setattr("agentgym_envs.sql.executor.meter.time.thread_time", lambda: float(next(seconds)))
     assert (
-        database.run(HOSTILE["recursion"][0]).message
-        == "the statement took more than 0.5 s of computing time"
+        database.run(HOSTILE["recursion"][0]).message == "the statement took more than 2 s of computing time"
     )
 
 

@@ -24,8 +24,8 @@ SESSIONS = (1, 64, 256, 1000)
 BUDGET_SESSIONS = 64
 LANES = ("rest", "websocket", "client", "batch", "httpx")
 OPEN = 1000
-LOOKS = {"assistant": '{"name": "get_now", "arguments": {}}'}
-"""An action of each session, "look" by default."""
+FIRST_ACTIONS = {"assistant": '{"name": "get_now", "arguments": {}}'}
+"""The action that is played in each open session, by environment; `look` in others."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ async def _opened(url: str, env: str, count: int) -> None:
         page = await client.tasks(env, "train", limit=count)
         for index in range(count):
             session = await client.open(env, page.tasks[index % len(page.tasks)].task_id, seed=1)
-            await session.step(LOOKS.get(env, "look"))
+            await session.step(FIRST_ACTIONS.get(env, "look"))
 
 
 def ratios(measurements: Sequence[Measurement]) -> list[Figure]:

@@ -22,7 +22,8 @@ class Connection:
 
     def __init__(self, address: str | Sequence[str]) -> None:
         self._client = _client(address)
-        self._loop = asyncio.new_event_loop()
+        self._runner = asyncio.Runner()
+        self._loop = self._runner.get_loop()
         self._opened, self._failure = Event(), list[BaseException]()
         self._leave: asyncio.Event = asyncio.Event()
         self._thread = Thread(target=self._main, name="mcp", daemon=True)
@@ -51,12 +52,12 @@ class Connection:
 
     def _main(self) -> None:
         try:
-            self._loop.run_until_complete(self._stay())
+            with self._runner:  # its end cancels requests that are under way, so that nobody waits for them
+                self._runner.run(self._stay())
         except BaseException as cause:  # noqa: BLE001 - raised in the thread that waits
             self._failure.append(cause)
         finally:
             self._opened.set()
-            self._loop.close()
 
     async def _stay(self) -> None:
         """The client is entered and left by the same task, as its task groups demand."""

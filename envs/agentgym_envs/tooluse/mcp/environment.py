@@ -1,10 +1,12 @@
 """Environment with the tools of a live MCP server beside one's own.
 
-class Desk(McpToolEnvironment[State]):
-    name = "desk"
-    server = McpServer("http://127.0.0.1:9000/mcp")
-    toolset = with_finish(find_tickets, close_ticket)
-    tasks_file = Path(__file__).parent / "tasks.json"
+    class Desk(McpToolEnvironment[State]):
+        name = "desk"
+        server = McpServer("http://127.0.0.1:9000/mcp")
+        toolset = with_finish(find_tickets, close_ticket)
+        tasks_file = Path(__file__).parent / "tasks.json"
+
+`docs/tools.md` has the rest.
 """
 
 from functools import cached_property

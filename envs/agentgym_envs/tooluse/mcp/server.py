@@ -48,10 +48,14 @@ class McpServer:
 
     def close(self) -> None:
         """End the connection, and the process of a command."""
+        self._drop(self._connection)
+
+    def _drop(self, connection: Connection | None) -> None:
+        """Close a connection, unless another thread has done so and may have opened the next one."""
         with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-            self._connection = None
+            if connection is not None and connection is self._connection:
+                connection.close()
+                self._connection = None
 
     def _tool(self, name: str, description: str, parameters: dict[str, Any]) -> Tool:
         def run(state: object, /, **arguments: Any) -> Any:  # noqa: ARG001 - the state of every tool
@@ -60,6 +64,7 @@ class McpServer:
         return Tool(name, description, parameters, "generic", run)
 
     def _answer(self, ask: "Callable[[Client], Awaitable[Any]]") -> Any:
+        connection = None
         try:
             with self._lock:
                 if self._connection is None:
@@ -71,7 +76,7 @@ class McpServer:
         except Exception as cause:
             if getattr(getattr(cause, "error", None), "code", None) == INVALID_PARAMS:
                 raise ToolError(str(cause)) from None
-            self.close()
+            self._drop(connection)
             raise ConnectionError(f"MCP server {self._shown()}: {_innermost(cause)}") from cause
 
     def _shown(self) -> str:
