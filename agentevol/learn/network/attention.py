@@ -4,7 +4,11 @@
 sequence attends to itself only, and no mask over all tokens is ever built.
 """
 
+import importlib
+import importlib.util
+import inspect
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
@@ -56,9 +60,7 @@ def packed_attention(
     query, key, value = (as_multiplied(tensor) for tensor in (query, key, value))
     if has_kernel(query.device.type, query.dtype, dropout):
         return _varlen(query, key, value, sequences, scaling, sliding_window), None
-    groups = query.shape[1] // key.shape[1]
-    if groups > 1:
-        key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
+    key, value = _per_query_head(key, query), _per_query_head(value, query)
     lengths = list(sequences.lengths)
     parts = [
         functional.scaled_dot_product_attention(
@@ -87,7 +89,28 @@ def as_multiplied(tensor: torch.Tensor) -> torch.Tensor:
 
 def has_kernel(device: str, dtype: torch.dtype, dropout: float) -> bool:
     """True where one kernel can compute all sequences at once."""
-    return device == "cuda" and dtype in (torch.float16, torch.bfloat16) and dropout == 0.0
+    is_half = dtype in (torch.float16, torch.bfloat16)
+    return device == "cuda" and is_half and dropout == 0.0 and _kernel() is not None
+
+
+def _per_query_head(shared: torch.Tensor, query: torch.Tensor) -> torch.Tensor:
+    """Keys or values (1, H_kv, T, D), repeated for the query heads that share them: (1, H, T, D)."""
+    groups = query.shape[1] // shared.shape[1]
+    return shared if groups == 1 else shared.repeat_interleave(groups, dim=1)
+
+
+@cache
+def _kernel() -> tuple[Any, bool] | None:
+    """torch's flash attention over sequences of different lengths, and whether it shares key heads itself.
+
+    None in versions without it, or without its scale and window (before 2.11).
+    """
+    name = "torch.nn.attention.varlen"
+    if importlib.util.find_spec(name) is None:
+        return None
+    attend: Any = getattr(importlib.import_module(name), "varlen_attn", None)
+    known = inspect.signature(attend).parameters if attend is not None else {}
+    return (attend, "enable_gqa" in known) if {"scale", "window_size"} <= known.keys() else None
 
 
 def _window(query: torch.Tensor, sliding_window: int | None) -> torch.Tensor | None:
@@ -111,21 +134,24 @@ def _varlen(
     sliding_window: int | None,
 ) -> torch.Tensor:
     """Attention of all sequences in one flash kernel, on CUDA in half precision."""
-    from torch.nn.attention.varlen import varlen_attn  # torch 2.10; CUDA only
-
+    kernel = _kernel()
+    assert kernel is not None, "has_kernel() tells"
+    attend, shares_heads = kernel
+    if shares_heads:
+        extra = {"enable_gqa": query.shape[1] != key.shape[1]}
+    else:
+        key, value, extra = _per_query_head(key, query), _per_query_head(value, query), {}
     longest = max(sequences.lengths)
     before = -1 if sliding_window is None else sliding_window - 1
-    attended: Any = varlen_attn(
-        query[0].transpose(0, 1),
-        key[0].transpose(0, 1),
-        value[0].transpose(0, 1),
+    attended: torch.Tensor = attend(
+        *(tensor[0].transpose(0, 1) for tensor in (query, key, value)),
         sequences.cu_seqlens,
         sequences.cu_seqlens,
         longest,
         longest,
         scale=scaling,
         window_size=(before, 0),
-        enable_gqa=query.shape[1] != key.shape[1],
+        **extra,
     )
     return attended.unsqueeze(0)
 

@@ -1,9 +1,11 @@
+from itertools import pairwise
 from math import log
 
 import numpy as np
 import pytest
 import torch
 from torch.nn import functional
+from torch.nn.attention import varlen
 from transformers import (
     LlamaConfig,
     LlamaForCausalLM,
@@ -19,7 +21,7 @@ from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import TrainingSequence
 from agentevol.learn.batches.packing import packed
 from agentevol.learn.network import attention
-from agentevol.learn.network.attention import PACKED_ATTENTION, has_kernel
+from agentevol.learn.network.attention import PACKED_ATTENTION, PackedSequences, has_kernel, packed_attention
 from agentevol.learn.network.log_probabilities import model_inputs, predictions, score, token_logp
 from agentevol.learn.network.model_checks import check_packing
 
@@ -269,6 +271,51 @@ def test_the_kernel_is_for_half_precision_on_cuda_without_dropout():
     assert not has_kernel("cpu", torch.bfloat16, 0.0)
     assert not has_kernel("cuda", torch.float32, 0.0)
     assert not has_kernel("cuda", torch.bfloat16, 0.1)
+
+
+def kernel_of_torch_2_11(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, cu_seq_q: torch.Tensor, *_: object,
+    scale: float | None = None, window_size: tuple[int, int] = (-1, -1),
+) -> torch.Tensor:  # fmt: skip
+    """The kernel's contract by torch's own attention, with as many key heads as query heads."""
+    assert query.shape == key.shape == value.shape
+    parts: list[torch.Tensor] = []
+    for first, end in pairwise(cu_seq_q.tolist()):
+        heads = [tensor[first:end].transpose(0, 1) for tensor in (query, key, value)]
+        distance = torch.arange(end - first)[:, None] - torch.arange(end - first)
+        seen = (distance >= 0) & ((distance <= window_size[0]) | (window_size[0] < 0))
+        parts.append(functional.scaled_dot_product_attention(*heads, attn_mask=seen, scale=scale))
+    return torch.cat([part.transpose(0, 1) for part in parts])
+
+
+@pytest.mark.parametrize("window", [None, 3])
+def test_a_kernel_without_shared_heads_gets_them_repeated(
+    monkeypatch: pytest.MonkeyPatch, window: int | None
+):
+    lengths = (5, 2, 9)
+    query, key, value = (torch.randn(1, heads, sum(lengths), 4) for heads in (6, 2, 2))
+    bounds = PackedSequences(lengths, torch.tensor([0, 5, 7, 16], dtype=torch.int32))
+    module = torch.nn.Module().eval()
+    monkeypatch.setattr(varlen, "varlen_attn", kernel_of_torch_2_11)
+    attention._kernel.cache_clear()
+    plain, _ = packed_attention(
+        module, query, key, value, None, scaling=0.5, sliding_window=window, sequences=bounds
+    )
+    monkeypatch.setattr(attention, "has_kernel", lambda *_: True)
+    by_kernel, _ = packed_attention(
+        module, query, key, value, None, scaling=0.5, sliding_window=window, sequences=bounds
+    )
+    attention._kernel.cache_clear()
+    torch.testing.assert_close(by_kernel, plain)
+
+
+def test_a_torch_without_the_kernel_attends_sequence_by_sequence(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delattr(varlen, "varlen_attn")  # as before torch 2.10
+    attention._kernel.cache_clear()
+    assert not has_kernel("cuda", torch.bfloat16, 0.0)
+    attention._kernel.cache_clear()
+    monkeypatch.undo()
+    assert has_kernel("cuda", torch.bfloat16, 0.0)
 
 
 def test_attention_under_autocast_is_that_of_numbers_rounded_before():
