@@ -41,12 +41,22 @@ STEPS: Preset = {
 WEIGHTED: Preset = {"select": {"rule": "all", "per_task": None, "distinct": False}}
 """Whole groups: a weight is informative beside that of an episode with a lower return."""
 
+_TOOLS: Preset = {
+    "environment": {"options": {"tools_in": "text"}},
+    "explore": {"max_new_tokens": 192},
+}
+_TOOL_ENVIRONMENTS = (
+    *("academia", "bfcl", "movie", "sheet", "sql"),
+    *("tau-airline", "tau-retail", "tau-telecom", "todo", "weather"),
+)
+
 BY_ENVIRONMENT: Mapping[str, Mapping[str, Any]] = {
     "alfworld": {
         "explore": {"difficulty": "medium"},
         "select": {"per_task": 2},
         "evaluate": {"difficulty": "medium"},
     },
+    **dict.fromkeys(_TOOL_ENVIRONMENTS, _TOOLS),
     "assistant": {
         "environment": {"options": {"tools_in": "text"}, "max_turns": 16},
         "explore": {"tasks": 150, "max_new_tokens": 96},
@@ -61,7 +71,8 @@ BY_ENVIRONMENT: Mapping[str, Mapping[str, Any]] = {
 much as four (58.3 points of gain, 59.8 with four, means of three seeds) in two thirds of the time. In a shop
 a search or a thought has many words, looking at a few items takes more than the benchmark's 15 turns, and few
 episodes are won, so that many are needed to tell one checkpoint from another. The schemas of an assistant's
-tools are ten times as long as its episodes; a small policy knows the tools from its demonstrations.
+tools are ten times as long as its episodes, and those of other environments of tools are long, too; a small
+policy knows the tools from its demonstrations.
 """
 
 OFFICIAL: Mapping[str, Mapping[str, Any]] = {

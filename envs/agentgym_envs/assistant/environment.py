@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import cache
 from random import Random
-from typing import Any, Literal
+from typing import Any
 
 from agentgym_envs import knowledge
 from agentgym_envs.assistant import catalogue
@@ -21,7 +21,7 @@ from agentgym_envs.assistant.tasks.templates import fresh
 from agentgym_envs.assistant.tools import TOOLSET, offered
 from agentgym_envs.core import Observation, StepResult, Task, TaskNotFound
 from agentgym_envs.lazy_sequence import LazySequence
-from agentgym_envs.tooluse import Tool, ToolEnvironment, Toolset, Verdict
+from agentgym_envs.tooluse import Tool, ToolEnvironment, Toolset, ToolsIn, Verdict
 
 OPENING = f"It is {weekday(TODAY)}, {NOW}. {POLICY}"
 TURNS_BEYOND = {"single": 6, "chained": 7, "conditional": 9, "refusal": 10, "multi": 12}
@@ -48,15 +48,14 @@ class Assistant(ToolEnvironment[AssistantTask, Session]):
         for reason in REASONS
     )
 
-    def __init__(self, *, all_tools: bool = False, tools_in: Literal["schemas", "text"] = "schemas") -> None:
+    def __init__(self, *, all_tools: bool = False, tools_in: ToolsIn = "schemas") -> None:
         """`all_tools`: offer all tools in every task, not only those of its applications. `tools_in`: see
         `ToolEnvironment`.
 
         Raises `ValueError` for another `tools_in`.
         """
-        if tools_in not in ("schemas", "text"):
-            raise ValueError(f"tools_in is schemas or text, not {str(tools_in)[:40]!r}")
-        self.all_tools, self.tools_in = all_tools, tools_in
+        self.tell_tools_in(tools_in)
+        self.all_tools = all_tools
         self._options = (all_tools, tools_in)
         self._general = dict[Toolset, Observation]()
         """The part of the first observation that tasks with the same tools share."""

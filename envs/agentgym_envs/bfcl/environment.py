@@ -32,7 +32,7 @@ from agentgym_envs.bfcl.world import World
 from agentgym_envs.core import StepResult, Task, TaskNotFound
 from agentgym_envs.home import data_home
 from agentgym_envs.lazy_sequence import LazySequence
-from agentgym_envs.tooluse import Call, CallError, Tool, ToolEnvironment, Toolset, Verdict
+from agentgym_envs.tooluse import Call, CallError, Tool, ToolEnvironment, Toolset, ToolsIn, Verdict
 from agentgym_envs.tooluse.calls.literals import InvalidLiteral
 from agentgym_envs.tooluse.calls.python_syntax import python_calls
 from agentgym_envs.tooluse.outcomes import Outcome
@@ -99,7 +99,8 @@ class BFCL(ToolEnvironment[BFCLTask, Conversation]):
     """A user who asks several things in turn, of whom each needs calls of simulated APIs.
 
     Options: `shaping` pays, at the end, the part of the checked turns that passed, and not only 1 for all of
-    them; `home` is where imported tasks are looked for (None: `agentgym_envs.home.data_home`).
+    them; `tools_in`: see `ToolEnvironment`; `home` is where imported tasks are looked for (None:
+    `agentgym_envs.home.data_home`).
     """
 
     name = "bfcl"
@@ -109,7 +110,10 @@ class BFCL(ToolEnvironment[BFCLTask, Conversation]):
     changing_tools = True
     python_calls = True
 
-    def __init__(self, *, shaping: bool = False, home: Path | None = None) -> None:
+    def __init__(
+        self, *, shaping: bool = False, tools_in: ToolsIn = "schemas", home: Path | None = None
+    ) -> None:
+        self.tell_tools_in(tools_in)
         self.shaping = shaping
         self._catalogue = Catalogue.open(home or data_home())
         self._imported = self._catalogue.documents if self._catalogue else None
@@ -187,8 +191,8 @@ class BFCL(ToolEnvironment[BFCLTask, Conversation]):
         if state.turn == len(says):
             self.over = True
             return "The user has no further request."
-        self.offered = self._offered(self.task_now, state.turn)
-        return says[state.turn]
+        known, self.offered = self.offered, self._offered(self.task_now, state.turn)
+        return self.with_new_tools(says[state.turn], known)
 
     def step(self, action: str) -> StepResult:
         state, turn = self.state, self.state.turn

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, ClassVar, Generic, Literal
+from typing import Any, ClassVar, Generic
 
 from agentgym_envs.core import TaskNotFound
 from agentgym_envs.families.answers import matches
@@ -12,7 +12,7 @@ from agentgym_envs.families.rendering import RENDERS, Render, error_text, goal_t
 from agentgym_envs.families.tasks import VERSION, FamilyTask, Generator
 from agentgym_envs.knowledge import VERSION as KNOWLEDGE
 from agentgym_envs.lazy_sequence import LazySequence
-from agentgym_envs.tooluse import SUCCESS, CallError, ToolEnvironment, Verdict
+from agentgym_envs.tooluse import SUCCESS, CallError, ToolEnvironment, ToolsIn, Verdict
 
 THINKING = "Think:"
 KEPT = 4096
@@ -34,13 +34,11 @@ class FamilyEnvironment(ToolEnvironment[FamilyTask, StateT], Generic[StateT]):
     forkable = True
     max_turns = 20
 
-    def __init__(self, render: Render = "json", *, tools_in: Literal["schemas", "text"] = "schemas") -> None:
+    def __init__(self, render: Render = "json", *, tools_in: ToolsIn = "schemas") -> None:
         if render not in RENDERS:
             raise ValueError(f"no render {str(render)[:40]!r}; there are: {', '.join(RENDERS)}")
-        if tools_in not in ("schemas", "text"):
-            raise ValueError(f"tools_in is schemas or text, not {str(tools_in)[:40]!r}")
         self.render: Render = render
-        self.tools_in = tools_in
+        self.tell_tools_in(tools_in)
 
     @property
     def splits(self) -> tuple[str, ...]:

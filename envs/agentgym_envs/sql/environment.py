@@ -36,7 +36,7 @@ from agentgym_envs.sql.tasks import DIFFICULTIES, Catalogue, SQLTask
 from agentgym_envs.sql.tools import TOOLS, Desk
 from agentgym_envs.sql.variants.resampling import VERSION as VARIANTS_VERSION
 from agentgym_envs.sql.writing.changes import Change, net_change, same_change
-from agentgym_envs.tooluse import SUCCESS, ToolEnvironment, Verdict
+from agentgym_envs.tooluse import SUCCESS, ToolEnvironment, ToolsIn, Verdict
 
 QUERIES = 10
 """Queries that an agent may run in an episode."""
@@ -56,8 +56,8 @@ class SQL(ToolEnvironment[SQLTask, Desk]):
     """Write the query that answers a question about a database.
 
     Options: `schema` is where the agent reads the tables' definitions: `tools`, or also in the `opening`
-    observation, for episodes of one step; `home` is where imported data are looked for (None:
-    `agentgym_envs.home.data_home`).
+    observation, for episodes of one step; `tools_in`: see `ToolEnvironment`; `home` is where imported data
+    are looked for (None: `agentgym_envs.home.data_home`).
     """
 
     name = "sql"
@@ -67,10 +67,13 @@ class SQL(ToolEnvironment[SQLTask, Desk]):
     toolset = TOOLS
     tools = TOOLS.functions
 
-    def __init__(self, schema: SchemaIn = "tools", *, home: Path | None = None) -> None:
+    def __init__(
+        self, schema: SchemaIn = "tools", *, tools_in: ToolsIn = "schemas", home: Path | None = None
+    ) -> None:
         if schema not in get_args(SchemaIn):
             raise ValueError(f"no schema {schema!r}; there are: {', '.join(get_args(SchemaIn))}")
         self.schema: SchemaIn = schema
+        self.tell_tools_in(tools_in)
         self._catalogue = Catalogue(Library.open(home or data_home()))
 
     @property

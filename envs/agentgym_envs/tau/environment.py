@@ -30,7 +30,7 @@ from agentgym_envs.tau.users import (
     make_user,
 )
 from agentgym_envs.tau.world import Executed, World
-from agentgym_envs.tooluse import CallError, Tool, ToolEnvironment, Toolset, Verdict
+from agentgym_envs.tooluse import CallError, Tool, ToolEnvironment, Toolset, ToolsIn, Verdict
 from agentgym_envs.tooluse.calls import mentions_call, written
 from agentgym_envs.tooluse.outcomes import Outcome
 
@@ -71,9 +71,10 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
 
     Options: `user` is the user's mode, and `user_model` the endpoint of the mode `llm`; `strict` adds
     conditions to the benchmark's reward (see the domain); `trainable` leaves out tasks that doing nothing
-    solves or whose gold solution fails; `policy` puts the policy into the first observation;
-    `upstream_quirks` reproduces known mistakes of the benchmark's tools; `home` is where imported data are
-    looked for (None: `agentgym_envs.home.data_home`), and `sources` replaces them and the built-in tasks.
+    solves or whose gold solution fails; `policy` puts the policy into the first observation; `tools_in`: see
+    `ToolEnvironment`; `upstream_quirks` reproduces known mistakes of the benchmark's tools; `home` is where
+    imported data are looked for (None: `agentgym_envs.home.data_home`), and `sources` replaces them and the
+    built-in tasks.
     """
 
     max_turns = 60
@@ -89,6 +90,7 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
         strict: bool = False,
         trainable: bool = False,
         policy: bool = True,
+        tools_in: ToolsIn = "schemas",
         upstream_quirks: bool = False,
         home: Path | None = None,
         sources: Sequence[TaskSource] | None = None,
@@ -99,6 +101,7 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
             )
         if (user == "llm") != (user_model is not None):
             raise ValueError("user_model=UserModel(base_url=..., model=...) goes with user='llm'")
+        self.tell_tools_in(tools_in)
         self.user_mode: UserMode = user
         self.user_model = user_model
         self.strict = strict

@@ -1,11 +1,11 @@
 """Tool use: tools from typed functions, tool calls from text, environments whose actions are tool calls.
 
 Names for other packages: `Call`, `CallError`, `TaskFileEnvironment`, `Tool`, `ToolEnvironment`, `ToolError`,
-`Toolset`, `Verdict`, `with_finish`, `parse`, `tool`.
+`Toolset`, `ToolsIn`, `Verdict`, `with_finish`, `parse`, `tool`.
 """
 
 from agentgym_envs.tooluse.calls import Call, parse
-from agentgym_envs.tooluse.environment import ToolEnvironment
+from agentgym_envs.tooluse.environment import ToolEnvironment, ToolsIn
 from agentgym_envs.tooluse.errors import CallError, ToolError
 from agentgym_envs.tooluse.outcomes import SUCCESS, Verdict
 from agentgym_envs.tooluse.task_file import TaskFileEnvironment, with_finish
@@ -19,6 +19,7 @@ __all__ = [
     "Tool",
     "ToolEnvironment",
     "ToolError",
+    "ToolsIn",
     "Toolset",
     "Verdict",
     "parse",

@@ -7,7 +7,7 @@ observations, the end of the episode and its budget are here.
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar, cast
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar, cast, get_args
 
 from pydantic_core import to_json
 
@@ -19,6 +19,8 @@ from agentgym_envs.tooluse.renderings import signatures
 from agentgym_envs.tooluse.tool import Tool, Toolset
 
 StateT = TypeVar("StateT")
+ToolsIn = Literal["schemas", "text"]
+"""Values of `ToolEnvironment.tools_in`."""
 
 DONE = CallError("episode_done", "the episode is over")
 
@@ -42,12 +44,18 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
     attack_bounds: ClassVar[Mapping[str, tuple[float, float]]] = {}
     """Mean returns that policies of the attack suite may have, where the suite's own bounds do not hold."""
 
-    tools_in: Literal["schemas", "text"] = "schemas"
+    tools_in: ToolsIn = "schemas"
     """Where tools are told: as schemas in `Observation.tools`, or as signatures in the text of the first
     observation, for models with a short memory.
     """
     state: StateT
     """The state of the current episode."""
+
+    def tell_tools_in(self, place: ToolsIn) -> None:
+        """Set `tools_in`; raises `ValueError` for another value."""
+        if place not in get_args(ToolsIn):
+            raise ValueError(f"tools_in is schemas or text, not {str(place)[:40]!r}")
+        self.tools_in = place
 
     def offered_to(self, task: TaskT) -> Toolset:
         """The tools of a task at its beginning."""
@@ -133,6 +141,13 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
         if self.tools_in == "schemas":
             return Observation(text=opening, tools=self.offered.functions)
         return Observation(text=f"{opening}\n{signatures(self.offered.values())}")
+
+    def with_new_tools(self, text: str, known: Toolset) -> str:
+        """`text`, followed by the tools that are offered now and not among `known`, where tools are told in
+        text.
+        """
+        new = [tool for name, tool in self.offered.items() if name not in known]
+        return f"{text}\n{signatures(new)}" if new and self.tools_in == "text" else text
 
     @property
     def tools_shown(self) -> tuple[dict[str, Any], ...] | None:

@@ -143,6 +143,20 @@ def test_a_withheld_function_is_offered_when_the_user_adds_it(home: Path) -> Non
     assert results[-1].reward == 1.0
 
 
+def test_a_function_that_is_added_later_is_told_in_text_in_the_turn_that_adds_it(home: Path) -> None:
+    environment = make("bfcl", home=home, tools_in="text")
+    first = environment.reset(environment.task(WITHHELD), 0)
+    assert "\nmkdir(" in first.text
+    assert "\nsort(" not in first.text
+    refused, added, sorted_ = (
+        environment.step(one) for one in ("sort('a.txt')", "I cannot.", "sort('a.txt')")
+    )
+    assert json.loads(refused.observation.text)["error"]["code"] == "unknown_tool"
+    assert added.observation.text == f"{MORE_FUNCTIONS}\nsort(file_name)"
+    assert "sort(" not in sorted_.observation.text
+    assert {one.observation.tools for one in (refused, added, sorted_)} == {first.tools} == {None}
+
+
 def test_a_turn_has_twenty_messages_with_calls(home: Path) -> None:
     won = ["ls()"] * 19 + ["sort('a.txt')", "Done.", *["ls()"] * 19, "mkdir('new')", "Done."]
     assert played(home, BASE, won)[-1].reward == 1.0

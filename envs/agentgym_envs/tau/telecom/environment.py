@@ -27,7 +27,7 @@ from agentgym_envs.tau.telecom.searcher import Searcher
 from agentgym_envs.tau.telecom.tools import AGENT_TOOLS, PHONE_TOOLS, SOLO_TOOLS
 from agentgym_envs.tau.telecom.world import TelecomWorld
 from agentgym_envs.tau.users import UserMode, UserModel
-from agentgym_envs.tooluse import CallError, Tool, Toolset
+from agentgym_envs.tooluse import CallError, Tool, Toolset, ToolsIn
 from agentgym_envs.tooluse.calls import written
 from agentgym_envs.tooluse.outcomes import Outcome
 
@@ -69,6 +69,7 @@ class TauTelecom(TauEnvironment[TelecomWorld]):
         strict: bool = False,
         trainable: bool = False,
         policy: bool = True,
+        tools_in: ToolsIn = "schemas",
         home: Path | None = None,
         sources: Sequence[TaskSource] | None = None,
     ) -> None:
@@ -80,6 +81,7 @@ class TauTelecom(TauEnvironment[TelecomWorld]):
             strict=strict,
             trainable=trainable,
             policy=policy,
+            tools_in=tools_in,
             home=home,
             sources=sources,
         )
