@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from agentevol.engines.openai import Usage
+    from agentevol.loop.report.pass_rates import PassRate
 
 
 def register(parent: typer.Typer) -> None:
@@ -88,8 +89,8 @@ def evaluate(
     """
     from agentevol.config.sections import EnvironmentConfig
     from agentevol.core.action_formats.registry import ACTION_FORMATS
+    from agentevol.loop.report.pass_rates import pass_rates
     from agentevol.loop.state.progress import Progress, evaluation_table
-    from agentevol.rollout.pass_rates import pass_rates
     from agentevol.runs.evaluation import trial
 
     progress = Progress(_console(stderr=True))
@@ -114,17 +115,19 @@ def evaluate(
     summary = played.summary(split)
     if json:
         told = {} if played.usage is None else {"usage": played.usage.figures()}
-        print_json({"model": model, "env": env, **summary.model_dump(mode="json"), **rates, **told})
+        passed = {name: rate._asdict() for name, rate in rates.items()}
+        print_json({"model": model, "env": env, **summary.model_dump(mode="json"), **passed, **told})
     else:
         _print(evaluation_table(model, summary), rates, played.usage)
     if summary.n == 0:
         raise typer.Exit(1)
 
 
-def _print(table: "Table", rates: Mapping[str, float], usage: "Usage | None") -> None:
+def _print(table: "Table", rates: Mapping[str, "PassRate"], usage: "Usage | None") -> None:
     _console().print(table)
     if rates:
-        print(", ".join(f"{name} {rate:.3f}" for name, rate in rates.items()))
+        told = (f"{name} {one.rate:.3f} [{one.low:.3f}, {one.high:.3f}]" for name, one in rates.items())
+        print(", ".join(told))
     if usage is not None:
         print(usage.text())
 

@@ -4,7 +4,7 @@ import pytest
 from support.trajectories import trajectory
 
 from agentevol.engines.scripted import said
-from agentevol.rollout.pass_rates import outcomes_of, pass_hat, pass_rates
+from agentevol.loop.report.pass_rates import outcomes_of, pass_hat, pass_rates
 from agentgym_store.records import Failed, Terminated, Trajectory, Turn
 
 # Task a: 3 of 4 succeed, b: 1 of 4, c: 4 of 4, d: 0 of 2.
@@ -37,4 +37,25 @@ def test_failed_episodes_are_no_attempts() -> None:
 
     episodes = [played("a", 1.0), played("a", 0.0), played("a", None), played("b", 1.0), played("b", 1.0)]
     assert outcomes_of(episodes) == {"a": (1, 2), "b": (2, 2)}
-    assert pass_rates(episodes, 3) == {"pass^1": 0.75, "pass^2": 0.5}
+    rates = pass_rates(episodes, 3)
+    assert {name: one.rate for name, one in rates.items()} == {"pass^1": 0.75, "pass^2": 0.5}
+
+
+def test_repeats_of_a_task_are_no_further_tasks() -> None:
+    def played(repeats: int) -> list[Trajectory]:
+        wins = [number % 2 for number in range(40)]  # of 40 tasks half always succeed
+        turn = Turn(observation="", sample=said("a"), action="a", reward=0.0)
+        return [
+            trajectory(
+                id=f"{task}-{again}",
+                task_id=str(task),
+                ending=Terminated(),
+                turns=(turn.model_copy(update={"reward": float(win)}),),
+            )
+            for task, win in enumerate(wins)
+            for again in range(repeats)
+        ]
+
+    once, often = (pass_rates(played(repeats), repeats)["pass^1"] for repeats in (1, 8))
+    assert once == often
+    assert (once.rate, once.low, once.high) == (0.5, 0.35, 0.65)
