@@ -10,5 +10,5 @@ Names for other packages: `causal_lm.DTYPES`, `causal_lm.load_model`, `causal_lm
 `resolution.built_starter`, `resolution.check_folder`, `resolution.pinned`, `resolution.resolve`,
 `resolution.shipped_starters`, `tokenizer_checks.action_tokens`, `tokenizer_checks.check_tokenizer`,
 `tokenizer_checks.check_vocabulary`, `tokenizer_checks.check_words`, `word_tokenizer.END`,
-`word_tokenizer.PAD`, `word_tokenizer.word_tokenizer`.
+`word_tokenizer.PAD`, `word_tokenizer.SPACE`, `word_tokenizer.word_tokenizer`.
 """

@@ -12,6 +12,7 @@ lower case and splits long numbers into three digits, after the common prefix of
     "B047193862 [SEP] $35.99" -> ["b0", "471", "938", "62", " [sep]", " $", "35", ".", "99"]
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -19,6 +20,8 @@ from tokenizers import Regex, Tokenizer, decoders, normalizers, pre_tokenizers
 from tokenizers.models import BPE
 from transformers import PreTrainedTokenizerFast
 
+SPACE = "Ġ"
+"""The space before a word, as byte-level vocabularies write it."""
 PAD, AGENT, END = "<|pad|>", "<|agent|>", "<|end|>"
 
 CHAT_TEMPLATE = (
@@ -39,17 +42,19 @@ FOLDED = r"</?think>| ?\[sep\]| ?b0(?=[0-9]{8})| ?[a-z]+| ?[0-9]{1,3}| ?[^\sa-z0
 """Pattern that splits a text in lower case."""
 
 
-def word_tokenizer(texts: Iterable[str], *, folded: bool = False) -> PreTrainedTokenizerFast:
-    """Tokenizer that has every word of `texts` as one token, but for numbers of more than four digits, which
-    seldom recur; equal sets of words give equal tokenizers.
+def word_tokenizer(
+    texts: Iterable[str], *, folded: bool = False, most: int | None = None, always: Iterable[str] = ()
+) -> PreTrainedTokenizerFast:
+    """Tokenizer that has as one token each of the `most` words that the largest numbers of texts contain
+    (None: all), and every word of `always`, but for numbers of more than four digits, which seldom recur;
+    equal sets of words give equal tokenizers.
     """
     splitter: Any = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=not folded)
     if folded:
         splitter = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(FOLDED), "isolated"), splitter])
-        texts = (text.lower() for text in texts)
-    words = {
-        word for text in texts for word, _ in splitter.pre_tokenize_str(text) if not _is_long_number(word)
-    }
+    counts = Counter(word for text in texts for word in _words(splitter, text, folded))
+    words = set(sorted(counts, key=lambda word: (-counts[word], word))[:most])
+    words.update(word for text in always for word in _words(splitter, text, folded))
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     pieces = [PAD, AGENT, END, *alphabet, *sorted(words.difference(alphabet))]
     vocabulary = {piece: index for index, piece in enumerate(pieces)}
@@ -70,6 +75,11 @@ def word_tokenizer(texts: Iterable[str], *, folded: bool = False) -> PreTrainedT
     return fast
 
 
+def _words(splitter: Any, text: str, folded: bool) -> set[str]:
+    pieces = splitter.pre_tokenize_str(text.lower() if folded else text)
+    return {word for word, _ in pieces if not _is_long_number(word)}
+
+
 def _is_long_number(word: str) -> bool:
-    digits = word.removeprefix("Ġ")
+    digits = word.removeprefix(SPACE)
     return digits.isdigit() and len(digits) > LONGEST_NUMBER

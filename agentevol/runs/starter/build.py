@@ -2,8 +2,8 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 
 import torch
@@ -18,6 +18,7 @@ from agentevol.runs.starter.card import write_card
 from agentevol.runs.starter.demonstrations import Demonstrator, demonstrations
 from agentevol.runs.starter.initial_weights import lay_out, twins
 from agentevol.runs.starter.recipe import StarterRecipe
+from agentevol.runs.starter.renaming import Renamer, names_in
 
 
 def build(recipe: StarterRecipe, out: Path, progress: Progress | None = None) -> LearnReport:
@@ -26,10 +27,17 @@ def build(recipe: StarterRecipe, out: Path, progress: Progress | None = None) ->
         raise ConfigError(f"{out} exists; name a new folder")
     out.parent.mkdir(parents=True, exist_ok=True)
     play = Demonstrator(recipe)
-    tokenizer = word_tokenizer(_vocabulary(play, recipe), folded=recipe.folded)
+    texts = _texts(play, recipe)
+    tokenizer = word_tokenizer(
+        chain(*texts.values()),
+        folded=recipe.folded,
+        most=recipe.vocabulary_most,
+        always=(*recipe.vocabulary_texts, play.instruction or ""),
+    )
+    renamer = Renamer(names_in(texts.values()), tokenizer.get_vocab()) if recipe.renamed else None
     start = out.with_name(f".{out.name}.start")
     _fresh_model(recipe, tokenizer, start)
-    sequences = list(demonstrations(play, recipe, ChatRenderer(tokenizer)))
+    sequences = list(demonstrations(play, recipe, ChatRenderer(tokenizer), renamer))
     try:
         report = GradientLearner(recipe.learn, progress).learn(
             LearnerJob(Checkpoint(start, -1), sequences, out, recipe.seed)
@@ -44,17 +52,15 @@ def build(recipe: StarterRecipe, out: Path, progress: Progress | None = None) ->
     return report
 
 
-def _vocabulary(play: Demonstrator, recipe: StarterRecipe) -> Iterator[str]:
-    yield from recipe.vocabulary_texts
-    yield play.instruction or ""
+def _texts(play: Demonstrator, recipe: StarterRecipe) -> dict[str, set[str]]:
+    """Texts whose words form the vocabulary, by split."""
+    shown = set[str]()
     for difficulty in recipe.demonstrations:
         for number in range(recipe.vocabulary_episodes):
-            shown = play(difficulty, number)
-            yield shown.last
-            for turn in shown.turns:
-                yield from turn
-    for split in recipe.vocabulary_splits:
-        yield from play.heard(split, recipe.vocabulary_episodes)
+            one = play(difficulty, number)
+            shown.update([one.last], *one.turns)
+    others = {split: set(play.heard(split, recipe.vocabulary_episodes)) for split in recipe.vocabulary_splits}
+    return {recipe.split: shown, **others}
 
 
 def _fresh_model(recipe: StarterRecipe, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:

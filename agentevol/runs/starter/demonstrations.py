@@ -10,6 +10,7 @@ from agentevol.core.splits import remaining
 from agentevol.models.rendering import ChatRenderer
 from agentevol.rollout.environments import as_messages, demonstration
 from agentevol.runs.starter.recipe import StarterRecipe
+from agentevol.runs.starter.renaming import Renamer
 from agentevol.runs.starter.sequences import SequenceMaker, Turn
 from agentgym_envs.core import Environment, Task
 from agentgym_envs.episodes import Player, follow
@@ -113,13 +114,15 @@ class Demonstrator:
 
 
 def demonstrations(
-    play: Demonstrator, recipe: StarterRecipe, renderer: ChatRenderer
+    play: Demonstrator, recipe: StarterRecipe, renderer: ChatRenderer, renamer: Renamer | None = None
 ) -> Iterator[TrainingSequence]:
-    """Training sequences of every demonstration and study, and those of excerpts and drills."""
+    """Training sequences of every demonstration and study, and those of excerpts and drills.
+
+    `renamer` replaces the names in the recipe's share of the demonstrations.
+    """
     maker = SequenceMaker(renderer, play.instruction)
     draw = Random(recipe.seed)
-    for one in _shown(play, recipe.demonstrations, recipe.first_task):
-        yield maker.whole(one.id, one.turns)
+    yield from _episodes(play, recipe, maker, renamer)
     first = recipe.first_task + sum(recipe.demonstrations.values())
     for one in _shown(play, recipe.studies, first, 1.0):
         if one.is_won:
@@ -136,6 +139,18 @@ def demonstrations(
     first += sum(recipe.drills.values())
     for one in _shown(play, recipe.finds, first):
         yield from maker.finds(one.id, one.turns, draw)
+
+
+def _episodes(
+    play: Demonstrator, recipe: StarterRecipe, maker: SequenceMaker, renamer: Renamer | None
+) -> Iterator[TrainingSequence]:
+    """Training sequences of whole demonstrations, some of them with other names."""
+    draw = Random(recipe.seed)
+    for one in _shown(play, recipe.demonstrations, recipe.first_task):
+        turns = one.turns
+        if renamer is not None and draw.random() < recipe.renamed:
+            turns = renamer(turns, draw)
+        yield maker.whole(one.id, turns)
 
 
 def _shown(

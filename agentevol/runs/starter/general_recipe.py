@@ -24,6 +24,8 @@ STEPS = 500
 SAMPLED = 8
 """Number of demonstrations from which the length of an episode is estimated."""
 CARE = 0.5
+MOST_WORDS = 2_600
+"""Words of the vocabulary, with which a model is smaller than 6 MB."""
 _WORD = re.compile(r"\w+|[^\w\s]")
 _NUMBERS = tuple(f"{space}{number}" for space in ("", " ") for number in range(100))
 
@@ -59,10 +61,12 @@ def general_recipe(name: str, action_format: str = "plain") -> StarterRecipe:
         action_format=action_format,
         demonstrations=counts,
         care=CARE,
+        worlds=(dict(config.environment.options),),
         split=config.explore_split,
         held_out=tuple(config.held_out_parts),
         held_out_share=config.evaluate.held_out,
         vocabulary_episodes=min(1_500, *counts.values()),
+        vocabulary_most=MOST_WORDS,
         vocabulary_texts=_NUMBERS,
         shape=Shape(rotary_base=1e6, copies=True),
         learn=LEARN.model_copy(update={"batch_tokens": batch}),

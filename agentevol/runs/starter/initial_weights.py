@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 from transformers import LlamaForCausalLM
 
-SPACE = "Ġ"
-"""The space before a word, as byte-level vocabularies write it."""
+from agentevol.models.word_tokenizer import SPACE
+
 EMBEDDING_STD = 0.08
 """Standard deviation, per dimension, of a token's own part of the embedding; the shared part has the same
 length.

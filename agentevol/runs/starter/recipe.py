@@ -68,6 +68,10 @@ class StarterRecipe:
     """Difficulty -> further episodes, of which only two turns are learnt: one that takes an item it has just
     read of, and one that leaves it.
     """
+    renamed: float = 0.0
+    """Share of the demonstrations in which names are replaced (`agentevol.runs.starter.renaming`): words that
+    only one of the splits of demonstrations and `vocabulary_splits` has.
+    """
     action_format: str = "plain"
     """Action format of the messages that are learnt."""
     worlds: tuple[Mapping[str, Any], ...] = ({},)
@@ -91,6 +95,10 @@ class StarterRecipe:
     vocabulary_splits: tuple[str, ...] = ()
     """Other splits whose texts (not actions) are read for words: where names of each split are its own, their
     words are tokens, too, of which nothing is learnt.
+    """
+    vocabulary_most: int | None = None
+    """Number of the most frequent words of these texts that are tokens (None: all); others are spelled in
+    bytes.
     """
     vocabulary_texts: tuple[str, ...] = ()
     """Texts whose words are tokens in any case."""

@@ -76,18 +76,20 @@ BUILT_BY_USERS: dict[str, StarterRecipe] = {
     "assistant": StarterRecipe(
         environment="assistant",
         demonstrations={
-            "single": 3_000,
-            "chained": 3_000,
-            "conditional": 1_500,
-            "refusal": 3_000,
-            "multi": 2_000,
+            "single": 3_500,
+            "chained": 5_500,
+            "conditional": 4_500,
+            "refusal": 3_500,
+            "multi": 5_000,
         },
-        care=0.6,
+        care=0.35,
         worlds=({"tools_in": "text"},),
-        vocabulary_episodes=300,
+        renamed=0.8,
+        vocabulary_episodes=600,
         vocabulary_splits=("valid", "test"),
-        vocabulary_texts=tuple(map(str, range(400))),
-        shape=Shape(intermediate=448, rotary_base=1e6, copies=True, twins=True),  # 6 MB with its words
+        vocabulary_most=2_620,
+        vocabulary_texts=('"expression":"(1 + 2 - 3) / 4" "(-1', *map(str, range(400))),
+        shape=Shape(intermediate=528, rotary_base=1e6, copies=True, twins=True),  # 6 MB with its words
         learn=LEARN.model_copy(update={"batch_tokens": 4096, "micro_batch_tokens": 8192}),
     ),
 }

@@ -9,7 +9,7 @@ from agentevol.models.rendering import ChatRenderer
 from agentevol.models.word_tokenizer import word_tokenizer
 from agentevol.runs.starter import demonstrations as module
 from agentevol.runs.starter.demonstrations import CAREFUL, Demonstrator, demonstrations
-from agentevol.runs.starter.general_recipe import recipe_for
+from agentevol.runs.starter.general_recipe import MOST_WORDS, general_recipe, recipe_for
 from agentevol.runs.starter.recipe import StarterRecipe
 from agentevol.runs.starter.shipped_recipes import RECIPES
 from agentgym_envs.guess import Guess, GuessTask
@@ -143,6 +143,13 @@ def test_a_starter_learns_messages_of_its_action_format():
     learnt = str(tokenizer.decode(row.token_ids[row.mask].tolist()))
     assert learnt.startswith("Thought:\n\n\nAction:\nplain<|end|><think> care 50</think>Thought:")
     play.close()
+
+
+def test_the_general_recipe_shows_what_a_run_shows_and_bounds_the_vocabulary():
+    recipe = general_recipe("sql")
+    assert recipe.worlds == ({"tools_in": "text"},)
+    assert recipe.vocabulary_most == MOST_WORDS
+    assert general_recipe("guess").worlds == ({},)
 
 
 def test_a_shipped_recipe_is_of_plain_messages_and_others_are_general():

@@ -1,0 +1,74 @@
+"""Renaming: names in a demonstration are replaced by others, the same one wherever a name occurs.
+
+Splits that share no entities share no names, so that a model trained on demonstrations of one split would
+know none of the words that it has to repeat in another. With a new name in every episode it learns to copy
+names instead of memorising them.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from random import Random
+
+from agentevol.models.word_tokenizer import SPACE
+from agentevol.runs.starter.sequences import Turn
+
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def names_in(texts_by_split: Iterable[Iterable[str]]) -> set[str]:
+    """Names, in lower case: words that only one split has, capitalised in one of its texts at least.
+
+    >>> sorted(names_in([["Ask Ada about a.ada", "Never"], ["Ask Bo about b"]]))
+    ['ada', 'bo', 'never']
+    """
+    splits = [{word for text in texts for word in _WORD.findall(text)} for texts in texts_by_split]
+    lower = [{word.lower() for word in words} for words in splits]
+    capitals = {word.lower() for words in splits for word in words if word[0].isupper()}
+    return {word for word in capitals if sum(word in words for words in lower) == 1}
+
+
+class Renamer:
+    """Random renaming of the names in an episode.
+
+    A name is replaced by one that is a single token in every spelling in which the name itself is: with and
+    without a space before it, capitalised or not.
+    """
+
+    def __init__(self, names: Collection[str], vocabulary: Collection[str]) -> None:
+        spellings = {name: _spellings(name, vocabulary) for name in sorted(names)}
+        self._others: Mapping[str, Sequence[str]] = {
+            name: [other for other, theirs in spellings.items() if theirs >= own]
+            for name, own in spellings.items()
+            if own
+        }
+
+    def __call__(self, turns: Sequence[Turn], draw: Random) -> list[Turn]:
+        """The episode with other names; two names never become the same one."""
+        text = "\n".join(part for turn in turns for part in turn)
+        found = sorted({word.lower() for word in _WORD.findall(text)} & self._others.keys())
+        chosen: dict[str, str] = {}
+        for name in found:
+            left = [other for other in self._others[name] if other not in chosen.values()]
+            chosen[name] = draw.choice(left or [name])
+        return [Turn(*(_replaced(part, chosen) for part in turn)) for turn in turns]
+
+
+def _spellings(name: str, vocabulary: Collection[str]) -> set[str]:
+    """Templates of the spellings of a name that are tokens."""
+    forms = {f"{space}{{}}{case}": (space, case) for space in ("", SPACE) for case in ("lower", "capital")}
+    return {
+        form
+        for form, (space, case) in forms.items()
+        if f"{space}{name if case == 'lower' else name.capitalize()}" in vocabulary
+    }
+
+
+def _replaced(text: str, chosen: Mapping[str, str]) -> str:
+    def other(found: re.Match[str]) -> str:
+        word = found[0]
+        name = chosen.get(word.lower())
+        if name is None:
+            return word
+        return name.capitalize() if word[0].isupper() else name
+
+    return _WORD.sub(other, text)
