@@ -59,7 +59,7 @@ BY_ENVIRONMENT: Mapping[str, Mapping[str, Any]] = {
     **dict.fromkeys(_TOOL_ENVIRONMENTS, _TOOLS),
     "assistant": {
         "environment": {"options": {"tools_in": "text"}, "max_turns": 16},
-        "explore": {"tasks": 150, "max_new_tokens": 96},
+        "explore": {"tasks": 200, "max_new_tokens": 96},
     },
     "webshop": {
         "environment": {"max_turns": 20},

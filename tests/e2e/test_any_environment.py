@@ -103,6 +103,7 @@ def test_an_environment_of_another_distribution_trains_with_nothing_else_said(le
 
 FEWER = {
     "alfworld": ("explore.tasks=8", "evaluate.episodes=8", "evaluate.validation_episodes=8"),
+    "assistant": ("explore.tasks=16", "evaluate.episodes=16", "evaluate.validation_episodes=8"),
     "webshop": ("explore.tasks=6", "evaluate.episodes=6", "evaluate.validation_episodes=6"),
 }
 """Smaller numbers than the defaults, with which an iteration takes minutes less."""
@@ -124,4 +125,20 @@ def test_every_environment_with_a_starter_policy_trains_with_its_defaults(tmp_pa
     assert last is not None
     assert last.evaluation is not None
     assert last.evaluation.n > 0
+    assert all(not label.startswith("failed") for label in last.explored)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["sql", "tau-telecom"])
+def test_an_environment_of_tools_trains_from_a_starter_that_its_user_builds(tmp_path: Path, name: str):
+    little = ("--scale", "0.02", "--threads", "1")
+    built = agentevol("starter", "build", "--env", name, *little, home=tmp_path)
+    assert built.returncode == 0, built.stderr
+    assert (tmp_path / "starters" / name / "model.safetensors").stat().st_size < 6e6
+    few = ("explore.tasks=4", "evaluate.episodes=4", "evaluate.validation_episodes=4")
+    out = tmp_path / "run"
+    ran = agentevol("run", f"env={name}", "--iters", "1", "--out", str(out), *few, home=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    last = RunFolder.resume(out).summaries.of(1)
+    assert last is not None
     assert all(not label.startswith("failed") for label in last.explored)

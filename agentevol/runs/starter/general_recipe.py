@@ -9,7 +9,7 @@ from agentevol.config.run import load
 from agentevol.core.action_formats import registry as formats
 from agentevol.rollout.environments import as_messages, demonstration, opened, task_counts
 from agentevol.runs.starter.recipe import LEARN, Shape, StarterRecipe
-from agentevol.runs.starter.shipped_recipes import BUILT_BY_USERS, RECIPES
+from agentevol.runs.starter.shipped_recipes import RECIPES
 from agentgym_envs.core import Environment
 from agentgym_envs.episodes import Player, follow
 from agentgym_envs.formats import ActionFormat, after_thinking
@@ -32,9 +32,8 @@ _NUMBERS = tuple(f"{space}{number}" for space in ("", " ") for number in range(1
 
 def recipe_for(name: str, action_format: str = "plain") -> StarterRecipe:
     """The package's own recipe for the environment `name`, whose messages are plain, or the general one."""
-    own = {**RECIPES, **BUILT_BY_USERS}
-    if name in own and action_format == "plain":
-        return own[name]
+    if name in RECIPES and action_format == "plain":
+        return RECIPES[name]
     return general_recipe(name, action_format)
 
 

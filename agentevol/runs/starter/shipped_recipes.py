@@ -29,6 +29,25 @@ RECIPES: dict[str, StarterRecipe] = {
         vocabulary_texts=_ALFWORLD_WORDS,
         shape=Shape(rotary_base=1e6, copies=True),
     ),
+    "assistant": StarterRecipe(
+        environment="assistant",
+        demonstrations={
+            "single": 3_500,
+            "chained": 5_500,
+            "conditional": 4_500,
+            "refusal": 3_500,
+            "multi": 5_000,
+        },
+        care=0.35,
+        worlds=({"tools_in": "text"},),
+        renamed=0.8,
+        vocabulary_episodes=600,
+        vocabulary_splits=("valid", "test"),
+        vocabulary_most=2_620,
+        vocabulary_texts=('"expression":"(1 + 2 - 3) / 4" "(-1', *map(str, range(400))),
+        shape=Shape(intermediate=528, rotary_base=1e6, copies=True, twins=True),  # 6 MB with its words
+        learn=LEARN.model_copy(update={"batch_tokens": 4096, "micro_batch_tokens": 8192}),
+    ),
     "deliberate": StarterRecipe(
         environment="deliberate",
         demonstrations={"shallow": 6000, "medium": 6000, "deep": 6000, "deepest": 6000},
@@ -71,26 +90,3 @@ RECIPES: dict[str, StarterRecipe] = {
         learn=LEARN.model_copy(update={"batch_tokens": 4096, "micro_batch_tokens": 8192, "dtype": "bf16"}),
     ),
 }
-
-BUILT_BY_USERS: dict[str, StarterRecipe] = {
-    "assistant": StarterRecipe(
-        environment="assistant",
-        demonstrations={
-            "single": 3_500,
-            "chained": 5_500,
-            "conditional": 4_500,
-            "refusal": 3_500,
-            "multi": 5_000,
-        },
-        care=0.35,
-        worlds=({"tools_in": "text"},),
-        renamed=0.8,
-        vocabulary_episodes=600,
-        vocabulary_splits=("valid", "test"),
-        vocabulary_most=2_620,
-        vocabulary_texts=('"expression":"(1 + 2 - 3) / 4" "(-1', *map(str, range(400))),
-        shape=Shape(intermediate=528, rotary_base=1e6, copies=True, twins=True),  # 6 MB with its words
-        learn=LEARN.model_copy(update={"batch_tokens": 4096, "micro_batch_tokens": 8192}),
-    ),
-}
-"""Recipes of environments whose starters are not in the package."""
