@@ -17,14 +17,21 @@ def run_tool(session: Session, tool: Tool, arguments: Mapping[str, Any]) -> Any:
     if tool.kind == "write":
         before = session.office.state
         try:
-            result = tool.run(session, **arguments)
+            result = _run(session, tool, arguments)
         except ToolError:
             session.office.state = before
             raise
     else:
-        result = tool.run(session, **arguments)
+        result = _run(session, tool, arguments)
     session.called.append((tool.name, dict(arguments)))
     return result
+
+
+def _run(session: Session, tool: Tool, arguments: Mapping[str, Any]) -> Any:
+    try:
+        return tool.run(session, **arguments)
+    except OverflowError as cause:  # of SQLite, whose integers have 64 bits
+        raise ToolError("out_of_range: a number has more than 64 bits") from cause
 
 
 def _fail_in_passing(session: Session, name: str) -> None:

@@ -103,6 +103,8 @@ def _simple(schema: Any, definitions: Mapping[str, Any]) -> Any:
     if choices and all(list(choice) == ["type"] for choice in choices):
         found["type"] = [choice["type"] for choice in choices]
         del found["anyOf"]
+    if found.get("type") == "object" and "properties" in found:
+        found.setdefault("additionalProperties", False)  # a TypedDict has no other members
     return found
 
 

@@ -50,6 +50,7 @@ PARAMETERS = {
         "changes": {
             "type": "object",
             "properties": {"email": {"type": "string"}, "age": {"type": "integer"}},
+            "additionalProperties": False,
             "description": "What changes.",
         },
         "mode": {

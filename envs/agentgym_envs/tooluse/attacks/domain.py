@@ -14,6 +14,8 @@ from agentgym_envs.tooluse.environment import ToolEnvironment
 from agentgym_envs.tooluse.errors import CallError
 from agentgym_envs.tooluse.tool import Kind, Tool
 
+MEMBER = 'x" = 1, "done'
+"""Name of a member that is in no schema, and that ends a quoted name in SQL."""
 AnyEnvironment = ToolEnvironment[Any, Any]
 
 
@@ -82,6 +84,28 @@ def filled(schema: Mapping[str, Any], text: str) -> Any:
     if kind == "array":
         return [filled(schema.get("items", {}), text)]
     return example(schema)
+
+
+def beyond_schema(parameters: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Arguments of which one has a number of more than 64 bits, or a member that its schema does not have."""
+    members: Mapping[str, Any] = parameters.get("properties", {})
+    plain = {name: example(member) for name, member in members.items()}
+    for name, member in members.items():
+        yield from ({**plain, name: value} for value in _beyond(member))
+
+
+def _beyond(schema: Mapping[str, Any]) -> Iterator[Any]:
+    kinds = schema.get("type", ())
+    for kind in (kinds,) if isinstance(kinds, str) else kinds:
+        if kind in ("integer", "number"):
+            yield from (10**30, -(10**30))
+        elif kind == "array":
+            yield from ([value] for value in _beyond(schema.get("items", {})))
+        elif kind == "object":
+            plain, members = example(schema), cast("Mapping[str, Any]", schema.get("properties", {}))
+            yield {**plain, MEMBER: 1}
+            for name, member in members.items():
+                yield from ({**plain, name: value} for value in _beyond(member))
 
 
 def strings_of(schema: Mapping[str, Any]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from agentgym_envs.core import Task
 from agentgym_envs.tools import simplest_call
-from agentgym_envs.tooluse.attacks.domain import Domain, filled, leads_elsewhere, strings_of
+from agentgym_envs.tooluse.attacks.domain import Domain, beyond_schema, filled, leads_elsewhere, strings_of
 from agentgym_envs.tooluse.attacks.hostile import FORGED, RESERVED, STRINGS
 from agentgym_envs.tooluse.calls import written
 
@@ -100,14 +100,18 @@ def forge_object(domain: Domain, task: Task) -> Sequence[str]:
 
 
 def hostile_strings(domain: Domain, task: Task) -> Sequence[str]:
-    """Hostile text in every argument that takes a string, one tool after the other."""
+    """Hostile text in every argument that takes a string, and as the name of a member of every object; and
+    numbers of more than 64 bits.
+    """
     draw = domain.random(task, "hostile")
     calls = list[str]()
     for tool in domain.environment.offered_to(task).values():
+        calls += [written(tool.name, **arguments) for arguments in beyond_schema(tool.parameters)]
         for text in draw.sample(STRINGS, STRINGS_A_TOOL) if any(strings_of(tool.parameters)) else ():
             arguments = filled(tool.parameters, text)
             calls.append(written(tool.name, **arguments))
             calls.append(written(tool.name, **{name: arguments[name] for name in tool.required}))
+    draw.shuffle(calls)  # an episode has turns for some of them
     return calls
 
 
