@@ -1,7 +1,7 @@
 """`agentevol eval`: evaluation of a model on a split."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -114,13 +114,18 @@ def evaluate(
     rates = pass_rates(played.episodes, repeats) if repeats > 1 else {}
     summary = played.summary(split)
     if json:
-        told = {} if played.usage is None else {"usage": played.usage.figures()}
-        passed = {name: rate._asdict() for name, rate in rates.items()}
-        print_json({"model": model, "env": env, **summary.model_dump(mode="json"), **passed, **told})
+        figures = _figures(rates, played.usage)
+        print_json({"model": model, "env": env, **summary.model_dump(mode="json"), **figures})
     else:
         _print(evaluation_table(model, summary), rates, played.usage)
     if summary.n == 0:
         raise typer.Exit(1)
+
+
+def _figures(rates: Mapping[str, "PassRate"], usage: "Usage | None") -> dict[str, Any]:
+    """Figures beside the summary, as JSON values."""
+    figures: dict[str, Any] = {name: rate._asdict() for name, rate in rates.items()}
+    return figures if usage is None else figures | {"usage": usage.figures()}
 
 
 def _print(table: "Table", rates: Mapping[str, "PassRate"], usage: "Usage | None") -> None:

@@ -46,8 +46,8 @@ def build(
 ) -> None:
     """Train a starter policy from nothing on demonstrations of the environment's player or expert.
 
-    On two cores ALFWorld's recipe takes about a quarter of an hour, that of WebShop three quarters, the
-    general one for other environments some minutes.
+    On two cores ALFWorld's recipe takes about a quarter of an hour, those of WebShop and the assistant three
+    quarters, the general one for other environments some minutes.
 
     Example: agentevol starter build --out starters/tiny --scale 0.01
 
@@ -56,6 +56,7 @@ def build(
     from agentevol.loop.state.progress import Progress
     from agentevol.models.resolution import built_starter, shipped_starters
     from agentevol.runs.starter.build import build
+    from agentevol.runs.starter.card import evaluation_command
     from agentevol.runs.starter.general_recipe import recipe_for
 
     found_by_runs = out is None and env not in shipped_starters() and action_format == "plain"
@@ -73,8 +74,7 @@ def build(
         f" loss {figures['loss_last']:.3f}, {figures['seconds']:.0f} s"
     )
     model = "starter" if found_by_runs else str(place)
-    form = "" if action_format == "plain" else f" --format {action_format}"
-    progress.say(f"try it: agentevol eval --env {env} --model {model} --episodes 100{form}")
+    progress.say(f"try it: {evaluation_command(recipe, model)} --episodes 100")
     if found_by_runs:
         progress.say(f"improve it: agentevol run env={env}")
 

@@ -4,8 +4,6 @@
 sequence attends to itself only, and no mask over all tokens is ever built.
 """
 
-import importlib
-import importlib.util
 import inspect
 from dataclasses import dataclass
 from functools import cache
@@ -105,12 +103,12 @@ def _kernel() -> tuple[Any, bool] | None:
 
     None in versions without it, or without its scale and window (before 2.11).
     """
-    name = "torch.nn.attention.varlen"
-    if importlib.util.find_spec(name) is None:
+    try:
+        from torch.nn.attention.varlen import varlen_attn
+    except ImportError:
         return None
-    attend: Any = getattr(importlib.import_module(name), "varlen_attn", None)
-    known = inspect.signature(attend).parameters if attend is not None else {}
-    return (attend, "enable_gqa" in known) if {"scale", "window_size"} <= known.keys() else None
+    known = inspect.signature(varlen_attn).parameters
+    return (varlen_attn, "enable_gqa" in known) if {"scale", "window_size"} <= known.keys() else None
 
 
 def _window(query: torch.Tensor, sliding_window: int | None) -> torch.Tensor | None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from agentevol.config.run import load
 from agentevol.core.protocols import LearnReport
 from agentevol.runs.starter.recipe import StarterRecipe
 from agentgym_envs.core import Environment
@@ -11,6 +12,16 @@ from agentgym_envs.registry import environment_class
 def write_card(folder: Path, recipe: StarterRecipe, report: LearnReport, data_version: str) -> None:
     """Write the card of the starter in `folder`."""
     (folder / "README.md").write_text(card(recipe, report, data_version), encoding="utf-8")
+
+
+def evaluation_command(recipe: StarterRecipe, model: str) -> str:
+    """Command that plays the environment with the policy `model` as runs show it: in the same action format,
+    with the options that runs have by default.
+    """
+    options = load(None, [f"env={recipe.environment}"]).environment.options
+    form = "" if recipe.action_format == "plain" else f" --format {recipe.action_format}"
+    settings = "".join(f" environment.options.{name}={value}" for name, value in options.items())
+    return f"agentevol eval --env {recipe.environment} --model {model}{form}{settings}"
 
 
 def card(recipe: StarterRecipe, report: LearnReport, data_version: str) -> str:
@@ -49,7 +60,7 @@ def card(recipe: StarterRecipe, report: LearnReport, data_version: str) -> str:
         "|---|---|",
         *(f"| {name} | {text} |" for name, text in rows.items()),
         "",
-        f"Measure it with `agentevol eval --env {recipe.environment} --model FOLDER{form}`.",
+        f"Measure it with `{evaluation_command(recipe, 'FOLDER')}`.",
         "",
     ]
     return "\n".join(lines)

@@ -7,6 +7,7 @@ names instead of memorising them.
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import product
 from random import Random
 
 from agentevol.models.word_tokenizer import SPACE
@@ -43,7 +44,7 @@ class Renamer:
         }
 
     def __call__(self, turns: Sequence[Turn], draw: Random) -> list[Turn]:
-        """The episode with other names; two names never become the same one."""
+        """The episode with other names, different ones for different names while there are enough."""
         text = "\n".join(part for turn in turns for part in turn)
         found = sorted({word.lower() for word in _WORD.findall(text)} & self._others.keys())
         chosen: dict[str, str] = {}
@@ -53,13 +54,12 @@ class Renamer:
         return [Turn(*(_replaced(part, chosen) for part in turn)) for turn in turns]
 
 
-def _spellings(name: str, vocabulary: Collection[str]) -> set[str]:
-    """Templates of the spellings of a name that are tokens."""
-    forms = {f"{space}{{}}{case}": (space, case) for space in ("", SPACE) for case in ("lower", "capital")}
+def _spellings(name: str, vocabulary: Collection[str]) -> set[tuple[str, bool]]:
+    """Spellings of a name that are tokens: the space before it or none, and whether it is capitalised."""
     return {
-        form
-        for form, (space, case) in forms.items()
-        if f"{space}{name if case == 'lower' else name.capitalize()}" in vocabulary
+        (space, is_capital)
+        for space, is_capital in product(("", SPACE), (False, True))
+        if f"{space}{name.capitalize() if is_capital else name}" in vocabulary
     }
 
 

@@ -8,6 +8,7 @@ import pytest
 from agentevol.models.rendering import ChatRenderer
 from agentevol.models.word_tokenizer import word_tokenizer
 from agentevol.runs.starter import demonstrations as module
+from agentevol.runs.starter.card import evaluation_command
 from agentevol.runs.starter.demonstrations import CAREFUL, Demonstrator, demonstrations
 from agentevol.runs.starter.general_recipe import MOST_WORDS, general_recipe, recipe_for
 from agentevol.runs.starter.recipe import StarterRecipe
@@ -150,6 +151,13 @@ def test_the_general_recipe_shows_what_a_run_shows_and_bounds_the_vocabulary():
     assert recipe.worlds == ({"tools_in": "text"},)
     assert recipe.vocabulary_most == MOST_WORDS
     assert general_recipe("guess").worlds == ({},)
+
+
+def test_a_starter_is_measured_as_runs_show_its_environment():
+    own = evaluation_command(RECIPES["assistant"], "starter")
+    assert own == "agentevol eval --env assistant --model starter environment.options.tools_in=text"
+    react = StarterRecipe("guess", {}, care=0.5, action_format="react")
+    assert evaluation_command(react, "F") == "agentevol eval --env guess --model F --format react"
 
 
 def test_a_shipped_recipe_is_of_plain_messages_and_others_are_general():

@@ -28,12 +28,8 @@ def spelled(*names: str) -> set[str]:
 def test_names_are_the_capitalised_words_of_one_split_alone():
     train = ["Write to Ada Loom, a.loom@mail.example", "Cancel it later"]
     test = ["Write to Bo Reed soon", "Cancel the later one"]
-    assert names_in([train, test]) == {
-        "ada",
-        "loom",
-        "bo",
-        "reed",
-    }  # "soon" has no capital, "Cancel" two splits
+    # "soon" has no capital, and both splits have "Cancel"
+    assert names_in([train, test]) == {"ada", "loom", "bo", "reed"}
     assert names_in([train]) >= {"write", "cancel"}  # one split alone cannot tell
 
 
@@ -68,7 +64,7 @@ def test_the_recipes_share_of_the_demonstrations_is_renamed(
     shown = [Demonstration(str(number), [Turn("Ask Ada", "Ada")], "", True) for number in range(200)]
     monkeypatch.setattr(module, "_shown", lambda _play, counts, *_: shown if counts else [])
     others = [f"x{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
-    renderer = ChatRenderer(word_tokenizer(["Ask Ada"], always=[f"{name.capitalize()}" for name in others]))
+    renderer = ChatRenderer(word_tokenizer(["Ask Ada"], always=[name.capitalize() for name in others]))
     renamer = Renamer({"ada", *others}, spelled("ada", *others))
     recipe = StarterRecipe("guess", {"": 200}, care=1.0, renamed=share)
 

@@ -3,23 +3,16 @@
 import json
 
 import pytest
+from support.tool_environments import NAMES
 
 from agentgym_envs.assistant import Assistant
-from agentgym_envs.registry import make, names
+from agentgym_envs.registry import make
 from agentgym_envs.tooluse import ToolEnvironment
 from agentgym_envs.tooluse.attacks.domain import MEMBER, beyond_schema
 from agentgym_envs.tooluse.calls import written
 
-NAMES = [
-    *("academia", "assistant", "bfcl", "movie", "sheet", "sql"),
-    *("tau-airline", "tau-retail", "tau-telecom", "todo", "weather"),
-]
 STRINGS_ALONE = ("academia", "movie", "sql", "tau-retail", "todo")
 """Environments whose tools have no numbers and no objects as arguments."""
-
-
-def test_all_of_them_are_tried() -> None:
-    assert [name for name in names() if isinstance(make(name), ToolEnvironment)] == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,20 +1,16 @@
 """Tools told as signatures in the first observation, in every environment of tools that has the option."""
 
 import pytest
+from support.tool_environments import NAMES
 
 from agentevol.config.presets import BY_ENVIRONMENT
 from agentgym_envs.registry import make, names
 from agentgym_envs.tools import simplest_call
 from agentgym_envs.tooluse import ToolEnvironment
 
-NAMES = [
-    *("academia", "assistant", "bfcl", "movie", "sheet", "sql"),
-    *("tau-airline", "tau-retail", "tau-telecom", "todo", "weather"),
-]
-
 
 def test_every_environment_of_tools_has_the_option_and_runs_use_it() -> None:
-    assert [name for name in names() if isinstance(make(name), ToolEnvironment)] == NAMES
+    assert tuple(name for name in names() if isinstance(make(name), ToolEnvironment)) == NAMES
     used = [BY_ENVIRONMENT[name]["environment"]["options"] for name in NAMES]
     assert used == [{"tools_in": "text"}] * len(NAMES)
 
