@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agentgym_envs.sql.executor.database import Source
@@ -33,6 +33,10 @@ def literal(value: object) -> str:
 
 @settings(max_examples=300, deadline=None)
 @given(pattern=PARTS, text=PARTS)
+@example(pattern="[[-?]", text="[")  # the end of the range comes before its beginning, which is a member
+@example(pattern="[]-a]", text="_")  # a first ] begins no range
+@example(pattern="[]-a]", text="-")
+@example(pattern="[a-b-c]", text="-")
 def test_like_and_glob_match_as_those_of_sqlite(pattern: str, text: str) -> None:
     for operator in ("LIKE", "GLOB"):
         sql = f"SELECT {literal(text)} {operator} {literal(pattern)}"

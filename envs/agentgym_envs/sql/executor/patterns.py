@@ -53,15 +53,13 @@ def _set(pattern: str, start: int) -> tuple[str, int]:
         return "(?!)", len(pattern)
     members, place = list[str](), start
     while place < end:
-        if pattern[place + 1 : place + 2] == "-" and place + 2 < end:
-            low, high = pattern[place], pattern[place + 2]
-            members += [f"{re.escape(low)}-{re.escape(high)}"] if low <= high else []
-            place += 3
-        else:
-            members.append(re.escape(pattern[place]))
-            place += 1
-    if not members:
-        return "." if inverted else "(?!)", end + 1
+        first = pattern[place]
+        members.append(re.escape(first))  # of a range too, whose end may come before it
+        if pattern[place + 1 : place + 2] == "-" and place + 2 < end and first != "]":
+            last = pattern[place + 2]
+            members += [f"{re.escape(first)}-{re.escape(last)}"] if first <= last else []
+            place += 2
+        place += 1
     return f"[{'^' if inverted else ''}{''.join(members)}]", end + 1
 
 
