@@ -42,9 +42,18 @@ def packages() -> dict[str, str]:
     return {name: ast.get_docstring(tree) or "" for name, tree in trees.items() if len(tree.body) == 1}
 
 
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and the statements in it, at any depth. There are far fewer of them than expressions."""
+    yield node
+    for block in ("body", "orelse", "finalbody", "handlers", "cases"):
+        inner = getattr(node, block, ())
+        for one in inner if isinstance(inner, list) else ():  # of a lambda it is an expression
+            yield from statements(one)
+
+
 def imports(tree: ast.Module) -> Iterator[tuple[str, str | None]]:
     """Module and name of every import from one of the packages; None as the name of a whole module."""
-    for node in ast.walk(tree):
+    for node in statements(tree):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             for one in node.names:
                 whole = f"{node.module}.{one.name}"

@@ -11,8 +11,6 @@ from agentgym_envs.sql import SQL
 from agentgym_envs.sql.imported.importing import import_official
 from agentgym_envs.sql.messages import statement_in
 from agentgym_envs.sql.tasks import SQLTask
-from agentgym_envs.testing import check_environment
-from agentgym_envs.tooluse.attacks import attack
 from agentgym_envs.tooluse.calls import written
 from tests.support.pets import write
 
@@ -173,18 +171,6 @@ def test_imported_tasks_stand_beside_generated_ones(world: SQL, tmp_path: Path) 
     assert [task.id for task in world.tasks("imported_train", "easy")] == ["pets/0", "pets/1"]
     assert SQL(home=tmp_path).splits == ("train", "valid", "test")
     assert world.data_version.startswith("generated:1.1+imported:")
-
-
-def test_the_contract_is_kept(home: Path) -> None:
-    report = check_environment(lambda: SQL(home=home), tasks_per_split=2, rows_per_split=4)
-    assert report.passed, report.lines()
-
-
-@pytest.mark.slow
-def test_the_attacks_earn_nothing(home: Path) -> None:
-    report = attack(SQL(home=home), tasks=20)
-    assert {one.name: one.violations for one in report.results if one.violations} == {}
-    assert {one.name: one.mean for one in report.results if one.name == "oracle"} == {"oracle": 1.0}
 
 
 def test_episodes_in_threads_are_those_played_alone(home: Path) -> None:
