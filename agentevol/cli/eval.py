@@ -83,7 +83,7 @@ def evaluate(
 
     Example: agentevol eval --model starter --env tau-telecom --repeats 4 --temperature 1
 
-    Example: agentevol eval --model expert --env assistant environment.options.tools_in=text
+    Example: agentevol eval --model starter --env assistant environment.options.all_tools=true
 
     Example: OPENAI_API_KEY=... agentevol eval --model openai:NAME --env guess --episodes 20
     """
@@ -109,13 +109,14 @@ def evaluate(
             max_new_tokens=max_new_tokens,
             repeats=repeats,
         )
-    for failure in played.failures[:1]:
-        progress.say(f"{len(played.failures)} episodes failed; the first: {failure}")
+    for remark in played.remarks():
+        progress.say(remark)
     rates = pass_rates(played.episodes, repeats) if repeats > 1 else {}
     summary = played.summary(split)
     if json:
         figures = _figures(rates, played.usage)
-        print_json({"model": model, "env": env, **summary.model_dump(mode="json"), **figures})
+        about = {"model": model, "env": env, "options": played.options}
+        print_json({**about, **summary.model_dump(mode="json"), **figures})
     else:
         _print(evaluation_table(model, summary), rates, played.usage)
     if summary.n == 0:

@@ -7,10 +7,11 @@ A model is a script, an endpoint's (`openai:NAME`), weights (`starter` or a fold
 import asyncio
 import tempfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -56,12 +57,23 @@ class Trial:
     episodes: list[Trajectory]
     usage: Usage | None = None
     """Token usage reported by an endpoint."""
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Options of the environment."""
 
     @property
     def failures(self) -> list[str]:
         """Reasons of the failed episodes."""
         broken = failed_episodes(self.episodes)
         return [t.ending.detail for t in broken if t.ending.kind == "failed"]
+
+    def remarks(self) -> list[str]:
+        """Lines about what the summary does not show: options of the environment, and failures."""
+        options = ", ".join(f"{name}={value}" for name, value in self.options.items())
+        failures = self.failures
+        return [
+            *([f"options of the environment: {options}"] if options else []),
+            *(f"{len(failures)} episodes failed; the first: {failure}" for failure in failures[:1]),
+        ]
 
     def summary(self, split: str) -> EvaluationSummary:
         """Metrics of the episodes; for an endpoint's model the tokens are those that it reported."""
@@ -119,8 +131,8 @@ def evaluate(
             engine=engine,
             max_new_tokens=max_new_tokens,
         )
-    for failure in played.failures[:1]:
-        progress.say(f"{len(played.failures)} episodes failed; the first: {failure}")
+    for remark in played.remarks():
+        progress.say(remark)
     return played.summary(split)
 
 
@@ -143,11 +155,12 @@ def trial(
 
     `started` is called with the number of episodes and returns a function that is called with each batch.
     `engine` are overrides as a run has them: `engine.KEY=VALUE`, and `environment.options.KEY=VALUE` beyond
-    those of `environment`. Raises `ConfigError` for an unknown model, split or difficulty, and for settings
-    without an effect.
+    those of `environment`; weights are shown the environment as runs show it by default. Raises `ConfigError`
+    for an unknown model, split or difficulty, and for settings without an effect.
     """
     options, engine = section_of(engine, "environment.options")
-    environment = environment.model_copy(update={"options": {**environment.options, **options}})
+    options = {**usual_options(model, environment), **environment.options, **options}
+    environment = environment.model_copy(update={"options": options})
     form = action_format(environment.format)
     if isinstance(model, str):
         policy, close = _policy(model, environment, form, temperature, engine, max_new_tokens)
@@ -167,7 +180,20 @@ def trial(
             for repeat in range(repeats)
         ]
         played = _play(policy, form, url, requests, started(len(requests)))
-    return Trial(played, policy.usage if isinstance(policy, OpenAIPolicy) else None)
+    usage = policy.usage if isinstance(policy, OpenAIPolicy) else None
+    return Trial(played, usage, {} if environment.url else options)
+
+
+def usual_options(model: str | Policy, environment: EnvironmentConfig) -> Mapping[str, Any]:
+    """Options with which runs show an environment by default, for a model with weights of its own."""
+    if not isinstance(model, str) or _without_weights(model) or environment.url is not None:
+        return {}
+    environment_class(environment.name)  # raises for an unknown one, which no run has
+    return load(None, [f"env={environment.name}"]).environment.options
+
+
+def _without_weights(model: str) -> bool:
+    return model in SCRIPTED or model.startswith(PREFIX)
 
 
 def _given(policy: Policy, overrides: Sequence[str], max_new_tokens: int | None) -> Policy:
@@ -187,8 +213,7 @@ def _policy(
     max_new_tokens: int | None,
 ) -> tuple[Policy, Callable[[], None]]:
     """The policy, and a function that ends it."""
-    without_weights = model in SCRIPTED or model.startswith(PREFIX)
-    if without_weights and overrides:
+    if _without_weights(model) and overrides:
         raise ConfigError(f"{overrides[0]} has no effect: {model} needs no engine")
     if model in SCRIPTED:
         if max_new_tokens is not None:
@@ -196,11 +221,9 @@ def _policy(
         made = make(environment.name, **environment.options)
         script = scripted_policy(model, lambda task_id: made.expert(made.task(task_id)))
         return RenderedPolicy(script, form), made.close
-    if without_weights:
+    if _without_weights(model):
         sampling = Sampling(temperature=temperature, max_new_tokens=max_new_tokens or ENDPOINT_TOKENS)
         return openai_policy(model.removeprefix(PREFIX), sampling, SLOTS), lambda: None
-    if environment.url is None:
-        environment_class(environment.name)  # an unknown one is no environment without a starter
     checkpoint = resolve(f"{STARTER}:{environment.name}" if model == STARTER else model.removeprefix(VLLM))
     tokens = max_new_tokens or usual_action_tokens(environment, load_tokenizer(checkpoint.path))
     engine = _engine(checkpoint, ["engine=vllm", *overrides] if model.startswith(VLLM) else overrides)

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from agentevol.config.run import load
 from agentevol.core.protocols import LearnReport
 from agentevol.runs.starter.recipe import StarterRecipe
 from agentgym_envs.core import Environment
@@ -15,13 +14,9 @@ def write_card(folder: Path, recipe: StarterRecipe, report: LearnReport, data_ve
 
 
 def evaluation_command(recipe: StarterRecipe, model: str) -> str:
-    """Command that plays the environment with the policy `model` as runs show it: in the same action format,
-    with the options that runs have by default.
-    """
-    options = load(None, [f"env={recipe.environment}"]).environment.options
+    """Command that plays the environment with the policy `model` in the recipe's action format."""
     form = "" if recipe.action_format == "plain" else f" --format {recipe.action_format}"
-    settings = "".join(f" environment.options.{name}={value}" for name, value in options.items())
-    return f"agentevol eval --env {recipe.environment} --model {model}{form}{settings}"
+    return f"agentevol eval --env {recipe.environment} --model {model}{form}"
 
 
 def card(recipe: StarterRecipe, report: LearnReport, data_version: str) -> str:

@@ -15,7 +15,7 @@ from agentevol.config.sections import EnvironmentConfig
 from agentevol.core.errors import ConfigError, PolicyFault
 from agentevol.engines.scripted import said
 from agentevol.rollout.environment_server import EnvironmentServer
-from agentevol.runs.evaluation import trial
+from agentevol.runs.evaluation import trial, usual_options
 from agentgym_envs import UnknownEnvironment
 from agentgym_envs.formats import Plain
 from agentgym_envs.registry import REGISTRY
@@ -156,4 +156,14 @@ def test_options_of_the_environment_are_settings() -> None:
     )
     (episode,) = played.episodes
     assert "\nsubmit(status, answer?, reason_code?)\n" in episode.initial_observation
+    assert played.remarks() == ["options of the environment: tools_in=text"]
     assert episode.succeeded()
+
+
+def test_weights_are_shown_an_environment_as_runs_show_it() -> None:
+    assistant = EnvironmentConfig(name="assistant")
+    assert usual_options("starter", assistant) == {"tools_in": "text"}
+    assert usual_options("some/folder", EnvironmentConfig(name="guess")) == {}
+    for without_weights in ("expert", "openai:m", Counting(1)):
+        assert usual_options(without_weights, assistant) == {}
+    assert usual_options("starter", EnvironmentConfig(name="assistant", url="http://localhost:1")) == {}

@@ -153,9 +153,9 @@ def test_the_general_recipe_shows_what_a_run_shows_and_bounds_the_vocabulary():
     assert general_recipe("guess").worlds == ({},)
 
 
-def test_a_starter_is_measured_as_runs_show_its_environment():
+def test_a_starter_is_measured_in_the_action_format_of_its_recipe():
     own = evaluation_command(RECIPES["assistant"], "starter")
-    assert own == "agentevol eval --env assistant --model starter environment.options.tools_in=text"
+    assert own == "agentevol eval --env assistant --model starter"
     react = StarterRecipe("guess", {}, care=0.5, action_format="react")
     assert evaluation_command(react, "F") == "agentevol eval --env guess --model F --format react"
 
