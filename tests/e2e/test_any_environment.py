@@ -109,13 +109,8 @@ FEWER = {
 """Smaller numbers than the defaults, with which an iteration takes minutes less."""
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "guess",
-        *(pytest.param(name, marks=pytest.mark.slow) for name in shipped_starters() if name != "guess"),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", shipped_starters())
 def test_every_environment_with_a_starter_policy_trains_with_its_defaults(tmp_path: Path, name: str):
     out = tmp_path / "run"
     settings = ("--iters", "1", "--out", str(out), *FEWER.get(name, ()))

@@ -11,10 +11,12 @@ import uvicorn
 from fastapi import FastAPI, Request
 
 from agentevol.config.sections import EnvironmentConfig
+from agentevol.rollout.environment_server import EnvironmentServer
 from agentevol.runs.evaluation import trial
 from agentgym_envs.registry import make
 
 EPISODES = 10
+NAMES = ("tau-telecom", "tau-retail", "tau-airline", "bfcl", "assistant")
 
 
 class Stub:
@@ -65,9 +67,17 @@ def stub() -> Iterator[Stub]:
     thread.join()
 
 
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """URL of a server of all the environments."""
+    log = tmp_path_factory.mktemp("server") / "log"
+    with EnvironmentServer(EnvironmentConfig(name=NAMES[0]), log, others=NAMES[1:]) as server:
+        yield server.url
+
+
 @pytest.mark.parametrize("native", [True, False], ids=["tool calls", "text"])
-@pytest.mark.parametrize("name", ["tau-telecom", "tau-retail", "tau-airline", "bfcl", "assistant"])
-def test_a_model_that_knows_some_tasks_solves_those(stub: Stub, name: str, native: bool):
+@pytest.mark.parametrize("name", NAMES)
+def test_a_model_that_knows_some_tasks_solves_those(stub: Stub, url: str, name: str, native: bool):
     environment = make(name)
     tasks = environment.tasks("test")[:200]
     told = Counter(task.instruction for task in tasks)  # some tasks differ in what the agent finds out alone
@@ -76,7 +86,7 @@ def test_a_model_that_knows_some_tasks_solves_those(stub: Stub, name: str, nativ
     stub.actions = {task.instruction: environment.expert(task) or [] for task in known}
     played = trial(
         "openai:stub",
-        EnvironmentConfig(name=name),
+        EnvironmentConfig(name=name, url=url),
         "test",
         difficulty=None,
         episodes=EPISODES,

@@ -181,7 +181,7 @@ ROUNDS = st.lists(st.lists(EPISODE, min_size=1, max_size=5), min_size=4, max_siz
 
 
 @pytest.mark.parametrize("overrides", SETTINGS.values(), ids=SETTINGS)
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 @given(told=ROUNDS)
 def test_sequences_through_the_cache_are_those_that_are_derived(
     tmp_path_factory: pytest.TempPathFactory, overrides: list[str], told: Any
