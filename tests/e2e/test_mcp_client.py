@@ -1,5 +1,6 @@
 """The official MCP client against a real server: it finds the era, lists the tools, and plays to the end."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ TASK = "test/small/0"
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """A server of this very command line."""
-    command = [sys.executable, "-m", "agentevol", "envs", "up", "alfworld", "--port", "0"]
+    command = [sys.executable, "-m", "agentevol", "envs", "up", "alfworld", "assistant", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         word, _, url = process.stdout.readline().strip().partition(" ")
@@ -62,6 +63,31 @@ async def test_the_official_client_plays_an_episode_to_its_end(address: str, mod
     async with httpx.AsyncClient(base_url=address) as http:
         seen = (await http.get(f"/sessions/{session.id}")).json()
     assert (seen["state"], seen["turn"], seen["total_reward"]) == ("ended", len(commands), 1.0)
+
+
+async def test_the_official_client_plays_an_environment_of_tools(address: str):
+    office = make("assistant")
+    task = office.tasks("test", "multi")[0]
+    calls = list(map(json.loads, office.expert(task) or []))
+    assert len(calls) > 2
+    async with EnvClient(address) as trainer:
+        session = await trainer.open("assistant", task.id)
+        offered = {one["function"]["name"]: one["function"] for one in session.observation.tools or ()}
+    async with Client(f"{address}/sessions/{session.id}/mcp") as agent:
+        listed = {tool.name: tool for tool in (await agent.list_tools()).tools}
+        assert list(listed) == list(offered)
+        assert {name: tool.input_schema for name, tool in listed.items()} == {
+            name: one["parameters"] for name, one in offered.items()
+        }
+        for name in ("reset", "verify", "gold"):
+            with pytest.raises(MCPError) as refused:
+                await agent.call_tool(name, {})
+            assert refused.value.error.code == -32602
+        results = [await agent.call_tool(call["name"], call["arguments"]) for call in calls]
+    assert not any(result.is_error for result in results)
+    async with httpx.AsyncClient(base_url=address) as http:
+        seen = (await http.get(f"/sessions/{session.id}")).json()
+    assert (seen["state"], seen["turn"], seen["total_reward"]) == ("ended", len(calls), 1.0)
 
 
 async def test_the_official_client_is_told_what_is_wrong(address: str):
