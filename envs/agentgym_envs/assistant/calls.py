@@ -1,5 +1,6 @@
 """Execution of a tool in a session: whole or not at all, noted in the session's log."""
 
+import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,7 +31,11 @@ def run_tool(session: Session, tool: Tool, arguments: Mapping[str, Any]) -> Any:
 def _run(session: Session, tool: Tool, arguments: Mapping[str, Any]) -> Any:
     try:
         return tool.run(session, **arguments)
-    except OverflowError as cause:  # of SQLite, whose integers have 64 bits
+    except (OverflowError, sqlite3.Error) as cause:
+        # SQLite's integers have 64 bits. For a statement that was used before, sqlite3 raises the last error
+        # of the connection instead, such as that of a duplicate.
+        if not isinstance(cause, OverflowError) and not isinstance(cause.__context__, OverflowError):
+            raise
         raise ToolError("out_of_range: a number has more than 64 bits") from cause
 
 

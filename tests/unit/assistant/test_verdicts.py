@@ -108,3 +108,10 @@ def test_tools_can_be_told_in_the_text() -> None:
     assert "\ncomplete_todo(todo_id)\n" in opening.text
     with pytest.raises(ValueError, match="tools_in is schemas or text"):
         Assistant(tools_in="nowhere")  # pyright: ignore[reportArgumentType]
+
+
+def test_a_number_beyond_64_bits_is_told_also_after_a_call_that_failed(assistant: Assistant) -> None:
+    file = call("create_file", folder="notes", name="twice.txt", body="-")
+    known, beyond = call("get_file", file_id=1), call("get_file", file_id=10**30)
+    result = played(assistant, first(assistant, "file_add"), known, file, file, beyond)
+    assert "out_of_range: a number has more than 64 bits" in result.observation.text
