@@ -15,6 +15,7 @@ from agentgym_envs.assistant.database.schema import VERSION
 from agentgym_envs.assistant.histories import Beginning, Point
 from agentgym_envs.assistant.player import played
 from agentgym_envs.assistant.session import REASONS, Session
+from agentgym_envs.assistant.shortcut import first_hit
 from agentgym_envs.assistant.tasks import LEVELS, judged
 from agentgym_envs.assistant.tasks.refusals import POLICY
 from agentgym_envs.assistant.tasks.templates import fresh
@@ -26,6 +27,8 @@ from agentgym_envs.tooluse import Tool, ToolEnvironment, Toolset, ToolsIn, Verdi
 OPENING = f"It is {weekday(TODAY)}, {NOW}. {POLICY}"
 TURNS_BEYOND = {"single": 6, "chained": 7, "conditional": 9, "refusal": 10, "multi": 12}
 """Turns of a budget beyond three times those of the expert."""
+SHORTENED = ("conditional", "refusal", "multi")
+"""Levels on which a first hit is played; tasks of the others name all that they are about."""
 
 
 class AssistantTask(Task):
@@ -47,6 +50,11 @@ class Assistant(ToolEnvironment[AssistantTask, Session]):
         f'{{"name":"submit","arguments":{{"status":"cannot","reason_code":"{reason}"}}}}'
         for reason in REASONS
     )
+    attack_bounds = {  # noqa: RUF012 - a class fact, never changed
+        "first_hit_conditional": (0.0, 0.45),
+        "first_hit_refusal": (0.0, 0.25),
+        "first_hit_multi": (0.0, 0.65),
+    }
 
     def __init__(self, *, all_tools: bool = False, tools_in: ToolsIn = "schemas") -> None:
         """`all_tools`: offer all tools in every task, not only those of its applications. `tools_in`: see
@@ -157,6 +165,12 @@ class Assistant(ToolEnvironment[AssistantTask, Session]):
         program = catalogue.made(task.place).gold.draft.program()
         session = self.begin(task, seed)
         return played(program, session, Random(f"{task.id}/{seed}"), care)
+
+    def shortcuts(self, task: AssistantTask) -> dict[str, list[str]]:
+        if task.difficulty not in SHORTENED:
+            return {}
+        program = catalogue.made(task.place).gold.draft.program()
+        return {f"first_hit_{task.difficulty}": first_hit(program, self.begin(task, 0), task.instruction)}
 
 
 def _task(place: catalogue.Place, level: str) -> AssistantTask:

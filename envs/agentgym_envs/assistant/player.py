@@ -28,7 +28,7 @@ def played(program: Program, session: Session, random: Random, care: float) -> l
         while True:
             decides = TOOLSET[step.tool].kind == "write"
             chosen = step if not decides or random.random() < care else _slip(step, ids, random)
-            result: Any = {} if chosen is None else _tried(session, chosen, actions)
+            result: Any = {} if chosen is None else tried(session, chosen, actions)
             ids += _ids(result)
             step = program.send(result)
     except StopIteration as stop:
@@ -39,7 +39,7 @@ def played(program: Program, session: Session, random: Random, care: float) -> l
     return [*actions, written(submission(last))]
 
 
-def _tried(session: Session, step: Step, actions: list[str]) -> Any:
+def tried(session: Session, step: Step, actions: list[str]) -> Any:
     """The result of a call, tried again while the tool is not available."""
     for _ in range(MOST_TRIES):
         actions.append(written(step))

@@ -76,6 +76,10 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
         For checks and attacks; it never reaches an agent.
         """
 
+    def shortcuts(self, task: TaskT) -> Mapping[str, Sequence[str]]:
+        """Actions of players who leave out what a task is about, by name: for the attack suite."""
+        return {}
+
     def giving_up(self, task: TaskT) -> list[str]:
         """Actions that end an episode at once, without an answer; none where only a turn limit does."""
         return []

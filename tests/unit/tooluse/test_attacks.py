@@ -2,7 +2,8 @@
 
 from agentgym_envs.tooluse.attacks import AttackReport, attack
 from agentgym_envs.tooluse.attacks.policies import POLICIES
-from tests.support.notes import Breaks, IgnoresOthers, Notes, PaysTwice, Shares
+from agentgym_envs.tooluse.calls import written
+from tests.support.notes import Breaks, IgnoresOthers, Notes, NoteTask, PaysTwice, Shares
 
 
 def violated(report: AttackReport) -> dict[str, str]:
@@ -41,3 +42,27 @@ def test_an_exception_is_noticed() -> None:
 def test_harm_to_later_episodes_is_noticed() -> None:
     found = violated(attack(Shares(), tasks=10))
     assert "after it the expert earns 0" in found["write_spray"]
+
+
+class Counts(Notes):
+    """Names a shortcut of its own for the tasks that ask: the number, without a look."""
+
+    attack_bounds = {"known_number": (0.0, 0.2)}  # noqa: RUF012 - a class fact, never changed
+
+    def shortcuts(self, task: NoteTask) -> dict[str, list[str]]:
+        return {} if task.wanted else {"known_number": [written("submit", answer=0)]}
+
+
+def test_an_environments_own_shortcut_is_played_where_it_has_one() -> None:
+    report = attack(Counts(), tasks=10)
+    assert violated(report) == {}
+    (played,) = [result for result in report.results if result.name == "known_number"]
+    assert (played.episodes, played.mean, played.low, played.high) == (10, 0.0, 0.0, 0.2)
+
+
+def test_a_shortcut_that_earns_more_than_its_bounds_is_noticed() -> None:
+    class Knows(Counts):
+        def shortcuts(self, task: NoteTask) -> dict[str, list[str]]:
+            return {name: self.expert(task) for name in super().shortcuts(task)}
+
+    assert violated(attack(Knows(), tasks=10))["known_number"].startswith("earns 1.0")

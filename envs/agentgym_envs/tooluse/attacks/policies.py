@@ -141,3 +141,13 @@ POLICIES: dict[str, Policy] = {
     "hostile_strings": hostile_strings,
     "control_reach": control_reach,
 }
+
+
+def shortcut_policies(domain: Domain) -> dict[str, Policy]:
+    """The environment's own shortcuts, each on the tasks that have it."""
+    played = {task.id: domain.environment.shortcuts(task) for task in domain.tasks}
+
+    def policy(name: str) -> Policy:
+        return lambda _, task: played[task.id].get(name)
+
+    return {name: policy(name) for shortcuts in played.values() for name in shortcuts}

@@ -9,7 +9,7 @@ from agentgym_envs.core import Record, Task
 from agentgym_envs.testing.subject import spaced
 from agentgym_envs.tooluse.attacks.changes import double_send, extra_write
 from agentgym_envs.tooluse.attacks.domain import AnyEnvironment, Domain
-from agentgym_envs.tooluse.attacks.policies import POLICIES, Policy
+from agentgym_envs.tooluse.attacks.policies import POLICIES, Policy, shortcut_policies
 
 Bounds = tuple[float, float]
 BOUNDS: dict[str, Bounds] = {
@@ -77,7 +77,12 @@ def attack(
     the same instance has to earn 1.
     """
     domain = _domain(environment, tasks, splits or environment.splits)
-    policies: dict[str, Policy] = {**POLICIES, "extra_write": extra_write, "double_send": double_send}
+    policies: dict[str, Policy] = {
+        **POLICIES,
+        "extra_write": extra_write,
+        "double_send": double_send,
+        **shortcut_policies(domain),
+    }
     results = [_played(domain, name, policy, step_limit_s) for name, policy in policies.items()]
     refusals = [[action] for action in environment.refusals]
     finals = [[action] for action in domain.finals[:MOST_CONSTANTS] if [action] not in refusals]
