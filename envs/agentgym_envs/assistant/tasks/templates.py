@@ -39,13 +39,14 @@ def draft(template: str, seed: str, split: str, session: Session) -> tuple[Gold,
     for attempt in range(MOST_TRIED):
         setting = Setting(Random(f"{VERSION}/{template}/{seed}/{attempt}"), session, split)
         found = BY_NAME[template](setting)
-        accepted = None if found is None else _accepted(found, session)
-        if accepted is not None:
-            return accepted
+        made = None if found is None else accepted(found, session)
+        if made is not None:
+            return made
     raise LookupError(f"no task {template!r} of seed {seed!r} can be made")
 
 
-def _accepted(found: Draft, session: Session) -> tuple[Gold, Solved] | None:
+def accepted(found: Draft, session: Session) -> tuple[Gold, Solved] | None:
+    """The gold and the solution of a draft; None where it fails a check."""
     trial = fresh(found, session.office.fresh())
     try:
         solution = solved(found.program(), trial)
