@@ -12,6 +12,7 @@ EXPERIMENTS = {
     "modes": "AMPO beside GRPO: success, tokens and modes of thinking, about a quarter of an hour",
     "recipes": "lengths of episodes and GPU-hours of docs/recipes.md",
     "scale": "simulation of up to 64 replicas from costs measured here, about a minute and a half",
+    "shortcuts": "what taking the first hit earns in the assistant, by template",
     "tau": "scores of policies without a model in the tau domains, and times",
     "taggers": "agreement of taggers on the types of purchases in WebShop",
 }
