@@ -1,10 +1,14 @@
-"""Plays tau environments, and writes folders in the layout of their benchmarks."""
+"""Plays tau environments, answers for models behind endpoints, and writes folders as the benchmarks do."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+import httpx
+import pytest
+
+import agentgym_envs.tau.endpoint
 from agentgym_envs.core import StepResult
 from agentgym_envs.tau.environment import TauEnvironment
 from agentgym_envs.tau.tasks import TauTask
@@ -89,3 +93,31 @@ def write_telecom(
     write_json(folder / "split_tasks.json", dict(splits))
     for name in ("main_policy", "main_policy_solo", "tech_support_manual", "tech_support_workflow"):
         (folder / f"{name}.md").write_text(f"Text of {name}.", encoding="utf-8")
+
+
+def endpoint(*messages: dict[str, Any]) -> tuple[httpx.MockTransport, list[dict[str, Any]]]:
+    """A transport that answers with these messages in turn, the last one for ever; the requests."""
+    seen = list[dict[str, Any]]()
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(json.loads(request.content))
+        message = messages[min(len(seen), len(messages)) - 1]
+        if "status" in message:
+            return httpx.Response(message["status"], text="overloaded")
+        body = {"choices": [{"message": message}], "usage": {"prompt_tokens": 7, "completion_tokens": 3}}
+        return httpx.Response(200, json=body)
+
+    return httpx.MockTransport(answer), seen
+
+
+def wired(environment: Any, transport: httpx.MockTransport, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The environment; requests of its user and its judge go to a transport, without pauses."""
+    monkeypatch.setattr(agentgym_envs.tau.endpoint, "FIRST_PAUSE_S", 0.0)
+    plain: Callable[..., httpx.AsyncClient] = httpx.AsyncClient
+    monkeypatch.setattr(httpx, "AsyncClient", lambda **options: plain(**{**options, "transport": transport}))
+    return environment
+
+
+async def settled(value: Any) -> Any:
+    """The value of a reset or a step, which may be waited for."""
+    return await value if isinstance(value, Awaitable) else value

@@ -1,13 +1,10 @@
 """Simulated users: the stub, the one by rules, and the one of an endpoint."""
 
 import asyncio
-import json
-from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
-import httpx
 import pytest
-from support.tau import call
+from support.tau import call, endpoint, settled, wired
 
 from agentgym_envs.core import Observation, StepResult
 from agentgym_envs.tau.retail import TauRetail
@@ -32,21 +29,6 @@ SCENARIO = Scenario(
     unknown="You do not remember your email address.",
     instructions="You also want to know the refund. If asked, you are in a hurry.",
 )
-
-
-def endpoint(*messages: dict[str, Any]) -> tuple[httpx.MockTransport, list[dict[str, Any]]]:
-    """A transport that answers with these messages in turn, the last one for ever; the requests."""
-    seen = list[dict[str, Any]]()
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        seen.append(json.loads(request.content))
-        message = messages[min(len(seen), len(messages)) - 1]
-        if "status" in message:
-            return httpx.Response(message["status"], text="overloaded")
-        body = {"choices": [{"message": message}], "usage": {"prompt_tokens": 7, "completion_tokens": 3}}
-        return httpx.Response(200, json=body)
-
-    return httpx.MockTransport(answer), seen
 
 
 def test_stop_marks_end_a_dialogue() -> None:
@@ -128,17 +110,6 @@ def test_an_environment_with_a_model_as_the_user_keeps_the_contract(monkeypatch:
     )
     assert violated(report) == []
     assert next(result.cases for result in report.results if result.name == "fork") > 0
-
-
-def wired(environment: Any, transport: httpx.MockTransport, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The environment, whose user's requests go to a transport."""
-    plain: Callable[..., httpx.AsyncClient] = httpx.AsyncClient
-    monkeypatch.setattr(httpx, "AsyncClient", lambda **options: plain(**{**options, "transport": transport}))
-    return environment
-
-
-async def settled(value: Any) -> Any:
-    return await value if isinstance(value, Awaitable) else value
 
 
 def test_a_model_as_the_user_talks_and_ends_the_dialogue(monkeypatch: pytest.MonkeyPatch) -> None:
