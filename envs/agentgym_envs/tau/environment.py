@@ -4,6 +4,7 @@ Modes of the user: `solo` (no user: the agent reads a ticket and has the tool `d
 `llm` (see `agentgym_envs.tau.users`), in which the agent's messages without a call go to the user.
 """
 
+import inspect
 import json
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -19,6 +20,8 @@ from agentgym_envs.tau.data.domain import Domain, TaskSource
 from agentgym_envs.tau.data.library import ImportedData
 from agentgym_envs.tau.data.shelf import Shelf
 from agentgym_envs.tau.gold import Gold, replayed
+from agentgym_envs.tau.judge import JudgeModel, judgement_of
+from agentgym_envs.tau.judgement import Line
 from agentgym_envs.tau.tasks import Assertion, Part, TauTask
 from agentgym_envs.tau.users import (
     LanguageModelUser,
@@ -69,12 +72,13 @@ class _Snapshot:
 class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
     """Customer service of one company, with a policy.
 
-    Options: `user` is the user's mode, and `user_model` the endpoint of the mode `llm`; `strict` adds
-    conditions to the benchmark's reward (see the domain); `trainable` leaves out tasks that doing nothing
-    solves or whose gold solution fails; `policy` puts the policy into the first observation; `tools_in`: see
-    `ToolEnvironment`; `upstream_quirks` reproduces known mistakes of the benchmark's tools; `home` is where
-    imported data are looked for (None: `agentgym_envs.home.data_home`), and `sources` replaces them and the
-    built-in tasks.
+    Options: `user` is the user's mode, and `user_model` the endpoint of the mode `llm`; `judge_model` is the
+    endpoint that judges statements about the dialogue (None: nobody does), and both are records or what
+    `Endpoint.of` reads; `strict` adds conditions to the benchmark's reward (see the domain); `trainable`
+    leaves out tasks that doing nothing solves or whose gold solution fails; `policy` puts the policy into the
+    first observation; `tools_in`: see `ToolEnvironment`; `upstream_quirks` reproduces known mistakes of the
+    benchmark's tools; `home` is where imported data are looked for (None: `agentgym_envs.home.data_home`),
+    and `sources` replaces them and the built-in tasks.
     """
 
     max_turns = 60
@@ -86,7 +90,8 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
         self,
         *,
         user: UserMode = "solo",
-        user_model: UserModel | None = None,
+        user_model: UserModel | Mapping[str, Any] | str | None = None,
+        judge_model: JudgeModel | Mapping[str, Any] | str | None = None,
         strict: bool = False,
         trainable: bool = False,
         policy: bool = True,
@@ -103,7 +108,8 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
             raise ValueError("user_model=UserModel(base_url=..., model=...) goes with user='llm'")
         self.tell_tools_in(tools_in)
         self.user_mode: UserMode = user
-        self.user_model = user_model
+        self.user_model = None if user_model is None else UserModel.of(user_model)
+        self.judge_model = None if judge_model is None else JudgeModel.of(judge_model)
         self.strict = strict
         self.trainable = trainable
         self.shows_policy = policy
@@ -225,29 +231,57 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
         observation = super().reset(task, seed)
         self.user = None
         if self.user_mode == "solo":
+            self.state.dialogue.append(Line("ticket", task.instruction))
             return observation
         self.user = make_user(self.user_mode, task, seed, self.user_model, self._user_seat(task))
         greeting = GREETING if task.version == "tau2" else None
+        if greeting is not None:
+            self.state.dialogue.append(Line("agent", greeting))
         if isinstance(self.user, LanguageModelUser):
             return self._greeted(observation, self.user, greeting)
-        return _with_message(observation, self.user.open(greeting))
+        return self._with_message(observation, self.user.open(greeting))
 
     async def _greeted(
         self, observation: Observation, user: LanguageModelUser, greeting: str | None
     ) -> Observation:
-        return _with_message(observation, await user.answer_later(greeting))
+        return self._with_message(observation, await user.answer_later(greeting))
+
+    def _with_message(self, observation: Observation, message: str) -> Observation:
+        self.state.dialogue.append(Line("customer", message))
+        return observation.model_copy(update={"text": f"{observation.text}\n\nCustomer: {message}"})
 
     def step(  # pyright: ignore[reportIncompatibleMethodOverride] - a model as the user is waited for
         self, action: str
     ) -> StepResult | Awaitable[StepResult]:
-        if isinstance(self.user, LanguageModelUser) and not self.over and not mentions_call(action):
+        if self.over:
+            return super().step(action)
+        message = after_thinking(action).strip()
+        self.state.dialogue.append(Line("agent", message))
+        if isinstance(self.user, LanguageModelUser) and not mentions_call(action):
             self.turns += 1
-            return self._asked(self.user, after_thinking(action).strip())
+            return self._asked(self.user, message)
         return super().step(action)
 
     async def _asked(self, user: LanguageModelUser, message: str) -> StepResult:
         self.state.messages.append(message)
-        return self.settled(self._heard(await user.answer_later(message)))
+        result = self.settled(self._heard(await user.answer_later(message)))
+        return await result if inspect.isawaitable(result) else result
+
+    def settled(  # pyright: ignore[reportIncompatibleMethodOverride] - a judge is waited for
+        self, text: str, invalid: bool = False
+    ) -> StepResult | Awaitable[StepResult]:
+        if self.state.dialogue[-1].speaker == "agent":
+            self.state.dialogue.append(Line("tools", text))
+        if self.over and self.judge_model is not None and _has_statements(self.task_now):
+            return self._judged(self.judge_model, text, invalid)
+        return super().settled(text, invalid)
+
+    async def _judged(self, model: JudgeModel, text: str, invalid: bool) -> StepResult:
+        """The result of the last turn. The judge is asked also where another part has failed already: with a
+        judge that is out of order all episodes fail then, and not only those that would have won.
+        """
+        self.state.judgement = await judgement_of(self.task_now.statements, self.state.dialogue, model)
+        return super().settled(text, invalid)
 
     def hear(self, message: str) -> str | None:
         if self.user is None or isinstance(self.user, LanguageModelUser):
@@ -261,6 +295,7 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
     def _heard(self, reply: str) -> str:
         if has_stopped(reply):
             self.over, self.state.ended_by = True, "user"
+        self.state.dialogue.append(Line("customer", reply))
         return reply
 
     def _user_seat(self, task: TauTask) -> tuple[Toolset, Callable[[Tool, dict[str, Any]], str]] | None:
@@ -277,7 +312,10 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
     def verdict(self, task: TauTask, state: WorldT) -> Verdict:
         judged: list[Part] = [part for part in task.basis if part != "NL_ASSERTION"]
         parts: dict[Part, bool] = {part: self._part(part, task, state) for part in judged}
-        unjudged = "NL_ASSERTION" in task.basis and bool(task.statements)
+        judgement = state.judgement
+        unjudged = judgement is None and _has_statements(task)
+        if judgement is not None:
+            parts["NL_ASSERTION"] = judgement.holds
         if unjudged:
             parts["COMMUNICATE"] = self._part("COMMUNICATE", task, state)
             parts["NL_ASSERTION"] = self._has_acted(task, state)
@@ -292,6 +330,8 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
             "mode": self.user_mode,
             "partial_basis": unjudged,
         }
+        if judgement is not None:
+            details["judge"] = judgement.told()
         if self.user is not None:
             details["user"] = self.user.figures()
         return Verdict(0.0 if fault else 1.0, fault or "success", details)
@@ -369,5 +409,6 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
         self.user = snapshot.user.copied(seat) if snapshot.user is not None else None
 
 
-def _with_message(observation: Observation, message: str) -> Observation:
-    return observation.model_copy(update={"text": f"{observation.text}\n\nCustomer: {message}"})
+def _has_statements(task: TauTask) -> bool:
+    """True if the reward depends on statements about the dialogue."""
+    return "NL_ASSERTION" in task.basis and bool(task.statements)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, NamedTuple
 
+from agentgym_envs.tau.judgement import Judgement, Line
 from agentgym_envs.tooluse.tables import Row, Table
 
 Base = Mapping[str, Mapping[str, Row]]
@@ -27,6 +28,10 @@ class World:
         self.calls: list[Executed] = []
         self.messages: list[str] = []
         """Messages of the agent to the user, in order."""
+        self.dialogue: list[Line] = []
+        """All texts of the episode, in order."""
+        self.judgement: Judgement | None = None
+        """Verdicts on statements about the dialogue, once a judge has given them."""
         self.ended_by = ""
         """Name of the tool that ended the episode, or `user`."""
         self.quirks = False
@@ -55,6 +60,7 @@ class World:
         other.__dict__.update(self.__dict__)
         other.tables = {name: table.copy() for name, table in self.tables.items()}
         other.calls, other.messages = list(self.calls), list(self.messages)
+        other.dialogue = list(self.dialogue)
         return other
 
 

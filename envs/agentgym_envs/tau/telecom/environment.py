@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from agentgym_envs.tau.data.domain import Domain, TaskSource
 from agentgym_envs.tau.environment import BUILTIN, TauEnvironment
+from agentgym_envs.tau.judge import JudgeModel
 from agentgym_envs.tau.tasks import Assertion, TauTask
 from agentgym_envs.tau.telecom import assertions, setup, strict
 from agentgym_envs.tau.telecom.builtin import POLICY, builtin_tasks
@@ -65,7 +66,8 @@ class TauTelecom(TauEnvironment[TelecomWorld]):
         *,
         guide: Guide = "manual",
         user: UserMode = "solo",
-        user_model: UserModel | None = None,
+        user_model: UserModel | Mapping[str, Any] | str | None = None,
+        judge_model: JudgeModel | Mapping[str, Any] | str | None = None,
         strict: bool = False,
         trainable: bool = False,
         policy: bool = True,
@@ -78,6 +80,7 @@ class TauTelecom(TauEnvironment[TelecomWorld]):
         super().__init__(
             user=user,
             user_model=user_model,
+            judge_model=judge_model,
             strict=strict,
             trainable=trainable,
             policy=policy,
