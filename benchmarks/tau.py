@@ -1,9 +1,10 @@
 """Scores of policies without a model in the tau domains, on built-in tasks and on imported ones; and times.
 
-    python -m benchmarks tau [--json]
+    python -m benchmarks tau [--json | --scripted]
 
 Counts are of episodes that earn the benchmark's reward, `strict` of those that also keep the conditions of
-the option `strict`. Times are medians over all tasks of the first imported split, or of `test`.
+the option `strict`. Times are medians over all tasks of the first imported split, or of `test`. `--scripted`
+prints how many tasks the scripted user takes instead.
 """
 
 import argparse
@@ -16,12 +17,17 @@ from typing import Any, cast
 
 from agentgym_envs.core import StepResult, Task
 from agentgym_envs.registry import make
+from agentgym_envs.tau.environment import TauEnvironment
+from agentgym_envs.tau.users import can_be_scripted
 from agentgym_envs.tooluse.environment import ToolEnvironment
 
 Environment = ToolEnvironment[Any, Any]
+Tau = TauEnvironment[Any]
 Policy = Callable[[Environment, Task], Sequence[str]]
 
 NAMES = ("tau-telecom", "tau-retail", "tau-airline")
+SCRIPTED = ("tau-retail", "tau-airline")
+"""Environments with a scripted user."""
 OWNER = {"customer_id": "C1001", "line_id": "L1002"}
 
 
@@ -79,7 +85,12 @@ def main(given: Sequence[str]) -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks tau", description="Scores without a model.")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    as_json = parser.parse_args(given).json
+    parser.add_argument("--scripted", action="store_true", help="print the tasks of the scripted user")
+    options = parser.parse_args(given)
+    as_json = options.json
+    if options.scripted:
+        print_scripted()
+        return
     rows = [row for name in NAMES for row in scores(name)]
     timed = [times(name) for name in NAMES]
     if as_json:
@@ -93,6 +104,23 @@ def main(given: Sequence[str]) -> None:
     print("\n| environment | split | reset, µs | tool, µs | verdict, µs |\n|---|---|---|---|---|")
     for one in timed:
         print(f"| {one.environment} | {one.split} | {one.reset:.0f} | {one.tool:.0f} | {one.verdict:.0f} |")
+
+
+def print_scripted() -> None:
+    """Print how many tasks of each split each rule of the scripted user takes."""
+    print("| environment | split | tasks | text | rehearsal | both | s |\n|---|---|---|---|---|---|---|")
+    for name in SCRIPTED:
+        everything, scripted = cast("Tau", make(name)), cast("Tau", make(name, user="scripted"))
+        halves = {"tau2_train", "tau2_test"} & set(everything.splits)
+        for split in [one for one in everything.splits if one not in halves] + ["tau2_base"] * bool(halves):
+            tasks, started = everything.tasks(split), perf_counter()
+            taken = len(scripted.tasks(split))
+            seconds = perf_counter() - started
+            by_text = sum(can_be_scripted(task.scenario) for task in tasks)
+            by_rehearsal = sum(map(scripted.wins_rehearsal, tasks))
+            print(
+                f"| {name} | {split} | {len(tasks)} | {by_text} | {by_rehearsal} | {taken} | {seconds:.2f} |"
+            )
 
 
 def scores(name: str) -> Iterator[Row]:

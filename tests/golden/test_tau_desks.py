@@ -13,9 +13,11 @@ from agentgym_envs.tau.airline import TauAirline
 from agentgym_envs.tau.airline import importing as airline
 from agentgym_envs.tau.desk import DeskEnvironment
 from agentgym_envs.tau.gold import checked
+from agentgym_envs.tau.rehearsal import rehearsed
 from agentgym_envs.tau.retail import TauRetail
 from agentgym_envs.tau.retail import importing as retail
 from agentgym_envs.tau.tasks import TauTask
+from agentgym_envs.tau.users import can_be_scripted, has_stopped
 from agentgym_envs.tau.world import World, whole
 from agentgym_envs.tooluse import CallError
 
@@ -53,6 +55,34 @@ def environment(request: pytest.FixtureRequest, home: Path) -> DeskEnvironment:
 
 def splits(environment: DeskEnvironment) -> list[str]:
     return ["tau2_base", *(split for split in environment.splits if split.startswith("tau1"))]
+
+
+def test_every_task_of_the_scripted_user_is_won_in_a_dialogue(
+    environment: DeskEnvironment, home: Path
+) -> None:
+    kind = type(environment)
+    scripted, stage = kind(home=home, user="scripted"), kind(home=home, user="scripted")
+    for split in splits(environment):
+        offered = scripted.tasks(split)
+        assert 0 < len(offered) <= len(environment.tasks(split))
+        for task in offered:
+            end = played(scripted, task, rehearsed(stage, task).actions)
+            transferred = end.observation.text == "Transfer successful"  # ends an episode of tau1
+            assert end.reward == 1, task.id
+            assert end.terminated, task.id
+            assert transferred or has_stopped(end.observation.text), task.id
+
+
+def test_the_scripted_user_is_not_offered_for_what_no_dialogue_wins(home: Path) -> None:
+    """tau2/55 has two addresses, of which the user tells the first only; in 22 it changes its mind."""
+    plain, scripted = TauRetail(home=home), TauRetail(home=home, user="scripted")
+    if len(plain.tasks("tau2_base")) != SIZES["tau-retail", "tau2_base"]:
+        pytest.skip("another base set")
+    offered = {task.id for task in scripted.tasks("tau2_base")}
+    lost, regretted = plain.task("tau2/55"), plain.task("tau2/22")
+    assert (can_be_scripted(lost.scenario), scripted.wins_rehearsal(lost)) == (True, False)
+    assert (can_be_scripted(regretted.scenario), scripted.wins_rehearsal(regretted)) == (False, True)
+    assert not {lost.id, regretted.id} & offered
 
 
 def number(task: TauTask) -> int:

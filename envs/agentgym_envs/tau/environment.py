@@ -9,6 +9,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, cast, get_args
 
@@ -22,6 +23,7 @@ from agentgym_envs.tau.data.shelf import Shelf
 from agentgym_envs.tau.gold import Gold, replayed
 from agentgym_envs.tau.judge import JudgeModel, judgement_of
 from agentgym_envs.tau.judgement import Line
+from agentgym_envs.tau.rehearsal import rehearsed
 from agentgym_envs.tau.tasks import Assertion, Part, TauTask
 from agentgym_envs.tau.users import (
     LanguageModelUser,
@@ -118,6 +120,7 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
         if sources is None:
             imported = ImportedData.open(home or data_home(), self.name)
             sources = (self.builtin(), *([imported] if imported else ()))
+        self._sources = sources
         self._shelf = Shelf(self.name, sources)
 
     @classmethod
@@ -175,7 +178,24 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
         """True for a task that this mode and the option `trainable` list."""
         if self.trainable and not task.trainable:
             return False
-        return self.user_mode != "scripted" or can_be_scripted(task.scenario)
+        if self.user_mode != "scripted":
+            return True
+        return can_be_scripted(task.scenario) and self.wins_rehearsal(task)
+
+    def wins_rehearsal(self, task: TauTask) -> bool:
+        """True if a player with the gold calls wins in a dialogue with the scripted user; played once per
+        process.
+        """
+        found = self.domain_of(task).rehearsals
+        key = (task.id, self.quirks)
+        if key not in found:
+            found[key] = rehearsed(self._stage, task).won
+        return found[key]
+
+    @cached_property
+    def _stage(self) -> "TauEnvironment[WorldT]":
+        """An environment for rehearsals: they do not disturb the current episode."""
+        return type(self)(user="scripted", policy=False, upstream_quirks=self.quirks, sources=self._sources)
 
     def _shown(self, task: TauTask) -> TauTask:
         """The task as this mode tells it: in a dialogue the user knows the wishes, not the agent."""

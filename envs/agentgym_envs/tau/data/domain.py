@@ -22,6 +22,8 @@ class Domain:
     """Policy texts by name: `policy`, or `main`, `main_solo`, `manual`, `workflow`, `workflow_solo`."""
     golds: dict[tuple[str, bool], Gold] = field(default_factory=dict[tuple[str, bool], Gold])
     """Replayed gold states by task id and quirks: a cache."""
+    rehearsals: dict[tuple[str, bool], bool] = field(default_factory=dict[tuple[str, bool], bool])
+    """Whether a rehearsal with the scripted user is won, by task id and quirks: a cache."""
 
 
 class TaskSource(ABC):

@@ -12,12 +12,14 @@ from agentgym_envs.tau.users.user import STOP, TRANSFER, User
 
 MOST_IDLE = 3
 """Answers in a row without anything new, after which it ends the dialogue."""
+NOTHING_LEFT = "I have nothing to add."
+"""Answer where all wishes are told."""
 
 _SLOTS: tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...] = (
     (
         "email",
         re.compile(r"\be-?mail", re.IGNORECASE),
-        re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]{1,64}"),
+        re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,8}"),
     ),
     ("zip code", re.compile(r"\bzip|postal", re.IGNORECASE), re.compile(r"(?<![\d#W-])\d{5}(?![\d-])")),
     ("order number", re.compile(r"\border (id|number)", re.IGNORECASE), re.compile(r"#W\d{7}")),
@@ -43,7 +45,7 @@ _SLOTS: tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...] = (
     (
         "name",
         re.compile(r"\bname\b", re.IGNORECASE),
-        re.compile(r"(?:[Yy]ou are|[Yy]our name is) ((?:[A-Z][\w'-]+ ?){2,3})"),
+        re.compile(r"(?:[Yy]ou are|[Yy]ou're|[Yy]our? name is) ((?:[A-Z][\w'-]+ ?){2,3})"),
     ),
 )
 """Slot, what asks for it, and what it looks like in the scenario."""
@@ -71,7 +73,7 @@ _PERSON = (
 
 _CONDITIONAL = re.compile(
     r"\b(if|unless|otherwise|except|at first|initially|only (when|after)|change (your|my) mind|pretend|"
-    r"refuse|insist|prefer|wait)\b",
+    r"refuse|insist(ent)?|persistent|prefer|wait|regret|decide to)\b",
     re.IGNORECASE,
 )
 
@@ -110,7 +112,7 @@ class ScriptedUser(User):
             return self._left.pop(0)
         if _COMPLETION.search(message):
             return STOP
-        return self._counted("I have nothing to add.")
+        return self._counted(NOTHING_LEFT)
 
     def figures(self) -> dict[str, Any]:
         return {"turns": self._turns}
