@@ -207,13 +207,18 @@ def workload(setting: Setting) -> Draft | None:
     )
     if rows[0]["minutes"] == rows[1]["minutes"] or max(row["todos"] for row in rows) > 10:
         return None
+    todos = setting.rows(
+        "SELECT todo.id FROM todo JOIN contact ON assignee = contact.id WHERE done = 0 AND team = ? AND city = ?",
+        team,
+        city,
+    )
 
     def program() -> Program:
         found = yield call("search_contacts", team=team, city=city, limit=20)
         minutes = dict[str, int]()
         for person in found["items"]:
-            todos = yield call("list_todos", assignee=person["id"], done=False)
-            minutes[person["name"]] = sum(item["duration_min"] or 0 for item in todos["items"])
+            open_todos = yield call("list_todos", assignee=person["id"], done=False)
+            minutes[person["name"]] = sum(item["duration_min"] or 0 for item in open_todos["items"])
         return Final("answer", max(minutes, key=lambda name: minutes[name]))
 
     return Draft(
@@ -227,7 +232,7 @@ def workload(setting: Setting) -> Draft | None:
         ("contacts", "todos"),
         answer="string",
         expected=rows[0]["name"],
-        evidence={"contact": [row["id"] for row in rows]},
+        evidence={"contact": [row["id"] for row in rows], "todo": [row["id"] for row in todos]},
     )
 
 
