@@ -208,7 +208,8 @@ def workload(setting: Setting) -> Draft | None:
     if rows[0]["minutes"] == rows[1]["minutes"] or max(row["todos"] for row in rows) > 10:
         return None
     todos = setting.rows(
-        "SELECT todo.id FROM todo JOIN contact ON assignee = contact.id WHERE done = 0 AND team = ? AND city = ?",
+        "SELECT todo.id FROM todo JOIN contact ON assignee = contact.id "
+        "WHERE done = 0 AND team = ? AND city = ?",
         team,
         city,
     )
