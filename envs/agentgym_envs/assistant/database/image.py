@@ -5,6 +5,7 @@ from typing import Any
 
 from agentgym_envs.assistant.database.changes import NetChange
 from agentgym_envs.assistant.database.schema import DDL, tables
+from agentgym_envs.assistant.database.texts import Texts
 
 Statement = tuple[str, tuple[Any, ...]]
 ALLOWED = frozenset(
@@ -53,6 +54,8 @@ class Image:
         """The office as it was generated."""
         self.held = self.pristine
         """The state of the database."""
+        self.texts = dict[tuple[str, tuple[str, ...]], Texts]()
+        """Table and columns to their texts in the generated office, once they were searched."""
         self.connection.executescript(f"{OPTIONS}{DDL}")
         self.connection.execute("BEGIN")
         for table, content in rows.items():

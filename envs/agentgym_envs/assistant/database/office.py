@@ -10,6 +10,7 @@ from typing import Any
 
 from agentgym_envs.assistant.database.changes import NetChange, net_change
 from agentgym_envs.assistant.database.image import Image, State
+from agentgym_envs.assistant.database.texts import Texts
 from agentgym_envs.tooluse import ToolError
 
 Value = str | int | float | None
@@ -40,6 +41,18 @@ class Office:
         """The first value of the first row; None if there is no row."""
         found = self._connection().execute(sql, values).fetchone()
         return None if found is None else found[0]
+
+    def rows_with(self, part: str, table: str, columns: tuple[str, ...]) -> list[int] | None:
+        """Ids of the only rows in which one of the columns can have this part, so that a query need not read
+        the others; None if it has to read all.
+        """
+        if self.state.statements and self.value("SELECT 1 FROM _log WHERE tbl = ?", table):
+            return None
+        texts = self._image.texts.get((table, columns))
+        if texts is None:  # the table is as it was generated
+            rows = self._connection().execute(f"SELECT id, {', '.join(columns)} FROM {table}")
+            texts = self._image.texts[table, columns] = Texts(rows)
+        return texts.rows_with(part)
 
     def write(self, sql: str, *values: Value) -> int:
         """Execute a statement that changes rows; returns the id of an inserted row.

@@ -14,10 +14,10 @@ from agentgym_envs.assistant.tools.pages import (
     Limit,
     Name,
     Page,
+    Search,
     check_date,
     check_time,
     existing,
-    like,
     page,
     update,
 )
@@ -64,7 +64,7 @@ def list_events(
     filters = [
         Filter('"end" > ?', start),
         Filter("start < ?", end),
-        Filter("title LIKE ? ESCAPE '\\'", like(query)),
+        Search(("title",), query),
         Filter("id IN (SELECT event_id FROM attendee WHERE contact_id = ?)", contact_id),
     ]
     columns = 'id, title, start, "end", location, outdoor, status'

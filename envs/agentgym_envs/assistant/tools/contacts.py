@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 
 from agentgym_envs.assistant.clock import NOW
 from agentgym_envs.assistant.session import Session
-from agentgym_envs.assistant.tools.pages import Filter, Id, Limit, Name, Page, existing, like, page, update
+from agentgym_envs.assistant.tools.pages import Filter, Id, Limit, Name, Page, Search, existing, page, update
 from agentgym_envs.tooluse import ToolError, tool
 
 Address = Annotated[str, Field(min_length=3, max_length=200, pattern=r"^[^@\s]+@[^@\s]+$")]
@@ -41,9 +41,8 @@ def search_contacts(
         limit: Items of a page.
         cursor: Next page.
     """
-    pattern = like(query)
     filters = [
-        Filter("(name LIKE ?1 ESCAPE '\\' OR email LIKE ?1 ESCAPE '\\')", pattern),
+        Search(("name", "email"), query),
         Filter("team = ?", team),
         Filter("city = ?", city),
     ]

@@ -12,9 +12,9 @@ from agentgym_envs.assistant.tools.pages import (
     Limit,
     Name,
     Page,
+    Search,
     Text,
     existing,
-    like,
     page,
     update,
 )
@@ -41,7 +41,7 @@ def search_files(
         cursor: Next page.
     """
     filters = [
-        Filter("(name LIKE ?1 ESCAPE '\\' OR body LIKE ?1 ESCAPE '\\')", like(query)),
+        Search(("name", "body"), query),
         Filter("folder = ?", folder),
     ]
     return page(session, "file", "id, folder, name", filters, "id", limit, cursor)

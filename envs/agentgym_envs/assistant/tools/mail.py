@@ -8,7 +8,18 @@ from agentgym_envs.assistant.clock import NOW
 from agentgym_envs.assistant.content.offices import OWNER
 from agentgym_envs.assistant.session import Session
 from agentgym_envs.assistant.tools.contacts import Address
-from agentgym_envs.assistant.tools.pages import Filter, Id, Ids, Limit, Name, Page, Text, existing, like, page
+from agentgym_envs.assistant.tools.pages import (
+    Filter,
+    Id,
+    Ids,
+    Limit,
+    Name,
+    Page,
+    Search,
+    Text,
+    existing,
+    page,
+)
 from agentgym_envs.tooluse import tool
 
 Folder = Literal["inbox", "archive", "trash"]
@@ -39,7 +50,7 @@ def search_emails(
         cursor: Next page.
     """
     filters = [
-        Filter("(subject LIKE ?1 ESCAPE '\\' OR body LIKE ?1 ESCAPE '\\')", like(query)),
+        Search(("subject", "body"), query),
         Filter("sender = lower(?)", sender),
         Filter("folder = ?", folder),
         Filter("is_read = ?", None if unread is None else int(not unread)),

@@ -7,6 +7,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from agentgym_envs.assistant.clock import is_date, is_time
+from agentgym_envs.assistant.database import Office
 from agentgym_envs.assistant.session import Session
 from agentgym_envs.tooluse import ToolError
 
@@ -32,20 +33,25 @@ class Filter(NamedTuple):
     value: Any
 
 
+class Search(NamedTuple):
+    """A text that one of some columns must contain, in any case of its ASCII letters; used if it is given."""
+
+    columns: tuple[str, ...]
+    value: str | None
+
+
 def page(
     session: Session,
     table: str,
     columns: str,
-    filters: Sequence[Filter],
+    filters: Sequence[Filter | Search],
     order: str,
     limit: int,
     cursor: str | None,
 ) -> Page:
     """Rows of a table that meet all filters with a value."""
     first = _offset(cursor)
-    used = [one for one in filters if one.value is not None]
-    where = " AND ".join(one.sql for one in used) or "1"
-    values = [one.value for one in used]
+    where, values = _where(session.office, table, filters)
     found = session.office.rows(
         f"SELECT {columns} FROM {table} WHERE {where} ORDER BY {order} LIMIT {limit + 1} OFFSET {first}",
         *values,
@@ -87,6 +93,34 @@ def check_time(text: str | None, argument: str) -> None:
     """Raise `ToolError` for a text that is no time."""
     if text is not None and not is_time(text):
         raise ToolError(f"bad_time: {text[:40]!r} is no time", argument=argument, expected="YYYY-MM-DDTHH:MM")
+
+
+def _where(office: Office, table: str, filters: Sequence[Filter | Search]) -> tuple[str, list[Any]]:
+    """The condition of all filters with a value, and its values."""
+    conditions, values = list[str](), list[Any]()
+    for one in filters:
+        if one.value is None:
+            continue
+        if isinstance(one, Search):
+            condition, some = _contains(office, table, one.columns, one.value)
+        else:
+            condition, some = one.sql, (one.value,)
+        conditions.append(condition)
+        values += some
+    return " AND ".join(conditions) or "1", values
+
+
+def _contains(office: Office, table: str, columns: tuple[str, ...], text: str) -> tuple[str, list[Any]]:
+    """The condition that one of the columns contains a text, and its values. It is SQLite that decides; where
+    few rows can meet it, their ids save reading the others.
+    """
+    # without the plus SQLite plans the statement anew for each pattern
+    condition = " OR ".join(f"{column} LIKE +? ESCAPE '\\'" for column in columns)
+    values = list[Any]([like(text)] * len(columns))
+    ids = office.rows_with(text, table, columns)
+    if ids is None:
+        return f"({condition})", values
+    return f"({condition}) AND id IN ({', '.join('?' * len(ids))})", [*values, *ids]
 
 
 def like(text: str | None) -> str | None:

@@ -13,10 +13,10 @@ from agentgym_envs.assistant.tools.pages import (
     Limit,
     Name,
     Page,
+    Search,
     Text,
     check_date,
     existing,
-    like,
     page,
     update,
 )
@@ -92,7 +92,7 @@ def list_todos(
     check_date(due_before, "due_before")
     check_date(due_after, "due_after")
     filters = [
-        Filter("title LIKE ? ESCAPE '\\'", like(query)),
+        Search(("title",), query),
         Filter("project_id = ?", project_id),
         Filter("done = ?", None if done is None else int(done)),
         Filter("assignee = ?", assignee),
