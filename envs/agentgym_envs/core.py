@@ -63,7 +63,7 @@ class StepResult(Record):
     terminated: bool = False
     """The environment reached its end. A turn limit is not an end: that is the server's `truncated`."""
     truncated: bool = False
-    costs: Annotated[dict[str, float | None], SkipValidation] = Field(default_factory=dict[str, float | None])
+    costs: Annotated[dict[str, float | None], SkipValidation] = Field(default_factory=dict)
     """Costs of this action by name, finite and at least 0; None is a cost that was not judged. They go to the
     trainer, not to the agent; the cost of an episode is their sum. `checked_costs` refuses others.
     """

@@ -25,7 +25,7 @@ class Point:
         self.session = session
         self.turns = turns
         self.over = over
-        self.known = dict[str, tuple[StepResult, Point]]()
+        self.known: dict[str, tuple[StepResult, Point]] = {}
         """Action to its result and the point after it."""
 
 

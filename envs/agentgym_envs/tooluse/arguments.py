@@ -195,6 +195,13 @@ def _rules(schema: Mapping[str, Any]) -> list[Rule]:
 
 def _choice(values: Sequence[object]) -> Rule:
     listed = ", ".join(map(str, values))
+    if all(isinstance(one, str) for one in values):
+        texts = frozenset(values)
+        return (
+            lambda value: isinstance(value, str) and value in texts,
+            f"must be one of: {listed}",
+            list(values),
+        )
     return (
         lambda value: any(
             value == one and isinstance(value, bool) == isinstance(one, bool) for one in values

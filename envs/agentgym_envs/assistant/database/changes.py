@@ -3,11 +3,13 @@
 Reads leave no trace in it; a change that is undone is none; equal numbers are equal, whatever their type.
 """
 
-import json
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
+
+from pydantic_core import from_json
 
 from agentgym_envs.assistant.database.schema import CASEFOLD, TIMES, Table, tables
 
@@ -56,9 +58,12 @@ def net_change(log: Log) -> NetChange:
 def _row(table: Table, text: str | None) -> Row | None:
     if text is None:
         return None
+    values: list[Any] = from_json(text)
     return tuple(
-        _normal(table.name, column, value)
-        for column, value in zip(table.columns, json.loads(text), strict=True)
+        [
+            normal(value) if type(value) is str else _number(value) if type(value) is float else value
+            for normal, value in zip(_normals(table.name), values, strict=True)
+        ]
     )
 
 
@@ -66,16 +71,30 @@ def _key(table: Table, row: Row) -> Row:
     return tuple(row[position] for position in table.key)
 
 
-def _normal(table: str, column: str, value: Any) -> Any:
-    if isinstance(value, float):
-        return int(value) if value.is_integer() else float(f"{value:.9e}")
-    if not isinstance(value, str):
-        return value
-    if (table, column) in TIMES:
-        return value[:16].replace(" ", "T")
+@cache
+def _normals(name: str) -> tuple[Callable[[str], str], ...]:
+    """For each column of a table, the function that makes a text of it normal."""
+    return tuple(
+        _minute if (name, column) in TIMES else _folded if (name, column) in CASEFOLD else _text
+        for column in tables()[name].columns
+    )
+
+
+def _number(value: float) -> float:
+    return int(value) if value.is_integer() else float(f"{value:.9e}")
+
+
+def _minute(value: str) -> str:
+    return value[:16].replace(" ", "T")
+
+
+def _text(value: str) -> str:
     text = value if value.isascii() else unicodedata.normalize("NFC", value)
-    text = " ".join(text.split())
-    return text.casefold() if (table, column) in CASEFOLD else text
+    return " ".join(text.split())
+
+
+def _folded(value: str) -> str:
+    return _text(value).casefold()
 
 
 def _content(name: str, row: Row, new: Mapping[tuple[str, Row], Row], depth: int = 0) -> Row:

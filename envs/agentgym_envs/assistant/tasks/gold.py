@@ -1,6 +1,7 @@
 """The gold of a task, and the verdict by it."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from agentgym_envs.assistant.database import NetChange, Statement
@@ -27,9 +28,14 @@ def judged(gold: Gold, session: Session) -> Verdict:
     """The verdict on an episode that ended with a submission."""
     submission = session.submission
     if submission is None:
-        return Verdict(0.0, "no_submit")
+        return _lost("no_submit")
     outcome = _changed(gold, session) or _submitted(gold, submission) or _informed(gold.draft, session)
-    return Verdict(0.0, outcome) if outcome else SUCCESS
+    return _lost(outcome) if outcome else SUCCESS
+
+
+@cache
+def _lost(outcome: Outcome) -> Verdict:
+    return Verdict(0.0, outcome)
 
 
 def _changed(gold: Gold, session: Session) -> Outcome | None:
