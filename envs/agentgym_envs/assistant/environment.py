@@ -66,7 +66,7 @@ class Assistant(ToolEnvironment[AssistantTask, Session]):
         self.all_tools = all_tools
         self._options = (all_tools, tools_in)
         self._general = dict[Toolset, Observation]()
-        """The part of the first observation that tasks with the same tools share."""
+        """The first observation, without a task, by the tools that it offers."""
 
     @property
     def splits(self) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ boolean.
 """
 
 import math
+import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, cast
@@ -214,22 +215,27 @@ def _choice(values: Sequence[object]) -> Rule:
 def _bound(
     applies: tuple[type, ...], holds: Callable[[Any, Any], bool], text: str, bound: float, keyword: str
 ) -> Rule:
-    def condition(value: object) -> bool:
+    def of_number(value: Any) -> bool:
         return not isinstance(value, applies) or isinstance(value, bool) or holds(value, bound)
 
-    return condition, f"must {text} {bound}", {keyword: bound}
+    def of_length(value: Any) -> bool:
+        return not isinstance(value, applies) or holds(len(value), bound)
+
+    return of_number if applies == NUMBERS else of_length, f"must {text} {bound}", {keyword: bound}
 
 
+NUMBERS = (int, float)
 BOUNDS: dict[str, tuple[tuple[type, ...], Callable[[Any, Any], bool], str]] = {
-    "minimum": ((int, float), lambda value, bound: value >= bound, "be at least"),
-    "maximum": ((int, float), lambda value, bound: value <= bound, "be at most"),
-    "exclusiveMinimum": ((int, float), lambda value, bound: value > bound, "be greater than"),
-    "exclusiveMaximum": ((int, float), lambda value, bound: value < bound, "be less than"),
-    "minLength": ((str,), lambda value, bound: len(value) >= bound, "have a length of at least"),
-    "maxLength": ((str,), lambda value, bound: len(value) <= bound, "have a length of at most"),
-    "minItems": ((list,), lambda value, bound: len(value) >= bound, "have a number of items of at least"),
-    "maxItems": ((list,), lambda value, bound: len(value) <= bound, "have a number of items of at most"),
+    "minimum": (NUMBERS, operator.ge, "be at least"),
+    "maximum": (NUMBERS, operator.le, "be at most"),
+    "exclusiveMinimum": (NUMBERS, operator.gt, "be greater than"),
+    "exclusiveMaximum": (NUMBERS, operator.lt, "be less than"),
+    "minLength": ((str,), operator.ge, "have a length of at least"),
+    "maxLength": ((str,), operator.le, "have a length of at most"),
+    "minItems": ((list,), operator.ge, "have a number of items of at least"),
+    "maxItems": ((list,), operator.le, "have a number of items of at most"),
 }
+"""Keyword to the types that it applies to, the comparison of a number or length, and its wording."""
 
 
 def _with_rules(check: Check, rules: Sequence[Rule]) -> Check:

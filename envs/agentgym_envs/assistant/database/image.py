@@ -62,13 +62,12 @@ class Image:
             marks = ", ".join("?" * len(tables()[table].columns))
             self.connection.executemany(f"INSERT INTO {table} VALUES ({marks})", content)
         self.connection.execute("COMMIT")
-        self.connection.executescript(f"{_triggers()}BEGIN;")
+        self.connection.executescript(f"{_triggers()}BEGIN; SAVEPOINT generated;")
         self.connection.set_authorizer(_authorized)
 
     def roll_back(self) -> None:
         """Undo all statements since the office was generated."""
-        self.connection.execute("ROLLBACK")
-        self.connection.execute("BEGIN")
+        self.connection.execute("ROLLBACK TO generated")
 
 
 def _triggers() -> str:

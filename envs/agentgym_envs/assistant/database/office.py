@@ -6,6 +6,7 @@ thus held as its few statements, and a reset copies nothing.
 """
 
 import sqlite3
+from operator import itemgetter
 from typing import Any
 
 from agentgym_envs.assistant.database.changes import NetChange, net_change
@@ -14,6 +15,8 @@ from agentgym_envs.assistant.database.texts import Texts
 from agentgym_envs.tooluse import ToolError
 
 Value = str | int | float | None
+NAME = itemgetter(0)
+"""The name in a column's description."""
 MOST_WRITES = 60
 """Rows that an episode may write."""
 
@@ -21,16 +24,19 @@ MOST_WRITES = 60
 class Office:
     """Database of one episode. Rows are dictionaries."""
 
-    def __init__(self, image: Image) -> None:
+    __slots__ = ("_image", "state")
+
+    def __init__(self, image: Image, state: State | None = None) -> None:
         self._image = image
-        self.state = image.pristine
+        self.state = state or image.pristine
         """The office after the statements of this episode."""
 
     def rows(self, sql: str, *values: Value) -> list[dict[str, Any]]:
         """All rows of a query."""
         cursor = self._connection().execute(sql, values)
-        names = [column[0] for column in cursor.description]
-        return [dict(zip(names, row, strict=True)) for row in cursor]
+        found = cursor.fetchall()
+        names = tuple(map(NAME, cursor.description)) if found else ()
+        return [dict(zip(names, row, strict=True)) for row in found]
 
     def row(self, sql: str, *values: Value) -> dict[str, Any] | None:
         """The first row of a query."""
@@ -76,9 +82,7 @@ class Office:
 
     def copy(self) -> "Office":
         """The office with the same changes, for another episode."""
-        other = Office(self._image)
-        other.state = self.state
-        return other
+        return Office(self._image, self.state)
 
     def net_change(self) -> NetChange:
         """The net change of this episode."""

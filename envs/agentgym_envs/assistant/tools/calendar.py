@@ -8,7 +8,6 @@ from typing_extensions import TypedDict
 from agentgym_envs.assistant.clock import later
 from agentgym_envs.assistant.session import Session
 from agentgym_envs.assistant.tools.pages import (
-    Filter,
     Id,
     Ids,
     Limit,
@@ -62,10 +61,10 @@ def list_events(
     check_time(start, "start")
     check_time(end, "end")
     filters = [
-        Filter('"end" > ?', start),
-        Filter("start < ?", end),
+        ('"end" > ?', start),
+        ("start < ?", end),
         Search(("title",), query),
-        Filter("id IN (SELECT event_id FROM attendee WHERE contact_id = ?)", contact_id),
+        ("id IN (SELECT event_id FROM attendee WHERE contact_id = ?)", contact_id),
     ]
     columns = 'id, title, start, "end", location, outdoor, status'
     return page(session, "event", columns, filters, "start, id", limit, cursor)

@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 
 from agentgym_envs.assistant.clock import NOW
 from agentgym_envs.assistant.session import Session
-from agentgym_envs.assistant.tools.pages import Filter, Id, Limit, Name, Page, Search, existing, page, update
+from agentgym_envs.assistant.tools.pages import Id, Limit, Name, Page, Search, existing, page, update
 from agentgym_envs.tooluse import ToolError, tool
 
 Address = Annotated[str, Field(min_length=3, max_length=200, pattern=r"^[^@\s]+@[^@\s]+$")]
@@ -43,8 +43,8 @@ def search_contacts(
     """
     filters = [
         Search(("name", "email"), query),
-        Filter("team = ?", team),
-        Filter("city = ?", city),
+        ("team = ?", team),
+        ("city = ?", city),
     ]
     return page(session, "contact", "id, name, email, phone, team, city", filters, "id", limit, cursor)
 

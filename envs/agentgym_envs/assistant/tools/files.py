@@ -7,7 +7,6 @@ from pydantic import Field
 
 from agentgym_envs.assistant.session import Session
 from agentgym_envs.assistant.tools.pages import (
-    Filter,
     Id,
     Limit,
     Name,
@@ -42,7 +41,7 @@ def search_files(
     """
     filters = [
         Search(("name", "body"), query),
-        Filter("folder = ?", folder),
+        ("folder = ?", folder),
     ]
     return page(session, "file", "id, folder, name", filters, "id", limit, cursor)
 

@@ -9,7 +9,6 @@ from agentgym_envs.assistant.content.offices import OWNER
 from agentgym_envs.assistant.session import Session
 from agentgym_envs.assistant.tools.contacts import Address
 from agentgym_envs.assistant.tools.pages import (
-    Filter,
     Id,
     Ids,
     Limit,
@@ -51,11 +50,11 @@ def search_emails(
     """
     filters = [
         Search(("subject", "body"), query),
-        Filter("sender = lower(?)", sender),
-        Filter("folder = ?", folder),
-        Filter("is_read = ?", None if unread is None else int(not unread)),
-        Filter("sent_at >= ?", since),
-        Filter("sent_at <= ?", until),
+        ("sender = lower(?)", sender),
+        ("folder = ?", folder),
+        ("is_read = ?", None if unread is None else int(not unread)),
+        ("sent_at >= ?", since),
+        ("sent_at <= ?", until),
     ]
     columns = "id, folder, sender, subject, substr(body, 1, 120) AS body, sent_at, is_read"
     return page(session, "email", columns, filters, "sent_at DESC, id DESC", limit, cursor)

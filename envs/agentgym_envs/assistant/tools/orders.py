@@ -3,7 +3,7 @@
 from typing import Any, Literal
 
 from agentgym_envs.assistant.session import Session
-from agentgym_envs.assistant.tools.pages import Filter, Id, Limit, Name, Page, Search, existing, page, update
+from agentgym_envs.assistant.tools.pages import Id, Limit, Name, Page, Search, existing, page, update
 from agentgym_envs.tooluse import ToolError, tool
 
 
@@ -23,7 +23,7 @@ def list_orders(
         limit: Items of a page.
         cursor: Next page.
     """
-    filters = [Search(("item",), query), Filter("status = ?", status)]
+    filters = [Search(("item",), query), ("status = ?", status)]
     return page(session, "shop_order", "id, item, quantity, price, status", filters, "id", limit, cursor)
 
 

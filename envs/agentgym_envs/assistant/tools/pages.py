@@ -26,11 +26,8 @@ class Page(TypedDict):
     total: int
 
 
-class Filter(NamedTuple):
-    """A condition of a query, used if its value is given."""
-
-    sql: str
-    value: Any
+Filter = tuple[str, Any]
+"""A condition of a query and its value; used if the value is given."""
 
 
 class Search(NamedTuple):
@@ -99,14 +96,14 @@ def _where(office: Office, table: str, filters: Sequence[Filter | Search]) -> tu
     """The condition of all filters with a value, and its values."""
     conditions, values = list[str](), list[Any]()
     for one in filters:
-        if one.value is None:
-            continue
         if isinstance(one, Search):
-            condition, some = _contains(office, table, one.columns, one.value)
-        else:
-            condition, some = one.sql, (one.value,)
-        conditions.append(condition)
-        values += some
+            if one.value is not None:
+                condition, some = _contains(office, table, one.columns, one.value)
+                conditions.append(condition)
+                values += some
+        elif one[1] is not None:
+            conditions.append(one[0])
+            values.append(one[1])
     return " AND ".join(conditions) or "1", values
 
 

@@ -8,7 +8,6 @@ from typing_extensions import TypedDict
 from agentgym_envs.assistant.session import Session
 from agentgym_envs.assistant.tools.calendar import Date
 from agentgym_envs.assistant.tools.pages import (
-    Filter,
     Id,
     Limit,
     Name,
@@ -93,12 +92,12 @@ def list_todos(
     check_date(due_after, "due_after")
     filters = [
         Search(("title",), query),
-        Filter("project_id = ?", project_id),
-        Filter("done = ?", None if done is None else int(done)),
-        Filter("assignee = ?", assignee),
-        Filter("due < ?", due_before),
-        Filter("due > ?", due_after),
-        Filter("priority = ?", priority),
+        ("project_id = ?", project_id),
+        ("done = ?", None if done is None else int(done)),
+        ("assignee = ?", assignee),
+        ("due < ?", due_before),
+        ("due > ?", due_after),
+        ("priority = ?", priority),
     ]
     return page(session, "todo", COLUMNS, filters, ORDERS[sort], limit, cursor)
 

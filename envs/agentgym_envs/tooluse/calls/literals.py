@@ -25,7 +25,7 @@ class InvalidLiteral(ValueError):
 def json_value(text: str) -> Any:
     """The value of a JSON text."""
     value, end = json_prefix(text)
-    if text[end:].strip(SPACE):
+    if end < len(text) and text[end:].strip(SPACE):
         raise InvalidLiteral(f"text follows the JSON value at character {end}")
     return value
 

@@ -7,6 +7,8 @@ from agentgym_envs.tooluse.calls.literals import MAX_TEXT, InvalidLiteral
 from agentgym_envs.tooluse.calls.python_syntax import python_calls
 from agentgym_envs.tooluse.errors import CallError
 
+FORMS = (structured, tagged, fenced, react)
+WITH_PYTHON = (*FORMS, python_calls)
 MARKS = ("<tool_call>", "✿FUNCTION✿", "```json", "```tool_call")
 
 
@@ -20,7 +22,7 @@ def parse(message: str, *, python: bool = False) -> tuple[Call, ...]:
     if len(text) > MAX_TEXT:
         raise CallError("parse_error", f"the message is longer than {MAX_TEXT} characters")
     problem = ""
-    for form in (structured, tagged, fenced, react, *((python_calls,) if python else ())):
+    for form in WITH_PYTHON if python else FORMS:
         try:
             found = form(text)
         except InvalidLiteral as invalid:
