@@ -135,7 +135,7 @@ def test_an_environment_of_tools_trains_from_a_starter_that_its_user_builds(tmp_
         "environment.max_turns=3",
         "explore.max_new_tokens=32",
         "engine.workers=1",
-    )  # it has learnt little
+    )
     out = tmp_path / "run"
     ran = agentevol("run", f"env={name}", "--iters", "1", "--out", str(out), *few, *short, home=tmp_path)
     assert ran.returncode == 0, ran.stderr
