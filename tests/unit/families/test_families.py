@@ -11,7 +11,6 @@ from agentgym_envs.families.environment import FamilyEnvironment
 from agentgym_envs.knowledge import SPLITS, split_of
 from agentgym_envs.knowledge.names import words
 from agentgym_envs.registry import make
-from agentgym_envs.tooluse.attacks import AttackReport, attack
 
 NAMES = {"weather": 343, "movie": 238, "academia": 20, "todo": 155, "sheet": 20}
 """Environments, with AgentGym's numbers of tasks."""
@@ -99,16 +98,6 @@ def test_goals_of_different_splits_share_no_invented_name(name: str):
         coined = known & {word.strip("'.,?;:") for word in texts.replace("'s ", " ").split()}
         assert len(coined) >= 16
         assert {split_of(word) for word in coined} == {split}
-
-
-def violated(report: AttackReport) -> dict[str, tuple[str, ...]]:
-    return {result.name: result.violations for result in report.results if result.violations}
-
-
-@every
-def test_no_attack_earns_anything(name: str):
-    # With fewer tasks, a constant that answers its own task and one more is above the bound.
-    assert violated(attack(family(name), tasks=20)) == {}
 
 
 class Careless:

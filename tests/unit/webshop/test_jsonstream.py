@@ -70,7 +70,7 @@ def test_any_list_is_read_as_json_reads_it(
         assert list(items(file, chunk)) == expected
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(values, min_size=1, max_size=3), st.data())
 def test_what_json_refuses_is_refused_and_nothing_else(file: Path, listed: list[Any], data: Any) -> None:
     text = json.dumps(listed)
