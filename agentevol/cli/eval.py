@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from agentevol.engines.openai import Usage
     from agentevol.loop.report.pass_rates import PassRate
+    from agentevol.runs.evaluation import Trial
 
 
 def register(parent: typer.Typer) -> None:
@@ -114,19 +115,18 @@ def evaluate(
     rates = pass_rates(played.episodes, repeats) if repeats > 1 else {}
     summary = played.summary(split)
     if json:
-        figures = _figures(rates, played.usage)
-        about = {"model": model, "env": env, "options": played.options}
-        print_json({**about, **summary.model_dump(mode="json"), **figures})
+        figures = _figures(rates, played)
+        print_json({"model": model, "env": env, **summary.model_dump(mode="json"), **figures})
     else:
         _print(evaluation_table(model, summary), rates, played.usage)
     if summary.n == 0:
         raise typer.Exit(1)
 
 
-def _figures(rates: Mapping[str, "PassRate"], usage: "Usage | None") -> dict[str, Any]:
-    """Figures beside the summary, as JSON values."""
-    figures: dict[str, Any] = {name: rate._asdict() for name, rate in rates.items()}
-    return figures if usage is None else figures | {"usage": usage.figures()}
+def _figures(rates: Mapping[str, "PassRate"], played: "Trial") -> dict[str, Any]:
+    """What stands beside the summary, as JSON values."""
+    figures = {"options": played.options, **{name: rate._asdict() for name, rate in rates.items()}}
+    return figures if played.usage is None else figures | {"usage": played.usage.figures()}
 
 
 def _print(table: "Table", rates: Mapping[str, "PassRate"], usage: "Usage | None") -> None:
