@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from support.ray_workers import serving
 from support.tiny_models import GUESS_RUN, write_guess_model
 
 RAY = {
@@ -17,6 +18,16 @@ RAY = {
     "RAY_worker_niceness": "0",
     "RAY_health_check_period_ms": "1000",  # a node is dead after five that failed
 }
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ray_workers() -> Generator[None]:
+    """Runs have their workers forked: imports are paid once."""
+    with TemporaryDirectory(prefix="ray-workers-") as folder, serving(Path(folder)) as variables:
+        os.environ.update(variables)
+        yield
+        for name in variables:
+            del os.environ[name]
 
 
 @pytest.fixture(scope="session")

@@ -10,12 +10,13 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.processes import MARK, processes
 
 from agentevol.cluster.checkpoints.object_store import CheckpointStore
 from agentgym_store.store import Store
@@ -41,7 +42,7 @@ def nodes(head: Any) -> Any:
 @contextmanager
 def going(arguments: list[str], mark: str) -> Generator[subprocess.Popen[str]]:
     """A run whose own processes bear a mark; it is gone afterwards."""
-    environment = {**os.environ, "AGENTEVOL_TEST_RUN": mark}
+    environment = {**os.environ, MARK: mark}
     process = subprocess.Popen(
         arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     )
@@ -64,22 +65,6 @@ def episodes(out: Path) -> int:
     """How many are in the table, by its log."""
     log = (out / "trajectories" / "_delta_log").glob("*.json")
     return sum(int(n) for file in log for n in re.findall(r'"numRecords\\?": ?(\d+)', file.read_text()))
-
-
-def processes(victim: str, parents: Sequence[int] = (), mark: str = "") -> list[int]:
-    """Those whose title holds `victim`, of these parents, or with this mark in their environment."""
-    found: list[int] = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            title = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            environment = (folder / "environ").read_bytes()
-        except OSError:
-            continue
-        is_ours = parent in parents if parents else f"AGENTEVOL_TEST_RUN={mark}".encode() in environment
-        if victim in title and is_ours:
-            found.append(int(folder.name))
-    return found
 
 
 def raylet(node: Any) -> int:
@@ -267,7 +252,7 @@ def test_nodes_that_do_not_see_the_runs_folder_exchange_checkpoints_by_an_object
     own, url, label = tmp_path / "own", f"{bucket}/runs/first", "role=worlds"
     own.mkdir()
     out, homes = own / "run", [tmp_path / "a", tmp_path / "b"]
-    first, second = ({"AGENTEVOL_HOME": str(home), "AGENTEVOL_TEST_RUN": "apart"} for home in homes)
+    first, second = ({"AGENTEVOL_HOME": str(home), MARK: "apart"} for home in homes)
     settings = (f"ray.address={head.address}", f"ray.environment_labels.{label}", f"checkpoints={url}")
 
     def learnt_a_little() -> bool:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 import torch
 from safetensors.torch import load_file
+from support.processes import MARK, processes
 
 from agentevol.loop.state.run_folder import RunFolder
 from agentgym_store.store import Store, Where
@@ -47,7 +48,7 @@ def going(arguments: list[str], mark: str) -> Generator[subprocess.Popen[str]]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "AGENTEVOL_TEST_RUN": mark},
+        env={**os.environ, MARK: mark},
     )
     try:
         yield process
@@ -243,7 +244,7 @@ def test_a_process_killed_in_the_middle_costs_only_its_work(tmp_path: Path, calm
             ("LearnerWorker", Moment(episodes=begun + EXPLORED)),
         ):
             _await(moment.has_come, rough, process)
-            os.kill(_victims(victim, mark)[0], signal.SIGKILL)
+            os.kill(processes(victim, mark=mark)[0], signal.SIGKILL)
         _, errors = process.communicate(timeout=600)
     assert process.returncode == 0, errors
     assert rows(rough) == rows(calm)
@@ -325,7 +326,7 @@ def test_learners_that_share_the_weights_learn_what_one_learns_even_where_one_is
     mark = f"{os.getpid()}-shards"
     with going(command(rough, *shared), mark) as process:
         _await(Moment("checkpoints/.0001.state.1-of-2").has_come, rough, process)
-        learners = _victims("LearnerWorker", mark)
+        learners = processes("LearnerWorker", mark=mark)
         assert len(learners) == 2
         os.kill(learners[1], signal.SIGKILL)
         assert not _weights(rough, 1).exists()
@@ -335,20 +336,6 @@ def test_learners_that_share_the_weights_learn_what_one_learns_even_where_one_is
     assert figures(rough) == figures(together)
     assert weights(rough, 2) == weights(together, 2)  # bit for bit
     assert sorted(file.name for file in (rough / "checkpoints").iterdir()) == ["0000", "0001", "0002"]
-
-
-def _victims(victim: str, mark: str) -> list[int]:
-    """Processes of this run, by its mark in their environment, whose title holds every word of `victim`."""
-    found: list[int] = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            title = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            environment = (folder / "environ").read_bytes()
-        except OSError:
-            continue
-        if f"AGENTEVOL_TEST_RUN={mark}".encode() in environment and victim in title:
-            found.append(int(folder.name))
-    return found
 
 
 @pytest.mark.slow

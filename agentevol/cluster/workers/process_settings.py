@@ -1,13 +1,14 @@
 """Process settings of workers, which have no terminal and share their machine."""
 
 import os
+import sys
 
 
 def settle(threads: int) -> None:
-    """Keep libraries' progress bars out of the log, and limit torch, which must not be loaded yet, to
-    `threads` CPU threads.
-    """
+    """Keep libraries' progress bars out of the log, and limit torch to `threads` CPU threads."""
     os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = str(threads)
+    if "torch" in sys.modules:  # a forked process: torch has read the variables
+        sys.modules["torch"].set_num_threads(threads)
     import transformers
 
     transformers.utils.logging.disable_progress_bar()
