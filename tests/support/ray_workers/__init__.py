@@ -24,7 +24,7 @@ def identity() -> list[str]:
 
 
 def record(worker: int) -> Path:
-    """Link from a forked worker's id to its client's folder in /proc, where its parent and environment are."""
+    """Link from a forked worker's id to the folder in /proc of its client, which Ray started."""
     return Path(os.environ[SOCKET]).with_name(str(worker))
 
 
