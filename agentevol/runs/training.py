@@ -1,44 +1,26 @@
 """Training on a data set: one update from episodes or chats that are there already."""
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
 from agentevol.config.run import TrainConfig
-from agentevol.core.action_formats.registry import action_format
-from agentevol.core.algorithms.contract import Objective
 from agentevol.core.algorithms.registry import objective
 from agentevol.core.errors import ConfigError
-from agentevol.core.protocols import Anchor, LearnerJob, LearnReport, TrainingSequence
-from agentevol.data.auxiliary_sequences import with_auxiliary_sequences
-from agentevol.data.chat_datasets import read_texts
-from agentevol.data.groups import own_part
-from agentevol.data.replay import by_player, replayed, retained_episodes, retained_sequences
-from agentevol.data.rewards.objectives import for_reward_model
-from agentevol.data.rewards.process_rewards import counted_by_head, pooled_by_head
-from agentevol.data.rewards.state_values import recorded_states
-from agentevol.data.selection.filters import fresh, select
-from agentevol.data.selection.statistics import selection_figures
-from agentevol.data.stored_episodes import episodes_in
-from agentevol.data.training_sequences import sequences_of, valued
-from agentevol.learn.batches.packing import demonstration
-from agentevol.learn.batches.trainable_sequences import NothingToLearn
+from agentevol.core.protocols import Anchor, LearnerJob, LearnReport
+from agentevol.data.replay import replayed, retained_episodes, retained_sequences
 from agentevol.learn.continual.consolidation import check_kept
 from agentevol.learn.learner import GradientLearner
 from agentevol.loop.state.progress import progress_on
 from agentevol.models.rendering import ChatRenderer, load_tokenizer
 from agentevol.models.resolution import resolve
-from agentevol.models.tokenizer_checks import check_tokenizer
-from agentgym_store.records import Trajectory
+from agentevol.runs.training_data import heads_of, training_data
 from agentgym_store.store import Where
 from agentgym_store.urls import named
 
 EXPLORED = Where(purpose="explore")
-
-KEPT = ("keep_rate", "tasks_solved", "tasks_never_solved", "distinct_ratio")
 
 NEW = "new"
 """Environment name of all new data: old data of the same environment gets its floor as well."""
@@ -77,7 +59,7 @@ def learn(
     check_kept(config.learn, base.path)
     chosen = objective(config.learn.algorithm, config.learn.options)
     renderer = ChatRenderer(load_tokenizer(base.path), config.chat_template_kwargs)
-    sequences, figures = _sequences(data, config, chosen, renderer, where)
+    sequences, figures = training_data(data, config, chosen, renderer, where)
     old = retained_sequences(retained_episodes(config), chosen, config, base)
     if config.select.merge == "replay":
         sequences += replayed(sequences, old, NEW, config.replay, config.seed)
@@ -85,113 +67,8 @@ def learn(
     learner = GradientLearner(config.learn, progress)
     objectives = config.objectives
     if chosen.algorithm.data == "steps":
-        objectives = _heads(config)
+        objectives = heads_of(config)
     report = learner.learn(
         LearnerJob(base, sequences, out, config.seed, anchor=anchor, objectives=objectives)
     )
     return replace(report, metrics={**report.metrics, **figures})
-
-
-def _heads(config: TrainConfig) -> list[str]:
-    """Names of a process reward model's heads, in the same order as in a run."""
-    return sorted(config.objectives) or ["outcome"]
-
-
-def _sequences(
-    data: Path | str, config: TrainConfig, chosen: Objective, renderer: ChatRenderer, where: Where
-) -> tuple[list[TrainingSequence], dict[str, float]]:
-    """Build the training sequences, and for episodes metrics of what was kept."""
-    states = chosen.algorithm.data == "steps"  # states are also valued by episodes of other purposes
-    wanted = replace(where, purpose=None) if states else where
-    episodes = episodes_in(data, wanted)
-    if episodes is not None:
-        if not episodes:
-            raise NothingToLearn(f"{data} has no episodes{_of(wanted)}: see `agentevol trajectories stats`")
-        if states:
-            return state_sequences(episodes, config, data), {}
-        ids = {t.id for t in fresh([own_part(t) for t in episodes], config.select.max_lag)}
-        current = [t for t in episodes if t.id in ids]
-        sequences = _episodes(current, config, chosen, renderer)
-        stale = {"stale": float(len(episodes) - len(current))} if len(current) < len(episodes) else {}
-        return sequences, {**kept_figures(episodes, sequences), **stale}
-    if config.objectives:
-        raise ConfigError(f"objectives need episodes: {data} holds chats, leave them out")
-    if config.select.sequences != "fork":
-        raise ConfigError(
-            f"select.sequences has no effect: {data} holds chats, and each is one training sequence"
-        )
-    found = read_texts(Path(data), renderer)
-    if found.kind != chosen.algorithm.data:
-        raise ConfigError(f"{chosen.name} learns from {chosen.algorithm.data}; {data} holds {found.kind}")
-    return with_auxiliary_sequences(found.sequences, chosen), {}
-
-
-def kept_figures(episodes: Sequence[Trajectory], sequences: Sequence[TrainingSequence]) -> dict[str, float]:
-    """Metrics by environment: the share of scored episodes that is learnt from, numbers of solved and
-    unsolved tasks, and how many of the learnt episodes differ in their actions.
-    """
-    learnt = {sequence.trajectory_id for sequence in sequences if sequence.weight > 0 and sequence.mask.any()}
-    found: dict[str, float] = {}
-    for env in sorted({t.env for t in episodes}):
-        own = [t for t in episodes if t.env == env]
-        figures = selection_figures(own, [t for t in own if t.id in learnt], frozenset())
-        found |= {f"{name}_{env}": figures[name] for name in KEPT if name in figures}
-    return found
-
-
-def _of(where: Where) -> str:
-    purpose = "" if where.purpose is None else f" of purpose {where.purpose!r}"
-    return purpose + ("" if where.iteration is None else f" of iteration {where.iteration}")
-
-
-def state_sequences(
-    trajectories: list[Trajectory], config: TrainConfig, data: Path | str
-) -> list[TrainingSequence]:
-    """Training sequences with state values, from the continuations of a run, or by pooling.
-
-    Raises `ConfigError` where there is nothing to count.
-    """
-    by_purpose = {p: [t for t in trajectories if t.purpose == p] for p in ("explore", "value")}
-    explored = select([own_part(t) for t in by_purpose["explore"]], config.select, config.seed)
-    heads = _heads(config)
-    if config.pooled:
-        counted = pooled_by_head(explored, heads)
-    else:
-        states, count = recorded_states(explored, by_purpose["value"])
-        if not states:
-            raise ConfigError(
-                f"{data} holds no continuations, to value states by: take the table of a run with"
-                " process.continuations=K, or set pooled=true to value states by the episodes themselves"
-            )
-        counted = counted_by_head(states, explored, by_purpose["value"], count, heads)
-    return valued(explored, *(one.values for one in counted.values()), kind=config.select.sequences)
-
-
-def _episodes(
-    trajectories: list[Trajectory], config: TrainConfig, chosen: Objective, renderer: ChatRenderer
-) -> list[TrainingSequence]:
-    """Training sequences of selected episodes; scripted ones are encoded, where they can be imitated."""
-    for trajectory in trajectories:
-        if trajectory.total_reward is not None and not math.isfinite(trajectory.total_reward):
-            raise ConfigError(
-                f"episode {trajectory.id} has a reward that is not a number: take it out of the data, or let"
-                " it end as `failed`, which is never learnt from"
-            )
-    ids = {t.id for t in select([own_part(t) for t in trajectories], config.select, config.seed)}
-    selected = sorted((t for t in trajectories if t.id in ids), key=lambda t: t.id)
-    if not selected:
-        raise NothingToLearn(
-            f"none of {len(trajectories)} episodes is selected by select.rule = {config.select.rule!r}:"
-            " failed ones never are; of others, `all` takes every one and `top_k_ratio` the best"
-        )
-    check_tokenizer(selected, renderer)
-    scripted, played = by_player(selected)
-    if scripted and chosen.algorithm.data != "episodes":
-        raise ConfigError(
-            f"{chosen.name} needs sampled tokens: {len(scripted)} of {len(selected)} episodes were scripted"
-        )
-    sequences = sequences_of(played, chosen, config, config.seed) if played else []
-    if chosen.name == "bradley_terry":
-        sequences = for_reward_model(sequences, played, config.objectives, int(chosen.options["heads"]))
-    form = action_format(config.action_format)
-    return sequences + [demonstration(trajectory, renderer, 1.0, form) for trajectory in scripted]

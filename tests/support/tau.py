@@ -13,6 +13,10 @@ from agentgym_envs.core import StepResult
 from agentgym_envs.tau.environment import TauEnvironment
 from agentgym_envs.tau.tasks import TauTask
 from agentgym_envs.tau.telecom.builtin.company import company
+from agentgym_envs.tau.users import UserModel
+
+USER_MODEL = UserModel(base_url="http://user/v1", model="tiny", retries=1)
+"""Settings of a simulated user, whose requests a test answers."""
 
 
 def call(name: str, /, **arguments: object) -> str:

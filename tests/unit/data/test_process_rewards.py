@@ -16,7 +16,7 @@ from agentevol.data.rewards.state_values import Counted, State, pooled_values, r
 from agentevol.data.training_sequences import facts, valued
 from agentevol.learn.rewards.monte_carlo_values import StateValue
 from agentevol.rollout.continuations import continuations
-from agentevol.runs.training import state_sequences
+from agentevol.runs.training_data import state_sequences
 from agentgym_store.records import Sample, Trajectory, Turn
 
 

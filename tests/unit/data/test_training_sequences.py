@@ -16,7 +16,7 @@ from agentevol.data.preference_pairs import Label, Pair
 from agentevol.data.training_sequences import facts, grouped, imitated, labelled, paired, sequences_of
 from agentevol.learn.batches.assembly import Assembly
 from agentevol.learn.batches.trainable_sequences import NothingToLearn, fit
-from agentevol.runs.training import kept_figures
+from agentevol.runs.training_data import kept_figures
 from agentgym_store.records import Sample, Terminated, Trajectory, Truncated, Turn, total_costs
 
 

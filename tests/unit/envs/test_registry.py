@@ -1,6 +1,5 @@
 """The registry lists without importing, makes by name, and takes in what other distributions offer."""
 
-import os
 import re
 import subprocess
 import sys
@@ -44,21 +43,6 @@ def test_an_unknown_name_is_told_what_there_is() -> None:
 def test_names_are_those_of_the_registry_when_nobody_else_adds_any() -> None:
     assert registry.names() == sorted(registry.REGISTRY)
     assert "alfworld" in registry.names()
-
-
-def test_tests_do_not_depend_on_other_distributions_that_are_installed(foreign: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(foreign), *filter(None, sys.path)])}
-    without = ("-p", "no:cacheprovider", "-p", "no:schemathesis")
-    names = "names_are_those or an_entry_point_adds or who_names_no"
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", *without, __file__, "-k", names],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(__file__).parents[3],
-    )
-    assert (done.returncode, "3 passed" in done.stdout) == (0, True), done.stdout
 
 
 @pytest.mark.usefixtures("foreign")

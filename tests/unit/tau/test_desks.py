@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from support.tau import call, played, texts
 
-from agentgym_envs.registry import make
 from agentgym_envs.tau.airline import TauAirline
 from agentgym_envs.tau.airline.builtin.timetable import airline
 from agentgym_envs.tau.airline.tools import TAU1_TOOLS as AIRLINE_TAU1
@@ -18,7 +17,6 @@ from agentgym_envs.tau.retail.builtin.shop import shop
 from agentgym_envs.tau.retail.tools import TAU1_TOOLS, TAU2_TOOLS
 from agentgym_envs.tau.tasks import Action, Scenario, TauTask
 from agentgym_envs.tooluse import CallError
-from agentgym_envs.tooluse.attacks import attack
 
 DONE = call("done")
 
@@ -308,18 +306,6 @@ def test_experts_win_every_built_in_task_and_doing_nothing_none(kind: type[DeskE
             assert played(environment, task, environment.expert(task) or []).reward == 1
             assert played(environment, task, [DONE]).reward == 0
     assert repr((shop().tables, airline().tables)) == before
-
-
-@pytest.mark.parametrize("name", ["tau-retail", "tau-airline"])
-def test_the_attack_suite_earns_nothing_on_built_in_tasks(name: str) -> None:
-    environment: Any = make(name)
-    report = attack(environment, tasks=12)
-    means = {result.name: result.mean for result in report.results}
-    assert report.passed, [result for result in report.results if result.violations]
-    assert means.pop("oracle") == 1.0
-    assert means.pop("random_calls") <= 0.05  # its calls are drawn from the experts'
-    assert means.pop("oracle_shuffled") in (0.0, 1.0)  # 0 where no plan has two reads in a row
-    assert set(means.values()) == {0.0}
 
 
 def test_a_reply_counts_if_it_is_short_and_has_the_number_as_a_whole() -> None:

@@ -1,7 +1,6 @@
 """Telecom as an environment: built-in tasks, rewards, the strict option, players."""
 
 import json
-from typing import Any
 
 import pytest
 from support.tau import call, played, tau2_form, texts
@@ -12,7 +11,6 @@ from agentgym_envs.tau.tasks import TauTask
 from agentgym_envs.tau.telecom import TauTelecom
 from agentgym_envs.tau.telecom.builtin.company import company
 from agentgym_envs.tau.telecom.builtin.generator import divided
-from agentgym_envs.tooluse.attacks import attack
 
 TRANSFER = call("transfer_to_human_agents", summary="-")
 DONE = call("done")
@@ -126,16 +124,3 @@ def test_episodes_leave_the_shared_data_alone(environment: TauTelecom) -> None:
     for task in environment.tasks("test"):
         played(environment, task, environment.expert(task) or [])
     assert repr(company().tables) == before
-
-
-def test_the_attack_suite_finds_what_the_bounds_state() -> None:
-    report = attack(TauTelecom(), tasks=12)
-    assert report.passed, [result for result in report.results if result.violations]
-    means: dict[str, Any] = {result.name: result.mean for result in report.results}
-    assert (means["oracle"], means["do_nothing"], means["submit_first"]) == (1.0, 0.0, 0.0)
-
-
-def test_strict_closes_what_the_benchmark_pays_for() -> None:
-    report = attack(TauTelecom(strict=True), tasks=12)
-    means = {result.name: result.mean for result in report.results}
-    assert (means["oracle"], means["always_refuse"]) == (1.0, 0.0)

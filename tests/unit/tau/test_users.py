@@ -4,7 +4,7 @@ import asyncio
 from typing import Any, cast
 
 import pytest
-from support.tau import call, endpoint, settled, wired
+from support.tau import USER_MODEL, call, endpoint, settled, wired
 
 from agentgym_envs.core import Observation, StepResult
 from agentgym_envs.tau.retail import TauRetail
@@ -14,15 +14,11 @@ from agentgym_envs.tau.telecom.tools import PHONE_TOOLS
 from agentgym_envs.tau.users import (
     LanguageModelUser,
     UserFault,
-    UserMode,
-    UserModel,
     can_be_scripted,
     has_stopped,
 )
 from agentgym_envs.tau.users.scripted import ScriptedUser
-from agentgym_envs.testing import Report, check_environment
 
-MODEL = UserModel(base_url="http://user/v1", model="tiny", retries=1)
 SCENARIO = Scenario(
     reason="You want to return the lamp of your order #W1234567.",
     known="You are Ann Lee in zip code 12345.",
@@ -90,31 +86,9 @@ def test_the_stub_ends_a_dialogue_at_the_first_message() -> None:
         assert (end.terminated, end.reward) == (True, 0.0)
 
 
-def violated(report: Report) -> list[str]:
-    return [violation for result in report.results for violation in result.violations]
-
-
-@pytest.mark.parametrize("user", ["stub", "scripted"])
-def test_environments_with_a_user_by_rules_keep_the_contract(user: UserMode) -> None:
-    report = check_environment(lambda: TauRetail(user=user), tasks_per_split=1, rows_per_split=8)
-    assert violated(report) == []
-
-
-def test_an_environment_with_a_model_as_the_user_keeps_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:
-    transport, _ = endpoint({"content": "I see."})
-    environment = wired(TauRetail(user="llm", user_model=MODEL), transport, monkeypatch)
-    report = check_environment(
-        lambda: TauRetail(user="llm", user_model=MODEL, sources=(environment.builtin(),)),
-        tasks_per_split=1,
-        rows_per_split=4,
-    )
-    assert violated(report) == []
-    assert next(result.cases for result in report.results if result.name == "fork") > 0
-
-
 def test_a_model_as_the_user_talks_and_ends_the_dialogue(monkeypatch: pytest.MonkeyPatch) -> None:
     transport, seen = endpoint({"content": "Please cancel my order."}, {"content": "###STOP###"})
-    environment = wired(TauRetail(user="llm", user_model=MODEL), transport, monkeypatch)
+    environment = wired(TauRetail(user="llm", user_model=USER_MODEL), transport, monkeypatch)
     task = next(one for one in environment.tasks("train") if one.kind == "cancel")
 
     async def dialogue() -> tuple[Observation, StepResult]:
@@ -142,7 +116,7 @@ def test_the_user_of_telecom_holds_the_phone(monkeypatch: pytest.MonkeyPatch) ->
         "tool_calls": [{"id": "1", "function": {"name": "toggle_airplane_mode", "arguments": "{}"}}],
     }
     transport, seen = endpoint({"content": "No service!"}, use, {"content": "It works. ###STOP###"})
-    environment = wired(TauTelecom(user="llm", user_model=MODEL), transport, monkeypatch)
+    environment = wired(TauTelecom(user="llm", user_model=USER_MODEL), transport, monkeypatch)
     task = next(one for one in environment.tasks("train") if one.gold[0].name == "toggle_airplane_mode")
 
     async def dialogue() -> StepResult:
@@ -171,7 +145,7 @@ def test_the_user_of_telecom_holds_the_phone(monkeypatch: pytest.MonkeyPatch) ->
 def test_an_endpoint_without_an_answer_is_a_fault_and_no_reward(message: dict[str, Any], reason: str) -> None:
     transport, seen = endpoint(message)
     seat = (PHONE_TOOLS, lambda tool, arguments: "ok")
-    user = LanguageModelUser(SCENARIO, MODEL.model_copy(update={"retries": 1}), 0, seat, transport)
+    user = LanguageModelUser(SCENARIO, USER_MODEL.model_copy(update={"retries": 1}), 0, seat, transport)
     with pytest.raises(UserFault, match=reason):
         asyncio.run(user.answer_later("Hello"))
     assert len(seen) in (1, 2, 20)
@@ -181,7 +155,7 @@ def test_the_endpoint_goes_with_its_mode() -> None:
     with pytest.raises(ValueError, match="goes with user='llm'"):
         TauRetail(user="llm")
     with pytest.raises(ValueError, match="goes with user='llm'"):
-        TauRetail(user_model=MODEL)
+        TauRetail(user_model=USER_MODEL)
     with pytest.raises(ValueError, match="no user 'nobody'; there are: solo, stub, scripted, llm"):
         TauRetail(user="nobody")  # type: ignore[arg-type] - what is refused
 
