@@ -7,6 +7,7 @@ the checkpoint is run, and nothing is downloaded.
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import torch
@@ -19,6 +20,11 @@ from agentevol.core.errors import ConfigError, one_line
 from agentevol.models.resolution import check_folder
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+BUILDING = Lock()
+"""Held while a model is built: transformers replaces methods of its classes meanwhile, `tie_weights` among
+them, and two threads at the same time would leave them replaced.
+"""
 
 _UNLOADABLE = (
     AttributeError,
@@ -44,7 +50,7 @@ def load_model(path: Path, attention: str, dtype: torch.dtype = torch.float32) -
     """
     check_folder(path)
     try:
-        with without_bars():
+        with BUILDING, without_bars():
             model, loading = _load(path, dtype, attention)
     except _UNLOADABLE as cause:
         raise ConfigError(f"cannot load the model in {path}: {one_line(cause)}") from cause

@@ -19,6 +19,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 from agentevol.config.learner import LearnConfig
 from agentevol.core.errors import ConfigError, one_line
 from agentevol.learn.network.log_probabilities import CHUNK_LOGITS
+from agentevol.models.causal_lm import BUILDING
 from agentevol.models.limits import ADAPTERS_AT_ONCE, adapter_rank
 from agentevol.models.lora import adapted
 from agentevol.models.lora_config import LoraConfig
@@ -71,7 +72,7 @@ def shape_of(folder: Path, lora: LoraConfig | None = None) -> ModelShape:
     """
     try:
         config: Any = AutoConfig.from_pretrained(folder, local_files_only=True)
-        with torch.device("meta"):
+        with BUILDING, torch.device("meta"):
             model = AutoModelForCausalLM.from_config(config)
     except _NO_MODEL as cause:
         raise ConfigError(f"cannot build a model from {folder / 'config.json'}: {one_line(cause)}") from cause
