@@ -296,6 +296,7 @@ asyncio.run(visit())
 """
 
 
+@pytest.mark.slow
 def test_every_service_becomes_healthy_and_answers_through_the_gateway(running: Running):
     done = running.run("envs", ["python", "-c", VISIT])  # where its port is published
     assert done.returncode == 0, done.stdout

@@ -295,6 +295,7 @@ async def mended(client: EnvClient) -> None:
             await asyncio.sleep(0.1)
 
 
+@pytest.mark.slow
 async def test_a_storm_of_kills_costs_sessions_and_no_account():
     await storm(sessions=60, seconds=6, every_s=1.0, memory_s=2.0)
 

@@ -83,6 +83,7 @@ def episodes(out: Path, purpose: str, iteration: int) -> list[Trajectory]:
     return sorted(found, key=lambda one: one.id)
 
 
+@pytest.mark.slow
 def test_the_policy_plays_itself_in_both_seats(tmp_path: Path, run: Run):
     out = tmp_path / "run"
     ran = run(out)

@@ -44,6 +44,7 @@ def purchases(world: WebShop, trace: dict[str, Any]) -> list[tuple[dict[str, Any
     return found
 
 
+@pytest.mark.slow
 def test_purchases_of_synthetic_goals_earn_what_they_earned(
     world: WebShop, shared: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
