@@ -12,7 +12,7 @@ from agentgym_envs.core import StepResult
 from agentgym_envs.tau.airline import TauAirline
 from agentgym_envs.tau.airline import importing as airline
 from agentgym_envs.tau.desk import DeskEnvironment
-from agentgym_envs.tau.gold import checked
+from agentgym_envs.tau.judging.gold import checked
 from agentgym_envs.tau.rehearsal import rehearsed
 from agentgym_envs.tau.retail import TauRetail
 from agentgym_envs.tau.retail import importing as retail

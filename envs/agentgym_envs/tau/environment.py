@@ -16,15 +16,15 @@ from typing import Any, ClassVar, TypeVar, cast, get_args
 from agentgym_envs.core import Observation, StepResult
 from agentgym_envs.formats import after_thinking
 from agentgym_envs.home import data_home
-from agentgym_envs.tau import rewards
 from agentgym_envs.tau.data.domain import Domain, TaskSource
 from agentgym_envs.tau.data.library import ImportedData
 from agentgym_envs.tau.data.shelf import Shelf
-from agentgym_envs.tau.gold import Gold, replayed
-from agentgym_envs.tau.judge import JudgeModel, judgement_of
-from agentgym_envs.tau.judgement import Line
+from agentgym_envs.tau.judging.gold import Gold, replayed
+from agentgym_envs.tau.judging.judge import JudgeModel, judgement_of
+from agentgym_envs.tau.judging.judgement import Line
+from agentgym_envs.tau.judging.verdict import has_statements, verdict_of
 from agentgym_envs.tau.rehearsal import rehearsed
-from agentgym_envs.tau.tasks import Assertion, Part, TauTask
+from agentgym_envs.tau.tasks import Assertion, TauTask
 from agentgym_envs.tau.users import (
     LanguageModelUser,
     User,
@@ -52,13 +52,6 @@ DIALOGUE_RULES = (
     " message to the customer or call a tool, not both."
 )
 GREETING = "Hi! How can I help you today?"
-FAILED: dict[Part, Outcome] = {
-    "DB": "wrong_state",
-    "ENV_ASSERTION": "wrong_state",
-    "ACTION": "wrong_state",
-    "COMMUNICATE": "wrong_answer",
-    "NL_ASSERTION": "wrong_answer",
-}
 
 
 @dataclass(frozen=True)
@@ -292,7 +285,7 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
     ) -> StepResult | Awaitable[StepResult]:
         if self.state.dialogue[-1].speaker == "agent":
             self.state.dialogue.append(Line("tools", text))
-        if self.over and self.judge_model is not None and _has_statements(self.task_now):
+        if self.over and self.judge_model is not None and has_statements(self.task_now):
             return self._judged(self.judge_model, text, invalid)
         return super().settled(text, invalid)
 
@@ -330,50 +323,7 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
             return self.rendered_error(error)
 
     def verdict(self, task: TauTask, state: WorldT) -> Verdict:
-        judged: list[Part] = [part for part in task.basis if part != "NL_ASSERTION"]
-        parts: dict[Part, bool] = {part: self._part(part, task, state) for part in judged}
-        judgement = state.judgement
-        unjudged = judgement is None and _has_statements(task)
-        if judgement is not None:
-            parts["NL_ASSERTION"] = judgement.holds
-        if unjudged:
-            parts["COMMUNICATE"] = self._part("COMMUNICATE", task, state)
-            parts["NL_ASSERTION"] = self._has_acted(task, state)
-        upstream = all(parts.values())
-        fault: Outcome | None = next((FAILED[part] for part, good in parts.items() if not good), None)
-        if fault is None and "COMMUNICATE" in parts and not rewards.told(task.communicate, state.messages):
-            fault = "wrong_answer"
-        if fault is None and self.strict:
-            fault = self.strict_fault(task, state)
-        details: dict[str, Any] = {
-            "upstream_reward": float(upstream),
-            "mode": self.user_mode,
-            "partial_basis": unjudged,
-        }
-        if judgement is not None:
-            details["judge"] = judgement.told()
-        if self.user is not None:
-            details["user"] = self.user.figures()
-        return Verdict(0.0 if fault else 1.0, fault or "success", details)
-
-    def _has_acted(self, task: TauTask, world: WorldT) -> bool:
-        """True if the agent wrote or said something.
-
-        Without a judge this, and what is to be told, stand for the statements about the dialogue: an agent
-        that did nothing has met none.
-        """
-        tools = self.solo_tools_of(task)
-        return bool(world.messages) or any(tools[call.name].kind == "write" for call in world.calls)
-
-    def _part(self, part: Part, task: TauTask, world: WorldT) -> bool:
-        if part == "DB":
-            gold = self.gold(task)
-            return world.changes() == gold.changes and world.user_changes() == gold.user
-        if part == "ENV_ASSERTION":
-            return all(self.holds(world, one) == one.value for one in task.assertions)
-        if part == "ACTION":
-            return all(rewards.matches(action, world.calls) for action in task.gold)
-        return rewards.told_upstream(task.communicate, world.messages)
+        return verdict_of(self, task, state)
 
     def rendered(self, value: object) -> str:
         return value if isinstance(value, str) else json.dumps(value)
@@ -427,8 +377,3 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
         self.state = cast("WorldT", snapshot.world.copy())
         seat = self._user_seat(snapshot.task)
         self.user = snapshot.user.copied(seat) if snapshot.user is not None else None
-
-
-def _has_statements(task: TauTask) -> bool:
-    """True if the reward depends on statements about the dialogue."""
-    return "NL_ASSERTION" in task.basis and bool(task.statements)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, NamedTuple
 
-from agentgym_envs.tau.judgement import Judgement, Line
+from agentgym_envs.tau.judging.judgement import Judgement, Line
 from agentgym_envs.tooluse.tables import Row, Table
 
 Base = Mapping[str, Mapping[str, Row]]

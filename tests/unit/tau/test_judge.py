@@ -11,8 +11,8 @@ from support.tau import call, endpoint, settled, wired
 
 from agentgym_envs.core import StepResult
 from agentgym_envs.registry import make
-from agentgym_envs.tau.judge import LONGEST_TEXT, JudgeFault, JudgeModel, judgement_of
-from agentgym_envs.tau.judgement import Line
+from agentgym_envs.tau.judging.judge import LONGEST_TEXT, JudgeFault, JudgeModel, judgement_of
+from agentgym_envs.tau.judging.judgement import Line
 from agentgym_envs.tau.retail import TauRetail
 from agentgym_envs.tau.tasks import TauTask
 from agentgym_envs.tau.telecom import TauTelecom

@@ -3,7 +3,7 @@
 import pytest
 
 from agentgym_envs.tau.calculator import calculated
-from agentgym_envs.tau.rewards import matches, told, told_upstream
+from agentgym_envs.tau.judging.rewards import matches, told, told_upstream
 from agentgym_envs.tau.tasks import Action
 from agentgym_envs.tau.world import Executed
 from agentgym_envs.tooluse import ToolError

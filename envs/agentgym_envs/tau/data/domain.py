@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentgym_envs.core import TaskNotFound
-from agentgym_envs.tau.gold import Gold
+from agentgym_envs.tau.judging.gold import Gold
 from agentgym_envs.tau.tasks import TauTask
 from agentgym_envs.tau.world import Base
 

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from agentgym_envs.tau.data.domain import Domain, TaskSource
 from agentgym_envs.tau.environment import BUILTIN, TauEnvironment
-from agentgym_envs.tau.judge import JudgeModel
+from agentgym_envs.tau.judging.judge import JudgeModel
 from agentgym_envs.tau.tasks import Assertion, TauTask
 from agentgym_envs.tau.telecom import assertions, setup, strict
 from agentgym_envs.tau.telecom.builtin import POLICY, builtin_tasks

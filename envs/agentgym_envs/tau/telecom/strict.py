@@ -4,7 +4,7 @@ A fixable task fails if it is handed over; rows of the company that differ from 
 collateral; and a hand-over needs, before it, a look at what blocks the fix.
 """
 
-from agentgym_envs.tau.gold import Gold
+from agentgym_envs.tau.judging.gold import Gold
 from agentgym_envs.tau.tasks import Invocation, TauTask
 from agentgym_envs.tau.telecom.builtin.faults import TRANSFER
 from agentgym_envs.tau.telecom.world import TelecomWorld

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from agentgym_envs.formats import after_thinking
 from agentgym_envs.tau.endpoint import ChatClient, Endpoint, EndpointFault, Said
-from agentgym_envs.tau.judgement import Judgement, Line, StatementVerdict
+from agentgym_envs.tau.judging.judgement import Judgement, Line, StatementVerdict
 
 if TYPE_CHECKING:
     import httpx
