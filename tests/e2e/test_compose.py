@@ -307,11 +307,13 @@ def test_every_service_becomes_healthy_and_answers_through_the_gateway(running: 
     assert told["health"]["created"] == len(REGISTRY)
 
 
+@pytest.mark.slow
 def test_the_check_of_a_service_fails_where_nothing_serves(running: Running):
     check = [word.replace(":8000", ":8009") for word in SERVICES["envs"]["healthcheck"]["test"][1:]]
     assert running.run("envs", check).returncode == 1
 
 
+@pytest.mark.slow
 def test_a_service_runs_as_its_user_and_cannot_write(running: Running):
     if isinstance(running.machine, Loopback):
         pytest.skip("needs namespaces")
@@ -323,6 +325,7 @@ def test_a_service_runs_as_its_user_and_cannot_write(running: Running):
     assert status.stdout.split() == ["CapEff:", "0" * 16, "CapBnd:", "0" * 16, "NoNewPrivs:", "1"]
 
 
+@pytest.mark.slow
 def test_term_stops_every_service(running: Running):
     for process in running.processes.values():
         os.kill(process.pid, 15)
