@@ -26,11 +26,14 @@ def ray_workers() -> Generator[None]:
     if not Path("/proc/self/ns").is_dir():
         yield
         return
-    with TemporaryDirectory(prefix="ray-workers-") as folder, serving(Path(folder)) as variables:
-        os.environ.update(variables)
+    with (
+        TemporaryDirectory(prefix="ray-workers-") as folder,
+        serving(Path(folder)) as variables,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        for name, value in variables.items():
+            patch.setenv(name, value)
         yield
-        for name in variables:
-            del os.environ[name]
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,8 @@ def processes(title: str, parents: Sequence[int] = (), mark: str = "") -> list[i
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             shown = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            origin = record(int(folder.name)) if record(int(folder.name)).is_symlink() else folder
+            client = record(int(folder.name))
+            origin = client if client.is_symlink() else folder
             parent = int((origin / "stat").read_text().rpartition(")")[2].split()[1])
             environment = (origin / "environ").read_bytes()
         except OSError:

@@ -8,6 +8,7 @@ from agentevol.core.protocols import TrainingSequence
 def sequence(
     prompt: list[int], said: list[int], name: str, side: int = 1, unit: str = ""
 ) -> TrainingSequence:
+    """A sequence whose tokens after the prompt are sampled and learnt."""
     ids = np.array([*prompt, *said], dtype=np.int32)
     mask = np.arange(len(ids)) >= len(prompt)
     logp = np.where(mask, -0.5, np.nan).astype(np.float32)

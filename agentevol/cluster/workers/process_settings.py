@@ -7,7 +7,7 @@ import sys
 def settle(threads: int) -> None:
     """Keep libraries' progress bars out of the log, and limit torch to `threads` CPU threads."""
     os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = str(threads)
-    if "torch" in sys.modules:  # a forked process: torch has read the variables
+    if "torch" in sys.modules:  # it has read the variables already, as in a forked process
         sys.modules["torch"].set_num_threads(threads)
     import transformers
 

@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import pytest
-import torch
+from support.tiny_models import qwen2, write_model
 from support.training_sequences import TWO_TASKS, sequence
-from transformers import LlamaConfig, LlamaForCausalLM
 
 from agentevol.config.learner import LearnConfig
 from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
@@ -15,22 +14,7 @@ from agentevol.learn.learner import GradientLearner
 
 @pytest.fixture(scope="module")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=12,
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=32,
-        bos_token_id=None,
-        eos_token_id=None,
-    )
-    path = tmp_path_factory.mktemp("beside") / "start"
-    LlamaForCausalLM(config).save_pretrained(path)
-    (path / "tokenizer.json").write_text("{}", encoding="utf-8")
-    return Checkpoint(path, version=1)
+    return write_model(tmp_path_factory.mktemp("beside") / "start", qwen2(12), version=1)
 
 
 def learnt(

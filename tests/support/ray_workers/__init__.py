@@ -12,15 +12,10 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-HOOK = ("RAY_RUNTIME_ENV_HOOK", "support.ray_workers.hook.forked")
+from support.ray_workers.client import identity
+
 SOCKET = "AGENTEVOL_TEST_RAY_WORKERS"
 """Environment variable with the path of the server's socket."""
-NAMESPACES = ("mnt", "net", "pid")
-
-
-def identity() -> list[str]:
-    """Interpreter, folders of modules and namespaces that a worker must have in common with the server."""
-    return [sys.executable, *(str(Path(f"/proc/self/ns/{kind}").readlink()) for kind in NAMESPACES)]
 
 
 def record(worker: int) -> Path:
@@ -36,7 +31,7 @@ def serving(folder: Path) -> Generator[dict[str, str]]:
     command = [sys.executable, "-m", "support.ray_workers.server", str(address)]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as server:
         try:
-            yield dict([HOOK, (SOCKET, str(address))])
+            yield {"RAY_RUNTIME_ENV_HOOK": "support.ray_workers.hook.forked", SOCKET: str(address)}
         finally:
             assert server.stdin is not None
             server.stdin.close()

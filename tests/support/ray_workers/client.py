@@ -12,12 +12,17 @@ import socket
 import sys
 from pathlib import Path
 
+NAMESPACES = ("mnt", "net", "pid")
+
+
+def identity() -> list[str]:
+    """Interpreter and namespaces that a worker must have in common with the server."""
+    return [sys.executable, *(str(Path(f"/proc/self/ns/{kind}").readlink()) for kind in NAMESPACES)]
+
 
 def main(address: str, *argv: str) -> int:
     """Exit status of the worker."""
-    executable, *namespaces = json.loads(Path(address).with_name("identity").read_text(encoding="utf-8"))
-    kinds = [name.partition(":")[0] for name in namespaces]
-    if sys.executable != executable or namespaces != [namespace(kind) for kind in kinds]:
+    if identity() != json.loads(Path(address).with_name("identity").read_text(encoding="utf-8")):
         os.execv(sys.executable, [sys.executable, *argv])
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
         server.connect(address)
@@ -25,10 +30,6 @@ def main(address: str, *argv: str) -> int:
         request = {**facts, "client": os.getpid()}
         socket.send_fds(server, [json.dumps(request).encode()], [0, 1, 2])
         return int(server.recv(16) or b"1")
-
-
-def namespace(kind: str) -> str:
-    return str(Path(f"/proc/self/ns/{kind}").readlink())
 
 
 if __name__ == "__main__":

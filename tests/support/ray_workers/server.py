@@ -52,7 +52,7 @@ class Server:
                     self._accept()
                 elif key.fileobj is self._ended:
                     self._reap()
-                else:  # the client was killed
+                elif self._clients.get(key.data) is key.fileobj:  # it was killed before its worker ended
                     self._ready.unregister(key.fileobj)
                     kill(key.data)
 
@@ -75,11 +75,16 @@ class Server:
         self._ended.recv(4096)
         with suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-                record(ended[0]).unlink(missing_ok=True)
-                code = os.waitstatus_to_exitcode(ended[1])
-                with self._clients.pop(ended[0]) as client, suppress(OSError, KeyError):
-                    client.send(str(code if code >= 0 else 128 - code).encode())
-                    self._ready.unregister(client)
+                self._answer(*ended)
+
+    def _answer(self, worker: int, status: int) -> None:
+        """Tell the client of a worker that has ended its exit status."""
+        record(worker).unlink(missing_ok=True)
+        client, code = self._clients.pop(worker), os.waitstatus_to_exitcode(status)
+        with suppress(KeyError):  # the client was killed
+            self._ready.unregister(client)
+        with client, suppress(OSError):
+            client.send(str(code if code >= 0 else 128 - code).encode())
 
 
 def kill(*workers: int) -> None:

@@ -19,7 +19,7 @@ FAILED: dict[Part, Outcome] = {
 }
 
 
-class Desk(Protocol):
+class JudgedEnvironment(Protocol):
     """Members of a tau environment that a verdict needs."""
 
     user_mode: UserMode
@@ -35,34 +35,34 @@ class Desk(Protocol):
     def strict_fault(self, task: TauTask, world: Any) -> Outcome | None: ...
 
 
-def verdict_of(desk: Desk, task: TauTask, world: World) -> Verdict:
+def verdict_of(environment: JudgedEnvironment, task: TauTask, world: World) -> Verdict:
     """The verdict in the final state of an episode.
 
     `upstream_reward` among its details is the benchmark's own. Statements about the dialogue count if a judge
     was asked; without one, the agent has to have acted, and to have told what is to be told.
     """
     judged: list[Part] = [part for part in task.basis if part != "NL_ASSERTION"]
-    parts: dict[Part, bool] = {part: _holds(part, desk, task, world) for part in judged}
+    parts: dict[Part, bool] = {part: _holds(part, environment, task, world) for part in judged}
     unjudged = world.judgement is None and has_statements(task)
     if world.judgement is not None:
         parts["NL_ASSERTION"] = world.judgement.holds
     if unjudged:
-        parts["COMMUNICATE"] = _holds("COMMUNICATE", desk, task, world)
-        parts["NL_ASSERTION"] = _has_acted(desk, task, world)
+        parts["COMMUNICATE"] = _holds("COMMUNICATE", environment, task, world)
+        parts["NL_ASSERTION"] = _has_acted(environment, task, world)
     fault: Outcome | None = next((FAILED[part] for part, good in parts.items() if not good), None)
     if fault is None and "COMMUNICATE" in parts and not rewards.told(task.communicate, world.messages):
         fault = "wrong_answer"
-    if fault is None and desk.strict:
-        fault = desk.strict_fault(task, world)
+    if fault is None and environment.strict:
+        fault = environment.strict_fault(task, world)
     details: dict[str, Any] = {
         "upstream_reward": float(all(parts.values())),
-        "mode": desk.user_mode,
+        "mode": environment.user_mode,
         "partial_basis": unjudged,
     }
     if world.judgement is not None:
         details["judge"] = world.judgement.told()
-    if desk.user is not None:
-        details["user"] = desk.user.figures()
+    if environment.user is not None:
+        details["user"] = environment.user.figures()
     return Verdict(0.0 if fault else 1.0, fault or "success", details)
 
 
@@ -71,22 +71,22 @@ def has_statements(task: TauTask) -> bool:
     return "NL_ASSERTION" in task.basis and bool(task.statements)
 
 
-def _has_acted(desk: Desk, task: TauTask, world: World) -> bool:
+def _has_acted(environment: JudgedEnvironment, task: TauTask, world: World) -> bool:
     """True if the agent wrote or said something.
 
     Without a judge this, and what is to be told, stand for the statements about the dialogue: an agent that
     did nothing has met none.
     """
-    tools = desk.solo_tools_of(task)
+    tools = environment.solo_tools_of(task)
     return bool(world.messages) or any(tools[call.name].kind == "write" for call in world.calls)
 
 
-def _holds(part: Part, desk: Desk, task: TauTask, world: World) -> bool:
+def _holds(part: Part, environment: JudgedEnvironment, task: TauTask, world: World) -> bool:
     if part == "DB":
-        gold = desk.gold(task)
+        gold = environment.gold(task)
         return world.changes() == gold.changes and world.user_changes() == gold.user
     if part == "ENV_ASSERTION":
-        return all(desk.holds(world, one) == one.value for one in task.assertions)
+        return all(environment.holds(world, one) == one.value for one in task.assertions)
     if part == "ACTION":
         return all(rewards.matches(action, world.calls) for action in task.gold)
     return rewards.told_upstream(task.communicate, world.messages)
