@@ -6,6 +6,7 @@ small run costs.
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Generator
@@ -26,12 +27,23 @@ def record(worker: int) -> Path:
 @contextmanager
 def serving(folder: Path) -> Generator[dict[str, str]]:
     """A fork server in `folder`, as the environment variables by which runs use it."""
-    address = folder / "socket"
+    variables = {
+        "RAY_RUNTIME_ENV_HOOK": "support.ray_workers.hook.forked",
+        SOCKET: str(folder / "socket"),
+    }
     folder.joinpath("identity").write_text(json.dumps(identity()), encoding="utf-8")
-    command = [sys.executable, "-m", "support.ray_workers.server", str(address)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE) as server:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(variables[SOCKET])
+        listener.listen()  # clients wait for the server's imports
+        server = subprocess.Popen(
+            [sys.executable, "-m", "support.ray_workers.server", str(listener.fileno())],
+            stdin=subprocess.PIPE,
+            pass_fds=[listener.fileno()],
+            env={**os.environ, **variables},
+        )
+    with server:
         try:
-            yield {"RAY_RUNTIME_ENV_HOOK": "support.ray_workers.hook.forked", SOCKET: str(address)}
+            yield variables
         finally:
             assert server.stdin is not None
             server.stdin.close()

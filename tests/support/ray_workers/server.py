@@ -1,6 +1,8 @@
 """Fork server of Ray workers: one thread, until its standard input ends.
 
-python -m support.ray_workers.server SOCKET
+python -m support.ray_workers.server FILE_DESCRIPTOR
+
+The descriptor is that of the listening socket, whose path the environment has.
 
 A request is one packet: the worker's arguments, environment variables and folder as JSON, with its standard
 streams attached. The answer is the worker's exit status. A worker ends with its client, which Ray knows.
@@ -19,7 +21,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from support.ray_workers import SOCKET, record
+from support.ray_workers import record
 
 MODULES = ("torch._dynamo", "torch.distributed.fsdp", "transformers.models.qwen2.modeling_qwen2")
 """Imports that take seconds, start no thread and are not under test."""
@@ -122,17 +124,13 @@ def module_folders() -> list[str]:
     return list(filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)))
 
 
-def main(address: str) -> None:
-    os.environ[SOCKET] = address
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    listener.bind(address)
-    listener.listen()  # clients wait for the imports
+def main(listener: str) -> None:
     for module in MODULES:
         import_module(module)
     threads = len(os.listdir("/proc/self/task"))  # noqa: PTH208
     assert threads == 1, f"a process with {threads} threads cannot be forked"
     gc.freeze()
-    Server(listener).serve()
+    Server(socket.socket(fileno=int(listener))).serve()
 
 
 if __name__ == "__main__":
