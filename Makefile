@@ -16,6 +16,9 @@ PYTHON ?= $(shell for name in python3.11 python3 python3.12 python3.13; do \
 	$$name -c '$(RECENT)' 2>/dev/null && echo $$name && break; done)
 BENCHMARKS := startup env serve store rollout scale learn
 
+# Tests start hundreds of processes; each would compile the source again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run test check bench docs setup vllm-cpu
 .DEFAULT_GOAL := run
 

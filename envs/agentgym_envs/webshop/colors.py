@@ -1,5 +1,7 @@
 """Colour normalisation of the reward: a text that contains a colour counts as that colour."""
 
+from functools import lru_cache
+
 _NAMES = """
 alabaster apricot aqua ash asphalt azure banana beige black blue blush bordeaux bronze brown burgundy camel
 camo caramel champagne charcoal cheetah chestnut chocolate christmas coffee cognac copper coral cranberry
@@ -13,6 +15,7 @@ COLORS = tuple(_NAMES.split())
 """Colours in the order of their lookup."""
 
 
+@lru_cache(maxsize=1 << 14)
 def normalized(text: str) -> str:
     """The first colour in the text, regardless of the rest; the text without one.
 

@@ -8,6 +8,7 @@ pair as text, so that 458 of 6,910 goals of its small set cannot be reached.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from rapidfuzz import fuzz, utils
@@ -112,6 +113,7 @@ def parts(earnings: Earned, goal: Goal, product: Product, chosen: Sequence[str])
     return known | ({"r_option": earnings.options / len(wanted)} if wanted else {})
 
 
+@lru_cache(maxsize=1 << 15)
 def ratio(one: str, other: str) -> int:
     """thefuzz's `token_set_ratio`, from 0 to 100: how much of their words two texts share.
 
@@ -143,8 +145,9 @@ def _has(product: Product, attribute: str) -> bool:
     )
 
 
-def _path(category: str) -> set[str]:
-    return {step.strip() for step in category.split("›")}
+@lru_cache(maxsize=1 << 12)
+def _path(category: str) -> frozenset[str]:
+    return frozenset(step.strip() for step in category.split("›"))
 
 
 def _title_score(wanted: Sequence[str], bought: Sequence[str]) -> float:
