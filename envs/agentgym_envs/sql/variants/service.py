@@ -7,12 +7,13 @@ eight, until every mutant differs.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from agentgym_envs.sql.comparison.expectation import Expected, UnusableGold, expected
 from agentgym_envs.sql.comparison.matching import matches
 from agentgym_envs.sql.executor.database import Database
+from agentgym_envs.sql.executor.results import Result
 from agentgym_envs.sql.variants.mutants import Mutant, mutants
 from agentgym_envs.sql.variants.schema import Table
 
@@ -63,7 +64,9 @@ def judge(
     if base.empty:
         return Service((), "the result on the base is empty")
     left = _executable(databases[0], mutants(gold, schema))
+    constants = {constant: databases[0].run(constant) for constant in CONSTANTS}  # alike on all databases
     allowed = {0: base}
+    result = databases[0].run(gold)
     alive = _alive(databases[0], base, left)
     for number in range(1, min(MOST, len(databases) - 1) + 1):
         try:
@@ -73,9 +76,9 @@ def judge(
         if not found.empty:
             allowed[number] = found
             alive = _alive(databases[number], found, alive)
-        if number >= LEAST and not alive and not _objection(databases, gold, allowed):
+        if number >= LEAST and not alive and not _objection(result, allowed, constants):
             break
-    reason = _objection(databases, gold, allowed)
+    reason = _objection(result, allowed, constants)
     kinds = Counter(mutant.kind for mutant in left)
     kinds.subtract(mutant.kind for mutant in alive)
     killed, living = tuple(kinds.elements()), tuple(mutant.kind for mutant in alive)
@@ -84,16 +87,14 @@ def judge(
     return Service(() if reason else tuple(allowed), reason, killed, living)
 
 
-def _objection(databases: Sequence[Database], gold: str, allowed: dict[int, Expected]) -> str:
-    """Why these databases do not judge the task; '' if they do."""
+def _objection(result: Result, allowed: Mapping[int, Expected], constants: Mapping[str, Result]) -> str:
+    """Why the databases of `allowed` do not judge a gold with this `result` on the base; '' if they do."""
     if len(allowed) < LEAST_COUNTING:
         return "the result is empty on most variants"
-    first, *others = allowed
-    result = databases[first].run(gold)
-    if all(matches(result, allowed[number]) for number in others):
+    if all(matches(result, one) for one in allowed.values()):
         return "the result is the same on all variants"
-    for constant in CONSTANTS:
-        if all(matches(databases[number].run(constant), one) for number, one in allowed.items()):
+    for constant, found in constants.items():
+        if all(matches(found, one) for one in allowed.values()):
             return f"{constant} has its results"
     return ""
 
