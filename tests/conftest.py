@@ -71,7 +71,8 @@ FEW_FILES = 30
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Number of test processes where `-n` names none: one a core for many files, none beside our own for few.
+    """Number of test processes where `-n` names none: for many files one more than cores, as tests wait for the
+    servers that they start; for few files none beside our own.
 
     A worker imports everything itself, which takes longer than a few files do.
     """
@@ -79,4 +80,5 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     if files <= FEW_FILES or config.getoption("capture") == "no":
         return 0
     affinity = getattr(os, "sched_getaffinity", None)  # Linux alone has it
-    return min(MOST_WORKERS, len(affinity(0)) if affinity else os.cpu_count() or 1)
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    return min(MOST_WORKERS, cores + 1)

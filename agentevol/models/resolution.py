@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from agentevol.core.errors import ConfigError
+from agentevol.core.errors import ConfigError, one_line
 from agentevol.core.protocols import Checkpoint
 from agentevol.models.hub import HubName, hub_name, snapshot
 from agentgym_envs.home import data_home
@@ -52,13 +52,30 @@ def pinned(name: str) -> str:
 
 
 def check_folder(path: Path) -> None:
-    """Raise `ConfigError` unless `path` is a folder with config.json and safetensors."""
+    """Raise `ConfigError` unless `path` is a folder with config.json and whole safetensors, of which headers
+    and lengths are read.
+    """
     if not path.is_dir():
         raise ConfigError(f"no checkpoint at {path}: not a folder")
     if not (path / "config.json").is_file():
         raise ConfigError(f"no checkpoint at {path}: config.json is missing")
-    if not any(path.glob("*.safetensors")):
+    files = sorted(path.glob("*.safetensors"))
+    if not files:
         raise ConfigError(f"no checkpoint at {path}: no weights (*.safetensors)")
+    for file in files:
+        _check_header(file)
+
+
+def _check_header(file: Path) -> None:
+    from safetensors import SafetensorError, safe_open  # not there where nothing is trained
+
+    try:
+        with safe_open(file, framework="numpy"):
+            pass
+    except (SafetensorError, OSError) as cause:
+        raise ConfigError(
+            f"{file} is corrupt: {one_line(cause)}; take another checkpoint, or restore it"
+        ) from cause
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -22,9 +22,12 @@ PAGE = ROOT / "docs" / "curl.md"
 PORT = "8000"
 MARK = "== the next block =="
 
-pytestmark = pytest.mark.skipif(
-    not (shutil.which("curl") and shutil.which("bash")), reason="the page needs curl and bash"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not (shutil.which("curl") and shutil.which("bash")), reason="the page needs curl and bash"
+    ),
+]
 
 
 class Block(NamedTuple):

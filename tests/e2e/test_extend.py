@@ -18,7 +18,7 @@ from agentgym_store import Store
 ONE_WORKER = ("engine.workers=1",)  # each takes seconds to import torch and transformers
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "extend.md"
 
-pytestmark = pytest.mark.usefixtures("clean_environment")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("clean_environment")]
 
 
 def commands() -> list[list[str]]:
@@ -37,7 +37,6 @@ def here(command: list[str], site: Path) -> list[str]:
     return [sys.executable, "-m", program, *arguments]
 
 
-@pytest.mark.slow  # two minutes: it builds a starter, clones and trains; its parts have tests of their own
 def test_an_environment_and_an_algorithm_of_ones_own_train_from_an_empty_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
@@ -114,7 +113,6 @@ def succeed(work: Path, site: Path, *command: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.slow
 def test_a_run_with_an_engine_and_a_judge_of_another_distribution(tmp_path: Path):
     site = tmp_path / "site"
     install(site, "plain", code_of("An inference engine"), {"agentevol.engines": {"plain": "PlainEngine"}})
@@ -142,7 +140,6 @@ def test_a_run_with_an_engine_and_a_judge_of_another_distribution(tmp_path: Path
     assert (tmp_path / "run" / "judgements" / "0001-valid.json").is_file()
 
 
-@pytest.mark.slow
 def test_a_policy_learns_an_action_format_of_another_distribution(tmp_path: Path):
     code = code_of("An action format")
     site = tmp_path / "site"

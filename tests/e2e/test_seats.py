@@ -17,7 +17,7 @@ from agentevol.models.word_tokenizer import END, PAD, word_tokenizer
 from agentgym_store.records import Trajectory
 from agentgym_store.store import Store, Where
 
-pytestmark = pytest.mark.usefixtures("clean_environment")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("clean_environment")]
 WORDS = ["say", "stop", "You are left. right. Say This is episode Seed left: right: / 0. 1. 2. 0 1 2 3 4 5 6"]
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -83,7 +83,6 @@ def episodes(out: Path, purpose: str, iteration: int) -> list[Trajectory]:
     return sorted(found, key=lambda one: one.id)
 
 
-@pytest.mark.slow
 def test_the_policy_plays_itself_in_both_seats(tmp_path: Path, run: Run):
     out = tmp_path / "run"
     ran = run(out)
@@ -105,7 +104,6 @@ def test_the_policy_plays_itself_in_both_seats(tmp_path: Path, run: Run):
     assert "8 x 2 seats" in (out / "report.html").read_text()
 
 
-@pytest.mark.slow
 def test_a_partner_plays_the_other_seat_and_nothing_learns_from_it(tmp_path: Path, run: Run):
     out = tmp_path / "run"
     ran = run(out, "environment.partner=random")

@@ -354,7 +354,8 @@ def written(file: str, text: str) -> Callable[[Path], None]:
     ("damage", "line"),
     [
         (lambda folder: (folder / "model.safetensors").unlink(), "no weights (*.safetensors)"),
-        (cut("model.safetensors", 99), "cannot load the model in"),
+        (cut("model.safetensors", 99), "model.safetensors is corrupt"),
+        (cut("model.safetensors", -1), "model.safetensors is corrupt"),
         (cut("tokenizer.json", 40), "the tokenizer of"),
         (lambda folder: (folder / "tokenizer.json").unlink(), "it has no tokenizer.json"),
         (written("config.json", "[]"), "cannot load the model in"),
@@ -431,6 +432,7 @@ def test_a_run_that_cannot_begin_leaves_no_folder(
     [
         (written("chat_template.jinja", "{% for"), "the chat template cannot render"),
         (lambda folder: (folder / "model.safetensors").unlink(), "no weights (*.safetensors)"),
+        (cut("model.safetensors", 99), "model.safetensors is corrupt"),
         (written("config.json", "{"), "is no JSON"),
     ],
 )

@@ -135,7 +135,7 @@ def edit(folder: Path, **changes: object) -> None:
         (lambda folder: (folder / "config.json").unlink(), "config.json is missing"),
         (lambda folder: (folder / "config.json").write_text("{", encoding="utf-8"), "cannot load"),
         (lambda folder: (folder / "model.safetensors").unlink(), "no weights"),
-        (lambda folder: (folder / "model.safetensors").write_bytes(b"garbage!garbage!"), "cannot load"),
+        (lambda folder: (folder / "model.safetensors").write_bytes(b"garbage!garbage!"), "is corrupt"),
         (lambda folder: edit(folder, hidden_size=12), "not those of|cannot load"),
         (lambda folder: edit(folder, num_hidden_layers=2), "cannot load"),  # only one layer has a type
         (lambda folder: edit(folder, num_hidden_layers=2, layer_types=[FULL, FULL]), "not those of"),

@@ -65,7 +65,7 @@ def schema_and_image(split: str, number: int, attempt: int) -> tuple[Schema, byt
     return schema, build(schema, draw)
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=400)  # 50 MiB: an evaluation of all test and valid tasks twice over
 def batch(split: str, level: str, number: int) -> Batch:
     """The tasks of a level on the schema with this number."""
     for attempt in range(100):
