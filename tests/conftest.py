@@ -71,8 +71,8 @@ FEW_FILES = 30
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Number of test processes where `-n` names none: for many files one more than cores, as tests wait for the
-    servers that they start; for few files none beside our own.
+    """Number of test processes where `-n` names none: for many files one more than cores, as tests wait for
+    the servers that they start; for few files none beside our own.
 
     A worker imports everything itself, which takes longer than a few files do.
     """
