@@ -54,6 +54,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "error: Python 3.11 or newer is needed; name one: make PYTHON=..." >&2; exit 1; }
 	@$(PYTHON) -c '$(RECENT)' || { echo "error: $(PYTHON) is older than 3.11" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --constraint constraints.txt --editable '.[dev]'
-	$(BIN)/python -m pip install --constraint constraints.txt --no-deps bfcl-eval # of which one folder is used
+	$(BIN)/python -m pip install --no-compile --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --no-compile --constraint constraints.txt --no-deps bfcl-eval # one folder is used
+	$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true # with all cores; some packages hold templates, no modules
 	touch $@
