@@ -102,9 +102,9 @@ def test_an_environment_of_another_distribution_trains_with_nothing_else_said(le
 
 
 FEWER = {
-    "alfworld": ("explore.tasks=6", "evaluate.episodes=4", "evaluate.validation_episodes=4"),
-    "assistant": ("explore.tasks=8", "evaluate.episodes=8", "evaluate.validation_episodes=4"),
-    "webshop": ("explore.tasks=4", "evaluate.episodes=2", "evaluate.validation_episodes=2"),
+    "alfworld": ("explore.tasks=8", "evaluate.episodes=8", "evaluate.validation_episodes=8"),
+    "assistant": ("explore.tasks=16", "evaluate.episodes=16", "evaluate.validation_episodes=8"),
+    "webshop": ("explore.tasks=6", "evaluate.episodes=6", "evaluate.validation_episodes=6"),
 }
 """Smaller numbers than the defaults, with which an iteration takes minutes less."""
 

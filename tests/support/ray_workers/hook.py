@@ -1,4 +1,4 @@
-"""Hook of `ray.init` that has the workers of a run forked."""
+"""Hook of `ray.init`: workers of a run are forked, and processes that no run uses are left out."""
 
 import os
 import shlex

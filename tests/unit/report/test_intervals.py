@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from scipy.stats import binomtest
 
 from agentevol.loop.report.intervals import bootstrap_mean, mean_interval, newcombe, wilson
 
@@ -14,6 +15,12 @@ from agentevol.loop.report.intervals import bootstrap_mean, mean_interval, newco
 )
 def test_wilson_agrees_with_newcombes_table(successes, n, low, high):
     assert wilson(successes, n) == (pytest.approx(low, abs=6e-5), pytest.approx(high, abs=6e-5))
+
+
+@pytest.mark.parametrize(("successes", "n"), [(0, 1), (1, 1), (0, 200), (3, 7), (81, 263), (1999, 2000)])
+def test_wilson_agrees_with_scipy(successes: int, n: int):
+    expected = binomtest(successes, n).proportion_ci(method="wilson")
+    assert wilson(successes, n) == pytest.approx((expected.low, expected.high), rel=1e-12, abs=1e-15)
 
 
 def test_wilson_is_not_the_textbook_interval():
