@@ -13,11 +13,14 @@ import subprocess
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agentgym_envs.alfworld.dialects import Dialect
+from agentgym_envs.alfworld.environment import ALFWorld
 from agentgym_envs.registry import make
 
 CHECKOUT = Path(os.environ.get("AGENTEVOL_AGENTGYM", "/nonexistent"))
@@ -148,23 +151,45 @@ def drive(tmp_path: Path, address: str, code: str) -> dict[str, Any]:
     return json.loads(out.read_text())
 
 
-ROOM = (
-    "You are in the middle of a room. Looking quickly around you, you see a diningtable 1, a fridge 1, a "
-    "sinkbasin 1, and a stoveburner 1.\nYour task is to: put a cool tomato in diningtable."
-)
-ACTIONS = "go to diningtable 1,go to fridge 1,go to sinkbasin 1,go to stoveburner 1,help,inventory,look"
+@dataclass(frozen=True)
+class Game:
+    """The household's first game as the environment itself plays it, in the texts of AgentGym's server."""
+
+    room: str
+    actions: str
+    plan: list[str]
+    replies: list[str]
+
+
+def first_game(dialect: Dialect) -> Game:
+    household = ALFWorld(dialect)
+    task = household.tasks("train")[0]
+    begun = household.reset(task, 0)
+    room = "\n".join(begun.text.split("\n\n")[1:])
+    assert room.startswith("You are in the middle of a room. Looking quickly around you, you see a ")
+    assert "\nYour task is to: " in room
+    plan = household.expert(task)
+    assert plan is not None
+    replies = [household.step(command).observation.text for command in plan]
+    return Game(room, ",".join(begun.actions), plan, replies)
+
+
+def call(command: str) -> list[str]:
+    """A command as AgentGym's adapter names it: the function, then its arguments."""
+    name, objects = command.replace("go to ", "goto ").split(" ", 1)
+    return [name, *re.split(" (?:from|to|with|in/on) ", objects)]
 
 
 @pytest.mark.parametrize("household", ["move"], indirect=True)
 def test_alfworld_is_won_through_agentgyms_evaluator(household: str, tmp_path: Path):
+    game = first_game("move")
     found = drive(
         tmp_path,
         household,
+        f"commands = {game.plan!r}"
         """
 alfworld = task("AlfWorld", "alfworld/")
 client = alfworld.clients[0]
-commands = ["go to fridge 1", "open fridge 1", "take tomato 2 from fridge 1", "cool tomato 2 with fridge 1",
-            "go to diningtable 1", "move tomato 2 to diningtable 1"]
 agent = Script(*(f"Thought:\\nI try.\\n\\nAction:\\n{command}" for command in commands))
 result = Evaluator(agent, [alfworld]).eval(idxs=[0], max_rounds=30)
 said = [message["content"] for message in result.experiences[0].conversation]
@@ -179,14 +204,14 @@ found = {"score": float(result.score), "success": float(result.success), "first"
     assert found == {
         "score": 1.0,
         "success": 1.0,
-        "first": f"{ROOM}\nAVAILABLE ACTIONS: {ACTIONS}",
-        "last": "You move the tomato 2 to the diningtable 1.",
+        "first": f"{game.room}\nAVAILABLE ACTIONS: {game.actions}",
+        "last": game.replies[-1],
         "after the end": [
             "KeyError",
             "AlfWorld step response missing 'observation': "
             '{"error": "The task with environment N has finished."}',
         ],
-        "begun": ROOM,
+        "begun": game.room,
         "empty": ["Nothing happens.", 0.0, False],
         "world": [
             "KeyError",
@@ -205,16 +230,16 @@ found = {"score": float(result.score), "success": float(result.success), "first"
 @pytest.mark.parametrize("household", ["put"], indirect=True)
 @pytest.mark.parametrize("action_format", ["function_calling", "code_as_action"])
 def test_alfworld_is_won_by_function_calls_and_by_code(household: str, tmp_path: Path, action_format: str):
+    game = first_game("put")
+    calls = [call(command) for command in game.plan]
     found = drive(
         tmp_path,
         household,
-        f'ACTION_FORMAT = "{action_format}"'
-        + """
+        f"ACTION_FORMAT, calls = {action_format!r}, {calls!r}"
+        """
 alfworld = task("AlfWorld", "alfworld", action_format=ACTION_FORMAT)
 client = alfworld.clients[0]
 client.reset(0)
-calls = [("goto", "fridge 1"), ("open", "fridge 1"), ("take", "tomato 2", "fridge 1"),
-         ("cool", "tomato 2", "fridge 1"), ("goto", "diningtable 1"), ("put", "tomato 2", "diningtable 1")]
 
 def told(name, *args):
     if ACTION_FORMAT == "code_as_action":
@@ -226,13 +251,15 @@ found["steps"] = [shown(client.step(told(*call)))[1:] for call in calls]
 found["state"] = client.info["observation"]
 client.reset(0)
 found["unreadable"] = shown(client.step("no call"))
-found["arrived"] = shown(client.step(told("goto", "diningtable 1")))[0]
+found["arrived"] = shown(client.step(told(*calls[0])))[0]
 """,
     )
-    assert found["steps"] == [[0.0, False]] * 5 + [[1.0, True]]
-    assert found["state"] == "You put the tomato 2 in/on the diningtable 1."
-    assert found["unreadable"] == [f"Invalid Action.\n\n{ROOM}\nAVAILABLE ACTIONS: {ACTIONS}", 0.0, False]
-    assert found["arrived"] == "On the diningtable 1, you see a egg 2, and a egg 1."
+    assert found["steps"] == [[0.0, False]] * (len(calls) - 1) + [[1.0, True]]
+    assert found["state"] == game.replies[-1]
+    begun = f"{game.room}\nAVAILABLE ACTIONS: {game.actions}"
+    assert found["unreadable"] == [f"Invalid Action.\n\n{begun}", 0.0, False]
+    assert game.plan[0].startswith("go to ")
+    assert found["arrived"] == game.replies[0]
 
 
 FAMILIES = {"Weather": 343, "Movie": 238, "Todo": 155, "Academia": 20, "Sheet": 20}

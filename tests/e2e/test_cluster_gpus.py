@@ -150,8 +150,8 @@ def test_gpus_that_somebody_else_has_are_named_when_time_is_up(head: Any):
     ):
         pass
     learners_alone = run(head, *settings, "engine=embedded", "learn.shards=2")
-    with learners_alone as cluster, pytest.raises(RunStopped, match=line):
-        cluster.perplexity(BASE, [])  # nobody has waited for them before
+    with pytest.raises(RunStopped, match=line), learners_alone as cluster:  # or while rollout workers start
+        cluster.perplexity(BASE, [])
 
 
 def test_gpus_enough_but_on_no_node_together_are_refused(head: Any):
