@@ -17,19 +17,12 @@ SAMPLE = 6
 MOST_OF_ONE_ANSWER = 0.6
 ALWAYS = {"policy_allow", "real_target", "within_tools", "two_goals", "injected", "flaky_tool", "distractors"}
 """Templates that a first hit solves: they name all that they are about, and test something else."""
-SOMETIMES = {
-    *(
-        "rain_move",
-        "mail_or_todo",
-        "order_rule",
-        "conflict_resolve",
-    ),  # one branch, or one row, is right by chance
-    *("free_slot", "workload", "coauthor_mail"),
-}
+SOMETIMES = {"mail_or_todo", "order_rule", "conflict_resolve"}
+"""Templates with two branches, of which the first hit takes one."""
 REFUSED = {"ghost_target", "twin_unknown", "slot_taken", "unsaid_unknown", "beyond_tools"}
 """Templates with one gold, the refusal: the same request that can be done is a template of its own."""
-UNTAKEN = {"mail_or_todo", "order_rule", "rain_move", "movie_night"}
-"""Templates with a word of the other branch, or a bound between few films or days."""
+UNTAKEN = {"order_rule", "rain_move"}
+"""Templates with a word of the other branch, or a city between few days."""
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from agentgym_envs.assistant.content import names
 from agentgym_envs.assistant.tasks.drafts import Setting
 
 Row = dict[str, Any]
-ONE_NAME = "(SELECT count(*) FROM contact AS other WHERE other.name = contact.name) = 1"
+ONE_NAME = "name IN (SELECT name FROM contact GROUP BY name HAVING count(*) = 1)"
 
 
 def person(setting: Setting, condition: str = "1") -> Row | None:

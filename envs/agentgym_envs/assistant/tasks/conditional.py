@@ -10,25 +10,22 @@ from agentgym_envs.assistant.tasks.drafts import Draft, Final, Program, Setting,
 
 def rain_move(setting: Setting) -> Draft | None:
     """Move the outdoor events of a rainy day indoors."""
-    city = setting.random.choice(
-        setting.known("SELECT min(id), name FROM city GROUP BY name HAVING count(*) = 1 ORDER BY name")
-    )
-    first = day(setting.random.randrange(1, 12))
+    first = day(setting.random.randrange(1, 17))
     last, room = day(2, first), setting.random.choice(names.ROOMS)
-    rain = dict(
-        setting.known(
-            "SELECT day, rain FROM weather_day WHERE city = ? AND day BETWEEN ? AND ?", city[0], first, last
-        )
-    )
     outdoors = setting.rows(
-        "SELECT id, start FROM event WHERE outdoor = 1 AND status = 'confirmed' AND start BETWEEN ? AND ?",
+        "SELECT id, substr(start, 1, 10) AS date FROM event WHERE outdoor = 1 AND status = 'confirmed' "
+        "AND start BETWEEN ? AND ? ORDER BY start, id",
         f"{first}T00:00",
         f"{last}T23:59",
     )
-    wet = [event["id"] for event in outdoors if (rain.get(event["start"][:10]) or 0) > 0]
-    if None in rain.values() or len(rain) < 3 or not 0 < len(wet) < len(outdoors) or len(outdoors) > 6:
+    if not 1 < len(outdoors) <= 6:
         return None
-    name: str = city[1]
+    rain = _rainy_days(setting, first, last)
+    fitting = [city for city, days in rain.items() if _decides(outdoors, days, {first, last})]
+    if not fitting:
+        return None
+    name = setting.random.choice(fitting)
+    wet = [event["id"] for event in outdoors if event["date"] in rain[name]]
 
     def program() -> Program:
         weather = yield call("get_weather", city=name, start=first, end=last)
@@ -53,18 +50,45 @@ def rain_move(setting: Setting) -> Draft | None:
     )
 
 
+def _rainy_days(setting: Setting, first: str, last: str) -> dict[str, set[str]]:
+    """Rainy days of a period by city; without cities of the same name, and those that lack a day's data."""
+    rows = setting.known(
+        "SELECT name, group_concat(CASE WHEN rain > 0 THEN day END) FROM city JOIN weather_day ON city = id "
+        "WHERE day BETWEEN ? AND ? AND (SELECT count(*) FROM city AS other WHERE other.name = city.name) = 1 "
+        "GROUP BY id HAVING count(rain) = 3 ORDER BY name",
+        first,
+        last,
+    )
+    return {name: set((days or "").split(",")) for name, days in rows}
+
+
+def _decides(outdoors: list[choices.Row], rainy: set[str], ends: set[str]) -> bool:
+    """True if some of the outdoor events move, and not the first alone; one of them on the first or last day,
+    so that the days of the period matter.
+    """
+    wet = [event for event in outdoors if event["date"] in rainy]
+    return (
+        0 < len(wet) < len(outdoors)
+        and wet != outdoors[:1]
+        and not ends.isdisjoint(event["date"] for event in wet)
+    )
+
+
 def conflict_resolve(setting: Setting) -> Draft | None:
     """Cancel the one of two overlapping events that fewer attend."""
-    pairs = setting.rows(
+    earlier = setting.random.random() < 0.5
+    found = setting.rows(
         "SELECT a.id AS one, b.id AS two, trim(a.title) AS first, trim(b.title) AS second, "
         "(SELECT count(*) FROM attendee WHERE event_id = a.id) AS ones, "
         "(SELECT count(*) FROM attendee WHERE event_id = b.id) AS twos FROM event a JOIN event b "
         "ON a.start < b.start AND b.start < a.\"end\" AND a.status = b.status AND a.status = 'confirmed'"
     )
+    # an earlier event that nobody attends is left out: no count is needed to cancel it
+    pairs = [pair for pair in found if pair["ones"] and (pair["ones"] < pair["twos"]) == earlier]
     if not pairs:
         return None
     pair = setting.random.choice(pairs)
-    fewer = pair["one"] if pair["ones"] < pair["twos"] else pair["two"]
+    fewer = pair["one"] if earlier else pair["two"]
     titles = [pair["first"], pair["second"]]
     setting.random.shuffle(titles)
 
@@ -127,19 +151,25 @@ def bulk_due(setting: Setting) -> Draft | None:
 
 
 def mail_or_todo(setting: Setting) -> Draft | None:
-    """Mail a person who has an event on a day, or else make a to-do."""
-    person, project = choices.person(setting), choices.project(setting)
-    date, busy = day(setting.random.randrange(1, 20)), setting.random.random() < 0.5
+    """Mail a person who has an event on a day, or else make a to-do; the person has days of both kinds."""
+    busy, first, end = setting.random.random() < 0.5, day(1), day(20)
+    invited = (
+        "SELECT contact_id FROM attendee JOIN event ON event_id = event.id "
+        f"WHERE start > '{first}' AND start < '{end}'"
+    )
+    person, project = choices.person(setting, f"id IN ({invited})"), choices.project(setting)
     if person is None or project is None:
         return None
-    has = setting.rows(
-        'SELECT 1 FROM event JOIN attendee ON event_id = id WHERE contact_id = ? AND start < ? AND "end" > ?',
+    taken = setting.rows(
+        "SELECT DISTINCT substr(start, 1, 10) AS date FROM event JOIN attendee ON event_id = id "
+        "WHERE contact_id = ?",
         person["id"],
-        f"{day(1, date)}T00:00",
-        f"{date}T00:00",
     )
-    if bool(has) != busy:
+    dates = {row["date"] for row in taken}
+    fitting = [date for date in map(day, range(1, 20)) if (date in dates) == busy]
+    if not fitting:
         return None
+    date = setting.random.choice(fitting)
     name, subject, body = str(person["name"]), choices.subject(setting), choices.sentence(setting)
     title, chosen = f"meet {name} about the {subject}", str(project["name"])
 

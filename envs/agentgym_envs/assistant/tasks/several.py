@@ -8,6 +8,7 @@ from agentgym_envs.assistant.clock import later as later_than
 from agentgym_envs.assistant.content import names
 from agentgym_envs.assistant.tasks import chained, choices, lookups, single
 from agentgym_envs.assistant.tasks.drafts import Draft, Final, Matcher, Program, Setting, Template, call
+from agentgym_envs.assistant.tasks.knowledge import coauthor_mail, movie_night
 from agentgym_envs.assistant.tasks.refusals import MOST_CANCELLED
 
 
@@ -69,12 +70,14 @@ def invite_team(setting: Setting) -> Draft | None:
 
 
 def free_slot(setting: Setting) -> Draft | None:
-    """Book the first common free slot of two people."""
-    one, other = choices.person(setting), choices.person(setting)
-    if one is None or other is None or one["id"] == other["id"]:
+    """Book the first common free slot of two people, one of whom is busy at 08:00."""
+    length, title = setting.random.choice((30, 60, 90, 120)), f"{choices.subject(setting)} talk"
+    busy = _busy_early(setting, later_than(f"{TODAY}T08:00", length)[11:])
+    other = busy and choices.person(setting, f"id <> {busy['id']}")
+    if busy is None or other is None:
         return None
-    date, title = day(setting.random.randrange(1, 20)), f"{choices.subject(setting)} talk"
-    length, people = setting.random.choice((30, 60)), (str(one["name"]), str(other["name"]))
+    date, people = str(busy["date"]), [str(busy["name"]), str(other["name"])]
+    setting.random.shuffle(people)
 
     def program() -> Program:
         found = list[int]()
@@ -99,6 +102,20 @@ def free_slot(setting: Setting) -> Draft | None:
         program,
         ("contacts", "calendar"),
         changes=frozenset(),
+    )
+
+
+def _busy_early(setting: Setting, time: str) -> choices.Row | None:
+    """A contact that an instruction can name, and a day on which it has an event between 08:00 and a time."""
+    return setting.row(  # CROSS JOIN: events first, for few of them are early
+        "SELECT contact.id, name, substr(start, 1, 10) AS date FROM event "
+        "CROSS JOIN attendee ON event_id = event.id CROSS JOIN contact ON contact_id = contact.id "
+        "WHERE status = 'confirmed' AND start BETWEEN ? AND ? AND substr(start, 12) < ? "
+        "AND substr(\"end\", 12) > '08:00' AND email IS NOT NULL "
+        f"AND {choices.ONE_NAME} ORDER BY event.id, contact.id",
+        day(1),
+        day(20),
+        time,
     )
 
 
@@ -143,52 +160,6 @@ def overdue_digest(setting: Setting) -> Draft | None:
     )
 
 
-def movie_night(setting: Setting) -> Draft | None:
-    """Put the best film of an actor after a year into the calendar."""
-    people = setting.known(
-        "SELECT person.id, name FROM person JOIN movie_cast ON person_id = person.id GROUP BY person.id "
-        "HAVING count(*) BETWEEN 3 AND 8 ORDER BY person.id"
-    )
-    person = setting.random.choice(people)
-    films = setting.known(
-        "SELECT DISTINCT movie.id, title, year, vote_average FROM movie JOIN movie_cast ON movie_id = "
-        "movie.id "
-        "WHERE person_id = ? ORDER BY movie.id",
-        person[0],
-    )
-    year = setting.random.choice([film[2] for film in films]) - 1
-    later = sorted(
-        (film for film in films if film[2] > year and film[3] is not None), key=lambda film: -film[3]
-    )
-    if len(later) < 2 or later[0][3] == later[1][3] or later[0] == films[0]:
-        return None
-    name, date = str(person[1]), day(setting.random.randrange(1, 20))
-
-    def program() -> Program:
-        people = yield call("search_people", query=name)
-        who = next(one for one in people if one["name"] == name)
-        found = yield call("search_movies", actor_id=who["id"], limit=20)
-        rated = [film for film in found if film["year"] > year and film["vote_average"] is not None]
-        best = max(rated, key=lambda film: film["vote_average"])
-        times = {"start": f"{date}T20:00", "end": f"{date}T22:00"}
-        yield call("create_event", title=best["title"], **times)
-        return Final()
-
-    return Draft(
-        setting.say(
-            f"Find the film with {name} after {year} that has the highest vote, and put it into the "
-            "calendar on "
-            f"{date} from 20:00 to 22:00, under its title.",
-            f"Film night on {date}, 20:00 to 22:00: the best voted film after {year} in which {name} plays. "
-            "Create "
-            "the event with the film's title.",
-        ),
-        program,
-        ("movies", "calendar"),
-        changes=frozenset(),
-    )
-
-
 def workload(setting: Setting) -> Draft | None:
     """Say who of a team in a city has most minutes of open to-dos."""
     group = setting.row(
@@ -205,7 +176,10 @@ def workload(setting: Setting) -> Draft | None:
         team,
         city,
     )
+    busiest, foremost = rows[0]["id"], min(row["id"] for row in rows)
     if rows[0]["minutes"] == rows[1]["minutes"] or max(row["todos"] for row in rows) > 10:
+        return None
+    if busiest == foremost:  # who only looks at the first of the team would be right
         return None
     todos = setting.rows(
         "SELECT todo.id FROM todo JOIN contact ON assignee = contact.id "
@@ -301,37 +275,6 @@ def distractors(setting: Setting) -> Draft | None:
         "papers",
     )
     return draft and replace(draft, applications=everything)
-
-
-def coauthor_mail(setting: Setting) -> Draft | None:
-    """Add the common author of two papers as a contact."""
-    shared = setting.known(
-        "SELECT a.paper, b.paper, a.author FROM authorship a JOIN authorship b ON a.author = b.author "
-        "AND a.paper < b.paper WHERE (SELECT count(*) FROM authorship c JOIN authorship d ON c.author = "
-        "d.author "
-        "WHERE c.paper = a.paper AND d.paper = b.paper) = 1 ORDER BY a.paper, b.paper LIMIT 400"
-    )
-    if not shared:
-        return None
-    first, second, author = setting.random.choice(shared)
-    if setting.rows("SELECT 1 FROM contact WHERE name = ?", author):
-        return None
-    team = setting.random.choice(names.TEAMS)
-
-    def program() -> Program:
-        one = yield call("get_paper", title=first)
-        other = yield call("get_paper", title=second)
-        common = next(name for name in one["authors"] if name in other["authors"])
-        yield call("add_contact", name=common, team=team)
-        return Final()
-
-    text = f'the author who wrote both "{first}" and "{second}"'
-    return Draft(
-        setting.say(f"Add {text} to my contacts, in the team {team}.", f"New contact, team {team}: {text}."),
-        program,
-        ("papers", "contacts"),
-        changes=frozenset(),
-    )
 
 
 def partial(setting: Setting) -> Draft | None:
