@@ -25,7 +25,7 @@ Environment = ToolEnvironment[Any, Any]
 Tau = TauEnvironment[Any]
 Policy = Callable[[Environment, Task], Sequence[str]]
 
-NAMES = ("tau-telecom", "tau-retail", "tau-airline")
+NAMES = ("tau-telecom", "tau-retail", "tau-airline", "tau-mock")
 SCRIPTED = ("tau-retail", "tau-airline")
 """Environments with a scripted user."""
 OWNER = {"customer_id": "C1001", "line_id": "L1002"}

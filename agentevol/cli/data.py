@@ -17,6 +17,7 @@ IMPORTERS: dict[str, str] = {
     "bfcl": "agentgym_envs.bfcl.importing",
     "sql": "agentgym_envs.sql.imported.importing",
     "tau-airline": "agentgym_envs.tau.airline.importing",
+    "tau-mock": "agentgym_envs.tau.mock.importing",
     "tau-retail": "agentgym_envs.tau.retail.importing",
     "tau-telecom": "agentgym_envs.tau.telecom.importing",
     "webshop": "agentgym_envs.webshop.official.importing",
@@ -30,13 +31,16 @@ PARTS: dict[str, str] = {
     "bfcl": "tasks",
     "sql": "tasks",
     "tau-airline": "tasks",
+    "tau-mock": "tasks",
     "tau-retail": "tasks",
     "tau-telecom": "tasks",
     "webshop": "entries of files",
 }
 """Environment to the name of the parts that an import accepts or refuses one by one."""
 
-Importable = Literal["alfworld", "bfcl", "sql", "tau-airline", "tau-retail", "tau-telecom", "webshop"]
+Importable = Literal[
+    "alfworld", "bfcl", "sql", "tau-airline", "tau-mock", "tau-retail", "tau-telecom", "webshop"
+]
 MANIFEST = "manifest.json"
 SHOWN = 20
 """Maximum number of refused parts that an import prints."""

@@ -47,7 +47,7 @@ _TOOLS: Preset = {
 }
 _TOOL_ENVIRONMENTS = (
     *("academia", "bfcl", "movie", "sheet", "sql"),
-    *("tau-airline", "tau-retail", "tau-telecom", "todo", "weather"),
+    *("tau-airline", "tau-mock", "tau-retail", "tau-telecom", "todo", "weather"),
 )
 
 BY_ENVIRONMENT: Mapping[str, Mapping[str, Any]] = {

@@ -38,6 +38,7 @@ REGISTRY: dict[str, str] = {
     "sql": "agentgym_envs.sql.environment:SQL",
     "sqlgym": "agentgym_envs.sql.agentgym:SQLGym",
     "tau-airline": "agentgym_envs.tau.airline:TauAirline",
+    "tau-mock": "agentgym_envs.tau.mock:TauMock",
     "tau-retail": "agentgym_envs.tau.retail:TauRetail",
     "tau-telecom": "agentgym_envs.tau.telecom:TauTelecom",
     "todo": "agentgym_envs.families.todo:Todo",

@@ -19,7 +19,7 @@ def test_no_attack_earns_anything(name: str) -> None:
     assert {result.name: result.violations for result in report.results if result.violations} == {}
 
 
-@pytest.mark.parametrize("name", ["tau-retail", "tau-airline"])
+@pytest.mark.parametrize("name", ["tau-retail", "tau-airline", "tau-mock"])
 def test_no_attack_earns_anything_at_a_desk(name: str) -> None:
     environment: Any = make(name)
     report = attack(environment, tasks=12)

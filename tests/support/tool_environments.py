@@ -2,5 +2,5 @@
 
 NAMES = (
     *("academia", "assistant", "bfcl", "movie", "sheet", "sql"),
-    *("tau-airline", "tau-retail", "tau-telecom", "todo", "weather"),
+    *("tau-airline", "tau-mock", "tau-retail", "tau-telecom", "todo", "weather"),
 )

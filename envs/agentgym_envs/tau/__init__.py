@@ -1,4 +1,4 @@
-"""Customer service domains of tau-bench and tau2-bench: telecom, retail and airline.
+"""Customer service domains of tau-bench and tau2-bench: telecom, retail, airline and mock.
 
 A domain is a sub-package with its tools, state and built-in tasks; tasks, data, rewards and simulated users
 are shared. The benchmarks' own data are imported: `agentevol data import tau-telecom DIR`.

@@ -235,21 +235,24 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
     def opening(self, task: TauTask) -> str:
         rules = SOLO_RULES if self.user_mode == "solo" else DIALOGUE_RULES
         policy = self.policy_of(task, self.domain_of(task)) if self.shows_policy else ""
+        so_far = "\n".join(f"{line.speaker.capitalize()}: {line.text}" for line in task.history)
+        history = f"The dialogue so far:\n{so_far}" if so_far else ""
         ticket = f"Ticket:\n{task.instruction}" if self.user_mode == "solo" else ""
-        return "\n\n".join(part for part in (rules, policy, ticket) if part)
+        return "\n\n".join(part for part in (rules, policy, history, ticket) if part)
 
     def reset(  # pyright: ignore[reportIncompatibleMethodOverride] - a model as the user is waited for
         self, task: TauTask, seed: int
     ) -> Observation | Awaitable[Observation]:
         observation = super().reset(task, seed)
         self.user = None
+        self.state.dialogue.extend(task.history)
         if self.user_mode == "solo":
             self.state.dialogue.append(Line("ticket", task.instruction))
             return observation
         self.user = make_user(self.user_mode, task, seed, self.user_model, self._user_seat(task))
-        greeting = GREETING if task.version == "tau2" else None
-        if greeting is not None:
-            self.state.dialogue.append(Line("agent", greeting))
+        if task.version == "tau2" and not task.history:
+            self.state.dialogue.append(Line("agent", GREETING))
+        greeting = self.state.dialogue[-1].text if self.state.dialogue else None
         if isinstance(self.user, LanguageModelUser):
             return self._greeted(observation, self.user, greeting)
         return self._with_message(observation, self.user.open(greeting))

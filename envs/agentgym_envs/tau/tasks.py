@@ -8,13 +8,16 @@ from typing import Any, Literal
 from pydantic import Field
 
 from agentgym_envs.core import Record, Task
+from agentgym_envs.tau.judging.judgement import Line
 
 Version = Literal["tau1", "tau2"]
 """Benchmark whose rules hold: tau-bench or tau2-bench."""
 Part = Literal["DB", "ENV_ASSERTION", "ACTION", "COMMUNICATE", "NL_ASSERTION"]
 """Part of the reward."""
 Side = Literal["assistant", "user"]
-"""`assistant`: the company's tables; `user`: the customer's phone."""
+"""`assistant`: the company's tables; `user`: the customer's phone or inbox."""
+UPDATE = "update_db"
+"""Set-up function that merges rows into the tables of a side: a task's initial data are a call of it."""
 
 
 class Action(Record):
@@ -61,6 +64,8 @@ class TauTask(Task):
     """Customer, where tau1 names one."""
     scenario: Scenario = Scenario()
     setup: tuple[Invocation, ...] = ()
+    history: tuple[Line, ...] = ()
+    """The dialogue so far, which the episode continues; its calls are in `setup`."""
     gold: tuple[Action, ...] = ()
     assertions: tuple[Assertion, ...] = ()
     communicate: tuple[str, ...] = ()

@@ -162,7 +162,7 @@ def test_debug_shows_the_traceback_before_the_line(capsys: pytest.CaptureFixture
     assert err.splitlines()[-1].startswith("error: environment: no environment named 'gues'")
 
 
-IMPORTABLE = ("alfworld", "bfcl", "sql", "tau-airline", "tau-retail", "tau-telecom", "webshop")
+IMPORTABLE = ("alfworld", "bfcl", "sql", "tau-airline", "tau-mock", "tau-retail", "tau-telecom", "webshop")
 
 
 def test_nothing_imported_is_said_and_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ from agentgym_envs.tooluse import ToolEnvironment
 from agentgym_envs.tooluse.attacks.domain import MEMBER, beyond_schema
 from agentgym_envs.tooluse.calls import written
 
-STRINGS_ALONE = ("academia", "movie", "sql", "tau-retail", "todo")
+STRINGS_ALONE = ("academia", "movie", "sql", "tau-mock", "tau-retail", "todo")
 """Environments whose tools have no numbers and no objects as arguments."""
 
 

@@ -19,7 +19,9 @@ class Domain:
     phone: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Base state of the customer's phone (telecom)."""
     policies: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Policy texts by name: `policy`, or `main`, `main_solo`, `manual`, `workflow`, `workflow_solo`."""
+    """Policy texts by name: `policy`, `policy_solo`, or `main`, `main_solo`, `manual`, `workflow`,
+    `workflow_solo`.
+    """
     golds: dict[tuple[str, bool], Gold] = field(default_factory=dict[tuple[str, bool], Gold])
     """Replayed gold states by task id and quirks: a cache."""
     rehearsals: dict[tuple[str, bool], bool] = field(default_factory=dict[tuple[str, bool], bool])

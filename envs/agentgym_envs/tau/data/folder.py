@@ -1,8 +1,8 @@
 """Folder of one domain of tau-bench or tau2-bench: its tables, policy texts and tasks.
 
     db.json | db.toml | db/TABLE.json          base state
-    user_db.json | user_db.toml                the customer's phone (telecom)
-    policy.md | main_policy*.md + tech_support_*.md
+    user_db.json | user_db.toml                the customer's phone (telecom) or inbox (mock)
+    policy.md + policy_solo.md | main_policy*.md + tech_support_*.md
     tasks.json + split_tasks.json (tau2) | tasks_SPLIT.json (tau1)
 
 The folder may be below its benchmark's root: `tau2/telecom`, `data/tau2/domains/telecom`, `tau1/retail`.
@@ -24,6 +24,7 @@ MAX_BYTES = 64 << 20
 TAU1_SPLITS = ("test", "train", "dev")
 POLICIES = {
     "policy": "policy.md",
+    "policy_solo": "policy_solo.md",
     "main": "main_policy.md",
     "main_solo": "main_policy_solo.md",
     "manual": "tech_support_manual.md",

@@ -49,6 +49,8 @@ class DomainRules:
     """The base data of a folder; raises `TauDataError` if something is missing."""
     id_prefix: str = ""
     """Prefix of the ids of tau2's tasks, where they are not distinct without one."""
+    states: bool = False
+    """True if tasks may begin with initial data and a dialogue so far."""
     more: Callable[[DomainFolder, Splits], Splits] | None = None
     """Further splits, generated from a folder's published ids."""
 
@@ -111,8 +113,8 @@ def _tau2(rules: DomainRules, folder: DomainFolder, found: _Found) -> Splits:
     for file, rows in folder.tasks.items():
         for raw in rows:
             split = f"tau2_{owners.get(str(raw.get('id')), file)}"
-            task = _read(found, partial(tau2_task, rules.env, split, raw, prefix=rules.id_prefix))
-            splits.setdefault(split, []).extend(task)
+            reader = partial(tau2_task, rules.env, split, raw, prefix=rules.id_prefix, states=rules.states)
+            splits.setdefault(split, []).extend(_read(found, reader))
     return splits
 
 

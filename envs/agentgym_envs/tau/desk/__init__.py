@@ -1,4 +1,4 @@
-"""Help desks: what retail and airline have in common, two versions of tools over tables, and the solo mode.
+"""Help desks: what retail, airline and mock have in common: tools over tables by version, the solo mode.
 
 Names for other packages: `DeskEnvironment`, `DeskWorld`.
 """

@@ -1,14 +1,14 @@
-"""Environment of a help desk: `DeskEnvironment`, which retail and airline complete with tools."""
+"""Environment of a help desk: `DeskEnvironment`, which retail, airline and mock complete with tools."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from agentgym_envs.tau.data.domain import Domain
 from agentgym_envs.tau.desk.tools import done, reply, submit_refusal
 from agentgym_envs.tau.desk.world import DeskWorld
 from agentgym_envs.tau.environment import TauEnvironment
-from agentgym_envs.tau.tasks import TauTask, Version
+from agentgym_envs.tau.tasks import Action, TauTask, Version
 from agentgym_envs.tooluse import Toolset
 from agentgym_envs.tooluse.calls import written
 from agentgym_envs.tooluse.outcomes import Outcome
@@ -18,8 +18,9 @@ class DeskEnvironment(TauEnvironment[DeskWorld]):
     """Help desk over tables. The reward compares them with those that the gold actions leave, and, where the
     task says so, what the agent told the customer.
 
-    Without a user (`solo`) the agent has `reply` for what the customer asks to be told, and `done`. With
-    `strict`, a task whose gold solution changes and tells nothing has to be ended by `submit_refusal`.
+    Without a user (`solo`) the agent has the user's tools, `reply` for what the customer asks to be told, and
+    `done`. With `strict`, a task whose gold solution changes and tells nothing has to be ended by
+    `submit_refusal`.
     """
 
     refusals = (
@@ -40,7 +41,9 @@ class DeskEnvironment(TauEnvironment[DeskWorld]):
         key = (self.name, task.version, self.strict)
         if key not in self._solo_sets:
             ends = [done, submit_refusal] if self.strict else [done]
-            self._solo_sets[key] = Toolset([*self.versions[task.version].values(), reply, *ends])
+            users = self.user_tools_of(task) or Toolset([])
+            own = [*self.versions[task.version].values(), *users.values()]
+            self._solo_sets[key] = Toolset([*own, reply, *ends])
         return self._solo_sets[key]
 
     def policy_of(self, task: TauTask, domain: Domain) -> str:
@@ -54,14 +57,18 @@ class DeskEnvironment(TauEnvironment[DeskWorld]):
 
     def is_idle(self, task: TauTask) -> bool:
         """True if the gold solution changes and tells nothing."""
-        return not self.gold(task).changes and not task.communicate
+        return "DB" in task.basis and not self.gold(task).changes and not task.communicate
+
+    def solution(self, task: TauTask) -> Sequence[Action]:
+        """The calls that solve a task: its gold actions."""
+        return task.gold
 
     def expert(self, task: TauTask) -> list[str] | None:
-        """The gold actions, what is to be told, and the end; None where there is a user."""
+        """The solution, what is to be told, and the end; None where there is a user."""
         if self.user_mode != "solo":
             return None
         tools = self.solo_tools_of(task)
-        gold = [action for action in task.gold if action.name in tools]
+        gold = [action for action in self.solution(task) if action.name in tools]
         plan = [written(one.name, **one.arguments) for one in gold if tools[one.name].kind != "control"]
         if task.communicate:
             plan.append(written("reply", text=", ".join(task.communicate)))

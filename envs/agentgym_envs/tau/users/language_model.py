@@ -4,13 +4,16 @@ See `agentgym_envs.tau.endpoint` for the requests.
 """
 
 import json
+from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, cast
 
 from agentgym_envs.tau.endpoint import ChatClient, Endpoint, EndpointFault, Function, Said
+from agentgym_envs.tau.judging.judgement import Line
 from agentgym_envs.tau.tasks import Scenario
 from agentgym_envs.tau.users.user import STOP, Seat, User
 from agentgym_envs.tooluse import CallError, parse
+from agentgym_envs.tooluse.calls import mentions_call
 
 if TYPE_CHECKING:
     import httpx
@@ -45,11 +48,15 @@ class LanguageModelUser(User):
         seed: int,
         seat: Seat | None = None,
         transport: "httpx.AsyncBaseTransport | None" = None,
+        history: Sequence[Line] = (),
     ) -> None:
         self._client = ChatClient(model, role="user", fault=UserFault, transport=transport)
         self._seed = seed
         self._seat = seat
-        self._messages: list[dict[str, Any]] = [{"role": "system", "content": _prompt(scenario, seat)}]
+        self._messages: list[dict[str, Any]] = [
+            {"role": "system", "content": _prompt(scenario, seat)},
+            *_heard(history),
+        ]
 
     def open(self, greeting: str | None) -> str:
         raise TypeError("the answers of a language model are coroutines: answer_later")
@@ -119,6 +126,14 @@ def _prompt(scenario: Scenario, seat: Seat | None) -> str:
     }
     told = "\n\n".join(f"{title}:\n{text.strip()}" for title, text in parts.items() if text.strip(" ."))
     return f"{rules}\n\n{told}"
+
+
+def _heard(history: Sequence[Line]) -> Iterator[dict[str, Any]]:
+    """The texts of a dialogue so far, in the roles that they have for the user's model."""
+    roles = {"agent": "user", "customer": "assistant"}
+    for line in history:
+        if line.speaker in roles and not mentions_call(line.text):
+            yield {"role": roles[line.speaker], "content": line.text}
 
 
 def _called(seat: Seat, function: Function) -> str:

@@ -19,5 +19,5 @@ def make_user(mode: UserMode, task: TauTask, seed: int, model: UserModel | None,
     if mode == "scripted":
         return ScriptedUser(task.scenario)
     if mode == "llm" and model is not None:
-        return LanguageModelUser(task.scenario, model, seed, seat)
+        return LanguageModelUser(task.scenario, model, seed, seat, history=task.history[:-1])
     raise ValueError(f"no user {mode!r} can be made")
