@@ -28,6 +28,7 @@ class TauRetail(DeskEnvironment):
         ),
         (0.0, 0.08),
     ) | {"answer_spray": (0.0, 1.0)}  # tasks with a transfer as their end, of which any text will do
+    baselines = {"idle": (0.0, 0.0), "spray": (0.0, 0.08)}  # noqa: RUF012 - a class fact, never changed
     versions = {"tau1": TAU1_TOOLS, "tau2": TAU2_TOOLS}  # noqa: RUF012 - a class fact, never changed
 
     @classmethod
