@@ -27,7 +27,7 @@ RULES = """You play a customer who contacts a company's support agent. Write one
 - When your wishes are met, or cannot be, write {stop} and nothing else.
 - If the agent hands you over to a human, write ###TRANSFER###.
 - If the scenario does not say enough to go on, write ###OUT-OF-SCOPE###."""
-TOOL_RULE = "- You hold the phone. Use your tools for what the agent asks, and tell what they show."
+TOOL_RULE = "- You have tools of your own. Use them for what the agent asks, and tell what they show."
 
 
 class UserFault(EndpointFault):
