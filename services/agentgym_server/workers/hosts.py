@@ -307,7 +307,14 @@ class LoopHost:
 
     def step(self, key: str, action: str, deadline_s: float) -> Outcome | Awaitable[Outcome]:
         """See `Host.step`; only a coroutine can be cancelled at its deadline."""
-        return self._played(key, lambda: self._room.step(key, action, deadline_s))
+        env = self._room.env(key)
+        self._check_queue(env)
+        began = time.perf_counter()
+        step = self._room.step(key, action, deadline_s)
+        if not isinstance(step, Outcome):
+            return self._timed(env, self._waited(env, step), began)
+        self._times[env].observe(time.perf_counter() - began)
+        return step
 
     async def open_seats(self, key: str, origin: Origin, deadline_s: float) -> Outcomes:
         """See `Host.open_seats`."""
@@ -317,19 +324,14 @@ class LoopHost:
         self, key: str, actions: Mapping[str, str], deadline_s: float
     ) -> Outcomes | Awaitable[Outcomes]:
         """See `Host.step_seats`."""
-        return self._played(key, lambda: self._room.step_seats(key, actions, deadline_s))
-
-    def _played(
-        self, key: str, play: Callable[[], PlayedT | Awaitable[PlayedT]]
-    ) -> PlayedT | Awaitable[PlayedT]:
         env = self._room.env(key)
         self._check_queue(env)
         began = time.perf_counter()
-        step = play()
-        if isinstance(step, Awaitable):
-            return self._timed(env, self._waited(env, step), began)
+        steps = self._room.step_seats(key, actions, deadline_s)
+        if not isinstance(steps, dict):
+            return self._timed(env, self._waited(env, steps), began)
         self._times[env].observe(time.perf_counter() - began)
-        return step
+        return steps
 
     def drop(self, key: str) -> None:
         """See `Host.drop`."""
@@ -340,7 +342,7 @@ class LoopHost:
         self._room.close()
 
     def _check_queue(self, env: str) -> None:
-        if self.waiting[env] >= self._max_queue:
+        if self.waiting.get(env, 0) >= self._max_queue:  # of a Counter, a missing key costs a call
             raise Overloaded(f"{self.waiting[env]} operations of {env} wait")
 
     async def _timed(self, env: str, step: Awaitable[PlayedT], began: float) -> PlayedT:
