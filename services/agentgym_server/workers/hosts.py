@@ -310,11 +310,7 @@ class LoopHost:
         env = self._room.env(key)
         self._check_queue(env)
         began = time.perf_counter()
-        step = self._room.step(key, action, deadline_s)
-        if not isinstance(step, Outcome):
-            return self._timed(env, self._waited(env, step), began)
-        self._times[env].observe(time.perf_counter() - began)
-        return step
+        return self._played(env, self._room.step(key, action, deadline_s), began)
 
     async def open_seats(self, key: str, origin: Origin, deadline_s: float) -> Outcomes:
         """See `Host.open_seats`."""
@@ -327,11 +323,7 @@ class LoopHost:
         env = self._room.env(key)
         self._check_queue(env)
         began = time.perf_counter()
-        steps = self._room.step_seats(key, actions, deadline_s)
-        if not isinstance(steps, dict):
-            return self._timed(env, self._waited(env, steps), began)
-        self._times[env].observe(time.perf_counter() - began)
-        return steps
+        return self._played(env, self._room.step_seats(key, actions, deadline_s), began)
 
     def drop(self, key: str) -> None:
         """See `Host.drop`."""
@@ -340,6 +332,15 @@ class LoopHost:
     async def close(self) -> None:
         """Free all resources."""
         self._room.close()
+
+    def _played(
+        self, env: str, step: PlayedT | Awaitable[PlayedT], began: float
+    ) -> PlayedT | Awaitable[PlayedT]:
+        # every step comes here, and to ask for an awaitable takes longer
+        if not isinstance(step, (Outcome, dict)):
+            return self._timed(env, self._waited(env, step), began)
+        self._times[env].observe(time.perf_counter() - began)
+        return step
 
     def _check_queue(self, env: str) -> None:
         if self.waiting.get(env, 0) >= self._max_queue:  # of a Counter, a missing key costs a call

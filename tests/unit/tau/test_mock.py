@@ -16,6 +16,7 @@ from agentgym_envs.tau.mock import TauMock
 from agentgym_envs.tau.mock.builtin import team
 from agentgym_envs.tau.mock.functions import invoke
 from agentgym_envs.tau.mock.importing import import_official
+from agentgym_envs.tau.mock.tools import AGENT_TOOLS
 from agentgym_envs.tau.reading import TauDataError, tau2_task
 from agentgym_envs.tau.tasks import Assertion, Invocation, TauTask
 from agentgym_envs.tooluse import CallError
@@ -374,8 +375,6 @@ def test_the_scripted_user_is_not_offered() -> None:
 
 
 def test_a_refused_call_changes_nothing(world: DeskWorld) -> None:
-    from agentgym_envs.tau.mock.tools import AGENT_TOOLS
-
     with pytest.raises(CallError):
         AGENT_TOOLS["create_task"].run(world, user_id="bob", title="x")
     assert world.changes() == {}

@@ -12,6 +12,9 @@ from agentgym_envs.tau.airline.tools import TAU1_TOOLS, TAU2_TOOLS
 from agentgym_envs.tau.data.domain import TaskSource
 from agentgym_envs.tau.desk import DeskEnvironment
 
+UNCHANGED = (0.0, 0.46)
+"""Reward of an unchanged database: it solves 23 of 50 published tasks of tau2, and 19 of tau1's."""
+
 
 class TauAirline(DeskEnvironment):
     """Help desk of an airline: reservations are booked, changed and cancelled. Options: see
@@ -20,15 +23,14 @@ class TauAirline(DeskEnvironment):
 
     name = "tau-airline"
     toolset = TAU2_TOOLS
-    # An unchanged database solves 23 of 50 published tasks of tau2, and 19 of tau1's.
     attack_bounds = dict.fromkeys(
         (
             *("do_nothing", "empty_submit", "always_refuse", "constant_answer", "answer_spray"),
             *("schema_dump", "random_calls", "hostile_strings"),
         ),
-        (0.0, 0.46),
+        UNCHANGED,
     ) | {"answer_spray": (0.0, 1.0)}  # tasks with a transfer as their end, of which any text will do
-    baselines = {"idle": (0.0, 0.0), "spray": (0.0, 0.46)}  # noqa: RUF012 - a class fact, never changed
+    baselines = {"idle": (0.0, 0.0), "spray": UNCHANGED}  # noqa: RUF012 - a class fact, never changed
     versions = {"tau1": TAU1_TOOLS, "tau2": TAU2_TOOLS}  # noqa: RUF012 - a class fact, never changed
 
     @classmethod

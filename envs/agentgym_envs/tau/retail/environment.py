@@ -12,6 +12,9 @@ from agentgym_envs.tau.desk import DeskEnvironment
 from agentgym_envs.tau.retail.builtin import builtin_tasks
 from agentgym_envs.tau.retail.tools import TAU1_TOOLS, TAU2_TOOLS
 
+UNCHANGED = (0.0, 0.08)
+"""Reward of an unchanged database: it solves 6 of 91 published tasks of tau2, and 7 of 92 of tau1."""
+
 
 class TauRetail(DeskEnvironment):
     """Help desk of a shop: orders are cancelled, changed, returned and exchanged. Options: see
@@ -20,15 +23,14 @@ class TauRetail(DeskEnvironment):
 
     name = "tau-retail"
     toolset = TAU2_TOOLS
-    # An unchanged database solves 6 of 91 published tasks of tau2, and 7 of 92 of tau1.
     attack_bounds = dict.fromkeys(
         (
             *("do_nothing", "empty_submit", "always_refuse", "constant_answer", "answer_spray"),
             *("schema_dump", "random_calls", "hostile_strings"),
         ),
-        (0.0, 0.08),
+        UNCHANGED,
     ) | {"answer_spray": (0.0, 1.0)}  # tasks with a transfer as their end, of which any text will do
-    baselines = {"idle": (0.0, 0.0), "spray": (0.0, 0.08)}  # noqa: RUF012 - a class fact, never changed
+    baselines = {"idle": (0.0, 0.0), "spray": UNCHANGED}  # noqa: RUF012 - a class fact, never changed
     versions = {"tau1": TAU1_TOOLS, "tau2": TAU2_TOOLS}  # noqa: RUF012 - a class fact, never changed
 
     @classmethod
