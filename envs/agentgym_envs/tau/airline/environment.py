@@ -12,8 +12,10 @@ from agentgym_envs.tau.airline.tools import TAU1_TOOLS, TAU2_TOOLS
 from agentgym_envs.tau.data.domain import TaskSource
 from agentgym_envs.tau.desk import DeskEnvironment
 
-UNCHANGED = (0.0, 0.46)
-"""Reward of an unchanged database: it solves 23 of 50 published tasks of tau2, and 19 of tau1's."""
+UNCHANGED = (0.0, 0.54)
+"""Reward of an unchanged database: it solves 23 of 50 published tasks of tau2, 16 of them among the 30 of
+`tau2_train`, and 19 of tau1's.
+"""
 
 
 class TauAirline(DeskEnvironment):
@@ -25,8 +27,8 @@ class TauAirline(DeskEnvironment):
     toolset = TAU2_TOOLS
     attack_bounds = dict.fromkeys(
         (
-            *("do_nothing", "empty_submit", "always_refuse", "constant_answer", "answer_spray"),
-            *("schema_dump", "random_calls", "hostile_strings"),
+            *("do_nothing", "empty_submit", "submit_first", "always_refuse", "constant_answer"),
+            *("answer_spray", "schema_dump", "random_calls", "hostile_strings"),
         ),
         UNCHANGED,
     ) | {"answer_spray": (0.0, 1.0)}  # tasks with a transfer as their end, of which any text will do

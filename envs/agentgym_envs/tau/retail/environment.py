@@ -25,8 +25,8 @@ class TauRetail(DeskEnvironment):
     toolset = TAU2_TOOLS
     attack_bounds = dict.fromkeys(
         (
-            *("do_nothing", "empty_submit", "always_refuse", "constant_answer", "answer_spray"),
-            *("schema_dump", "random_calls", "hostile_strings"),
+            *("do_nothing", "empty_submit", "submit_first", "always_refuse", "constant_answer"),
+            *("answer_spray", "schema_dump", "random_calls", "hostile_strings"),
         ),
         UNCHANGED,
     ) | {"answer_spray": (0.0, 1.0)}  # tasks with a transfer as their end, of which any text will do
