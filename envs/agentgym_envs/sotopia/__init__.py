@@ -1,0 +1,6 @@
+"""Sotopia: conversations of two characters with private goals, judged in seven dimensions (arXiv:2310.11667).
+
+| package | what it holds |
+|---|---|
+| `protocol` | profiles, views, actions, the conversation, prompts and judgements, as the package `sotopia` has them |
+"""
