@@ -2,5 +2,5 @@
 
 | package | what it holds |
 |---|---|
-| `protocol` | profiles, views, actions, the conversation, prompts and judgements, as the package `sotopia` has them |
+| `protocol` | profiles, views, actions, the conversation, prompts and judgements of the package `sotopia` |
 """

@@ -74,7 +74,8 @@ def _by_seat(found: Mapping[str, Any], names: tuple[str, str]) -> list[Mapping[s
         entries = {key.removesuffix("_evaluation"): value for key, value in found.items()}
     keys = ("agent_1", "agent_2") if set(entries) == {"agent_1", "agent_2"} else names
     if set(entries) != set(keys) or len(entries) != 2:
-        raise JudgementError(f"the judgement is of {', '.join(map(str, entries))[:200] or 'nobody'}, not of agent_1 and agent_2")
+        judged = ", ".join(entries)[:200] or "nobody"
+        raise JudgementError(f"the judgement is of {judged}, not of agent_1 and agent_2")
     return [_mapping(entries[key], key) for key in keys]
 
 
@@ -103,13 +104,9 @@ def _scored(
 
 
 def _pair(value: object, dimension: Dimension) -> tuple[str, int]:
-    match value:
-        case [str(reason), score]:
-            pass
-        case {"reasoning": str(reason), "score": score}:
-            pass
-        case _:
-            raise JudgementError(f"{dimension.name} is no pair of a reasoning and a score")
+    reason, score = _reason_and_score(value)
+    if not isinstance(reason, str):
+        raise JudgementError(f"{dimension.name} is no pair of a reasoning and a score")
     number = _integer(score)
     if number is None:
         raise JudgementError(f"the score {str(score)[:40]!r} of {dimension.name} is not an integer")
@@ -118,6 +115,16 @@ def _pair(value: object, dimension: Dimension) -> tuple[str, int]:
             f"the score {number} of {dimension.name} is outside {dimension.low} to {dimension.high}"
         )
     return reason, number
+
+
+def _reason_and_score(value: object) -> tuple[object, object]:
+    """Both parts of `[reasoning, score]` or `{"reasoning", "score"}`, None where there are none."""
+    if isinstance(value, Mapping):
+        fields = cast("Mapping[str, object]", value)
+        return fields.get("reasoning"), fields.get("score")
+    if isinstance(value, list) and len(pair := cast("list[object]", value)) == 2:
+        return pair[0], pair[1]
+    return None, None
 
 
 def _integer(score: object) -> int | None:

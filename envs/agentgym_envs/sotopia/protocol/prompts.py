@@ -1,5 +1,5 @@
-"""Prompts of agents and judges: one user message each, as the package `sotopia` 0.1.5 sends them (MIT License,
-Copyright (c) 2024 Sotopia Lab).
+"""Prompts of agents and judges, one user message each, word for word those of the package `sotopia` 0.1.5
+(MIT License, Copyright (c) 2024 Sotopia Lab).
 
 Placeholders are filled in one pass: the package fills them one after the other, so that an agent who says
 `{action_list}` writes into its partner's prompt.
@@ -44,9 +44,9 @@ other people has already said before).
 {history}.
 You are at Turn #{turn_number}. Your available action types are
 {action_list}.
-Note: You can "leave" this conversation if 1. you have achieved your social goals, 2. this conversation makes \
-you uncomfortable, 3. you find it uninteresting/you lose your patience, 4. or for other reasons you want to \
-leave.
+Note: You can "leave" this conversation if 1. you have achieved your social goals, 2. this conversation \
+makes you uncomfortable, 3. you find it uninteresting/you lose your patience, 4. or for other reasons you \
+want to leave.
 
 Please only generate a JSON string including the action type and the argument.
 Your action should follow the given format:
@@ -55,8 +55,8 @@ Your action should follow the given format:
 _JUDGE = """\
 {history}
 Based on previous interactions, evaluate how well participants achieve their goals.
-There are exactly 2 agents. Under the 'evaluations' field, use exactly these keys: ["agent_1", "agent_2"] (no \
-other keys).
+There are exactly 2 agents. Under the 'evaluations' field, use exactly these keys: ["agent_1", "agent_2"] \
+(no other keys).
 
 Please follow the format:
 {format_instructions}"""
@@ -74,7 +74,10 @@ def agent_prompt(conversation: Conversation, seat: int) -> str:
 
 
 def judge_prompt(
-    background: str, names: tuple[str, str], log: Sequence[tuple[Action, Action]], dimensions: Sequence[Dimension]
+    background: str,
+    names: tuple[str, str],
+    log: Sequence[tuple[Action, Action]],
+    dimensions: Sequence[Dimension],
 ) -> str:
     """The message for the judge of a whole conversation.
 

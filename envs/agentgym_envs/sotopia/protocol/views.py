@@ -9,8 +9,8 @@ from agentgym_envs.sotopia.protocol.profiles import AgentProfile, Scene
 View = Literal["package", "relationship", "omniscient", "lite", "ampo"]
 VIEWS: tuple[View, ...] = get_args(View)
 """`package`: nothing of the partner (sotopia 0.1.5); `relationship`: by relationship (arXiv:2310.11667, the
-releases up to 0.1.4), never the secret; `omniscient`: all, the goals too; `lite`: no backgrounds; `ampo`: both
-backgrounds with their secrets, and text for the environment only (code of arXiv:2505.02156).
+releases up to 0.1.4), never the secret; `omniscient`: all, the goals too; `lite`: no backgrounds; `ampo`:
+both backgrounds with their secrets, and text for the environment only (code of arXiv:2505.02156).
 """
 UNKNOWN: Final = "Unknown"
 _INDENT = re.compile(r"\n +")
@@ -26,7 +26,10 @@ def background(scene: Scene, seat: int, view: View) -> str:
     return _lines(
         scene.names,
         _read(scene.environment.scenario, seat, view),
-        [f"{name}'s background: {text or UNKNOWN}" for name, text in zip(scene.names, biographies, strict=True)],
+        [
+            f"{name}'s background: {text or UNKNOWN}"
+            for name, text in zip(scene.names, biographies, strict=True)
+        ],
         goals,
     )
 
