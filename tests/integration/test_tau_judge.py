@@ -112,7 +112,7 @@ async def test_other_episodes_go_on_while_a_judge_is_asked(stub: Stub) -> None:
 async def test_a_judge_that_fails_makes_a_failed_episode_and_no_reward(
     stub: Stub, status: int, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agentgym_envs.tau.endpoint.FIRST_PAUSE_S", 0.0)
+    monkeypatch.setattr("agentgym_envs.endpoints.retries.FIRST_PAUSE_S", 0.0)
     stub.status, stub.text = status, text
     stub.go.set()
     async with served(stub) as http:
