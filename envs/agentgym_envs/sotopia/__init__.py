@@ -3,4 +3,5 @@
 | package | what it holds |
 |---|---|
 | `protocol` | profiles, views, actions, the conversation, prompts and judgements of the package `sotopia` |
+| `package` | that package in a process of its own, for comparisons |
 """

@@ -74,17 +74,30 @@ def test_a_view_shows_the_own_goal_and_who_reads_what(view: View) -> None:
     assert ("Bo Lind's goal: Unknown" in first) == (view != "omniscient")
     assert ("sold the oven" in first) == (view != "lite")
     assert ("sold the oven" in second) == (view in ("omniscient", "ampo"))
-    assert ("It rains." in first) == (view == "ampo")
+    assert ("It rains." in first) == (view in ("omniscient", "ampo"))
     assert "It rains." in second
-    assert ("the bread" in second) == (view == "ampo")
+    assert ("the bread" in second) == (view in ("omniscient", "ampo"))
 
 
 def test_the_judge_reads_everything_but_in_lite_no_backgrounds() -> None:
     text = judge_background(scene())
     assert "Ana Reed's goal: Sell (for 5)\nBo Lind's goal: Buy the bread" in text
     assert "sold the oven" in text
-    assert "It rains" not in text
+    assert "Scenario: A market. It rains." in text
     assert "background" not in judge_background(scene(), "lite")
+
+
+def test_an_omniscient_seat_reads_what_the_judge_reads() -> None:
+    assert background(scene(), 0, "omniscient") == judge_background(scene())
+
+
+def test_white_space_after_the_last_background_is_lost_as_in_the_release_of_the_view() -> None:
+    assert BO.biography.endswith("Bo's secrets: ")  # BO has none
+    for view in ("package", "omniscient"):
+        assert "\nBo Lind's background: Bo Lind is a 30-year-old  clerk." in background(scene(), 1, view)
+        assert "Bo's secrets:\nAna Reed's goal" in background(scene(), 1, view)
+    assert "Bo's secrets:\nAna Reed's goal" in judge_background(scene())
+    assert "Bo's secrets: \nAna Reed's goal" in background(scene(), 1, "relationship")
 
 
 def test_an_unlisted_gender_has_no_adjective() -> None:
