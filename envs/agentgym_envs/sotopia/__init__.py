@@ -3,4 +3,7 @@
 | package | what it holds |
 |---|---|
 | `protocol` | profiles, views, actions, the conversation, prompts and judgements of the package `sotopia` |
+| `data` | published profiles and recorded episodes, imported from files |
+| `moves` | moves in square brackets inside utterances |
+| `verification` | goals of published scenarios that a program can check |
 """

@@ -2,4 +2,10 @@
 
 Prompts, observations and records are byte for byte those of `sotopia` 0.1.5 (MIT), except where that package
 loses or changes text (see `conversation` and `judgement`).
+
+Names for other packages: `actions.Action`, `actions.ActionType`, `actions.LEFT`, `actions.NOTHING`,
+`conversation.Conversation`, `conversation.EndReason`, `conversation.Rules`, `conversation.masks`,
+`dimensions.SOTOPIA`, `episode_log.episode_log`, `markup.shown_to`, `profiles.AgentProfile`,
+`profiles.EnvironmentProfile`, `profiles.Profile`, `profiles.Scene`, `views.UNKNOWN`, `views.View`,
+`views.background`.
 """
