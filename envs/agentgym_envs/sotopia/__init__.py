@@ -4,4 +4,7 @@
 |---|---|
 | `protocol` | profiles, views, actions, the conversation, prompts and judgements of the package `sotopia` |
 | `package` | that package in a process of its own, for comparisons |
+| `data` | published profiles and recorded episodes, imported from files |
+| `moves` | moves in square brackets inside utterances |
+| `verification` | goals of published scenarios that a program can check |
 """

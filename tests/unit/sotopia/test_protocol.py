@@ -53,11 +53,11 @@ def conversation(rules: Rules = Rules(), seed: int = 0) -> Conversation:  # noqa
     [
         (0, "Unknown"),
         (1, "Ana Reed "),
-        (2, "Ana Reed is a 41-year-old female baker. She/her pronouns. Ana bakes bread."),
+        (2, "Ana Reed is a 41-year-old female baker. She/her pronouns. Ana bakes bread. "),
         (
             3,
             "Ana Reed is a 41-year-old female baker. She/her pronouns. Ana bakes bread. "
-            "Personality and values description: Ana is calm.",
+            "Personality and values description: Ana is calm. ",
         ),
     ],
 )

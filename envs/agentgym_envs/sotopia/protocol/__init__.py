@@ -3,8 +3,11 @@
 Prompts, observations and records are byte for byte those of `sotopia` 0.1.5 (MIT), except where that package
 loses or changes text (see `conversation` and `judgement`).
 
-Names for other packages: `actions.ACTION_TYPES`, `actions.Action`, `conversation.Conversation`,
-`conversation.Mask`, `conversation.Order`, `conversation.Rules`, `conversation.masks`, `dimensions.SOTOPIA`,
-`episode_log.episode_log`, `judgement.Judgement`, `judgement.read_judgement`, `profiles.Scene`,
-`prompts.agent_prompt`, `prompts.judge_prompt`, `views.background`, `views.judge_background`
+Names for other packages: `actions.ACTION_TYPES`, `actions.Action`, `actions.ActionType`, `actions.LEFT`,
+`actions.NOTHING`, `conversation.Conversation`, `conversation.EndReason`, `conversation.Mask`,
+`conversation.Order`, `conversation.Rules`, `conversation.masks`, `dimensions.SOTOPIA`,
+`episode_log.episode_log`, `judgement.Judgement`, `judgement.read_judgement`, `markup.shown_to`,
+`profiles.AgentProfile`, `profiles.EnvironmentProfile`, `profiles.Profile`, `profiles.Scene`,
+`prompts.agent_prompt`, `prompts.judge_prompt`, `views.UNKNOWN`, `views.View`, `views.background`,
+`views.judge_background`.
 """

@@ -81,10 +81,13 @@ def _biography(scene: Scene, of: int, seat: int, view: View) -> str:
 
 
 def _known(agent: AgentProfile, relationship: int) -> str:
-    """What somebody in this relationship knows of `agent`."""
+    """What somebody in this relationship knows of `agent`.
+
+    The space before what is left out stays, as in recorded episodes.
+    """
     if relationship == 0:
         return UNKNOWN
     if relationship == 1:
         return f"{agent.name} "
-    public = f"{agent.identity} {agent.public_info}"
-    return public if relationship == 2 else f"{public} {agent.personality}"
+    public = f"{agent.identity} {agent.public_info} "
+    return public if relationship == 2 else f"{public}{agent.personality} "
