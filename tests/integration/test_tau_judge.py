@@ -119,6 +119,6 @@ async def test_a_judge_that_fails_makes_a_failed_episode_and_no_reward(
         session, last = await solved(http)
         reply = await last
         ended = await http.get(f"/sessions/{session}")
-    assert (reply.status_code, reply.json()["type"]) == (500, "urn:agentevol:problem:internal")
-    assert ended.json()["failure"]["kind"] == "internal"
+    assert (reply.status_code, reply.json()["type"]) == (502, "urn:agentevol:problem:judge")
+    assert ended.json()["failure"]["kind"] == "judge"
     assert "reward" not in reply.json()

@@ -5,11 +5,13 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, StringConstraints, ValidationError
 
-from agentgym_envs.core import Record
+from agentgym_envs.core import DependencyFault, Record
 
 
-class EndpointFault(RuntimeError):
+class EndpointFault(DependencyFault):
     """An endpoint gave no usable answer: the episode fails, and is no reward."""
+
+    kind = "partner"
 
 
 class Endpoint(Record):

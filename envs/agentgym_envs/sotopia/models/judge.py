@@ -35,6 +35,8 @@ REPAIR = "That is no judgement: {reason}. Reply with one JSON object of this for
 class JudgeFault(EndpointFault):
     """The judge gave no complete judgement: the episode fails, and is no reward."""
 
+    kind = "judge"
+
 
 class JudgeModel(Endpoint):
     """Endpoint, sampling and aggregation of a judge."""

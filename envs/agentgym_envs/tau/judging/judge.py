@@ -38,6 +38,8 @@ _FENCE = re.compile(r"```(?:json)?\s*\n(.*)\n```", re.DOTALL)
 class JudgeFault(EndpointFault):
     """The judge gave no usable verdict: the episode fails, and is no reward."""
 
+    kind = "judge"
+
 
 class JudgeModel(Endpoint):
     """Endpoint and sampling of a judge."""
