@@ -7,12 +7,14 @@ from importlib import import_module
 EXPERIMENTS = {
     "baselines": "scores of WebShop's baselines",
     "credit": "GiGPO beside GRPO in ALFWorld, three seeds: about half an hour on two idle cores",
+    "goals": "Sotopia's recorded judgements beside rules, where a program can check the goals",
     "learning": "success before and after, for every algorithm, three seeds: about three quarters of an hour",
     "merge": "selection over 50 iterations beside deriving all rounds again",
     "modes": "AMPO beside GRPO: success, tokens and modes of thinking, about a quarter of an hour",
     "recipes": "lengths of episodes and GPU-hours of docs/recipes.md",
     "scale": "simulation of up to 64 replicas from costs measured here, about a minute and a half",
     "shortcuts": "what taking the first hit earns in the assistant, by template",
+    "sotopia": "steps a second of the package sotopia beside our protocol, about ten seconds",
     "tau": "scores of policies without a model in the tau domains, and times",
     "taggers": "agreement of taggers on the types of purchases in WebShop",
 }

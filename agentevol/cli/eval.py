@@ -51,7 +51,7 @@ Seed = Annotated[int, typer.Option(help="Seed of environments and samples.")]
 Format = Annotated[
     str,
     typer.Option(
-        "--format", help="Format in which the model writes actions: plain, react, or module:attribute."
+        "--format", help="Format in which the model writes actions: plain, react, modes, or module:attribute."
     ),
 ]
 Url = Annotated[str | None, typer.Option(help="A running server; default: one is started.")]

@@ -31,7 +31,9 @@ Threads = Annotated[int, typer.Option(min=1, help="CPU threads.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of demonstrations and weights.")]
 Format = Annotated[
     str,
-    typer.Option("--format", help="Format in which it writes actions: plain, react, or module:attribute."),
+    typer.Option(
+        "--format", help="Format in which it writes actions: plain, react, modes, or module:attribute."
+    ),
 ]
 
 

@@ -9,7 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Generic, TypeVar, cast
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
@@ -90,6 +90,13 @@ def checked_costs(costs: object) -> Costs:
 
 def _is_cost(cost: object) -> bool:
     return isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < math.inf
+
+
+class DependencyFault(RuntimeError):
+    """Failure of a model or service that an episode depends on: the episode has failed, and has no reward."""
+
+    kind: ClassVar[Literal["partner", "judge"]]
+    """What failed: it is the episode's kind of failure."""
 
 
 class TaskNotFound(LookupError):

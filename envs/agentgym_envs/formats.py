@@ -16,11 +16,16 @@ The reasoning of a thinking model before its answer is no action in either:
 
     open fridge 1
 
+`modes`: a level of thinking, its sections and an answer in quotes, AMPO's template
+(`agentgym_envs.thinking`). The answer is the action; what was thought stays in the agent's own message.
+
 A format never fails: text that it cannot parse becomes an action that the environment answers as an invalid
 one.
 """
 
 from typing import Protocol
+
+from agentgym_envs import thinking
 
 END_OF_SEQUENCE = "</s>"
 THINKING, THOUGHT = "<think>", "</think>"
@@ -94,6 +99,35 @@ class React:
         return _expressed(self, action, render_react("", action))
 
 
+class Modes:
+    """One of AMPO's four thinking modes in each reply (arXiv:2505.02156); the answer is the action."""
+
+    name = "modes"
+
+    def instruction(self, environment_name: str) -> str | None:
+        """The four modes with their sections, and the template of a reply."""
+        modes = "\n".join(
+            f"Level {mode}: {title}" + (f" ({', '.join(thinking.HEADERS[mode])})" if mode > 1 else "")
+            for mode, title in thinking.NAMES.items()
+        )
+        sections = tuple("..." for _ in thinking.HEADERS[2])
+        return (
+            f"You are an agent in the environment {environment_name}. In each turn choose how much to think, "
+            f"by one of four levels:\n\n{modes}\n\nLevel 1 answers at once. The others first write their "
+            "sections, in this order. The answer stands in quotes, and contains no other quotes. Replies of "
+            f"level 1 and 2:\n\n{thinking.render(1, (), 'your action')}\n\n"
+            f"{thinking.render(2, sections, 'your action')}"
+        )
+
+    def parse(self, text: str) -> str:
+        """The answer, read leniently (`agentgym_envs.thinking.extract`); empty where there is none."""
+        return thinking.extract(after_thinking(text)) or ""
+
+    def render(self, action: str) -> str:
+        """A reply of level 1."""
+        return _expressed(self, action, thinking.render(1, (), action))
+
+
 def after_thinking(text: str) -> str:
     """The text after the reasoning of a message; empty if reasoning began and did not end."""
     return text.rpartition(THOUGHT)[2].partition(THINKING)[0]
@@ -131,7 +165,7 @@ def _expressed(form: ActionFormat, action: str, message: str) -> str:
 
 
 PLAIN = Plain()
-FORMATS: dict[str, ActionFormat] = {form.name: form for form in (PLAIN, React())}
+FORMATS: dict[str, ActionFormat] = {form.name: form for form in (PLAIN, React(), Modes())}
 """Formats by their name on the wire: the only ones that a server parses. A run parses the messages of its
 policy itself and sends actions, so that its format may be any.
 """

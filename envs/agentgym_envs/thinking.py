@@ -35,6 +35,14 @@ HEADERS: dict[int, tuple[str, ...]] = {
     ),
 }
 """The sections of each mode, in order."""
+NAMES: dict[int, str] = {
+    1: "Reactive Response",
+    2: "Intentional Analysis",
+    3: "Strategic Adaptation",
+    4: "Prospective Simulation",
+}
+"""The names of the modes in the paper."""
+
 
 THINKING, THOUGHT = "<|begin_of_thinking|>\n", "\n<|end_of_thinking|>"
 ANSWER, ANSWERED = "<|begin_of_answer|>\n", "\n<|end_of_answer|>"
@@ -107,6 +115,27 @@ def check(text: str, *, strict: bool = False) -> Reply:
     if strict and (fault := _strict_fault(text, mode, found, answer)):
         return _faulty(fault)
     return Reply(mode, answer, found)
+
+
+def extract(text: str) -> str | None:
+    """The answer of a reply without its quotes, read leniently; None where there is none.
+
+    The answer of a well-formed reply; otherwise the text between the last opening tag of an answer and the
+    closing tag after it; otherwise the text below the last header `Response`.
+    """
+    reply = check(text)
+    if reply.answer is not None:
+        return _unquoted(reply.answer)
+    _, tag, rest = text.rpartition(ANSWER)
+    if tag and ANSWERED in rest:
+        return _unquoted(rest.partition(ANSWERED)[0])
+    _, header, rest = text.rpartition("\n\nResponse:\n")
+    return _unquoted(rest.partition(THOUGHT)[0]) if header else None
+
+
+def _unquoted(answer: str) -> str:
+    text = answer.strip()
+    return text[1:-1] if len(text) >= 2 and text[0] == text[-1] == '"' else text
 
 
 def length_factor(count: float, *, target: float, span: float) -> float:

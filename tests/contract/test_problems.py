@@ -39,6 +39,7 @@ ADDED = {
     "rate-limited": 429,
     "head-too-large": 431,
     "partner": 502,
+    "judge": 502,
     "partner-turn": 503,
     "unavailable": 503,
 }

@@ -112,13 +112,13 @@ async def test_other_episodes_go_on_while_a_judge_is_asked(stub: Stub) -> None:
 async def test_a_judge_that_fails_makes_a_failed_episode_and_no_reward(
     stub: Stub, status: int, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agentgym_envs.tau.endpoint.FIRST_PAUSE_S", 0.0)
+    monkeypatch.setattr("agentgym_envs.endpoints.retries.FIRST_PAUSE_S", 0.0)
     stub.status, stub.text = status, text
     stub.go.set()
     async with served(stub) as http:
         session, last = await solved(http)
         reply = await last
         ended = await http.get(f"/sessions/{session}")
-    assert (reply.status_code, reply.json()["type"]) == (500, "urn:agentevol:problem:internal")
-    assert ended.json()["failure"]["kind"] == "internal"
+    assert (reply.status_code, reply.json()["type"]) == (502, "urn:agentevol:problem:judge")
+    assert ended.json()["failure"]["kind"] == "judge"
     assert "reward" not in reply.json()

@@ -8,7 +8,7 @@ from typing import Any, cast
 import httpx
 import pytest
 
-import agentgym_envs.tau.endpoint
+import agentgym_envs.endpoints.retries
 from agentgym_envs.core import StepResult
 from agentgym_envs.tau.environment import TauEnvironment
 from agentgym_envs.tau.tasks import TauTask
@@ -116,7 +116,7 @@ def endpoint(*messages: dict[str, Any]) -> tuple[httpx.MockTransport, list[dict[
 
 def wired(environment: Any, transport: httpx.MockTransport, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The environment; requests of its user and its judge go to a transport, without pauses."""
-    monkeypatch.setattr(agentgym_envs.tau.endpoint, "FIRST_PAUSE_S", 0.0)
+    monkeypatch.setattr(agentgym_envs.endpoints.retries, "FIRST_PAUSE_S", 0.0)
     plain: Callable[..., httpx.AsyncClient] = httpx.AsyncClient
     monkeypatch.setattr(httpx, "AsyncClient", lambda **options: plain(**{**options, "transport": transport}))
     return environment

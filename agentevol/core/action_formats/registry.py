@@ -17,7 +17,11 @@ from agentgym_envs.formats import ActionFormat
 ACTION_FORMATS = Extensions(
     "action format",
     "agentevol.action_formats",
-    {"plain": "agentgym_envs.formats:Plain", "react": "agentgym_envs.formats:React"},
+    {
+        "plain": "agentgym_envs.formats:Plain",
+        "react": "agentgym_envs.formats:React",
+        "modes": "agentgym_envs.formats:Modes",
+    },
 )
 """Action formats by name: `agentgym_envs.formats.ActionFormat`."""
 

@@ -202,7 +202,7 @@ def preferred_wait_s(prefer: str) -> float:
 
 SESSION_PROBLEMS = ("session-not-found", "session-expired", "session-closed", "session-failed")
 BEGIN_PROBLEMS = ("task-not-found", "idempotency-key-reused", "capacity", "overloaded", "draining")
-BROKEN = ("internal", "worker-lost", "step-timeout")
+BROKEN = ("internal", "worker-lost", "step-timeout", "partner", "judge")
 
 ENDPOINTS: tuple[Endpoint[Service], ...] = (
     Endpoint(
@@ -278,7 +278,6 @@ ENDPOINTS: tuple[Endpoint[Service], ...] = (
             "session-ended",
             "overloaded",
             "partner-turn",
-            "partner",
             *BROKEN,
         ),
         reply=replies.StepReply,

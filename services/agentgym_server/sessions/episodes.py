@@ -8,7 +8,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from agentgym_envs.core import TaskNotFound
+from agentgym_envs.core import DependencyFault, TaskNotFound
 from agentgym_server.catalogue import DEFAULT_FORMAT, Catalogue, ServedEnvironment
 from agentgym_server.clock import Clock
 from agentgym_server.monitoring.metrics import Metrics
@@ -59,6 +59,7 @@ from agentgym_server.workers.hosts import (
     Outcome,
     Outcomes,
     Overloaded,
+    dependency_fault,
     internal_fault,
 )
 
@@ -490,6 +491,8 @@ def _fault(cause: Exception) -> HostFault:
     if isinstance(cause, WorkerStartFailed):
         return HostFault("worker-lost", str(cause))
     trace = "".join(traceback.format_exception(cause))
+    if isinstance(cause, DependencyFault):
+        return dependency_fault(cause.kind, trace)
     return internal_fault("an environment raised", trace)
 
 

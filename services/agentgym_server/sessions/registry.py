@@ -32,7 +32,8 @@ FAILURE_TITLES = {
     "worker-lost": "the worker of this episode died",
     "step-timeout": "the environment did not answer in time",
     "internal": "the environment broke",
-    "partner": "the partner left the episode",
+    "partner": "the partner left the episode, or failed",
+    "judge": "the judge of this episode failed",
 }
 
 
@@ -231,7 +232,7 @@ class Registry:
 
 def failure_view(fault: HostFault, turn: int) -> dict[str, Any]:
     """The `failure` member; an environment's own message stays in the log."""
-    told = fault.kind in ("step-timeout", "partner")
+    told = fault.kind in ("step-timeout", "partner", "judge")
     text = fault.message if told else FAILURE_TITLES[fault.kind]
     return {"kind": fault.kind, "turn": turn, "message": text}
 

@@ -49,8 +49,8 @@ class Origin(NamedTuple):
 
 
 class HostFault(Exception):
-    """Failure of the environment itself; `kind` is a problem's slug: `worker-lost`, `step-timeout` or
-    `internal`.
+    """Failure of an environment, or of what an episode depends on; `kind` is a problem's slug: `worker-lost`,
+    `step-timeout`, `internal`, `partner` or `judge`.
 
     The message of an `internal` one is the incident under which the log has the details.
     """
@@ -59,6 +59,12 @@ class HostFault(Exception):
         super().__init__(message)
         self.kind = kind
         self.message = message
+
+
+def dependency_fault(kind: str, trace: str) -> HostFault:
+    """Log the failure of a partner or a judge; callers see its incident, and no address of an endpoint."""
+    incident = internal_fault(f"a {kind} failed", trace).message
+    return HostFault(kind, f"the {kind} of this episode failed: incident {incident}")
 
 
 def internal_fault(what: str, trace: str) -> HostFault:

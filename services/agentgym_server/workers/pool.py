@@ -27,6 +27,7 @@ from agentgym_server.workers.hosts import (
     Outcome,
     Outcomes,
     Overloaded,
+    dependency_fault,
     internal_fault,
 )
 
@@ -284,6 +285,8 @@ def _settle(reply: asyncio.Future[Any], message: dict[str, Any]) -> None:
         reply.set_exception(TaskNotFound(message["message"]))
     elif message["fault"] == "step-timeout":
         reply.set_exception(HostFault("step-timeout", message["message"]))
+    elif message["fault"] in ("partner", "judge"):
+        reply.set_exception(dependency_fault(message["fault"], message["trace"]))
     else:
         reply.set_exception(internal_fault("an environment raised in its worker", message["trace"]))
 

@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Coroutine
 from pathlib import Path
 from typing import Any, cast
 
-from agentgym_envs.core import TaskNotFound
+from agentgym_envs.core import DependencyFault, TaskNotFound
 from agentgym_server.workers import frames
 from agentgym_server.workers.hosts import Instances, Origin, Outcome
 from agentgym_server.workers.waiting import PastDeadline
@@ -168,6 +168,8 @@ def _packed(reply: dict[str, Any]) -> bytes:
 def _fault_of(cause: BaseException) -> dict[str, Any]:
     if isinstance(cause, PastDeadline):
         return {"fault": "step-timeout", "message": str(cause), "trace": ""}
+    if isinstance(cause, DependencyFault):
+        return fault(cause.kind, cause)
     return fault("task" if isinstance(cause, TaskNotFound) else "internal", cause)
 
 

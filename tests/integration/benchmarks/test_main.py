@@ -31,7 +31,7 @@ def test_an_unknown_name_is_refused_with_those_there_are(capsys: pytest.CaptureF
     with pytest.raises(SystemExit) as stopped:
         main(["nothing"])
     assert stopped.value.code == 2
-    assert "choose from 'baselines', 'credit', 'learning'" in capsys.readouterr().err
+    assert "choose from 'baselines', 'credit', 'goals'" in capsys.readouterr().err
 
 
 def test_the_runner_is_a_program_of_the_repository():

@@ -37,6 +37,7 @@ ENTRY_POINTS = (
     "agentgym_client",
     "agentgym_client.gymnasium",
     "agentgym_envs",
+    "agentgym_envs.sotopia.package.engine",  # a program for another interpreter
     "agentgym_envs.webshop.dialects.agentbench",  # docs/webshop.md
     "agentgym_envs.webshop.dialects.agentgym",
     "agentgym_envs.webshop.dialects.site",
@@ -46,7 +47,11 @@ ENTRY_POINTS = (
 )
 """Modules that users import, commands, and programs."""
 LOADED_BY_NAME = (*(target.partition(":")[0] for target in ALGORITHMS.values()),)
-IMPORTED_BY_USERS = ("agentgym_envs.tooluse.mcp",)  # docs/tools.md
+IMPORTED_BY_USERS = (
+    "agentgym_envs.sotopia.package.client",  # docs/sotopia.md
+    "agentgym_envs.sotopia.package.records",
+    "agentgym_envs.tooluse.mcp",  # docs/tools.md
+)
 LIGHT = (
     "agentevol",
     "agentevol.cli",

@@ -6,6 +6,7 @@ import lzma
 from pathlib import Path
 
 import pytest
+from support.sotopia_profiles import write_profiles
 
 from agentevol.cli import main
 from agentevol.cli.console.errors import EXPECTED, failure
@@ -162,7 +163,10 @@ def test_debug_shows_the_traceback_before_the_line(capsys: pytest.CaptureFixture
     assert err.splitlines()[-1].startswith("error: environment: no environment named 'gues'")
 
 
-IMPORTABLE = ("alfworld", "bfcl", "sql", "tau-airline", "tau-mock", "tau-retail", "tau-telecom", "webshop")
+IMPORTABLE = (
+    *("alfworld", "bfcl", "sotopia", "sql"),
+    *("tau-airline", "tau-mock", "tau-retail", "tau-telecom", "webshop"),
+)
 
 
 def test_nothing_imported_is_said_and_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
@@ -172,7 +176,8 @@ def test_nothing_imported_is_said_and_is_no_error(capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize(
-    ("name", "what"), [("alfworld", "games"), ("bfcl", "tasks"), ("webshop", "catalogue")]
+    ("name", "what"),
+    [("alfworld", "games"), ("bfcl", "tasks"), ("sotopia", "profiles"), ("webshop", "catalogue")],
 )
 def test_a_broken_manifest_is_one_line(
     capsys: pytest.CaptureFixture[str], home: Path, name: str, what: str
@@ -224,6 +229,21 @@ def test_a_strict_import_fails_where_something_was_refused(
     products.write_text(json.dumps(json.loads(products.read_text())[:1]))
     code, out, _ = run(capsys, "data", "import", "webshop", str(catalogue), "--strict")
     assert (code, out.endswith(f"{home / 'webshop'}; 0 of the entries of files refused\n")) == (0, True)
+
+
+def test_profiles_are_imported_all_or_none(
+    capsys: pytest.CaptureFixture[str], home: Path, tmp_path: Path
+) -> None:
+    source = write_profiles(tmp_path / "profiles")
+    code, out, _ = run(capsys, "data", "import", "sotopia", str(source))
+    assert (code, out.splitlines()[-1]) == (
+        0,
+        f"imported into {home / 'sotopia'}; 0 of the records refused",
+    )
+    (source / "combos.json").write_text('[{"pk": "c0", "env_id": "x", "agent_ids": ["ana", "bo"]}]')
+    code, _, err = run(capsys, "data", "import", "sotopia", str(source))
+    assert (code, err) == (1, "error: data: combos.json: record 1 (c0): there is no environment 'x'\n")
+    assert json.loads(run(capsys, "data", "list", "--json")[1])["data"]["sotopia"]["all"] == 5
 
 
 def test_refused_game_files_are_counted(

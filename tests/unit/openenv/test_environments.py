@@ -229,7 +229,7 @@ async def test_a_bad_frame_is_answered_and_the_connection_stays(
         ('{"type":"reset","data":[]}', [("dict_type", ["data"], "Input should be a valid dictionary", [])]),
         (
             '{"type":"reset","data":{"format":"xml"}}',
-            [("value_error", ["format"], "must be one of: plain, react", None)],
+            [("value_error", ["format"], "must be one of: plain, react, modes", None)],
         ),
         ('{"type":"state","data":{}}', [("extra_forbidden", ["data"], "Extra inputs are not permitted", {})]),
         ('{"type":"close","x":1}', [("extra_forbidden", ["x"], "Extra inputs are not permitted", 1)]),

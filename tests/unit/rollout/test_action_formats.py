@@ -212,7 +212,7 @@ def test_an_opening_without_an_instruction_is_the_observation():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("xml", "no action format named 'xml'; there are: plain, react, or module:attribute"),
+        ("xml", "no action format named 'xml'; there are: modes, plain, react, or module:attribute"),
         (f"{HERE}:Absent", "cannot be imported"),
         (f"{HERE}:Greedy", "cannot be created"),
         (f"{HERE}:Speechless", "has no method 'render'"),
@@ -230,7 +230,7 @@ def test_a_configuration_names_a_format():
     assert load(None, [f"environment.format={HERE}:Angle"]).action_format == f"{HERE}:Angle"
     assert load(None, ["action_format=react"], TrainConfig).action_format == "react"
     for key, kind in (("environment.format", None), ("action_format", TrainConfig)):
-        with pytest.raises(ConfigError, match=f"{key}.*named 'xml'; there are: plain, react"):
+        with pytest.raises(ConfigError, match=f"{key}.*named 'xml'; there are: modes, plain, react"):
             load(None, [f"{key}=xml"], *([kind] if kind else []))
 
 
@@ -254,7 +254,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("installed")
 async def test_an_entry_point_adds_a_format_and_replaces_none():
-    assert ACTION_FORMATS.names() == ["plain", "react", "square"]
+    assert ACTION_FORMATS.names() == ["modes", "plain", "react", "square"]
     assert load(None, ["environment.format=square"]).environment.format == "square"
     assert action_format("square").render("4") == "[4]"
     assert action_format("react").parse("Action: look") == "look"
@@ -270,7 +270,7 @@ async def test_a_server_parses_its_own_formats_only(name: str):
         reply = await http.post("/envs/guess/sessions", json=body)
         known = await http.post("/envs/guess/sessions", json=body | {"format": "react"})
     assert (reply.status_code, known.status_code) == (422, 201)
-    assert "must be one of: plain, react" in reply.text
+    assert "must be one of: plain, react, modes" in reply.text
 
 
 def test_a_fault_names_the_format_and_the_cause():

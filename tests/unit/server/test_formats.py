@@ -72,3 +72,47 @@ def test_react_says_how_to_answer():
     assert instruction is not None
     assert "alfworld" in instruction
     assert "Thought:\nyour thoughts.\n\nAction:\nyour next action" in instruction
+
+
+MODE_2 = """Thinking Level: 2
+<|begin_of_thinking|>
+Intent:
+She wants it.
+
+Style:
+kind
+
+Response:
+offer "half"
+<|end_of_thinking|>
+<|begin_of_answer|>
+"I offer 5."
+<|end_of_answer|>"""
+
+
+@pytest.mark.parametrize(
+    ("message", "action"),
+    [
+        (MODE_2, "I offer 5."),
+        (f"<think>hm</think>{MODE_2}", "I offer 5."),
+        ('Thinking Level: 1\n<|begin_of_answer|>\n"Hello"\n<|end_of_answer|>', "Hello"),
+        ('Thinking Level: 7\n<|begin_of_answer|>\n"He said "no"."\n<|end_of_answer|>', 'He said "no".'),
+        (
+            "<|begin_of_answer|>\nfirst\n<|end_of_answer|>\n<|begin_of_answer|>\nlast\n<|end_of_answer|>",
+            "last",
+        ),
+        ("Intent:\nx\n\nResponse:\nsay yes\n<|end_of_thinking|>", "say yes"),
+        ("I offer 5.", ""),
+        ("<|begin_of_answer|>\ncut", ""),
+        ("", ""),
+    ],
+)
+def test_modes_reads_the_answer_alone(message: str, action: str):
+    assert FORMATS["modes"].parse(message) == action
+
+
+def test_modes_says_what_each_level_holds():
+    instruction = FORMATS["modes"].instruction("social")
+    assert instruction is not None
+    assert "Level 2: Intentional Analysis (Intent, Style, Response)" in instruction
+    assert FORMATS["modes"].render("go") == 'Thinking Level: 1\n<|begin_of_answer|>\n"go"\n<|end_of_answer|>'

@@ -393,7 +393,7 @@ async def test_the_catalogue_describes_its_environments(http: httpx.AsyncClient)
     assert entries[0]["splits"] == {"train": 3, "test": 3}
     assert [entry["capabilities"]["fork"] for entry in entries] == ["any", "none", "any"]
     schema = (await http.get("/envs/echo/schema")).json()
-    assert schema["action"]["formats"] == ["plain", "react"]
+    assert schema["action"]["formats"] == ["plain", "react", "modes"]
     assert schema["tools"] is None
 
 

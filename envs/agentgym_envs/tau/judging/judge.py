@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from agentgym_envs.endpoints.client import ChatClient
+from agentgym_envs.endpoints.records import Endpoint, EndpointFault, Said
 from agentgym_envs.formats import after_thinking
-from agentgym_envs.tau.endpoint import ChatClient, Endpoint, EndpointFault, Said
 from agentgym_envs.tau.judging.judgement import Judgement, Line, StatementVerdict
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ _FENCE = re.compile(r"```(?:json)?\s*\n(.*)\n```", re.DOTALL)
 
 class JudgeFault(EndpointFault):
     """The judge gave no usable verdict: the episode fails, and is no reward."""
+
+    kind = "judge"
 
 
 class JudgeModel(Endpoint):

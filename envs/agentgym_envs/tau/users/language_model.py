@@ -1,6 +1,6 @@
 """User played by a model behind an OpenAI-compatible endpoint: `LanguageModelUser`, `UserModel`.
 
-See `agentgym_envs.tau.endpoint` for the requests.
+See `agentgym_envs.endpoints` for the requests.
 """
 
 import json
@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, cast
 
-from agentgym_envs.tau.endpoint import ChatClient, Endpoint, EndpointFault, Function, Said
+from agentgym_envs.endpoints.client import ChatClient
+from agentgym_envs.endpoints.records import Endpoint, EndpointFault, Function, Said
 from agentgym_envs.tau.judging.judgement import Line
 from agentgym_envs.tau.tasks import Scenario
 from agentgym_envs.tau.users.user import STOP, Seat, User

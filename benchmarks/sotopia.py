@@ -1,0 +1,138 @@
+"""Speed of the package `sotopia` 0.1.5 beside our protocol, on the same scripts in one run.
+
+    AGENTEVOL_SOTOPIA_PYTHON=DIR/bin/python python -m benchmarks sotopia [--json]
+
+`steps`: a reset and 20 utterances, with the observations of both agents. `episodes`: the same with the
+prompts of agents and judge, the judgement and the record, which are compared first: a ratio of two that
+differ would mean nothing. The package runs in its own process and takes its own time, so that the pipe
+does not count.
+"""
+
+import argparse
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any
+
+from agentevol.cli.benchmarks.figures import Figure, ratio, report
+from agentgym_envs.sotopia.package.client import PackageEngine, PackageError
+from agentgym_envs.sotopia.package.records import LEAVE, record, started
+from agentgym_envs.sotopia.package.request import EpisodeRequest
+from agentgym_envs.sotopia.protocol.actions import Action
+from agentgym_envs.sotopia.protocol.dimensions import SOTOPIA
+from agentgym_envs.sotopia.protocol.profiles import AgentProfile, EnvironmentProfile, Scene
+
+REPEATS = 5
+WORDS = "I see what you mean, but the oven is nearly new, and I would have to get at least {} for it today."
+
+
+def request() -> EpisodeRequest:
+    """An episode of 20 utterances of 22 words."""
+    people = (("Ana", "Reed", "Baker"), ("Bo", "Lind", "Clerk"))
+    agents = [
+        AgentProfile(
+            pk=first,
+            first_name=first,
+            last_name=last,
+            age=41,
+            occupation=occupation,
+            gender="Woman",
+            gender_pronoun="She/her",
+            public_info=f"{first} likes long walks and keeps two cats.",
+            personality_and_values=f"{first} is calm and open, and values fairness.",
+            secret=f"{first} has debts.",
+        )
+        for first, last, occupation in people
+    ]
+    environment = EnvironmentProfile(
+        pk="oven",
+        scenario="Two neighbours talk about a used oven. <extra_info>It costs 900 new.</extra_info>",
+        agent_goals=("Sell the oven for 400", "Buy the oven for 300"),
+        relationship=2,
+    )
+    scores = ", ".join(f'"{one.name}": ["As expected.", {one.high}]' for one in SOTOPIA)
+    talks = [
+        tuple(Action(action_type="speak", argument=WORDS.format(400 - turn)) for turn in range(10))
+        for _ in people
+    ]
+    return EpisodeRequest(
+        scene=Scene(environment=environment, agents=(agents[0], agents[1])),
+        script=(talks[0], talks[1]),
+        judge_replies=(f'{{"evaluations": {{"agent_1": {{{scores}}}, "agent_2": {{{scores}}}}}}}',),
+    )
+
+
+def our_steps(wanted: EpisodeRequest, episodes: int) -> float:
+    """Steps a second of our protocol, with neither prompts nor a judge."""
+    steps, began = 0, perf_counter()
+    for _ in range(episodes):
+        conversation = started(wanted)
+        scripts = [iter(script) for script in wanted.script]
+        while not conversation.ended:
+            acting = conversation.acting
+            conversation.apply({seat: next(scripts[seat], LEAVE) for seat in (0, 1) if acting[seat]})
+            for seat in (0, 1):
+                conversation.last_turn(seat)
+                conversation.available(seat)
+        steps += conversation.turn_number
+    return steps / (perf_counter() - began)
+
+
+def our_episodes(wanted: EpisodeRequest, episodes: int) -> float:
+    """Episodes a second of our protocol, with prompts, judgement and record."""
+    began = perf_counter()
+    for _ in range(episodes):
+        record(wanted)
+    return episodes / (perf_counter() - began)
+
+
+def package_steps(engine: PackageEngine, wanted: EpisodeRequest, episodes: int) -> float:
+    """Steps a second of the package, with neither prompts nor a judge."""
+    found = engine.speed(wanted, episodes)
+    return found.steps / found.seconds
+
+
+def package_episodes(engine: PackageEngine, wanted: EpisodeRequest, episodes: int) -> float:
+    """Episodes a second of the package, with prompts, judgement and record."""
+    return episodes / sum(engine.episode(wanted).seconds for _ in range(episodes))
+
+
+def compare(engine: PackageEngine, episodes: int) -> dict[str, Any]:
+    """Measure both sides in turn and print the figures."""
+    wanted = request()
+    versions = engine.versions
+    print(f"sotopia {versions.sotopia}, litellm {versions.litellm}, Python {versions.python}")
+    if engine.episode(wanted).record != record(wanted):
+        raise SystemExit("the package and our protocol have different records")
+    rates: dict[str, list[float]] = {name: [] for name in ("their", "our", "their_episodes", "our_episodes")}
+    for _ in range(REPEATS):
+        rates["their"].append(package_steps(engine, wanted, episodes))
+        rates["our"].append(our_steps(wanted, 10 * episodes))
+        rates["their_episodes"].append(package_episodes(engine, wanted, episodes))
+        rates["our_episodes"].append(our_episodes(wanted, 10 * episodes))
+    figures = {
+        "package_steps": Figure("package, steps", "a second", tuple(rates["their"])),
+        "our_steps": Figure("protocol, steps", "a second", tuple(rates["our"])),
+        "steps_ratio": ratio("protocol / package, steps", rates["our"], rates["their"]),
+        "package_episodes": Figure("package, episodes", "a second", tuple(rates["their_episodes"])),
+        "our_episodes": Figure("protocol, episodes", "a second", tuple(rates["our_episodes"])),
+        "episodes_ratio": ratio(
+            "protocol / package, episodes", rates["our_episodes"], rates["their_episodes"]
+        ),
+    }
+    for figure in figures.values():
+        print(figure)
+    return {"versions": versions.model_dump()} | {name: one.as_json() for name, one in figures.items()}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Start the package's engine, and compare."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks sotopia")
+    parser.add_argument("--python", help="interpreter with the package; default: $AGENTEVOL_SOTOPIA_PYTHON")
+    parser.add_argument("--episodes", type=int, default=30, help="of the package in each repetition")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    given = parser.parse_args(arguments)
+    try:
+        with PackageEngine(given.python) as engine:
+            report("sotopia", lambda: compare(engine, given.episodes), json=given.json)
+    except PackageError as error:
+        raise SystemExit(f"error: {error}") from error

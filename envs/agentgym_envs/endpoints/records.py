@@ -1,0 +1,100 @@
+"""Records of an endpoint: `Endpoint` with its sampling and prices, and what a chat completion holds."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
+
+from pydantic import Field, StringConstraints, ValidationError
+
+from agentgym_envs.core import DependencyFault, Record
+
+
+class EndpointFault(DependencyFault):
+    """An endpoint gave no usable answer: the episode fails, and is no reward."""
+
+    kind = "partner"
+
+
+class Endpoint(Record):
+    """Address and sampling of a model behind an endpoint."""
+
+    base_url: Annotated[str, StringConstraints(pattern=r"^https?://")]
+    """For example `http://127.0.0.1:8000/v1`."""
+    model: str
+    temperature: float = Field(default=0.0, ge=0)
+    """Always sent: servers have defaults of their own."""
+    max_tokens: int = Field(default=512, ge=1)
+    timeout_s: float = Field(default=60.0, gt=0)
+    """Limit of one request."""
+    retries: int = Field(default=2, ge=0, le=10)
+    """Further attempts after a failed request."""
+    concurrency: int = Field(default=64, ge=1, le=4096)
+    """Requests to this address at once in one process; later ones wait."""
+    prompt_price: float | None = Field(default=None, ge=0)
+    """Price of a million prompt tokens, in any currency."""
+    completion_price: float | None = Field(default=None, ge=0)
+    api_key_env: str = "OPENAI_API_KEY"
+    """Environment variable with the key; none is sent where it is not set."""
+
+    @classmethod
+    def of(cls, given: "Self | Mapping[str, Any] | str") -> Self:
+        """The endpoint of a record, of a table (`--option`), or of a JSON object as text (settings of a run).
+
+        Raises `ValueError`, in one line.
+        """
+        if isinstance(given, cls):
+            return given
+        try:
+            return cls.model_validate_json(given) if isinstance(given, str) else cls.model_validate(given)
+        except ValidationError as cause:
+            first = cause.errors()[0]
+            place = ".".join(map(str, first["loc"])) or "value"
+            raise ValueError(f"{cls.__name__}: {place}: {first['msg']}") from None
+
+    @property
+    def url(self) -> str:
+        """Address of chat completions."""
+        return f"{self.base_url.rstrip('/')}/chat/completions"
+
+
+class Function(Record, extra="ignore"):
+    """Function that a model calls, as its answer tells it."""
+
+    name: str
+    arguments: str = "{}"
+
+
+class ToolCall(Record, extra="ignore"):
+    """Tool call of a model's answer."""
+
+    id: str = ""
+    function: Function
+
+
+class Said(Record, extra="ignore"):
+    """Message of a model's answer."""
+
+    content: str | None = None
+    tool_calls: tuple[ToolCall, ...] | None = None
+
+
+class Usage(Record, extra="ignore"):
+    """Tokens of a request."""
+
+    prompt_tokens: int = Field(default=0, ge=0)
+    completion_tokens: int = Field(default=0, ge=0)
+
+
+class _Choice(Record, extra="ignore"):
+    message: Said
+
+
+class Completion(Record, extra="ignore"):
+    """A chat completion."""
+
+    choices: tuple[_Choice, ...] = Field(min_length=1)
+    usage: Usage | None = None
+
+    @property
+    def said(self) -> Said:
+        """The message of the first choice."""
+        return self.choices[0].message

@@ -1,0 +1,11 @@
+"""Published profiles and recorded episodes of Sotopia, imported from files; none are shipped.
+
+| module | what it holds |
+|---|---|
+| `profile_set` | environments, agents and their combinations: `ProfileSet`, `SotopiaDataError` |
+| `sources` | files of profiles in the published layouts: `read_profiles` |
+| `importing` | `agentevol data import sotopia DIR`: `import_official`, `counts`, `verify` |
+| `library` | imported profiles: `Catalogue` |
+| `episodes` | recorded episodes: `RecordedEpisode`, `read_episodes` |
+| `replay` | recorded episodes, played again: `replay` |
+"""

@@ -1,0 +1,1 @@
+"""Models behind endpoints in a conversation: one that plays a seat, and one that judges."""
