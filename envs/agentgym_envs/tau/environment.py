@@ -307,14 +307,21 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
             self.state.dialogue.append(Line("tools", text))
         if self.over and self.judge_model is not None and has_statements(self.task_now):
             return self._judged(self.judge_model, text, invalid)
-        return super().settled(text, invalid)
+        return self._concluded(text, invalid)
 
     async def _judged(self, model: JudgeModel, text: str, invalid: bool) -> StepResult:
         """The result of the last turn. The judge is asked also where another part has failed already: with a
         judge that is out of order all episodes fail then, and not only those that would have won.
         """
         self.state.judgement = await judgement_of(self.task_now.statements, self.state.dialogue, model)
-        return super().settled(text, invalid)
+        return self._concluded(text, invalid)
+
+    def _concluded(self, text: str, invalid: bool) -> StepResult:
+        """The result of a turn; the last one tells whether its task is trainable, none before it does."""
+        result = super().settled(text, invalid)
+        if not self.over:
+            return result
+        return result.model_copy(update={"info": {**result.info, "trainable": self.task_now.trainable}})
 
     def hear(self, message: str) -> str | None:
         if self.user is None or isinstance(self.user, LanguageModelUser):

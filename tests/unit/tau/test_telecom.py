@@ -57,7 +57,10 @@ def test_a_careless_searcher_wins_less(environment: TauTelecom) -> None:
 def test_the_end_tells_the_outcome_and_the_benchmarks_reward(environment: TauTelecom) -> None:
     task = environment.tasks("train")[0]
     won = played(environment, task, environment.expert(task) or [])
-    assert won.info == {"outcome": "success", "upstream_reward": 1.0, "mode": "solo", "partial_basis": False}
+    assert won.info == {
+        **{"outcome": "success", "upstream_reward": 1.0, "mode": "solo", "partial_basis": False},
+        "trainable": True,
+    }
     lost = played(environment, task, [DONE])
     assert (lost.info["outcome"], lost.info["upstream_reward"]) == ("wrong_state", 0.0)
 
