@@ -25,7 +25,11 @@ class EvaluationSummary(Record):
     endings: dict[str, int] = Field(default_factory=dict[str, int])
     """Episodes by ending, failed and cancelled ones too: `{"terminated": 98, "failed(policy)": 2}`."""
     by: dict[str, dict[str, tuple[int, int]]] = Field(default_factory=dict[str, dict[str, tuple[int, int]]])
-    """Breakdown (`kind`, `difficulty`) -> value -> (successes, n)."""
+    """Breakdown (`kind`, `difficulty`) -> value -> (successes, n).
+
+    `seat` where the policy played several, and `trainable` where some tasks are not: the rate of the others
+    stands beside that of all.
+    """
     gained: int | None = None
     """Tasks won that the previous iteration lost; None where it played none of them."""
     lost: int | None = None

@@ -12,6 +12,9 @@ from agentevol.data.selection.filters import sampled_tokens
 from agentevol.rollout.seats import PARTNER
 from agentgym_store.records import Trajectory
 
+NOT_TRAINABLE = "not trainable"
+"""Group of the tasks of which environments say that their reward tells little: see `StepResult.info`."""
+
 
 def summarise(trajectories: Sequence[Trajectory], split: str) -> EvaluationSummary:
     """Metrics of one evaluation; `n` counts the episodes that have a return, each seat of the policy by
@@ -19,6 +22,7 @@ def summarise(trajectories: Sequence[Trajectory], split: str) -> EvaluationSumma
     """
     scored = [t for t in trajectories if t.total_reward is not None]
     seats = _breakdown(scored, lambda t: "" if t.episode_id is None else f"seat {t.seat}")
+    trainable = _breakdown(scored, _trainability)
     return EvaluationSummary(
         split=split,
         n=len(scored),
@@ -31,8 +35,17 @@ def summarise(trajectories: Sequence[Trajectory], split: str) -> EvaluationSumma
             "kind": _breakdown(scored, lambda t: t.kind),
             "difficulty": _breakdown(scored, lambda t: t.difficulty),
             **({"seat": seats} if seats else {}),
+            **({"trainable": trainable} if NOT_TRAINABLE in trainable else {}),
         },
     )
+
+
+def _trainability(trajectory: Trajectory) -> str:
+    """Whether the task is trainable, as its last step tells; one that was cut from outside does not."""
+    told = trajectory.turns[-1].info.get("trainable") if trajectory.turns else None
+    if not isinstance(told, bool):
+        return "trainable not told"
+    return "trainable" if told else NOT_TRAINABLE
 
 
 def compared(summary: EvaluationSummary, since: Mapping[str, float]) -> EvaluationSummary:

@@ -68,7 +68,11 @@ class StepResult(Record):
     trainer, not to the agent; the cost of an episode is their sum. `checked_costs` refuses others.
     """
     info: dict[str, Any] = Field(default_factory=dict)
-    """JSON values an agent may see. `invalid_action: True` marks an action that could not be executed."""
+    """JSON values an agent may see. `invalid_action: True` marks an action that could not be executed.
+
+    `trainable` in the last step is False where the reward of a task tells little about a policy, since doing
+    nothing earns it or its published solution fails: evaluations break their results down by it.
+    """
 
 
 def checked_costs(costs: object) -> Costs:

@@ -24,9 +24,11 @@ def call(name: str, /, **arguments: object) -> str:
     return json.dumps({"name": name, "arguments": arguments})
 
 
-def played(environment: TauEnvironment[Any], task: TauTask, actions: Sequence[str]) -> StepResult:
+def played(
+    environment: TauEnvironment[Any], task: TauTask, actions: Sequence[str], seed: int = 0
+) -> StepResult:
     """The result of the last action of an episode; `reward` is the whole return."""
-    environment.reset(task, 0)
+    environment.reset(task, seed)
     results = [cast("StepResult", environment.step(action)) for action in actions]
     return results[-1].model_copy(update={"reward": sum(result.reward for result in results)})
 

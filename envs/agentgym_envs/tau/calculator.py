@@ -1,4 +1,4 @@
-"""Arithmetic of the `calculate` tools: + - * / ( ) and numbers, without powers.
+"""Arithmetic of the `calculate` tools: + - * / // ( ) and numbers, without powers.
 
 > calculated("(3 + 4) * 2.5")
 '17.5'
@@ -7,7 +7,13 @@
 import math
 
 from agentgym_envs.tooluse import ToolError
-from agentgym_envs.tooluse.arithmetic import BASIC, MOST_PARTS, InvalidExpression, TooManyParts, evaluated
+from agentgym_envs.tooluse.arithmetic import (
+    MOST_PARTS,
+    WITH_REMAINDERS,
+    InvalidExpression,
+    TooManyParts,
+    evaluated,
+)
 
 ALLOWED = frozenset("0123456789+-*/(). ")
 MAX_LENGTH = 1000
@@ -21,7 +27,7 @@ def calculated(expression: str, invalid: str = "Invalid characters in expression
     if len(expression) > MAX_LENGTH:
         raise ToolError(f"the expression is longer than {MAX_LENGTH} characters", argument="expression")
     try:
-        value = evaluated(expression, BASIC, lambda number: float(str(number)))
+        value = evaluated(expression, WITH_REMAINDERS, lambda number: float(str(number)))
     except TooManyParts:
         raise ToolError(f"the expression has more than {MOST_PARTS} parts", argument="expression") from None
     except (InvalidExpression, OverflowError):

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, TypeVar, cast, get_args
 from agentgym_envs.core import Observation, StepResult
 from agentgym_envs.formats import after_thinking
 from agentgym_envs.home import data_home
+from agentgym_envs.tau.attempts import attempted
 from agentgym_envs.tau.data.domain import Domain, TaskSource
 from agentgym_envs.tau.data.library import ImportedData
 from agentgym_envs.tau.data.shelf import Shelf
@@ -200,34 +201,50 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
         """The data that a task is played on."""
         return self._shelf.domain_of(task)
 
-    def gold(self, task: TauTask) -> Gold:
-        """The gold state, replayed once per process."""
+    def gold(self, task: TauTask, seed: int = 0) -> Gold:
+        """The gold state, replayed once per process; once more where its rows have ids by the seed."""
         domain = self.domain_of(task)
         key = (task.id, self.quirks)
         if key not in domain.golds:
-            world = self.fresh(task, domain, 0)
-            domain.golds[key] = replayed(task, world, self.solo_tools_of(task), self._run)
-        return domain.golds[key]
+            domain.golds[key] = self._replayed(task, 0)
+        found = domain.golds[key]
+        return self._replayed(task, seed) if found.has_seeded_ids and seed else found
+
+    def _replayed(self, task: TauTask, seed: int) -> Gold:
+        return replayed(task, self._start(task, seed), self.solo_tools_of(task), self._run)
 
     def _run(self, world: Any, tool: Tool, arguments: Mapping[str, Any]) -> object:
         return self.run_tool(world, tool, arguments)
 
     def run_tool(self, world: WorldT, tool: Tool, arguments: Mapping[str, Any]) -> object:
-        """The result of a tool on a state."""
-        return tool.run(world, **arguments)
+        """The result of a tool on a state, which is as before if the tool raises. Raises `CallError` only."""
+        return attempted(world, tool, arguments, self.after_call)
+
+    def after_call(self, world: WorldT) -> None:
+        """What follows in the state from each successful call."""
 
     def offered_to(self, task: TauTask) -> Toolset:
         return self.solo_tools_of(task) if self.user_mode == "solo" else self.tools_of(task)
 
     def begin(self, task: TauTask, seed: int) -> WorldT:
-        world = self.fresh(task, self.domain_of(task), seed)
-        world.quirks = self.quirks
+        world = self._start(task, seed)
         world.calls.clear()
         return world
 
+    def _start(self, task: TauTask, seed: int) -> WorldT:
+        world = self.fresh(task, self.domain_of(task), seed)
+        world.quirks = self.quirks
+        return world
+
     def execute(self, tool: Tool, arguments: Mapping[str, Any]) -> object:
-        self.state.calls.append(Executed(tool.name, dict(arguments)))
-        value = self.run_tool(self.state, tool, arguments)
+        given = dict(arguments)
+        try:
+            value = self.run_tool(self.state, tool, arguments)
+        except CallError:
+            self.state.calls.append(Executed(tool.name, given, refused=True))
+            raise
+        text = value if isinstance(value, str) else ""
+        self.state.calls.append(Executed(tool.name, given, text=text))
         if tool.kind == "control":
             self.state.ended_by = tool.name
         return value
@@ -290,14 +307,21 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
             self.state.dialogue.append(Line("tools", text))
         if self.over and self.judge_model is not None and has_statements(self.task_now):
             return self._judged(self.judge_model, text, invalid)
-        return super().settled(text, invalid)
+        return self._concluded(text, invalid)
 
     async def _judged(self, model: JudgeModel, text: str, invalid: bool) -> StepResult:
         """The result of the last turn. The judge is asked also where another part has failed already: with a
         judge that is out of order all episodes fail then, and not only those that would have won.
         """
         self.state.judgement = await judgement_of(self.task_now.statements, self.state.dialogue, model)
-        return super().settled(text, invalid)
+        return self._concluded(text, invalid)
+
+    def _concluded(self, text: str, invalid: bool) -> StepResult:
+        """The result of a turn; the last one tells whether its task is trainable, none before it does."""
+        result = super().settled(text, invalid)
+        if not self.over:
+            return result
+        return result.model_copy(update={"info": {**result.info, "trainable": self.task_now.trainable}})
 
     def hear(self, message: str) -> str | None:
         if self.user is None or isinstance(self.user, LanguageModelUser):

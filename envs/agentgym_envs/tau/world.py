@@ -18,6 +18,9 @@ class Executed(NamedTuple):
 
     name: str
     arguments: Mapping[str, Any]
+    refused: bool = False
+    text: str = ""
+    """Answer of a tool that answers with a text; empty for a record, and for a refusal."""
 
 
 class World:
@@ -32,6 +35,10 @@ class World:
         """All texts of the episode, in order."""
         self.judgement: Judgement | None = None
         """Verdicts on statements about the dialogue, once a judge has given them."""
+        self.seed = 0
+        """Seed of the episode, where new rows get ids that depend on it."""
+        self.has_seeded_ids = False
+        """True once a row got such an id."""
         self.ended_by = ""
         """Name of the tool that ended the episode, or `user`."""
         self.quirks = False
@@ -53,6 +60,10 @@ class World:
     def called(self, *names: str) -> bool:
         """True if one of these tools was called."""
         return any(call.name in names for call in self.calls)
+
+    def take_back(self, before: "World") -> None:
+        """Return to an earlier state, of which `before` is a copy that nobody else has."""
+        self.__dict__.update(before.__dict__)
 
     def copy(self) -> "World":
         """A state that later calls on this one do not change."""

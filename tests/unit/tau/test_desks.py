@@ -1,11 +1,12 @@
 """Retail and airline on built-in data: rewards, errors, the strict option, both versions of the tools."""
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from support.tau import call, played, texts
 
+from agentgym_envs.core import StepResult
 from agentgym_envs.tau.airline import TauAirline
 from agentgym_envs.tau.airline.builtin.timetable import airline
 from agentgym_envs.tau.airline.tools import TAU1_TOOLS as AIRLINE_TAU1
@@ -15,7 +16,7 @@ from agentgym_envs.tau.desk import DeskEnvironment, DeskWorld
 from agentgym_envs.tau.retail import TauRetail
 from agentgym_envs.tau.retail.builtin.shop import shop
 from agentgym_envs.tau.retail.tools import TAU1_TOOLS, TAU2_TOOLS
-from agentgym_envs.tau.tasks import Action, Scenario, TauTask
+from agentgym_envs.tau.tasks import Action, Scenario, TauTask, Version
 from agentgym_envs.tooluse import CallError
 
 DONE = call("done")
@@ -295,6 +296,59 @@ def test_payments_have_to_add_up() -> None:
         f"Error: payment amount does not add up, total price is {right}, but paid {right - 1}"
     )
     assert world.changes() == {}
+
+
+@pytest.mark.parametrize("version", ["tau1", "tau2"])
+def test_a_certificate_pays_once_and_a_gift_card_up_to_its_balance(version: Version) -> None:
+    environment = TauAirline()
+    task = environment.tasks("train")[0].model_copy(update={"version": version})
+    environment.reset(task, 0)
+    arguments = booking()
+    (payment,) = arguments["payment_methods"]
+    methods = environment.state.tables["users"].edit(arguments["user_id"])["payment_methods"]
+    methods["certificate_1"] = {"source": "certificate", "id": "certificate_1", "amount": 10**5}
+    methods["gift_card_1"] = {"source": "gift_card", "id": "gift_card_1", "amount": payment["amount"] - 10}
+
+    def booked(*payments: tuple[str, float]) -> str:
+        paid = [{"payment_id": key, "amount": amount} for key, amount in payments]
+        result = environment.step(call("book_reservation", **{**arguments, "payment_methods": paid}))
+        return cast("StepResult", result).observation.text
+
+    half = payment["amount"] / 2
+    before = repr(environment.net_change())
+    told = booked(("certificate_1", half), ("certificate_1", half)), booked(*[("gift_card_1", half)] * 2)
+    texts_of = {
+        "tau1": (
+            "Error: certificate certificate_1 can be used only once",
+            "Error: not enough balance in payment method gift_card_1",
+        ),
+        "tau2": (
+            "Error: Certificate certificate_1 can be used only once",
+            "Error: Not enough balance in payment method gift_card_1",
+        ),
+    }
+    assert told == texts_of[version]
+    assert repr(environment.net_change()) == before
+    part = half - 10
+    assert booked(("gift_card_1", part), ("gift_card_1", half), ("certificate_1", 10)).startswith("{")
+    left = environment.state.tables["users"][arguments["user_id"]]["payment_methods"]
+    assert ("certificate_1" in left, left["gift_card_1"]["amount"]) == (False, 0)
+
+
+@pytest.mark.parametrize("quirks", [False, True])
+def test_gold_calls_win_with_the_benchmarks_mistake_and_without(quirks: bool) -> None:
+    """With it, the last variant's price and options are in all changed items: of the gold solution too."""
+    arguments = {"order_id": "#W1", "item_ids": ["red", "red"], "new_item_ids": ["blue", "gold"]}
+    action = Action(name="modify_pending_order_items", arguments={**arguments, "payment_method_id": "card"})
+    task = TauTask(
+        **{"env": "tau-retail", "id": "t", "split": "test", "instruction": "-", "source": "tau2"},
+        gold=(action,),
+    )
+    source = Tasks({"test": [task]}, {"tau2": Domain(SHOP, policies={"policy": "-"})}, "x")
+    environment = TauRetail(upstream_quirks=quirks, sources=(source,))
+    assert played(environment, task, environment.expert(task) or []).reward == 1
+    items = environment.gold(task).changes["orders"]["#W1"]["items"]  # type: ignore[index]
+    assert [one["price"] for one in items] == ([60.0, 60.0] if quirks else [14.5, 60.0])
 
 
 @pytest.mark.parametrize("kind", [TauRetail, TauAirline])

@@ -19,6 +19,26 @@ from agentgym_envs.tooluse import ToolError
         ("44.08", "You get $44.08 back.", True, True),
         ("4.08", "You get $44.08 back.", False, True),
         ("Camera", "the CAMERA is here", True, True),
+        ("cam", "the camera is here", True, True),
+        ("64GB", "It has 64gb.", True, True),
+        ("64GB", "It has 164GB.", False, True),
+        ("64GB", "It has 1.64GB.", False, True),
+        ("20 hours", "after 20 hours", True, True),
+        ("20 hours", "after 120 hours", False, True),
+        ("room 10", "in room 10.", True, True),
+        ("room 10", "in room 101", False, True),
+        ("10", "see item10", False, True),
+        ("10", "about 1e10", False, True),
+        ("10", "the 10th", False, True),
+        ("10", "item_10", False, True),
+        ("10", "$10.", True, True),
+        ("10", "10, and", True, True),
+        ("10", "(10)", True, True),
+        ("10", "10%", True, True),
+        ("10", "costs 10.50", False, True),
+        ("10", "costs 5.10", False, True),
+        (".5", "costs 1.5", False, True),
+        (".5", "is .5", True, True),
         ("327", "no", False, False),
         ("327", "327 " + "x" * 600, False, True),
     ],
@@ -50,7 +70,14 @@ def test_calls_match_by_the_compared_arguments() -> None:
 
 @pytest.mark.parametrize(
     ("expression", "value"),
-    [("2 + 2", "4.0"), ("(3 + 4) * 2.5", "17.5"), ("-1 / 3", "-0.33"), ("0.1+0.2", "0.3"), ("1e", None)],
+    [
+        ("2 + 2", "4.0"),
+        ("(3 + 4) * 2.5", "17.5"),
+        ("-1 / 3", "-0.33"),
+        ("0.1+0.2", "0.3"),
+        ("7//2", "3.0"),
+        ("1e", None),
+    ],
 )
 def test_arithmetic_is_rounded_to_two_digits(expression: str, value: str | None) -> None:
     if value is None:
@@ -62,7 +89,18 @@ def test_arithmetic_is_rounded_to_two_digits(expression: str, value: str | None)
 
 @pytest.mark.parametrize(
     "expression",
-    ["9**9**9", "1/0", "(" * 300 + "1" + ")" * 300, "1+" * 400 + "1", "", "9" * 400, "1 2", "()", "1//2"],
+    [
+        "9**9**9",
+        "1/0",
+        "(" * 300 + "1" + ")" * 300,
+        "1+" * 400 + "1",
+        "",
+        "9" * 400,
+        "1 2",
+        "()",
+        "1//0",
+        "2**3",
+    ],
 )
 def test_what_is_no_arithmetic_or_too_large_is_an_error(expression: str) -> None:
     with pytest.raises(ToolError):

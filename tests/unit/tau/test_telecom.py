@@ -25,6 +25,10 @@ def transfers(task: TauTask) -> bool:
     return "ACTION" in task.basis
 
 
+def has_set_up(task: TauTask, *functions: str) -> bool:
+    return {*functions} <= {call.function for call in task.setup}
+
+
 def test_the_built_in_splits_are_disjoint_in_combinations_of_faults(environment: TauTelecom) -> None:
     sizes = {split: len(environment.tasks(split)) for split in environment.splits}
     assert sizes == {"train": 616, "valid": 76, "test": 156}
@@ -53,7 +57,10 @@ def test_a_careless_searcher_wins_less(environment: TauTelecom) -> None:
 def test_the_end_tells_the_outcome_and_the_benchmarks_reward(environment: TauTelecom) -> None:
     task = environment.tasks("train")[0]
     won = played(environment, task, environment.expert(task) or [])
-    assert won.info == {"outcome": "success", "upstream_reward": 1.0, "mode": "solo", "partial_basis": False}
+    assert won.info == {
+        **{"outcome": "success", "upstream_reward": 1.0, "mode": "solo", "partial_basis": False},
+        "trainable": True,
+    }
     lost = played(environment, task, [DONE])
     assert (lost.info["outcome"], lost.info["upstream_reward"]) == ("wrong_state", 0.0)
 
@@ -78,6 +85,90 @@ def test_strict_refuses_a_hand_over_of_what_can_be_fixed_and_one_without_a_look(
         assert played(strict, task, [TRANSFER, DONE]).info["outcome"] == "missing_evidence"
         assert played(strict, task, strict.expert(task) or []).reward == 1
         assert played(strict, task, strict.demonstrate(task, 0)).reward == 1
+
+
+@pytest.mark.parametrize("seed", [1, 7])
+def test_experts_keep_the_strict_conditions_with_every_seed(seed: int) -> None:
+    strict = TauTelecom(strict=True)
+    for split in strict.splits:
+        for task in strict.tasks(split):
+            assert played(strict, task, strict.expert(task) or [], seed).reward == 1, task.id
+
+
+def test_a_new_bill_has_an_id_by_the_seed_and_a_wrong_one_is_still_seen() -> None:
+    strict = TauTelecom(strict=True)
+    task = next(task for task in strict.tasks("train") if strict.gold(task).has_seeded_ids)
+    assert strict.gold(task, 7).changes["bills"].keys() != strict.gold(task).changes["bills"].keys()
+    refuel = next(action for action in task.gold if action.name == "refuel_data")
+    whole = call("refuel_data", **{**refuel.arguments, "gb_amount": int(refuel.arguments["gb_amount"])})
+    more = call("refuel_data", **{**refuel.arguments, "gb_amount": 2.5})
+    right = call("refuel_data", **refuel.arguments)
+
+    def reward(instead: str) -> float:
+        plan = [instead if one == right else one for one in strict.expert(task) or []]
+        assert instead in plan
+        return played(strict, task, plan, 7).reward
+
+    assert [reward(right), reward(whole), reward(more)] == [1, 1, 0]
+
+
+def test_strict_counts_no_refused_look_and_none_elsewhere() -> None:
+    strict = TauTelecom(strict=True)
+    for task in filter(transfers, strict.tasks("train")):
+        strict.reset(task, 0)
+        own = strict.state.own_line_id
+        others = [key for key in company().tables["lines"] if key != own]
+        bill = next(
+            key
+            for key, one in company().tables["bills"].items()
+            if own not in company().tables["customers"][one["customer_id"]]["line_ids"]
+        )
+        stranger = company().tables["bills"][bill]["customer_id"]
+        looks = [
+            call("get_details_by_id", id="L"),
+            call("get_details_by_id", id=others[0]),
+            call("get_details_by_id", id=bill),
+            call("get_bills_for_customer", customer_id=stranger),
+            call("get_bills_for_customer", customer_id="nobody"),
+            call("get_data_usage", customer_id="x", line_id="y"),
+            call("get_data_usage", customer_id=stranger, line_id=own),
+        ]
+        if not has_set_up(task, "lock_sim_card"):
+            looks.append(call("check_sim_status"))
+        assert played(strict, task, [*looks, TRANSFER, DONE]).info["outcome"] == "missing_evidence", task.id
+        late = [TRANSFER, *(strict.expert(task) or [])]
+        assert played(strict, task, late).info["outcome"] == "missing_evidence", task.id
+
+
+def test_strict_takes_the_line_and_any_bill_of_the_customer_for_a_contract_that_ended() -> None:
+    strict = TauTelecom(strict=True)
+    task = next(
+        task
+        for task in strict.tasks("train")
+        if transfers(task) and has_set_up(task, "suspend_line_for_overdue_bill")
+    )
+    arguments = next(one.arguments for one in task.setup if one.function == "suspend_line_for_overdue_bill")
+    for look in (
+        call("get_details_by_id", id=arguments["line_id"]),
+        call("get_details_by_id", id=arguments["new_bill_id"]),
+        call("get_bills_for_customer", customer_id=arguments["customer_id"]),
+    ):
+        assert played(strict, task, [look, TRANSFER, DONE]).reward == 1
+
+
+def test_a_sim_card_that_is_not_seated_does_not_show_its_lock() -> None:
+    strict = TauTelecom(strict=True)
+    found = 0
+    tasks = [task for split in strict.splits for task in strict.tasks(split)]
+    for task in tasks:
+        if not has_set_up(task, "unseat_sim_card", "lock_sim_card"):
+            continue
+        found += 1
+        look, reseat = call("check_sim_status"), call("reseat_sim_card")
+        assert texts(strict, task, [look]) == ["No SIM card detected in the phone."]
+        assert played(strict, task, [look, TRANSFER, DONE]).info["outcome"] == "missing_evidence"
+        assert played(strict, task, [reseat, look, TRANSFER, DONE]).reward == 1
+    assert found > 0
 
 
 def test_strict_sees_changes_of_the_company_beyond_the_fix() -> None:

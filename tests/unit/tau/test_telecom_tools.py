@@ -13,6 +13,7 @@ from agentgym_envs.tau.telecom.phone import Phone
 from agentgym_envs.tau.telecom.setup import invoke
 from agentgym_envs.tau.telecom.tools import AGENT_TOOLS, PHONE_TOOLS, SOLO_TOOLS
 from agentgym_envs.tau.telecom.world import TelecomWorld
+from agentgym_envs.tooluse import ToolError
 
 WHO = subscribers()[0]
 
@@ -61,7 +62,10 @@ def test_the_agent_has_13_tools_and_the_phone_30_others() -> None:
         ("can_send_mms", "Your messaging app can send MMS messages."),
         ("check_payment_request", "No payment request has been made."),
         ("make_payment", "You do not have a payment request."),
-        ("disconnect_vpn", "No active VPN connection to disconnect."),
+        (
+            "disconnect_vpn",
+            "No active VPN connection to disconnect.\nStatus Bar: 📶³ Good | 5G | 📱 Data Enabled | 🔋 80%",
+        ),
         (
             "toggle_airplane_mode",
             "Airplane Mode is now ON.\nStatus Bar: ✈️ Airplane Mode | 🔋 80%",
@@ -82,12 +86,57 @@ def test_the_agent_has_13_tools_and_the_phone_30_others() -> None:
         ),
         (
             "toggle_wifi",
-            "Wi-Fi is now ON.\nStatus Bar: 📶³ Good | 5G | 📱 Data Enabled | 📡 Enabled | 🔋 80%",
+            "Wi-Fi is now ON.\nStatus Bar: 📶³ Good | 5G | 📱 Data Enabled | 🔋 80%",
         ),
     ],
 )
 def test_what_a_phone_without_faults_says(name: str, text: str) -> None:
     assert used(world(), name) == text
+
+
+@pytest.mark.parametrize(("ssid", "sign"), [("Home", "📡 Connected to Home"), (None, "📡 Enabled")])
+def test_the_status_bar_shows_wifi_once_it_is_connected(ssid: str | None, sign: str) -> None:
+    state = world()
+    state.phone.wifi_enabled, state.phone.wifi_connected, state.phone.wifi_ssid = True, True, ssid
+    assert used(state, "check_status_bar") == (
+        f"Status Bar: 📶³ Good | 5G | 📱 Data Enabled | {sign} | 🔋 80%"
+    )
+
+
+def test_what_is_refused_has_the_status_bar_and_a_vpn_that_is_connected_has_none() -> None:
+    state = world()
+    assert used(state, "set_network_mode_preference", mode="6g") == (
+        "Failed to set network mode: '6g' is not a valid option."
+        " Please use one of: 4g_5g_preferred, 4g_only, 3g_only, 2g_only\n"
+        "Status Bar: 📶³ Good | 5G | 📱 Data Enabled | 🔋 80%"
+    )
+    used(state, "connect_vpn")
+    assert used(state, "connect_vpn") == "VPN already connected."
+    used(state, "toggle_airplane_mode")
+    assert used(state, "toggle_wifi") == (
+        "Cannot change Wi-Fi settings while Airplane Mode is ON.\nStatus Bar: ✈️ Airplane Mode | 🔋 80%"
+    )
+
+
+@pytest.mark.parametrize(
+    ("function", "switch", "before", "after"),
+    [
+        ("turn_roaming_on", "roaming_enabled", True, True),
+        ("turn_roaming_on", "roaming_enabled", False, True),
+        ("turn_roaming_off", "roaming_enabled", False, False),
+        ("turn_roaming_off", "roaming_enabled", True, False),
+        ("turn_data_off", "data_enabled", False, False),
+        ("turn_data_off", "data_enabled", True, False),
+    ],
+)
+def test_switches_of_the_set_up_search_for_service_also_where_nothing_changes(
+    function: str, switch: str, before: bool, after: bool
+) -> None:
+    state = world()
+    setattr(state.phone, switch, before)
+    assert state.phone.network_signal_strength == "good"  # after a search it is excellent
+    set_up(state, "user", function)
+    assert (getattr(state.phone, switch), state.phone.network_signal_strength) == (after, "excellent")
 
 
 def test_the_network_status_has_a_line_a_fact() -> None:
@@ -118,10 +167,12 @@ def test_app_permissions_are_told_and_granted() -> None:
     )
     assert used(state, "grant_app_permission", app_name="messaging", permission="camera") == (
         "Error. Permission 'camera' not tracked for app 'messaging',"
-        " available permissions: ['sms', 'storage', 'phone', 'network']"
+        " available permissions: ['sms', 'storage', 'phone', 'network']\n"
+        "Status Bar: 📶³ Good | 5G | 📱 Data Enabled | 🔋 80%"
     )
     assert used(state, "grant_app_permission", app_name="maps", permission="sms") == (
-        "Error. App 'maps' not found. Cannot grant permission."
+        "Error. App 'maps' not found. Cannot grant permission.\n"
+        "Status Bar: 📶³ Good | 5G | 📱 Data Enabled | 🔋 80%"
     )
     assert used(state, "check_app_status", app_name="maps") == "App 'maps' not found on this phone."
 
@@ -210,6 +261,36 @@ def test_added_data_is_charged_on_a_draft_bill() -> None:
     bill = state.tables["bills"][bill_id]
     assert (bill["status"], bill["issue_date"], bill["due_date"]) == ("Draft", "2025-03-01", "2025-03-15")
     assert (bill["total_due"], bill["line_items"][0]["item_type"]) == (charge, "Charge")
+
+
+def test_equal_amounts_of_data_leave_equal_bills() -> None:
+    whole, decimal = world(), world()
+    told = used(whole, "refuel_data", **WHO.owner, gb_amount=2)
+    assert told == used(decimal, "refuel_data", **WHO.owner, gb_amount=2.0)
+    assert whole.changes() == decimal.changes() != {}
+
+
+@pytest.mark.parametrize("amount", [1e308, float("inf"), float("nan")])
+def test_amounts_of_data_beyond_numbers_are_refused(amount: float) -> None:
+    state = world()
+    plan_id = state.tables["lines"][WHO.line_id]["plan_id"]
+    state.tables["plans"].edit(plan_id)["data_refueling_price_per_gb"] = 2.0
+    before = repr(state.changes())
+    with pytest.raises(ToolError, match="Refuel amount is too large"):
+        used(state, "refuel_data", **WHO.owner, gb_amount=amount)
+    assert repr(state.changes()) == before
+
+
+def test_charges_that_add_up_beyond_numbers_are_refused() -> None:
+    state = world()
+    plan_id = state.tables["lines"][WHO.line_id]["plan_id"]
+    state.tables["plans"].edit(plan_id)["data_refueling_price_per_gb"] = 1.0
+    used(state, "refuel_data", **WHO.owner, gb_amount=1e308)
+    before = repr(state.changes())
+    with pytest.raises(ToolError, match="Refuel amount is too large"):
+        used(state, "refuel_data", **WHO.owner, gb_amount=1e308)
+    assert repr(state.changes()) == before
+    json.dumps(state.changes(), allow_nan=False)
 
 
 def of_first_customer(environment: TauTelecom) -> TauTask:

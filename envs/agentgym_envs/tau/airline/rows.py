@@ -84,11 +84,20 @@ def charge(world: DeskWorld, user_id: str, payment_id: str, amount: float) -> di
 
 
 def require_payments(world: DeskWorld, user: Row, payments: Sequence[Payment], price: float) -> None:
-    """Raise `ToolError` unless the methods exist, suffice and add up to a price."""
+    """Raise `ToolError` unless the methods exist, suffice and add up to a price.
+
+    A gift card has to cover all payments from it together; a certificate can be used in one only, which uses
+    it up.
+    """
+    spent = dict[str, float]()
     for payment in payments:
-        method = method_of(world, user, payment["payment_id"])
-        if method["source"] != "credit_card" and method["amount"] < payment["amount"]:
-            world.refuse(f"not enough balance in payment method {payment['payment_id']}")
+        payment_id, amount = payment["payment_id"], payment["amount"]
+        method = method_of(world, user, payment_id)
+        if method["source"] == "certificate" and payment_id in spent:
+            world.refuse(f"certificate {payment_id} can be used only once")
+        spent[payment_id] = spent.get(payment_id, 0) + amount
+        if method["source"] != "credit_card" and method["amount"] < max(amount, spent[payment_id]):
+            world.refuse(f"not enough balance in payment method {payment_id}")
     paid = sum(payment["amount"] for payment in payments)
     if paid != price:
         world.refuse(f"payment amount does not add up, total price is {price}, but paid {paid}")

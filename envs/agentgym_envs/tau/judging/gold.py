@@ -18,6 +18,8 @@ class Gold:
     """The customer's side, as `World.user_changes` tells it."""
     failed: tuple[str, ...]
     """Names of writing actions that their tools refused; they stay without effect, as in the benchmark."""
+    has_seeded_ids: bool
+    """True if new rows have ids that depend on the episode's seed."""
 
 
 def replayed(
@@ -37,7 +39,7 @@ def replayed(
         except CallError:
             if tool is None or tool.kind == "write":
                 failed.append(action.name)
-    return Gold(world.changes(), world.user_changes(), tuple(failed))
+    return Gold(world.changes(), world.user_changes(), tuple(failed), world.has_seeded_ids)
 
 
 def checked(tool: Tool, action: Action) -> dict[str, Any]:

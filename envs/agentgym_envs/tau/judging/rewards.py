@@ -10,7 +10,9 @@ from agentgym_envs.tau.world import Executed
 LONGEST_ANSWER = 600
 """Characters of a message in which told facts count: a longer one could list all values that it saw."""
 
-_NUMBER = re.compile(r"[\d.]*\d")
+_STARTS_WITH_NUMBER = re.compile(r"\.?\d")
+_ENDS_WITH_DIGIT = re.compile(r"\d\Z")
+_NO_TOKEN_BEFORE, _NO_TOKEN_AFTER = r"(?<![\w.])", r"(?!\w|\.\d)"
 
 
 def matches(action: Action, calls: Sequence[Executed]) -> bool:
@@ -29,15 +31,17 @@ def told_upstream(facts: Sequence[str], messages: Sequence[str]) -> bool:
 
 
 def told(facts: Sequence[str], messages: Sequence[str]) -> bool:
-    """As `told_upstream`, in messages of at most `LONGEST_ANSWER` characters, and numbers as whole ones."""
+    """As `told_upstream`, in messages of at most `LONGEST_ANSWER` characters, and numbers as whole ones: the
+    digits with which a fact begins or ends are neither a part of a word nor of a longer number.
+    """
     short = [_plain(message) for message in messages if len(message) <= LONGEST_ANSWER]
     return all(any(_says(message, fact.lower()) for message in short) for fact in facts)
 
 
 def _says(message: str, fact: str) -> bool:
-    if not _NUMBER.fullmatch(fact):
-        return fact in message
-    return re.search(rf"(?<![\d.]){re.escape(fact)}(?!\d|\.\d)", message) is not None
+    before = _NO_TOKEN_BEFORE if _STARTS_WITH_NUMBER.match(fact) else ""
+    after = _NO_TOKEN_AFTER if _ENDS_WITH_DIGIT.search(fact) else ""
+    return re.search(f"{before}{re.escape(fact)}{after}", message) is not None
 
 
 def _plain(message: str) -> str:

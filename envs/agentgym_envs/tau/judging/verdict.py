@@ -26,7 +26,7 @@ class JudgedEnvironment(Protocol):
     user: User | None
     strict: bool
 
-    def gold(self, task: TauTask) -> Gold: ...
+    def gold(self, task: TauTask, seed: int = 0) -> Gold: ...
 
     def holds(self, world: Any, assertion: Assertion) -> bool: ...
 
@@ -83,7 +83,7 @@ def _has_acted(environment: JudgedEnvironment, task: TauTask, world: World) -> b
 
 def _holds(part: Part, environment: JudgedEnvironment, task: TauTask, world: World) -> bool:
     if part == "DB":
-        gold = environment.gold(task)
+        gold = environment.gold(task, world.seed)
         return world.changes() == gold.changes and world.user_changes() == gold.user
     if part == "ENV_ASSERTION":
         return all(environment.holds(world, one) == one.value for one in task.assertions)

@@ -28,7 +28,7 @@ from agentgym_envs.tau.telecom.searcher import Searcher
 from agentgym_envs.tau.telecom.tools import AGENT_TOOLS, PHONE_TOOLS, SOLO_TOOLS
 from agentgym_envs.tau.telecom.world import TelecomWorld
 from agentgym_envs.tau.users import UserMode, UserModel
-from agentgym_envs.tooluse import CallError, Tool, Toolset, ToolsIn
+from agentgym_envs.tooluse import CallError, Toolset, ToolsIn
 from agentgym_envs.tooluse.calls import written
 from agentgym_envs.tooluse.outcomes import Outcome
 
@@ -115,16 +115,14 @@ class TauTelecom(TauEnvironment[TelecomWorld]):
     def user_tools_of(self, task: TauTask) -> Toolset | None:
         return PHONE_TOOLS
 
-    def run_tool(self, world: TelecomWorld, tool: Tool, arguments: Mapping[str, Any]) -> object:
-        value = tool.run(world, **arguments)
+    def after_call(self, world: TelecomWorld) -> None:
         world.synchronise()
-        return value
 
     def holds(self, world: TelecomWorld, assertion: Assertion) -> bool:
         return assertions.holds(world, assertion)
 
     def strict_fault(self, task: TauTask, world: TelecomWorld) -> Outcome | None:
-        return strict.strict_fault(task, world, self.gold(task))
+        return strict.strict_fault(task, world, self.gold(task, world.seed))
 
     def evidence(self, task: TauTask) -> list[str]:
         """A look at everything that may block a fix, before a hand-over."""

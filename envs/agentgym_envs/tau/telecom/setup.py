@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from agentgym_envs.tau.reading import TauDataError
 from agentgym_envs.tau.tasks import Invocation
 from agentgym_envs.tau.telecom.tools import AGENT_TOOLS, PHONE_TOOLS
-from agentgym_envs.tau.telecom.tools.phone_writes import toggle_airplane_mode, toggle_data, toggle_roaming
+from agentgym_envs.tau.telecom.tools.phone_writes import toggle_airplane_mode
 from agentgym_envs.tau.telecom.world import TODAY, TelecomWorld
 from agentgym_envs.tooluse import CallError, ToolError
 
@@ -96,15 +96,15 @@ def turn_data_on(world: TelecomWorld) -> None:
 
 
 def turn_data_off(world: TelecomWorld) -> None:
-    """Turn mobile data off as its tool does."""
-    if world.phone.data_enabled:
-        toggle_data.run(world)
+    """Turn mobile data off; the phone searches for service, also where it was off."""
+    world.phone.data_enabled = False
+    world.search_network()
 
 
 def turn_roaming(world: TelecomWorld, on: bool) -> None:
-    """Set data roaming as its tool does."""
-    if world.phone.roaming_enabled != on:
-        toggle_roaming.run(world)
+    """Set data roaming; the phone searches for service, also where nothing changes."""
+    world.phone.roaming_enabled = on
+    world.search_network()
 
 
 def turn_data_saver_mode(world: TelecomWorld, on: bool) -> None:

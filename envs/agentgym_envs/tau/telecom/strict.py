@@ -1,8 +1,11 @@
 """Conditions of the option `strict`, beyond the benchmark's reward.
 
 A fixable task fails if it is handed over; rows of the company that differ from the gold solution's are
-collateral; and a hand-over needs, before it, a look at what blocks the fix.
+collateral; and a hand-over needs, before it, a look that shows what blocks the fix: a successful one, at the
+task's own line or its customer's bills.
 """
+
+from itertools import takewhile
 
 from agentgym_envs.tau.judging.gold import Gold
 from agentgym_envs.tau.tasks import Invocation, TauTask
@@ -44,18 +47,23 @@ def _look(call: Invocation) -> Executed | None:
 
 
 def _looked_first(task: TauTask, world: TelecomWorld) -> bool:
-    """True if a block was looked at before the hand-over."""
-    before = list[Executed]()
-    for call in world.calls:
-        if call.name == TRANSFER:
-            break
-        before.append(call)
-    return any(_shows(look, call) for look in looks(task) for call in before)
+    """True if a block was seen before the hand-over."""
+    before = takewhile(lambda call: call.name != TRANSFER, world.calls)
+    seen = [call for call in before if not call.refused]
+    return any(_shows(world, block, call) for block in task.setup for call in seen)
 
 
-def _shows(look: Executed, call: Executed) -> bool:
-    if look.name != "get_details_by_id":
-        return call.name == look.name
+def _shows(world: TelecomWorld, block: Invocation, call: Executed) -> bool:
+    """True if the answer to a call shows what a set-up function did."""
+    look, given = _look(block), call.arguments
+    if look is None:
+        return False
+    if look.name == "check_sim_status":
+        return call.name == look.name and "locked" in call.text
+    if look.name == "get_data_usage":
+        return (call.name, given) == (look.name, look.arguments)
+    customer_id = block.arguments["customer_id"]
     if call.name == "get_bills_for_customer":
-        return True
-    return call.name == look.name and str(call.arguments.get("id", ""))[:1] in ("L", "B")
+        return given["customer_id"] == customer_id
+    known = (look.arguments["id"], *world.customer(customer_id)["bill_ids"])
+    return call.name == look.name and given["id"] in known

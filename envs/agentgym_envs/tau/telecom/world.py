@@ -51,9 +51,9 @@ class TelecomWorld(World):
 
     def __init__(self, domain: Domain, phone: Phone, seed: int = 0) -> None:
         super().__init__(domain.tables)
+        self.seed = seed
         self.phone = phone
         self.around = Surroundings()
-        self.seed = seed
         self._own: tuple[str, str, str] | None = None
         """Number of the phone, and ids of its line and their owner, once they were looked up."""
 

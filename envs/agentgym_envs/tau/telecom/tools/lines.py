@@ -1,6 +1,7 @@
 """Tools of the agent that change lines and bills."""
 
 import hashlib
+import math
 from typing import Any
 
 from agentgym_envs.tau.telecom.world import TODAY, TelecomWorld
@@ -95,12 +96,17 @@ def refuel_data(world: TelecomWorld, customer_id: str, line_id: str, gb_amount: 
         gb_amount: Data to add, in GB.
     """
     line = world.line_of(customer_id, line_id)
+    gb_amount = float(gb_amount)  # 2 and 2.0 are one amount, and one text on the bill
     if gb_amount <= 0:
         raise ToolError("Refuel amount must be positive", argument="gb_amount")
     price = world.found("plans", line["plan_id"], "Plan")["data_refueling_price_per_gb"]
-    charge = gb_amount * price
+    charge, added_gb = gb_amount * price, line["data_refueling_gb"] + gb_amount
+    draft = _draft_of(world, customer_id)
+    due = 0.0 if draft is None else world.tables["bills"][draft]["total_due"]
+    if not all(map(math.isfinite, (charge, added_gb, due + charge))):
+        raise ToolError("Refuel amount is too large", argument="gb_amount")
     line = world.tables["lines"].edit(line_id)
-    line["data_refueling_gb"] += gb_amount
+    line["data_refueling_gb"] = added_gb
     _charge(world, customer_id, charge, f"Data refueling: {gb_amount} GB at ${price}/GB")
     return {
         "message": f"Successfully added {gb_amount} GB of data for line {line_id} for ${charge:.2f}",
@@ -120,8 +126,7 @@ def _set_roaming(world: TelecomWorld, customer_id: str, line_id: str, enabled: b
 def _charge(world: TelecomWorld, customer_id: str, amount: float, description: str) -> None:
     """Add a charge to the customer's draft bill; without one, to a new one of the next month."""
     bills = world.tables["bills"]
-    listed = [key for key in world.customer(customer_id)["bill_ids"] if key in bills]
-    draft = next((key for key in listed if bills[key]["status"] == "Draft"), None)
+    draft = _draft_of(world, customer_id)
     if draft is None:
         draft = _new_bill_id(world, customer_id)
         bills.add(draft, _draft(draft, customer_id))
@@ -131,6 +136,13 @@ def _charge(world: TelecomWorld, customer_id: str, amount: float, description: s
         {"description": description, "amount": amount, "date": TODAY, "item_type": "Charge"}
     )
     bill["total_due"] += amount
+
+
+def _draft_of(world: TelecomWorld, customer_id: str) -> str | None:
+    """Id of the customer's draft bill."""
+    bills = world.tables["bills"]
+    listed = [key for key in world.customer(customer_id)["bill_ids"] if key in bills]
+    return next((key for key in listed if bills[key]["status"] == "Draft"), None)
 
 
 def _draft(bill_id: str, customer_id: str) -> Row:
@@ -150,6 +162,7 @@ def _draft(bill_id: str, customer_id: str) -> Row:
 
 def _new_bill_id(world: TelecomWorld, customer_id: str) -> str:
     """An id that depends on the episode's seed, and that no bill has."""
+    world.has_seeded_ids = True
     for number in range(1000):
         digest = hashlib.sha256(f"{world.seed}/{customer_id}/{number}".encode()).hexdigest()
         bill_id = f"B{int(digest[:12], 16) % 10**8:08d}"

@@ -29,10 +29,8 @@ _SIM = {
 def status_bar(phone: Phone) -> str:
     """The signs at the top of the screen."""
     parts = ["✈️ Airplane Mode"] if phone.airplane_mode else _cellular_signs(phone)
-    if phone.wifi_connected and phone.wifi_ssid:
-        parts.append(f"📡 Connected to {phone.wifi_ssid}")
-    elif phone.wifi_enabled:
-        parts.append("📡 Enabled")
+    if phone.wifi_connected:
+        parts.append(f"📡 Connected to {phone.wifi_ssid}" if phone.wifi_ssid else "📡 Enabled")
     if phone.vpn_connected:
         parts.append("🔒 VPN Connected")
     return " | ".join([*parts, f"🔋 {phone.battery_level}%"])

@@ -32,10 +32,8 @@ def set_network_mode_preference(world: TelecomWorld, mode: str) -> str:
         mode: One of 4g_5g_preferred, 4g_only, 3g_only, 2g_only.
     """
     if mode not in MODES:
-        return (
-            f"Failed to set network mode: '{mode[:80]}' is not a valid option."
-            f" Please use one of: {', '.join(MODES)}"
-        )
+        text = f"Failed to set network mode: '{mode[:80]}' is not a valid option."
+        return _with_bar(world, f"{text} Please use one of: {', '.join(MODES)}")
     world.phone.network_mode_preference = mode
     return _searched(world, f"Preferred Network Mode set to: {mode}")
 
@@ -104,7 +102,7 @@ def toggle_wifi(world: TelecomWorld) -> str:
     """Turn Wi-Fi on or off."""
     phone = world.phone
     if phone.airplane_mode:
-        return "Cannot change Wi-Fi settings while Airplane Mode is ON."
+        return _with_bar(world, "Cannot change Wi-Fi settings while Airplane Mode is ON.")
     phone.wifi_enabled = not phone.wifi_enabled
     if not phone.wifi_enabled:
         _drop_wifi(world)
@@ -131,7 +129,7 @@ def connect_vpn(world: TelecomWorld) -> str:
 def disconnect_vpn(world: TelecomWorld) -> str:
     """Disconnect the VPN."""
     if not world.phone.vpn_connected:
-        return "No active VPN connection to disconnect."
+        return _with_bar(world, "No active VPN connection to disconnect.")
     world.phone.vpn_connected = False
     return _with_bar(world, "VPN disconnected successfully.")
 
@@ -147,12 +145,10 @@ def grant_app_permission(world: TelecomWorld, app_name: str, permission: str) ->
     wanted = permission.lower()
     permissions = world.phone.apps.get(app_name)
     if permissions is None:
-        return f"Error. App '{app_name[:80]}' not found. Cannot grant permission."
+        return _with_bar(world, f"Error. App '{app_name[:80]}' not found. Cannot grant permission.")
     if wanted not in permissions:
-        return (
-            f"Error. Permission '{wanted[:80]}' not tracked for app '{app_name}',"
-            f" available permissions: {list(permissions)}"
-        )
+        text = f"Error. Permission '{wanted[:80]}' not tracked for app '{app_name}',"
+        return _with_bar(world, f"{text} available permissions: {list(permissions)}")
     permissions[wanted] = True
     return _with_bar(world, f"Success. Permission '{wanted}' granted to app '{app_name}'.")
 
