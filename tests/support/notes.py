@@ -1,6 +1,7 @@
 """A small environment of tools, with flaws that can be switched on."""
 
 import json
+import time
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -157,3 +158,40 @@ class Shares(Notes):
         observation = super().reset(task, seed)
         self.state["notes"] += [note for note in left if note.startswith("buy") and note != task.wanted]
         return observation
+
+
+@tool("write")
+def erase_note(state: NotesState) -> str:
+    """Erase the last note."""
+    state["notes"].pop()
+    state["erased"] = True
+    return "erased"
+
+
+class Erasable(Notes):
+    """Notes that can be taken back."""
+
+    toolset = Toolset([*Notes.toolset.values(), erase_note])
+
+    def undone(self, task: NoteTask) -> list[str]:
+        return [call("add_note", text="another"), call("erase_note")]
+
+
+class KeepsGrudges(Erasable):
+    """Flaw: what was undone counts."""
+
+    def verdict(self, task: NoteTask, state: NotesState) -> Verdict:
+        return Verdict(0.0, "collateral") if state.get("erased") else super().verdict(task, state)
+
+
+@tool("read")
+def think_long(state: NotesState) -> str:  # noqa: ARG001 - the state of every tool
+    """Take a millisecond."""
+    time.sleep(0.001)
+    return "done"
+
+
+class Slow(Notes):
+    """Flaw: one call is quick, many in a message are not."""
+
+    toolset = Toolset([*Notes.toolset.values(), think_long])

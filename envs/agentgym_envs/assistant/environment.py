@@ -20,9 +20,11 @@ from agentgym_envs.assistant.tasks import LEVELS, judged
 from agentgym_envs.assistant.tasks.refusals import POLICY
 from agentgym_envs.assistant.tasks.templates import REVISION, fresh
 from agentgym_envs.assistant.tools import TOOLSET, offered
+from agentgym_envs.assistant.undoing import undoings
 from agentgym_envs.core import Observation, StepResult, Task, TaskNotFound
 from agentgym_envs.lazy_sequence import LazySequence
 from agentgym_envs.tooluse import Tool, ToolEnvironment, Toolset, ToolsIn, Verdict
+from agentgym_envs.tooluse.calls import written
 
 OPENING = f"It is {weekday(TODAY)}, {NOW}. {POLICY}"
 TURNS_BEYOND = {"single": 6, "chained": 7, "conditional": 9, "refusal": 10, "multi": 12}
@@ -56,15 +58,18 @@ class Assistant(ToolEnvironment[AssistantTask, Session]):
         "first_hit_multi": (0.0, 0.45),
     }
 
-    def __init__(self, *, all_tools: bool = False, tools_in: ToolsIn = "schemas") -> None:
-        """`all_tools`: offer all tools in every task, not only those of its applications. `tools_in`: see
-        `ToolEnvironment`.
+    def __init__(
+        self, *, all_tools: bool = False, tools_in: ToolsIn = "schemas", strict_history: bool = False
+    ) -> None:
+        """`all_tools`: offer all tools in every task, not only those of its applications. `tools_in` and
+        `strict_history`: see `ToolEnvironment`; here a row may not become again what it was before.
 
         Raises `ValueError` for another `tools_in`.
         """
         self.tell_tools_in(tools_in)
         self.all_tools = all_tools
-        self._options = (all_tools, tools_in)
+        self.strict_history = strict_history
+        self._options = (all_tools, tools_in, strict_history)
         self._general = dict[Toolset, Observation]()
         """The first observation, without a task, by the tools that it offers."""
 
@@ -157,6 +162,19 @@ class Assistant(ToolEnvironment[AssistantTask, Session]):
 
     def net_change(self) -> object:
         return self.state.office.net_change()
+
+    def note_change(self) -> None:
+        """Nothing: the office has a log of its changes."""
+
+    def takes_back(self) -> bool:
+        return self.state.office.takes_back()
+
+    def undone(self, task: AssistantTask) -> list[str] | None:
+        session, tools = self.begin(task, 0), self.offered_to(task)
+        for name, wrong, right in undoings(session.office):
+            if name in tools and name not in session.failing:
+                return [written(name, **wrong), written(name, **right)]
+        return None
 
     def expert(self, task: AssistantTask) -> list[str]:
         return list(catalogue.made(task.place).actions)

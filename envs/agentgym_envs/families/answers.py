@@ -55,7 +55,7 @@ def _all_same(answer: Answer, wanted: Sequence[object], given: Sequence[object])
 
 def _same_multiset(answer: Answer, wanted: Sequence[object], given: Sequence[object]) -> bool:
     values, rights = ([_value(answer.kind, one) for one in side] for side in (given, wanted))
-    if any(value is None for value in values):
+    if any(value is None for value in (*values, *rights)):
         return False
     # With one tolerance for all, sorted lists match pairwise if any pairing does.
     return _all_same(answer, sorted(rights), sorted(values))

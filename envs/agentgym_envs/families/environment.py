@@ -34,11 +34,14 @@ class FamilyEnvironment(ToolEnvironment[FamilyTask, StateT], Generic[StateT]):
     forkable = True
     max_turns = 20
 
-    def __init__(self, render: Render = "json", *, tools_in: ToolsIn = "schemas") -> None:
+    def __init__(
+        self, render: Render = "json", *, tools_in: ToolsIn = "schemas", strict_history: bool = False
+    ) -> None:
         if render not in RENDERS:
             raise ValueError(f"no render {str(render)[:40]!r}; there are: {', '.join(RENDERS)}")
         self.render: Render = render
         self.tell_tools_in(tools_in)
+        self.strict_history = strict_history
 
     @property
     def splits(self) -> tuple[str, ...]:

@@ -72,9 +72,9 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
     endpoint that judges statements about the dialogue (None: nobody does), and both are records or what
     `Endpoint.of` reads; `strict` adds conditions to the benchmark's reward (see the domain); `trainable`
     leaves out tasks that doing nothing solves or whose gold solution fails; `policy` puts the policy into the
-    first observation; `tools_in`: see `ToolEnvironment`; `upstream_quirks` reproduces known mistakes of the
-    benchmark's tools; `home` is where imported data are looked for (None: `agentgym_envs.home.data_home`),
-    and `sources` replaces them and the built-in tasks.
+    first observation; `tools_in`, `strict_history`: see `ToolEnvironment`; `upstream_quirks` reproduces known
+    mistakes of the benchmark's tools; `home` is where imported data are looked for (None:
+    `agentgym_envs.home.data_home`), and `sources` replaces them and the built-in tasks.
     """
 
     max_turns = 60
@@ -93,6 +93,7 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
         policy: bool = True,
         tools_in: ToolsIn = "schemas",
         upstream_quirks: bool = False,
+        strict_history: bool = False,
         home: Path | None = None,
         sources: Sequence[TaskSource] | None = None,
     ) -> None:
@@ -110,6 +111,7 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
         self.trainable = trainable
         self.shows_policy = policy
         self.quirks = upstream_quirks
+        self.strict_history = strict_history
         self.user: User | None = None
         if sources is None:
             imported = ImportedData.open(home or data_home(), self.name)

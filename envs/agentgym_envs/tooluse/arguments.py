@@ -185,13 +185,20 @@ def _rules(schema: Mapping[str, Any]) -> list[Rule]:
     for keyword, (applies, holds, text) in BOUNDS.items():
         if keyword in schema:
             rules.append(_bound(applies, holds, text, schema[keyword], keyword))
-    if "pattern" in schema:
-        pattern = re.compile(schema["pattern"])
+    if "pattern" in schema and (pattern := _compiled(schema["pattern"])) is not None:
         expected = {"pattern": schema["pattern"]}
         rules.append(
             (lambda v: not isinstance(v, str) or bool(pattern.search(v)), "has another form", expected)
         )
     return rules
+
+
+def _compiled(pattern: str) -> re.Pattern[str] | None:
+    """The pattern; None for one in a dialect that Python does not read: the tool's server checks it."""
+    try:
+        return re.compile(pattern)
+    except (re.error, RecursionError, OverflowError):
+        return None
 
 
 def _choice(values: Sequence[object]) -> Rule:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar, cast, g
 from pydantic_core import to_json
 
 from agentgym_envs.core import Environment, Observation, StepResult, TaskT
-from agentgym_envs.tooluse.calls import Call, decoded, mentions_call, parse
+from agentgym_envs.tooluse.calls import HALVES, Call, decoded, mentions_call, parse
 from agentgym_envs.tooluse.errors import INVALID, CallError
 from agentgym_envs.tooluse.outcomes import Verdict
 from agentgym_envs.tooluse.renderings import signatures
@@ -48,8 +48,15 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
     """Where tools are told: as schemas in `Observation.tools`, or as signatures in the text of the first
     observation, for models with a short memory.
     """
+    strict_history: bool = False
+    """True if a write that leads back to an earlier state costs the reward; otherwise what is undone is no
+    change.
+    """
     state: StateT
     """The state of the current episode."""
+    _visited: tuple[object, ...] = ()
+    """Net changes after the writes of the episode, in `strict_history` only."""
+    _went_back: bool = False
 
     def tell_tools_in(self, place: ToolsIn) -> None:
         """Set `tools_in`; raises `ValueError` for another value."""
@@ -79,6 +86,13 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
     def shortcuts(self, task: TaskT) -> Mapping[str, Sequence[str]]:
         """Actions of players who leave out what a task is about, by name: for the attack suite."""
         return {}
+
+    def undone(self, task: TaskT) -> list[str] | None:
+        """A write that the task does not ask for, and the call that takes it back: for the attack suite.
+
+        None where the tools cannot, or cannot for this task.
+        """
+        return None
 
     def giving_up(self, task: TaskT) -> list[str]:
         """Actions that end an episode at once, without an answer; none where only a turn limit does."""
@@ -138,6 +152,7 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
         self.turns, self.over = 0, False
         self.turns_allowed = self.budget(task)
         self.state = self.begin(task, seed)
+        self._visited, self._went_back = ((self.net_change(),) if self.strict_history else ()), False
         return self.first_observation(self.opening(task))
 
     def first_observation(self, opening: str) -> Observation:
@@ -166,7 +181,7 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
         try:
             calls = self.calls_in(action)
         except CallError as error:
-            answer = None if mentions_call(action) else self.hear(action)
+            answer = None if mentions_call(action) else self.hear(HALVES.sub("\ufffd", action))
             if answer is not None:
                 return self.settled(answer)
             return self.settled(self.rendered_error(error), invalid=True)
@@ -183,7 +198,14 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
         if not self.forkable:
             return super().snapshot()
         return Snapshot(
-            self.name, self.task_now, self.offered, self.turns, self.over, self.copied(self.state)
+            self.name,
+            self.task_now,
+            self.offered,
+            self.turns,
+            self.over,
+            self.copied(self.state),
+            self._visited,
+            self._went_back,
         )
 
     def restore(self, snapshot: object) -> None:
@@ -195,6 +217,7 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
         self.turns, self.over = snapshot.turns, snapshot.over
         self.turns_allowed = self.budget(self.task_now)
         self.state = self.copied(snapshot.state)
+        self._visited, self._went_back = snapshot.visited, snapshot.went_back
 
     def _answer(self, call: Call) -> tuple[str, bool]:
         """The text that answers a call, and whether the call was malformed."""
@@ -209,7 +232,20 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
             return self.rendered_error(error), error.code in INVALID
         if tool.kind == "control":
             self.over = True
+        elif self.strict_history and tool.kind == "write":
+            self.note_change()
         return self.rendered(value), False
+
+    def note_change(self) -> None:
+        """Note the state after a write, in `strict_history`."""
+        now = self.net_change()
+        if now != self._visited[-1]:
+            self._went_back = self._went_back or now in self._visited
+            self._visited = (*self._visited, now)
+
+    def takes_back(self) -> bool:
+        """True if a write of the episode led back to an earlier state; known in `strict_history` only."""
+        return self._went_back
 
     def settled(self, text: str, invalid: bool = False) -> StepResult:
         """The result of a turn; asks for the verdict at the end."""
@@ -217,6 +253,8 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
         info: dict[str, Any] = {"invalid_action": True} if invalid else {}
         if self.over:
             verdict = self.verdict(self.task_now, self.state)
+            if self.strict_history and verdict.reward and self.takes_back():
+                verdict = Verdict(0.0, "collateral", verdict.details)
             info |= {"outcome": verdict.outcome, **verdict.details}
             return StepResult(observation=observation, reward=verdict.reward, terminated=True, info=info)
         if self.turns >= self.turns_allowed:
@@ -234,6 +272,8 @@ class Snapshot(NamedTuple):
     turns: int
     over: bool
     state: Any
+    visited: tuple[object, ...] = ()
+    went_back: bool = False
 
 
 def unknown_tool(name: str, offered: Toolset) -> CallError:

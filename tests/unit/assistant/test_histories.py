@@ -62,7 +62,7 @@ def test_points_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     kept.clear()
     expert = Assistant().expert(TASK)
     played(expert)
-    key = (TASK.id, (False, "schemas"))
+    key = (TASK.id, (False, "schemas", False))
     beginning = kept.beginning(key)
     assert beginning is not None
     assert beginning.point.known.keys() == {expert[0]}

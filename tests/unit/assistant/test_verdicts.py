@@ -115,3 +115,14 @@ def test_a_number_beyond_64_bits_is_told_also_after_a_call_that_failed(assistant
     known, beyond = call("get_file", file_id=1), call("get_file", file_id=10**30)
     result = played(assistant, first(assistant, "file_add"), known, file, file, beyond)
     assert "out_of_range: a number has more than 64 bits" in result.observation.text
+
+
+def test_a_change_that_is_taken_back_costs_the_reward_with_strict_history() -> None:
+    for strict, reward in ((False, 1.0), (True, 0.0)):
+        world = Assistant(strict_history=strict)
+        task = next(one for one in world.tasks("train", "single") if world.undone(one))
+        for actions, expected in (([], 1.0), (world.undone(task) or [], reward)):
+            world.reset(task, 0)
+            results = [world.step(action) for action in (*actions, *world.expert(task))]
+            assert results[-1].reward == expected
+            assert results[-1].info["outcome"] == ("success" if expected else "collateral")

@@ -280,3 +280,11 @@ def test_wanted_tables_are_those_that_the_goals_describe():
         assert wanted["merged"] == ([[0, 0, 0, 2]] if task.kind == "merge_title" else [])
         looked_at[task.kind] += 1
     assert min(looked_at.values()) > 10
+
+
+def test_the_searches_of_an_episode_are_bounded(environment: Sheet):
+    environment.state.sheets["one"] = Grid([["a" * 100] * 10 for _ in range(10)])
+    for _ in range(9):
+        assert ask(environment, "filter_cells", query={"regex": "bbbb"}) == []
+    assert "searched enough" in refused(environment, "filter_cells", query={"regex": "bbbb"})
+    assert ask(environment, "filter_cells", query="b") == []

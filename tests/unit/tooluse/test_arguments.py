@@ -84,3 +84,8 @@ def test_refusals_name_the_argument_and_what_is_expected(
 def test_a_schema_of_an_unknown_type_is_refused() -> None:
     with pytest.raises(ValueError, match="unknown type 'dict'"):
         compiled({"type": "dict"})
+
+
+def test_a_pattern_of_another_dialect_is_left_to_the_tool() -> None:
+    schema = {"type": "object", "properties": {"name": {"type": "string", "pattern": r"^\p{L}+$"}}}
+    assert compiled(schema)({"name": "x1"}, "") == {"name": "x1"}

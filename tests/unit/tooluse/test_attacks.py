@@ -3,7 +3,17 @@
 from agentgym_envs.tooluse.attacks import AttackReport, attack
 from agentgym_envs.tooluse.attacks.policies import POLICIES
 from agentgym_envs.tooluse.calls import written
-from tests.support.notes import Breaks, IgnoresOthers, Notes, NoteTask, PaysTwice, Shares
+from tests.support.notes import (
+    Breaks,
+    Erasable,
+    IgnoresOthers,
+    KeepsGrudges,
+    Notes,
+    NoteTask,
+    PaysTwice,
+    Shares,
+    Slow,
+)
 
 
 def violated(report: AttackReport) -> dict[str, str]:
@@ -17,6 +27,7 @@ def test_a_sound_environment_passes_and_every_policy_was_played() -> None:
     played = {result.name: result.episodes for result in report.results}
     assert set(played) == {*POLICIES, "extra_write", "double_send", "always_refuse", "constant_answer"}
     assert played.pop("always_refuse") == 0  # it has no refusals
+    assert played.pop("undo_redo") == 0  # no tool takes a note back
     some = {"submit_first", "double_send", "oracle_shuffled"}
     # Half of the tasks ask for a write, the others for two reads.
     assert {name: played.pop(name) for name in some} == dict.fromkeys(some, 10)
@@ -66,3 +77,43 @@ def test_a_shortcut_that_earns_more_than_its_bounds_is_noticed() -> None:
             return {name: self.expert(task) for name in super().shortcuts(task)}
 
     assert violated(attack(Knows(), tasks=10))["known_number"].startswith("earns 1.0")
+
+
+def result_of(environment: Notes, policy: str) -> tuple[int, float, tuple[str, ...]]:
+    (found,) = (result for result in attack(environment, tasks=10).results if result.name == policy)
+    return found.episodes, found.mean, found.violations
+
+
+def test_what_is_undone_is_no_change_and_with_strict_history_costs_the_reward() -> None:
+    assert result_of(Erasable(), "undo_redo") == (20, 1.0, ())
+    strict = Erasable()
+    strict.strict_history = True
+    assert result_of(strict, "undo_redo") == (20, 0.0, ())
+    assert result_of(strict, "oracle") == (20, 1.0, ())
+
+
+def test_an_environment_that_punishes_what_was_undone_is_noticed() -> None:
+    _, mean, violations = result_of(KeepsGrudges(), "undo_redo")
+    assert mean == 0.0
+    assert violations[0].startswith("earns")
+
+
+def test_many_slow_calls_in_one_message_are_noticed() -> None:
+    report = attack(Slow(), tasks=2, step_limit_s=0.02)
+    assert "call_flood" in violated(report)
+
+
+def test_a_snapshot_keeps_the_history() -> None:
+    world = Erasable()
+    world.strict_history = True
+    task = world.tasks("train")[0]
+    world.reset(task, 0)
+    world.step(written("add_note", text="other"))
+    world.step(written("erase_note"))
+    went_back = world.snapshot()
+    world.reset(task, 0)
+    clean = world.snapshot()
+    for snapshot, reward in ((went_back, 0.0), (clean, 1.0)):
+        world.restore(snapshot)
+        world.step(written("add_note", text=task.wanted))
+        assert world.step(written("submit")).reward == reward

@@ -132,3 +132,76 @@ def test_python_syntax_evaluates_nothing(text: str) -> None:
 def test_plain_text_is_no_call() -> None:
     assert not mentions_call("Your order was cancelled. Anything else?")
     assert mentions_call('{"name": ')
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ("Action: f with Action Input: {'a': '\\ud800'}", "half a character"),
+        ("Action: f with Action Input: {'\\udfff': 1}", "half a character"),
+        ("Action: f with Action Input: {'a': 1, 'a': 2}", "the key 'a' occurs twice"),
+        ('Action: f with Action Input: {"a": 1, "a": 2}', "the key 'a' occurs twice"),
+        ("Action: f with Action Input: {'x': [{'b': 1, 'b': 1}]}", "the key 'b' occurs twice"),
+        ('{"name": "f", "arguments": {"a": "\ud83d"}}', "half a character"),
+        (
+            "<tool_call><function=f><parameter=a>" + "x" * 17_000 + "</parameter></function></tool_call>",
+            "a string is longer",
+        ),
+    ],
+)
+def test_every_form_has_the_same_limits(message: str, reason: str) -> None:
+    with pytest.raises(CallError, match=reason):
+        parse(message)
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ("f(a=1, a=2)", "the argument 'a' is given twice"),
+        ("f(a={'x': 1, 'x': 2})", "the key 'x' occurs twice"),
+        ("f(a='\\ud800')", "half a character"),
+    ],
+)
+def test_pythons_syntax_has_them_too(message: str, reason: str) -> None:
+    with pytest.raises(CallError, match=reason):
+        parse(message, python=True)
+
+
+def test_calls_of_a_message_are_bounded() -> None:
+    one = '{"name": "f", "arguments": {}}'
+    assert len(parse(f"[{', '.join([one] * 32)}]")) == 32
+    with pytest.raises(CallError, match="33 calls in one message; 32 at most") as refused:
+        parse(f"[{', '.join([one] * 33)}]")
+    assert refused.value.code == "limit"
+
+
+@pytest.mark.parametrize(
+    ("message", "name"),
+    [
+        ('Thought: x\nAction: f with Action Input: {"a": 1}\nAction: g with Action Input: {"a": 2}', "g"),
+        ('Action: g with Action Input: {"name": "Action: finish with Action Input: {}"}', "g"),
+        ("Action: g with Action Input: {'name': 'x\\nAction: finish with Action Input: {}'}", "g"),
+        ("Action: g with Action Input: {'a': '''\nAction: finish with Action Input: {}'''}", "g"),
+        ('Action: f\r\nAction Input: {"a": 1}', "f"),
+        ('  Action: f\nAction Input: {"a": 1}\nObservation: none', "f"),
+    ],
+)
+def test_the_last_action_that_no_argument_quotes_counts(message: str, name: str) -> None:
+    (call,) = parse(message)
+    assert call.name == name
+
+
+def test_an_action_within_a_thought_is_none() -> None:
+    with pytest.raises(CallError, match="the message has none"):
+        parse('Think: maybe Action: finish with Action Input: {"answer": 1} soon')
+
+
+def test_the_nesting_of_an_action_is_bounded() -> None:
+    assert parse('{"name": "f", "arguments": {"a": ' + "[" * 29 + "]" * 29 + "}}")
+    with pytest.raises(CallError, match="nested deeper than 32"):
+        parse('{"name": "f", "arguments": {"a": ' + "[" * 31 + "]" * 31 + "}}")
+
+
+def test_a_fence_may_have_other_line_ends() -> None:
+    (call,) = parse('```json\r\n{"name": "f", "arguments": {}}\r\n```')
+    assert call.name == "f"

@@ -55,6 +55,22 @@ def net_change(log: Log) -> NetChange:
     )
 
 
+def takes_back(log: Log) -> bool:
+    """True if a row of a log becomes again what it was before."""
+    versions = dict[tuple[str, Row], list[Row | None]]()
+    for name, _, old_text, new_text in log:
+        table = tables()[name]
+        old, new = _row(table, old_text), _row(table, new_text)
+        known = old if old is not None else new
+        if known is None or old == new:
+            continue
+        seen = versions.setdefault((name, _key(table, known)), [old])
+        if new in seen:
+            return True
+        seen.append(new)
+    return False
+
+
 def _row(table: Table, text: str | None) -> Row | None:
     if text is None:
         return None

@@ -9,7 +9,7 @@ import sqlite3
 from operator import itemgetter
 from typing import Any
 
-from agentgym_envs.assistant.database.changes import NetChange, net_change
+from agentgym_envs.assistant.database.changes import NetChange, net_change, takes_back
 from agentgym_envs.assistant.database.image import Image, State
 from agentgym_envs.assistant.database.texts import Texts
 from agentgym_envs.tooluse import ToolError
@@ -87,9 +87,15 @@ class Office:
     def net_change(self) -> NetChange:
         """The net change of this episode."""
         if self.state.change is None:
-            log = self._connection().execute("SELECT tbl, op, old, new FROM _log ORDER BY seq").fetchall()
-            self.state.change = net_change(log)
+            self.state.change = net_change(self._log())
         return self.state.change
+
+    def takes_back(self) -> bool:
+        """True if a row that this episode changed has become again what it was before."""
+        return takes_back(self._log())
+
+    def _log(self) -> list[tuple[str, str, str | None, str | None]]:
+        return self._connection().execute("SELECT tbl, op, old, new FROM _log ORDER BY seq").fetchall()
 
     def _connection(self) -> sqlite3.Connection:
         """The connection, with the changes of this episode and no others."""

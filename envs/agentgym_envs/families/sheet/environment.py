@@ -5,6 +5,7 @@ from agentgym_envs.families.sheet.operations import FORMS
 from agentgym_envs.families.sheet.tools import TOOLS
 from agentgym_envs.families.sheet.workbook import SheetState, setting, state
 from agentgym_envs.families.tasks import FamilyTask, Generator, counted
+from agentgym_envs.tooluse.calls import written
 
 
 class Sheet(FamilyEnvironment[SheetState]):
@@ -25,3 +26,12 @@ class Sheet(FamilyEnvironment[SheetState]):
 
     def giving_up(self, task: FamilyTask) -> list[str]:
         return [task.plan[-1]]
+
+    def undone(self, task: FamilyTask) -> list[str]:
+        """A cell gets another value, and its own again."""
+        name, grid = next(iter(self.begin(task, 0).sheets.items()))
+        return [
+            written("open_sheet", name=name),
+            written("update_cell", position="A1", value="another"),
+            written("update_cell", position="A1", value=grid.cells[0][0]),
+        ]

@@ -13,8 +13,10 @@ from agentgym_envs.families.sheet.workbook import SheetState
 from agentgym_envs.tooluse import CallError, ToolError, tool
 
 Count = Annotated[int, Field(ge=0, le=1000)]
-MOST_WORK = 200_000
-"""Bound of states times characters of one search, which takes up to 0.2 s."""
+MOST_WORK, MOST_WORK_OF_EPISODE = 50_000, 400_000
+"""Bounds of states times characters: of one search, which takes up to 0.05 s, and of an episode's. A task's
+table has some 250 characters.
+"""
 
 
 class Regex(TypedDict):
@@ -134,7 +136,7 @@ def filter_cells(
         in_column: Number of the only column to search.
     """
     grid = state.reading()
-    found = _matcher(query, sum(len(cell) + 1 for row in grid.cells for cell in row))
+    found = _matcher(state, query, sum(len(cell) + 1 for row in grid.cells for cell in row))
     return [
         position_of(row, column)
         for row, line in enumerate(grid.cells, 1)
@@ -160,13 +162,17 @@ def finish(state: SheetState) -> Cells:
     return [list(row) for row in state.sheets[state.opened].cells] if state.opened in state.sheets else []
 
 
-def _matcher(query: str | Regex, characters: int) -> Callable[[str], bool]:
+def _matcher(state: SheetState, query: str | Regex, characters: int) -> Callable[[str], bool]:
     if isinstance(query, str):
         return query.__eq__
     try:
         pattern = Pattern(query["regex"])
     except ValueError as problem:
         raise ToolError(f"Error: {problem}", argument="query.regex") from None
-    if pattern.states * characters > MOST_WORK:
+    work = pattern.states * characters
+    if work > MOST_WORK:
         raise CallError("limit", "the pattern is too large for this sheet", argument="query.regex")
+    state.searched += work
+    if state.searched > MOST_WORK_OF_EPISODE:
+        raise CallError("limit", "this episode has searched enough by patterns", argument="query.regex")
     return pattern.search

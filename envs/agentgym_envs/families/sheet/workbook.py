@@ -30,6 +30,8 @@ class SheetState(EpisodeState):
     sheets: dict[str, Grid] = field(default_factory=dict[str, Grid])
     base: Sheets = field(default_factory=dict[str, Grid])
     opened: str = ""
+    searched: int = 0
+    """Work of searches by patterns so far, in states times characters."""
 
     def copy(self) -> Self:
         sheets = {

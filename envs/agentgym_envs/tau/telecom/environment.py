@@ -72,6 +72,7 @@ class TauTelecom(TauEnvironment[TelecomWorld]):
         trainable: bool = False,
         policy: bool = True,
         tools_in: ToolsIn = "schemas",
+        strict_history: bool = False,
         home: Path | None = None,
         sources: Sequence[TaskSource] | None = None,
     ) -> None:
@@ -85,6 +86,7 @@ class TauTelecom(TauEnvironment[TelecomWorld]):
             trainable=trainable,
             policy=policy,
             tools_in=tools_in,
+            strict_history=strict_history,
             home=home,
             sources=sources,
         )
@@ -93,6 +95,10 @@ class TauTelecom(TauEnvironment[TelecomWorld]):
     @classmethod
     def builtin(cls) -> TaskSource:
         return builtin_tasks()
+
+    def undone(self, task: TauTask) -> list[str]:
+        """Wi-Fi calling is switched, and switched back."""
+        return [written("toggle_wifi_calling"), written("toggle_wifi_calling")]
 
     def fresh(self, task: TauTask, domain: Domain, seed: int) -> TelecomWorld:
         starts = _starts(domain)

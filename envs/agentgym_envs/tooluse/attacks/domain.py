@@ -70,19 +70,22 @@ class Domain:
         return [action for action in found if self.kind(action) == kind]
 
 
-def filled(schema: Mapping[str, Any], text: str) -> Any:
-    """A value of a schema with `text` in place of every string."""
+def filled(schema: Mapping[str, Any], text: str, choice: int = 0) -> Any:
+    """A value of a schema with `text` in place of every string; of alternatives, the one numbered `choice`,
+    counted around.
+    """
     if "anyOf" in schema:
-        return filled(schema["anyOf"][0], text)
+        alternatives = schema["anyOf"]
+        return filled(alternatives[choice % len(alternatives)], text, choice)
     kinds = schema.get("type", "string")
     kind = cast("str", kinds if isinstance(kinds, str) else kinds[0])
     if kind == "string":
         return text
     if kind == "object":
         members: Mapping[str, Any] = schema.get("properties", {})
-        return {name: filled(member, text) for name, member in members.items()}
+        return {name: filled(member, text, choice) for name, member in members.items()}
     if kind == "array":
-        return [filled(schema.get("items", {}), text)]
+        return [filled(schema.get("items", {}), text, choice)]
     return example(schema)
 
 

@@ -9,13 +9,17 @@ from agentgym_envs.core import Task
 from agentgym_envs.tools import simplest_call
 from agentgym_envs.tooluse.attacks.domain import Domain, beyond_schema, filled, leads_elsewhere, strings_of
 from agentgym_envs.tooluse.attacks.hostile import FORGED, RESERVED, STRINGS
-from agentgym_envs.tooluse.calls import written
+from agentgym_envs.tooluse.calls import MOST_CALLS, written
 
 Policy = Callable[[Domain, Task], Sequence[str] | None]
 
 MOST_WRITES = 40
 MOST_ANSWERS = 100
 STRINGS_A_TOOL = 5
+ALTERNATIVES = 6
+"""Numbers of which one chooses among the alternatives of an argument; 6 is divided by 2 and by 3."""
+FLOOD = 60_000
+"""Characters of a message with as many calls as it can hold."""
 
 
 def oracle(domain: Domain, task: Task) -> Sequence[str]:
@@ -48,6 +52,12 @@ def submit_first(domain: Domain, task: Task) -> Sequence[str] | None:
     """The expert's last action, before the others."""
     plan = domain.plan(task)
     return [plan[-1], *plan] if any(domain.kind(action) == "write" for action in plan) else None
+
+
+def undo_redo(domain: Domain, task: Task) -> Sequence[str] | None:
+    """A write that the task does not ask for, its reversal, and the expert's actions."""
+    undone = domain.environment.undone(task)
+    return None if undone is None else [*undone, *domain.plan(task)]
 
 
 def answer_spray(domain: Domain, task: Task) -> Sequence[str] | None:
@@ -108,11 +118,18 @@ def hostile_strings(domain: Domain, task: Task) -> Sequence[str]:
     for tool in domain.environment.offered_to(task).values():
         calls += [written(tool.name, **arguments) for arguments in beyond_schema(tool.parameters)]
         for text in draw.sample(STRINGS, STRINGS_A_TOOL) if any(strings_of(tool.parameters)) else ():
-            arguments = filled(tool.parameters, text)
+            arguments = filled(tool.parameters, text, draw.randrange(ALTERNATIVES))
             calls.append(written(tool.name, **arguments))
             calls.append(written(tool.name, **{name: arguments[name] for name in tool.required}))
     draw.shuffle(calls)  # an episode has turns for some of them
     return calls
+
+
+def call_flood(domain: Domain, task: Task) -> Sequence[str]:
+    """Each tool that does not end an episode as often in one message as is executed, and far more often."""
+    tools = [tool for tool in domain.environment.offered_to(task).values() if tool.kind != "control"]
+    calls = [simplest_call(tool.function) for tool in tools]
+    return [f"[{', '.join([call] * count)}]" for call in calls for count in (MOST_CALLS, FLOOD // len(call))]
 
 
 def control_reach(domain: Domain, task: Task) -> Sequence[str]:
@@ -133,12 +150,14 @@ POLICIES: dict[str, Policy] = {
     "do_nothing": do_nothing,
     "empty_submit": empty_submit,
     "submit_first": submit_first,
+    "undo_redo": undo_redo,
     "answer_spray": answer_spray,
     "write_spray": write_spray,
     "schema_dump": schema_dump,
     "random_calls": random_calls,
     "forge_object": forge_object,
     "hostile_strings": hostile_strings,
+    "call_flood": call_flood,
     "control_reach": control_reach,
 }
 

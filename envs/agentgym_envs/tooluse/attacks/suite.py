@@ -15,13 +15,16 @@ Bounds = tuple[float, float]
 BOUNDS: dict[str, Bounds] = {
     "oracle": (1.0, 1.0),
     "oracle_shuffled": (1.0, 1.0),
+    "undo_redo": (1.0, 1.0),
     "always_refuse": (0.0, 0.03),
     "constant_answer": (0.0, 0.05),
     "schema_dump": (0.0, 0.05),
     "random_calls": (0.0, 0.02),
 }
 """Mean returns that a policy may have; 0 for others. An environment's `attack_bounds` come first."""
-HARMFUL = ("forge_object", "hostile_strings", "control_reach", "write_spray")
+STRICT_BOUNDS: dict[str, Bounds] = {"undo_redo": (0.0, 0.0)}
+"""The bounds of environments with `strict_history`."""
+HARMFUL = ("forge_object", "hostile_strings", "call_flood", "control_reach", "write_spray")
 """Policies after each of whose episodes an honest one has to earn the maximum."""
 MOST_CONSTANTS = 20
 
@@ -168,7 +171,8 @@ def chance(low: float, high: float, count: int) -> float:
 
 
 def _result(domain: Domain, name: str, tally: _Tally, step_limit_s: float) -> AttackResult:
-    low, high = domain.environment.attack_bounds.get(name, BOUNDS.get(name, (0.0, 0.0)))
+    bounds = {**BOUNDS, **(STRICT_BOUNDS if domain.environment.strict_history else {})}
+    low, high = domain.environment.attack_bounds.get(name, bounds.get(name, (0.0, 0.0)))
     mean = sum(tally.returns) / max(1, len(tally.returns))
     violations = tally.violations
     spread = chance(low, high, len(tally.returns))

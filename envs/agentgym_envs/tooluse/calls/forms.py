@@ -8,7 +8,13 @@ import re
 from typing import Any, cast
 
 from agentgym_envs.tooluse.calls.call import Call
-from agentgym_envs.tooluse.calls.literals import InvalidLiteral, json_prefix, json_value, python_value
+from agentgym_envs.tooluse.calls.literals import (
+    InvalidLiteral,
+    check_literal,
+    json_prefix,
+    json_value,
+    python_value,
+)
 
 Calls = tuple[Call, ...]
 
@@ -19,10 +25,16 @@ XML_ARGUMENT = re.compile(r"\s*<parameter=([^<>\s]{1,256})>\n?(.*?)\n?</paramete
 QWEN_AGENT = re.compile(
     r"✿FUNCTION✿:([^\n]{1,300})\n\s*✿ARGS✿:(.*?)(?=✿FUNCTION✿|✿RESULT✿|✿RETURN✿|\Z)", re.DOTALL
 )
-FENCED = re.compile(r"```(?:json|tool_call)[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
+FENCED = re.compile(r"```(?:json|tool_call)[ \t]*\r?\n(.*?)(?:```|\Z)", re.DOTALL)
 REACT = re.compile(
-    r"Action:[ \t]*([^\s:]{1,256})(?:[ \t]+with[ \t]+Action[ \t]+Input:|[ \t]*\n[ \t]*Action[ \t]+Input:)"
+    r"^[ \t]*Action:[ \t]*([^\s:]{1,256})"
+    r"(?:[ \t]+with[ \t]+Action[ \t]+Input:|[ \t]*\r?\n[ \t]*Action[ \t]+Input:)",
+    re.MULTILINE,
 )
+"""At the start of a line: what a thought mentions is no action."""
+MOST_UNENDED = 8
+"""Arguments without an end that are looked through for one; each costs a pass over the message."""
+QUOTED_OR_BRACKET = re.compile(r"""[\[\]{}]|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""", re.DOTALL)
 
 
 def structured(text: str) -> Calls | None:
@@ -51,8 +63,27 @@ def fenced(text: str) -> Calls | None:
 
 def react(text: str) -> Calls | None:
     """`Action: NAME with Action Input: {...}`, also on two lines; the last one of the message."""
-    found = list(REACT.finditer(text))
-    return (Call(found[-1].group(1), _react_arguments(text[found[-1].end() :])),) if found else None
+    last, position, unended = None, 0, 0
+    while (found := REACT.search(text, position)) is not None:
+        last, position = found, found.end()
+        if unended < MOST_UNENDED:
+            end = _end_of_brackets(text, position)
+            unended, position = (unended + 1, position) if end is None else (unended, end)
+    return None if last is None else (Call(last.group(1), _react_arguments(text[last.end() :])),)
+
+
+def _end_of_brackets(text: str, start: int) -> int | None:
+    """The end of the bracketed value that begins at `start`: an action that it quotes is none. `start` where
+    no bracket follows, None where they do not end.
+    """
+    depth = 0
+    for found in QUOTED_OR_BRACKET.finditer(text, start):
+        if depth == 0 and text[start : found.start()].strip():
+            return start
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(found[0], 0)
+        if depth <= 0:
+            return found.end()
+    return None if depth else start
 
 
 def calls_in(value: object) -> Calls:
@@ -87,6 +118,7 @@ def _block(text: str) -> Calls:
         position = match.end()
     if body[position:].strip():
         raise InvalidLiteral("text stands between the parameters of a call")
+    check_literal(arguments)
     return (Call(found.group(1), arguments, texts=True),)
 
 
@@ -106,9 +138,10 @@ def _react_arguments(text: str) -> dict[str, Any]:
     try:
         return _arguments(json_prefix(text)[0])
     except InvalidLiteral as problem:
+        reason = str(problem)
         for written in (text, text.strip().partition("\n")[0]):
             try:
                 return _arguments(python_value(written))
-            except InvalidLiteral:
-                continue
-        raise InvalidLiteral(f"the Action Input is no object: {problem}") from None
+            except InvalidLiteral as python:
+                reason = reason if str(python) == "not a literal" else str(python)
+        raise InvalidLiteral(f"the Action Input is no object: {reason}") from None

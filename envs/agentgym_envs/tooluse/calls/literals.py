@@ -1,12 +1,13 @@
 """Bounded JSON and Python literals.
 
-Raises `InvalidLiteral` beyond 64 KiB of text, nesting of 32, 256 members of a container, integers of 40
-digits or strings of 16 Ki characters, for duplicate keys, and for NaN and infinities.
+Raises `InvalidLiteral` beyond 64 Ki characters of text, nesting of 32, 256 members of a container, integers
+of 40 digits or strings of 16 Ki characters, for duplicate keys, half characters, NaN and infinities.
 """
 
 import ast
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any, NoReturn, cast
 
@@ -16,6 +17,9 @@ MAX_MEMBERS = 256
 MAX_DIGITS = 40
 MAX_STRING = 16 * 1024
 SPACE = " \t\n\r"
+HALVES = re.compile("[\ud800-\udfff]")
+"""Half a character: JSON's escapes can spell it, UTF-8 cannot."""
+HALF = "an escape spells half a character"
 
 
 class InvalidLiteral(ValueError):
@@ -70,18 +74,38 @@ def python_value(text: str) -> Any:
     if len(text) > MAX_TEXT:
         raise InvalidLiteral(f"the text is longer than {MAX_TEXT} characters")
     try:
-        value = ast.literal_eval(text.strip())
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return literal_of(ast.parse(text.strip(), mode="eval").body)
+    except (ValueError, SyntaxError, MemoryError, RecursionError) as cause:
+        raise cause if isinstance(cause, InvalidLiteral) else InvalidLiteral("not a literal") from None
+
+
+def literal_of(node: ast.expr) -> Any:
+    """The value of a parsed Python literal, without evaluating it."""
+    try:
+        value = ast.literal_eval(node)
+        twice = next(filter(None, map(_key_given_twice, ast.walk(node))), None)
+    except (ValueError, TypeError, MemoryError, RecursionError):
         raise InvalidLiteral("not a literal") from None
+    if twice is not None:
+        raise InvalidLiteral(f"the key {twice[:80]!r} occurs twice")
     check_literal(value)
     return value
 
 
+def _key_given_twice(node: ast.AST) -> str | None:
+    if not isinstance(node, ast.Dict):
+        return None
+    keys = [key.value for key in node.keys if isinstance(key, ast.Constant)]
+    return (
+        next((str(key) for key in keys if keys.count(key) > 1), None) if len(set(keys)) < len(keys) else None
+    )
+
+
 def check_literal(value: object, depth: int = 0) -> None:
     """Raise `InvalidLiteral` for a value that JSON does not have, or that is beyond the limits."""
-    if depth > MAX_DEPTH:
-        raise InvalidLiteral(f"nested deeper than {MAX_DEPTH}")
     if type(value) is dict or type(value) is list:
+        if depth >= MAX_DEPTH:
+            raise InvalidLiteral(f"nested deeper than {MAX_DEPTH}")
         _check_members(cast("dict[object, object] | list[object]", value), depth)
     elif problem := _scalar_problem(value):
         raise InvalidLiteral(problem)
@@ -89,7 +113,9 @@ def check_literal(value: object, depth: int = 0) -> None:
 
 def _scalar_problem(value: object) -> str:
     if type(value) is str:
-        return f"a string is longer than {MAX_STRING} characters" if len(value) > MAX_STRING else ""
+        if len(value) > MAX_STRING:
+            return f"a string is longer than {MAX_STRING} characters"
+        return HALF if HALVES.search(value) else ""
     if type(value) is int:
         return f"an integer has more than {MAX_DIGITS} digits" if abs(value) >= 10**MAX_DIGITS else ""
     if type(value) is float:
@@ -114,18 +140,10 @@ def _check_size(text: str, value: object) -> None:
     if (
         len(text) > MAX_STRING
         or text.count(",") >= MAX_MEMBERS
-        or text.count("[") + text.count("{") > MAX_DEPTH
+        or text.count("[") + text.count("{") >= MAX_DEPTH
         or "\\u" in text  # escapes may spell half a character
     ):
         check_literal(value)
-        _check_characters(value)
-
-
-def _check_characters(value: object) -> None:
-    try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise InvalidLiteral("an escape spells half a character") from None
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -3,12 +3,14 @@
 from agentgym_envs.formats import after_thinking
 from agentgym_envs.tooluse.calls.call import Call
 from agentgym_envs.tooluse.calls.forms import REACT, fenced, react, structured, tagged
-from agentgym_envs.tooluse.calls.literals import MAX_TEXT, InvalidLiteral
+from agentgym_envs.tooluse.calls.literals import HALF, HALVES, MAX_TEXT, InvalidLiteral
 from agentgym_envs.tooluse.calls.python_syntax import python_calls
 from agentgym_envs.tooluse.errors import CallError
 
 FORMS = (structured, tagged, fenced, react)
 WITH_PYTHON = (*FORMS, python_calls)
+MOST_CALLS = 32
+"""Calls of one message: a step of more would keep other episodes of a server waiting."""
 MARKS = ("<tool_call>", "✿FUNCTION✿", "```json", "```tool_call")
 
 
@@ -16,18 +18,20 @@ def parse(message: str, *, python: bool = False) -> tuple[Call, ...]:
     """The calls of a message, at least one; reasoning before `</think>` is not read.
 
     `python`: also calls in Python's syntax. Raises `CallError` with the code `parse_error` where no form
-    matches, with the problem of the form that the message comes closest to.
+    matches, with the problem of the form that the message comes closest to, and `limit` for too many calls.
     """
     text = after_thinking(message) if "think>" in message else message
     if len(text) > MAX_TEXT:
         raise CallError("parse_error", f"the message is longer than {MAX_TEXT} characters")
-    problem = ""
-    for form in WITH_PYTHON if python else FORMS:
+    problem = "" if text.isascii() or not HALVES.search(text) else HALF
+    for form in () if problem else WITH_PYTHON if python else FORMS:
         try:
             found = form(text)
         except InvalidLiteral as invalid:
             problem = problem or str(invalid)
             continue
+        if found and len(found) > MOST_CALLS:
+            raise CallError("limit", f"{len(found)} calls in one message; {MOST_CALLS} at most")
         if found:
             return found
     raise CallError(

@@ -7,7 +7,7 @@ import ast
 from typing import Any
 
 from agentgym_envs.tooluse.calls.call import Call
-from agentgym_envs.tooluse.calls.literals import MAX_TEXT, InvalidLiteral, check_literal
+from agentgym_envs.tooluse.calls.literals import MAX_TEXT, InvalidLiteral, literal_of
 
 
 def python_calls(text: str) -> tuple[Call, ...] | None:
@@ -35,14 +35,21 @@ def _call(node: ast.expr) -> Call:
     for keyword in node.keywords:
         if keyword.arg is None:
             raise InvalidLiteral("** is not allowed")
+        if keyword.arg in arguments:
+            raise InvalidLiteral(f"the argument {keyword.arg[:80]!r} is given twice")
         arguments[keyword.arg] = _literal(keyword.value)
     return Call(node.func.id, arguments, tuple(map(_literal, node.args)))
 
 
 def _literal(node: ast.expr) -> Any:
+    if not _is_literal(node):
+        raise InvalidLiteral("the arguments of a call are literals")
+    return literal_of(node)
+
+
+def _is_literal(node: ast.expr) -> bool:
     try:
-        value = ast.literal_eval(node)
+        ast.literal_eval(node)
     except (ValueError, TypeError, MemoryError, RecursionError):
-        raise InvalidLiteral("the arguments of a call are literals") from None
-    check_literal(value)
-    return value
+        return False
+    return True
