@@ -13,6 +13,7 @@ EXPERIMENTS = {
     "recipes": "lengths of episodes and GPU-hours of docs/recipes.md",
     "scale": "simulation of up to 64 replicas from costs measured here, about a minute and a half",
     "shortcuts": "what taking the first hit earns in the assistant, by template",
+    "social": "scores of scripted policies in the social worlds, with intervals, and speed: a minute",
     "tau": "scores of policies without a model in the tau domains, and times",
     "taggers": "agreement of taggers on the types of purchases in WebShop",
 }

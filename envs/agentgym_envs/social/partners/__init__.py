@@ -1,0 +1,1 @@
+"""What rule-based partners of all families share: temperaments, and their words."""
