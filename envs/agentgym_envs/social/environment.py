@@ -16,6 +16,8 @@ from agentgym_envs.sotopia.protocol.views import VIEWS, View
 
 ActionForm = Literal["text", "json"]
 SEATS = ("first", "second")
+ALLOWED_VIEWS = tuple(view for view in VIEWS if view != "omniscient")
+"""Views that do not show the partner's goal: a listener's goal has hidden parameters."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,8 @@ class Social(Environment[SocialTask]):
             raise ValueError(f"no family {unknown[0]!r}; there are: {', '.join(FAMILIES)}")
         if actions not in get_args(ActionForm):
             raise ValueError(f"actions is {actions!r}; it is text or json")
-        if view not in VIEWS:
-            raise ValueError(f"no view {view!r}; there are: {', '.join(VIEWS)}")
+        if view not in ALLOWED_VIEWS:
+            raise ValueError(f"no view {view!r}; there are: {', '.join(ALLOWED_VIEWS)}")
         self.families = tuple(dict.fromkeys(chosen))
         self._read = from_text if actions == "text" else from_json
         self._view: View = view

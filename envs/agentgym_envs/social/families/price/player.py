@@ -1,5 +1,6 @@
 """Player of a sale with its own view: comes nearer as far as the other side's offers ask for."""
 
+from itertools import pairwise
 from random import Random
 
 from agentgym_envs.social.families.price.side import LEAST, NEW, Side
@@ -14,6 +15,10 @@ HELD, LEAST_GAIN = 1.1, 0.05
 
 A target is 1/2 to 9/10 of the way to the other side's limit, so that this limit is worth 1.1 to 2.
 """
+FIRST = 1.6
+"""Utility that it asks for first at least."""
+SLOWING = 0.8
+"""Share of the first two concessions below which the latest two are slow."""
 ENOUGH = 1.5
 """Utility of the best score, at which it accepts at once."""
 HOLDS = 2
@@ -30,7 +35,7 @@ class PricePlayer(Speaker):
         """Whether the other side spoke first, and so cannot answer the last offer."""
         self._heard: list[float] = []
         """Utilities of the other's offers."""
-        self._asked = side.utility(side.listed if side.sells else LEAST * side.listed)
+        self._asked = max(FIRST, side.utility(side.listed if side.sells else LEAST * side.listed))
         """Utility of its own offer: at first the best that is taken seriously."""
 
     def reply(self, heard: Utterance | None) -> Action:
@@ -43,10 +48,16 @@ class PricePlayer(Speaker):
             self._asked = self._next()
         self._turn += 1
         best = self._heard[-1] if self._heard else -1.0
-        if best >= min(self._asked, ENOUGH) or (self._turn == TURNS and self._has_last_word and best >= 0):
+        is_last = self._turn == TURNS and (self._has_last_word or self._is_slowing())
+        if best >= min(self._asked, ENOUGH) or (is_last and best >= 0):
             return spoke("That is fine. [ACCEPT]")
         words = ("What about this?", "I can come towards you.", "Here is my proposal.")
         return spoke(f"{self._draws.choice(words)} [OFFER {self._side.price(self._asked):.2f}]")
+
+    def _is_slowing(self) -> bool:
+        """Whether the other side comes nearer by less than at first: then its limit is out of reach."""
+        moves = [later - earlier for earlier, later in pairwise(self._heard)]
+        return sum(moves[-2:]) < SLOWING * sum(moves[:2])
 
     def _next(self) -> float:
         """Utility to ask for next."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import product
+from operator import mul
 
 Share = tuple[int, ...]
 """Items of each kind that one seat keeps."""
@@ -10,7 +11,7 @@ Share = tuple[int, ...]
 
 def worth(share: Share, values: Share) -> int:
     """Points of a share."""
-    return sum(count * value for count, value in zip(share, values, strict=True))
+    return sum(map(mul, share, values))
 
 
 def rest(share: Share, pool: Share) -> Share:
