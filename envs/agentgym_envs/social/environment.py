@@ -78,7 +78,7 @@ class Social(Environment[SocialTask]):
         return f"generated:{VERSION}"
 
     def tasks(self, split: str, difficulty: str | None = None) -> Sequence[SocialTask]:
-        """As in `Environment`; families take turns, then difficulties."""
+        """As in `Environment`; each round of tasks has one of each family and difficulty."""
         if difficulty is not None and difficulty not in LEVELS:
             raise ValueError(f"no difficulty {difficulty[:80]!r}; there are: {', '.join(LEVELS)}")
         return tasks.tasks(split, self.families, LEVELS if difficulty is None else (difficulty,))

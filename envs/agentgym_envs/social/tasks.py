@@ -55,14 +55,18 @@ class SocialTask(Task):
 
 
 def tasks(split: str, families: Sequence[str], levels: Sequence[str]) -> Sequence[SocialTask]:
-    """Tasks of a split: families take turns, then levels. Raises `TaskNotFound` for an unknown split."""
+    """Tasks of a split in rounds that have one of each family and level, in an order that turns from round to
+    round, so that tasks at equal distances are of all kinds. Raises `TaskNotFound` for an unknown split.
+    """
     if split not in COUNTS:
         raise TaskNotFound(f"{NAME} has no split {split[:80]!r}; there are: {', '.join(COUNTS)}")
     kinds = [(family, level) for level in levels for family in families]
-    return LazySequence(
-        len(kinds) * COUNTS[split],
-        lambda index: generated(split, *kinds[index % len(kinds)], index // len(kinds)),
-    )
+
+    def made(index: int) -> SocialTask:
+        number, place = divmod(index, len(kinds))
+        return generated(split, *kinds[(place + 7 * number) % len(kinds)], number)
+
+    return LazySequence(len(kinds) * COUNTS[split], made)
 
 
 def task(task_id: str, families: Sequence[str]) -> SocialTask:

@@ -211,6 +211,14 @@ def test_an_episode_goes_on_from_a_snapshot_in_another_instance(family: str) -> 
     assert rest == results[len(plan) // 2 :]
 
 
+def test_a_player_never_leaks_by_its_own_phrases() -> None:
+    for split in WORLD.splits:
+        for number in range(150):
+            task = WORLD.task(f"{split}/secrets/{number % 3 + 1}/{number}")
+            last = play(WORLD, task, WORLD.demonstrate(task, number), number)[-1]
+            assert (last.info["dimensions"]["secret"], last.reward) == (0, 1)
+
+
 def test_a_careless_player_wins_less() -> None:
     tasks = [WORLD.task(f"train/{family}/1/{n}") for family in FAMILIES for n in range(8)]
     means = [
@@ -224,6 +232,10 @@ def test_names_and_options_are_checked() -> None:
     assert len(Social("price").tasks("valid")) == 3_000
     assert {task.kind for task in Social("price, split").tasks("valid")[:6]} == {"price", "split"}
     assert [task.kind for task in WORLD.tasks("train")[:6]] == list(FAMILIES)
+    rows = WORLD.tasks("valid")
+    assert len({rows[place].id for place in range(180)}) == 180
+    spaced = {rows[place * 3_000].kind for place in range(6)}  # as evaluations take them
+    assert len(spaced) >= 3
     assert {task.difficulty for task in WORLD.tasks("test", "3")[:9]} == {"3"}
     with pytest.raises(ValueError, match="no family 'chess'"):
         Social("chess")

@@ -44,7 +44,7 @@ _FIRMS: Final = {
 }
 _STARTS: Final = {
     "train": (("March", "third month"), ("June", "sixth month"), ("October", "tenth month")),
-    "valid": (("May", "fifth month"), ("August", "eighth month")),
+    "valid": (("April", "fourth month"), ("August", "eighth month")),
     "test": (("February", "second month"), ("July", "seventh month"), ("November", "eleventh month")),
 }
 _SUMS: Final = {

@@ -134,8 +134,8 @@ def best_slot(task: SocialTask, _draws: Random) -> Speaker:
 
 
 def slots_in_order(task: SocialTask, _draws: Random) -> Speaker:
-    """In `schedule`: propose the own free slots, the best first, and never accept."""
-    slots = _setting(task, ScheduleSetting).calendars[task.seat].slots
+    """In `schedule`: propose the five best free slots in turn, the best first, and never accept."""
+    slots = _setting(task, ScheduleSetting).calendars[task.seat].slots[:5]
     return Scripted(lambda heard, turn: spoke(f"[PROPOSE {slots[turn % len(slots)]}]"))
 
 

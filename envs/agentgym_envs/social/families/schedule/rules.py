@@ -19,7 +19,7 @@ from agentgym_envs.sotopia.protocol.conversation import EndReason
 
 BUSY = (8, 14)
 """Busy slots of a calendar."""
-WITHOUT_SLOT = {"1": 0.05, "2": 0.1, "3": 0.15}
+WITHOUT_SLOT = {"1": 0.08, "2": 0.13, "3": 0.18}
 """Share of tasks without a common slot by difficulty."""
 COMMON = {"1": (6, 12), "2": (4, 5), "3": (2, 3)}
 """Common free slots by difficulty."""
