@@ -15,6 +15,7 @@ EXPERIMENTS = {
     "scale": "simulation of up to 64 replicas from costs measured here, about a minute and a half",
     "shortcuts": "what taking the first hit earns in the assistant, by template",
     "sotopia": "steps a second of the package sotopia beside our protocol, about ten seconds",
+    "social": "scores of scripted policies in the social worlds, with intervals, and speed: a minute",
     "tau": "scores of policies without a model in the tau domains, and times",
     "taggers": "agreement of taggers on the types of purchases in WebShop",
 }

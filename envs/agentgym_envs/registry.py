@@ -35,6 +35,7 @@ REGISTRY: dict[str, str] = {
     "guess": "agentgym_envs.guess:Guess",
     "movie": "agentgym_envs.families.movie:Movie",
     "sheet": "agentgym_envs.families.sheet:Sheet",
+    "social": "agentgym_envs.social:Social",
     "sql": "agentgym_envs.sql.environment:SQL",
     "sqlgym": "agentgym_envs.sql.agentgym:SQLGym",
     "tau-airline": "agentgym_envs.tau.airline:TauAirline",

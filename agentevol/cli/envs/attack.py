@@ -1,20 +1,24 @@
-"""`agentevol envs attack`: scripted attacks on environments of tools, and their baselines."""
+"""`agentevol envs attack`: scripted attacks on environments of tools and on `social`, and their baselines."""
 
 import json as json_module
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from agentevol.cli.console.output import AsJson, print_json, print_table
 
 if TYPE_CHECKING:
+    from agentgym_envs.core import Environment
     from agentgym_envs.tooluse.attacks import AttackReport
 
 
 def attack(
-    name: Annotated[str, typer.Argument(help="Environment whose actions are tool calls.")],
-    tasks: Annotated[int, typer.Option(min=1, help="Tasks of each split, evenly spaced.")] = 50,
+    name: Annotated[str, typer.Argument(help="Environment of tool calls, or social.")],
+    tasks: Annotated[
+        int, typer.Option(min=1, help="Tasks of each split, evenly spaced; in social, of each family.")
+    ] = 50,
     whole: Annotated[bool, typer.Option("--all", help="Play all tasks.")] = False,
     split: Annotated[list[str] | None, typer.Option(help="Split; all by default; repeatable.")] = None,
     out: Annotated[Path | None, typer.Option(dir_okay=False, help="Write the table as JSON.")] = None,
@@ -25,16 +29,12 @@ def attack(
     Example: agentevol envs attack assistant --split test
     """
     from agentgym_envs.registry import make
-    from agentgym_envs.tooluse import ToolEnvironment
-    from agentgym_envs.tooluse.attacks import attack as attacked
 
     environment = make(name)
-    if not isinstance(environment, ToolEnvironment):
-        raise typer.BadParameter(f"the actions of {name} are not tool calls")
     unknown = sorted(set(split or ()) - set(environment.splits))
     if unknown:
         raise typer.BadParameter(f"no split {unknown[0]!r}; there are: {', '.join(environment.splits)}")
-    report = attacked(environment, None if whole else tasks, splits=split or ())
+    report = _attacked(environment, None if whole else tasks, split or ())
     if out is not None:
         out.write_text(json_module.dumps(report.model_dump(mode="json"), indent=1) + "\n", encoding="utf-8")
     if json:
@@ -43,6 +43,20 @@ def attack(
         _print(report)
     if not report.passed:
         raise typer.Exit(1)
+
+
+def _attacked(environment: "Environment[Any]", tasks: int | None, splits: Sequence[str]) -> "AttackReport":
+    """The report of the suite that fits the environment."""
+    from agentgym_envs.social import Social
+    from agentgym_envs.social.scripts import attack as attack_social
+    from agentgym_envs.tooluse import ToolEnvironment
+    from agentgym_envs.tooluse.attacks import attack as attack_tools
+
+    if isinstance(environment, Social):
+        return attack_social(environment, tasks, splits=splits)
+    if not isinstance(environment, ToolEnvironment):
+        raise typer.BadParameter(f"the actions of {environment.name} are not tool calls")
+    return attack_tools(environment, tasks, splits=splits)
 
 
 def _print(report: "AttackReport") -> None:

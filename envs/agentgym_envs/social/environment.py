@@ -1,0 +1,205 @@
+"""The verifiable social worlds as an `Environment`: one agent beside a rule-based partner, or two agents."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Literal, get_args
+
+from agentgym_envs.core import Environment, Observation, StepResult
+from agentgym_envs.social import tasks
+from agentgym_envs.social.episode import Episode
+from agentgym_envs.social.families import FAMILIES
+from agentgym_envs.social.family import LEVELS, TURNS
+from agentgym_envs.social.tasks import COUNTS, NAME, VERSION, SocialTask
+from agentgym_envs.sotopia.protocol.actions import NOTHING, Action, ReplyError, from_json, from_text
+from agentgym_envs.sotopia.protocol.views import VIEWS, View
+
+ActionForm = Literal["text", "json"]
+SEATS = ("first", "second")
+ALLOWED_VIEWS = tuple(view for view in VIEWS if view != "omniscient")
+"""Views that do not show the partner's goal: a listener's goal has hidden parameters."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """An episode as its task, seed and the agents' actions so far."""
+
+    task: SocialTask
+    seed: int
+    both_seats: bool
+    taken: tuple[Action | None, ...]
+    failed: bool
+
+
+class Social(Environment[SocialTask]):
+    """Conversations with a goal that a program can check, beside a rule-based partner.
+
+    Rule-based partner and outcome verifier; not Sotopia's judge; not a measure of social intelligence.
+
+    The reward comes at the end: goal/10 x (1 + secret/10) x (1 + social_rules/10), where a dimension that is
+    not defined has factor 1. The last step's `info` has all dimensions, the outcome's facts, and the
+    partner's hidden parameters, which depend on the seed and not on the task.
+
+    Options: `families`, names separated by commas, all by default; `actions`, `text` (`[MOVE]` syntax in
+    plain words) or `json` (Sotopia's `{"action_type", "argument"}`, words as in `text`); `view`, what the
+    agent reads of its partner's character (see `protocol.views`).
+    """
+
+    name = NAME
+    max_turns = TURNS
+    blocking = False
+    forkable = True
+    difficulties = LEVELS
+    seats = SEATS
+
+    def __init__(
+        self, families: str = "", *, actions: ActionForm = "text", view: View = "relationship"
+    ) -> None:
+        chosen = [name.strip() for name in families.split(",") if name.strip()] or list(FAMILIES)
+        if unknown := [name for name in chosen if name not in FAMILIES]:
+            raise ValueError(f"no family {unknown[0]!r}; there are: {', '.join(FAMILIES)}")
+        if actions not in get_args(ActionForm):
+            raise ValueError(f"actions is {actions!r}; it is text or json")
+        if view not in ALLOWED_VIEWS:
+            raise ValueError(f"no view {view!r}; there are: {', '.join(ALLOWED_VIEWS)}")
+        self.families = tuple(dict.fromkeys(chosen))
+        self._read = from_text if actions == "text" else from_json
+        self._view: View = view
+        self._episode: Episode | None = None
+        self._failed = False
+        """Whether the latest reply was malformed and may be repeated."""
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        return tuple(COUNTS)
+
+    @property
+    def data_version(self) -> str:
+        return f"generated:{VERSION}"
+
+    def tasks(self, split: str, difficulty: str | None = None) -> Sequence[SocialTask]:
+        """As in `Environment`; each round of tasks has one of each family and difficulty."""
+        if difficulty is not None and difficulty not in LEVELS:
+            raise ValueError(f"no difficulty {difficulty[:80]!r}; there are: {', '.join(LEVELS)}")
+        return tasks.tasks(split, self.families, LEVELS if difficulty is None else (difficulty,))
+
+    def task(self, task_id: str) -> SocialTask:
+        return tasks.task(task_id, self.families)
+
+    def reset(self, task: SocialTask, seed: int) -> Observation:
+        self._episode, self._failed = Episode(task, seed, self._view, both_seats=False), False
+        return Observation(text=self._episode.observe(task.seat))
+
+    def step(self, action: str) -> StepResult:
+        episode = self._playing()
+        if episode.ended:
+            return StepResult(observation=Observation(text="It is over."), terminated=True)
+        info, error = self._take(episode, action)
+        return _result(episode, episode.task.seat, info, error)
+
+    def reset_seats(self, task: SocialTask, seed: int) -> Mapping[str, Observation]:
+        """The first seat begins; no partner plays."""
+        self._episode, self._failed = Episode(task, seed, self._view, both_seats=True), False
+        return {SEATS[0]: Observation(text=self._episode.observe(0))}
+
+    def step_seats(self, actions: Mapping[str, str]) -> Mapping[str, StepResult]:
+        """One seat acts; at the end both are scored."""
+        episode = self._playing()
+        ((name, action),) = actions.items()
+        seat = SEATS.index(name)
+        if episode.ended or seat != episode.acting:
+            raise ValueError(f"it is not the turn of {name!r}")
+        info, error = self._take(episode, action)
+        answered = (0, 1) if episode.ended else (episode.acting,)
+        return {
+            SEATS[one]: _result(episode, one, info if one == seat else {}, error if one == seat else "")
+            for one in answered
+        }
+
+    def demonstrate(self, task: SocialTask, seed: int, care: float = 1.0) -> list[str]:
+        """Messages of a player with the agent's view only, won or lost; with less `care` it makes a random
+        move now and then.
+        """
+        episode, draws = Episode(task, seed, self._view, both_seats=False), Random(f"{task.id}/{seed}")
+        player = task.family.player(task.setting, task.seat, draws)
+        said = list[str]()
+        while not episode.ended:
+            action = player.reply(episode.latest(1 - task.seat))
+            if draws.random() >= care:
+                words = task.family.random_move(task.setting, task.seat, draws)
+                action = Action(action_type="speak", argument=words)
+            said.append(self._written(action))
+            episode.act(action)
+        return said
+
+    def snapshot(self) -> object:
+        episode = self._playing()
+        return Snapshot(episode.task, episode.seed, episode.both_seats, tuple(episode.taken), self._failed)
+
+    def restore(self, snapshot: object) -> None:
+        if not isinstance(snapshot, Snapshot):
+            raise TypeError(f"not a snapshot of {NAME}: {type(snapshot).__name__}")
+        episode = Episode(snapshot.task, snapshot.seed, self._view, both_seats=snapshot.both_seats)
+        for action in snapshot.taken:
+            episode.observe(episode.acting)
+            episode.act(action)
+        if not episode.ended:
+            episode.observe(episode.acting)
+        self._episode, self._failed = episode, snapshot.failed
+
+    def close(self) -> None:
+        self._episode = None
+
+    def _playing(self) -> Episode:
+        if self._episode is None:
+            raise RuntimeError("step before reset")
+        return self._episode
+
+    def _take(self, episode: Episode, reply: str) -> tuple[dict[str, object], str]:
+        """Play an agent's reply; the step's info, and an error to be told where the reply is to be repeated.
+
+        The first malformed reply of a turn may be repeated, the second one does nothing.
+        """
+        try:
+            action = _clean(self._read(reply))
+        except ReplyError as fault:
+            self._failed = not self._failed
+            episode.act(None if self._failed else NOTHING)
+            parse = "retry" if self._failed else "failed"
+            error = f"That is no action: {fault}. Write it again." if self._failed else ""
+            return {"parse": parse, "invalid_action": True}, error
+        self._failed = False
+        episode.act(action)
+        return {}, ""
+
+    def _written(self, action: Action) -> str:
+        if self._read is from_json:
+            return action.model_dump_json()
+        return action.argument if action.action_type == "speak" else _plain(action)
+
+
+def _plain(action: Action) -> str:
+    return "" if action.action_type == "none" else action.text
+
+
+def _clean(action: Action) -> Action:
+    """The action without lone surrogates, which cannot be sent on to the other seat."""
+    if action.argument.isascii():
+        return action
+    text = action.argument.encode("utf-8", "replace").decode("utf-8")
+    return Action(action_type=action.action_type, argument=text)
+
+
+def _result(episode: Episode, seat: int, info: Mapping[str, object], error: str = "") -> StepResult:
+    seen = "\n".join(filter(None, (error, episode.observe(seat))))
+    observation = Observation(text=seen)
+    if not episode.ended:
+        return StepResult(observation=observation, info=dict(info))
+    cut = {"truncation_reason": "max_turns"} if episode.is_cut else {}
+    return StepResult(
+        observation=observation,
+        reward=episode.outcome(seat).reward,
+        terminated=not episode.is_cut,
+        truncated=episode.is_cut,
+        info={**info, **cut, **episode.report(seat)},
+    )

@@ -1,0 +1,131 @@
+"""One episode: a conversation, its ledger, and the partner's replies."""
+
+from random import Random
+from typing import Any
+
+from agentgym_envs.social.family import TURNS
+from agentgym_envs.social.moves import Utterance, utterance
+from agentgym_envs.social.outcome import LABEL, Outcome
+from agentgym_envs.social.partners.temperament import Temperament
+from agentgym_envs.social.tasks import SocialTask
+from agentgym_envs.sotopia.protocol.actions import Action
+from agentgym_envs.sotopia.protocol.conversation import COMMENTS, Conversation, EndReason, Rules
+from agentgym_envs.sotopia.protocol.views import View, background
+
+RULES = Rules(order="round-robin", max_turns=2 * TURNS, stale_rule="own")
+
+
+class Episode:
+    """An episode of a task: with the partner in one seat, or with agents in both."""
+
+    def __init__(self, task: SocialTask, seed: int, view: View, *, both_seats: bool) -> None:
+        self.task, self.seed, self.view, self.both_seats = task, seed, view, both_seats
+        self.taken: list[Action | None] = []
+        """Actions of the agents in their order, None for a malformed one: all that a copy needs."""
+        self._left = [TURNS, TURNS]
+        """Replies of each seat that are left."""
+        family, other = task.family, 1 - task.seat
+        # Of the seed alone: equal seeds give equal partners in all tasks of a kind.
+        draws = Random(f"{task.kind}/{task.split}/{task.difficulty}/{seed}")
+        self._hidden = family.hidden(draws, task.split, task.difficulty)
+        self._ledger = family.ledger(task.setting, self._hidden)
+        goals = task.instruction, family.other_goal(task.setting, other, self._hidden)
+        scene = task.scene(goals if task.seat == 0 else (goals[1], goals[0]))
+        self.conversation = Conversation(
+            scene.names, (background(scene, 0, view), background(scene, 1, view)), RULES
+        )
+        self._latest: list[Utterance | None] = [None, None]
+        self._partner = (
+            None
+            if both_seats
+            else family.partner(task.setting, other, self._hidden, self._ledger, draws, task.split)
+        )
+        self._seen: list[int | None] = [None, None]
+        """By seat: steps that it has observed; None before its background."""
+        self._reply()
+
+    @property
+    def acting(self) -> int:
+        """Seat that acts next; meaningless after the end."""
+        return 0 if self.conversation.acting[0] else 1
+
+    @property
+    def ended(self) -> bool:
+        """Whether the conversation is over, or the seat that acts next has no reply left."""
+        return self.conversation.ended or not self._left[self.acting]
+
+    @property
+    def ends(self) -> tuple[EndReason, ...]:
+        """Why it is over; a seat without replies counts as too many turns."""
+        return self.conversation.end_reasons or (("too_long",) if self.ended else ())
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it was only the number of turns that ended it."""
+        return self.ends == ("too_long",)
+
+    def act(self, action: Action | None) -> None:
+        """An agent's action, and the partner's reply; None is a malformed reply, which is to be repeated."""
+        self.taken.append(action)
+        self._left[self.acting] -= 1
+        if action is not None:
+            self._apply(self.acting, action)
+            self._reply()
+
+    def observe(self, seat: int) -> str:
+        """What a seat has not observed yet: at first its background, then what the other seat did."""
+        talk, seen = self.conversation, self._seen[seat]
+        self._seen[seat] = talk.turn_number
+        lines = [
+            f"Turn #{turn}: {talk.heard[turn]}"
+            for turn in range(seen or 0, talk.turn_number)
+            if not talk.acted[turn][seat]
+        ]
+        if seen is None:
+            lines = [talk.backgrounds[seat], "Conversation Starts:", *lines]
+        if self.ended:
+            lines.append("".join(COMMENTS[reason] for reason in self.ends).strip().rstrip(";") + ".")
+        return "\n".join(lines)
+
+    @property
+    def temperament(self) -> str | None:
+        """Temperament of the partner; None where it has none."""
+        hidden = getattr(self._hidden, "temperament", self._hidden)
+        return hidden.kind if isinstance(hidden, Temperament) else None
+
+    def outcome(self, seat: int) -> Outcome:
+        """Scores of a seat at the end."""
+        return self._ledger.outcome(seat, self.ends)
+
+    def report(self, seat: int) -> dict[str, Any]:
+        """What is told of a seat after the end, hidden parameters included."""
+        outcome = self.outcome(seat)
+        shown = not self.both_seats or self.task.family.roles
+        return {
+            "label": LABEL,
+            "view": self.view,
+            "seat": seat,
+            "end_reasons": list(self.ends),
+            "dimensions": outcome.dimensions,
+            "overall_score": outcome.overall,
+            "facts": dict(outcome.facts),
+            "partner": self._hidden.model_dump(mode="json") if shown else None,
+        }
+
+    def latest(self, seat: int) -> Utterance | None:
+        """The latest action of a seat; None before any."""
+        return self._latest[seat]
+
+    def _reply(self) -> None:
+        """Let the partner act while it is its turn."""
+        if self._partner is None or self.conversation.ended or self.acting == self.task.seat:
+            return
+        self._apply(self.acting, self._partner.reply(self._latest[self.task.seat]))
+
+    def _apply(self, seat: int, action: Action) -> None:
+        said = utterance(
+            action, lambda name, argument: self.task.family.read(self.task.setting, name, argument)
+        )
+        self._latest[seat] = said
+        deal = self._ledger.record(seat, said)
+        self.conversation.apply({seat: action}, deal=deal)
