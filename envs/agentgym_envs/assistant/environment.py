@@ -15,7 +15,7 @@ from agentgym_envs.assistant.database.schema import VERSION
 from agentgym_envs.assistant.histories import Beginning, Point
 from agentgym_envs.assistant.player import played
 from agentgym_envs.assistant.session import REASONS, Session
-from agentgym_envs.assistant.shortcut import first_hit
+from agentgym_envs.assistant.shortcut import blind_refusal, first_hit
 from agentgym_envs.assistant.tasks import LEVELS, judged
 from agentgym_envs.assistant.tasks.refusals import POLICY
 from agentgym_envs.assistant.tasks.templates import REVISION, fresh
@@ -188,7 +188,10 @@ class Assistant(ToolEnvironment[AssistantTask, Session]):
         if task.difficulty not in SHORTENED:
             return {}
         program = catalogue.made(task.place).gold.draft.program()
-        return {f"first_hit_{task.difficulty}": first_hit(program, self.begin(task, 0), task.instruction)}
+        found = {f"first_hit_{task.difficulty}": first_hit(program, self.begin(task, 0), task.instruction)}
+        if task.difficulty == "refusal":
+            found["blind_refusal"] = blind_refusal(task.kind, self.offered_to(task))
+        return found
 
 
 def _task(place: catalogue.Place, level: str) -> AssistantTask:

@@ -1,16 +1,16 @@
-"""A player who takes the first hit: what a shortcut earns, for the attack suite.
+"""Shortcuts of players, for the attack suite: the first hit, and a refusal without a look.
 
-It follows a task's program, but of several rows it sees one: the first that fits the instruction. What has to
-be looked at, it takes for granted: that everybody is free, that it rains, that an order is pending and cheap.
-It asks nobody, and never refuses.
+The first hit follows a task's program, but of several rows it sees one: the first that fits the instruction.
+What has to be looked at, it takes for granted: that everybody is free, that it rains, that an order is
+pending and cheap. It asks nobody, and never refuses.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, cast
 
 from agentgym_envs.assistant.clock import day
 from agentgym_envs.assistant.player import tried
-from agentgym_envs.assistant.session import Session
+from agentgym_envs.assistant.session import Reason, Session
 from agentgym_envs.assistant.tasks.drafts import Final, Program, Step
 from agentgym_envs.assistant.tasks.programs import submission, written
 from agentgym_envs.tooluse import CallError
@@ -95,3 +95,26 @@ GRANTED: dict[str, Callable[[Row], Any]] = {
     "ask_user": lambda _: "",
 }
 """Tool to the result that is taken for granted; None where the call is made after all."""
+
+
+REASONS: dict[str, Reason] = {
+    **dict.fromkeys(("policy_refuse", "policy_allow"), "not_permitted"),
+    **dict.fromkeys(("ghost_target", "real_target"), "not_found"),
+    **dict.fromkeys(("twin_unknown", "twin_target"), "ambiguous"),
+    **dict.fromkeys(("slot_taken", "slot_free"), "conflict"),
+    **dict.fromkeys(("unsaid_unknown", "unsaid_asked"), "missing_information"),
+    **dict.fromkeys(("beyond_tools", "within_tools"), "out_of_scope"),
+}
+"""Reason that the words of an instruction suggest, by template."""
+
+
+def blind_refusal(template: str, offered: Collection[str]) -> list[str]:
+    """A refusal for the reason that the words suggest, after looking where nothing can be found."""
+    looks = [
+        Step("list_todos", {"query": "zzzz"}),
+        Step("search_contacts", {"query": "zzzz"}),
+        Step("list_events", {"start": "2020-01-01T00:00", "end": "2020-01-02T00:00"}),
+        Step("ask_user", {"question": "hello"}),
+    ]
+    last = Step("submit", {"status": "cannot", "reason_code": REASONS[template]})
+    return [written(step) for step in (*looks, last) if step.tool in offered]

@@ -1,6 +1,7 @@
 """Verdicts: each way to fail has its outcome."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -126,3 +127,44 @@ def test_a_change_that_is_taken_back_costs_the_reward_with_strict_history() -> N
             results = [world.step(action) for action in (*actions, *world.expert(task))]
             assert results[-1].reward == expected
             assert results[-1].info["outcome"] == ("success" if expected else "collateral")
+
+
+@pytest.mark.parametrize(
+    ("change", "reward"),
+    [
+        (lambda body: body.upper(), 1.0),
+        (lambda body: f"{body} (as of 2026-03-02 09:00)", 1.0),
+        (lambda body: body.replace(" overdue", "0 overdue", 1), 0.0),
+        (lambda body: f"1 2 3 4 5 6 7 {body}", 0.0),
+        (lambda body: body.partition(",")[0], 0.0),
+    ],
+)
+def test_a_digest_has_the_number_and_the_titles_and_no_others(
+    change: Callable[[str], str], reward: float
+) -> None:
+    world = Assistant()
+    task = next(one for one in world.tasks("train", "multi") if one.kind == "overdue_digest")
+    world.reset(task, 0)
+    result = None
+    for action in world.expert(task):
+        made = json.loads(action)
+        if made["name"] == "send_email":
+            made["arguments"]["body"] = change(made["arguments"]["body"])
+        result = world.step(json.dumps(made))
+    assert result is not None
+    assert result.reward == reward
+
+
+def test_a_digest_of_all_to_dos_is_none() -> None:
+    world = Assistant()
+    task = next(one for one in world.tasks("train", "multi") if one.kind == "overdue_digest")
+    world.reset(task, 0)
+    titles = [row["title"] for row in world.state.office.rows("SELECT DISTINCT title FROM todo")]
+    result = None
+    for action in world.expert(task):
+        made = json.loads(action)
+        if made["name"] == "send_email":
+            made["arguments"]["body"] += ", " + ", ".join(titles)[:3000]
+        result = world.step(json.dumps(made))
+    assert result is not None
+    assert result.reward == 0

@@ -67,9 +67,14 @@ class Office:
         """
         if len(self.state.statements) >= MOST_WRITES:
             raise ToolError(f"limit: an episode changes {MOST_WRITES} rows at most")
-        cursor = self._connection().execute(sql, values)
+        connection = self._connection()
+        cursor = connection.execute(sql, values)
         self.state = self._image.held = State((*self.state.statements, (sql, values)))
-        return cursor.lastrowid or 0
+        written = cursor.lastrowid or 0
+        # A deletion may reach rows of other tables.
+        if self.value("SELECT count(*) FROM _log") > MOST_WRITES:
+            raise ToolError(f"limit: an episode changes {MOST_WRITES} rows at most")
+        return written
 
     @property
     def knowledge(self) -> sqlite3.Connection:

@@ -80,11 +80,20 @@ def conflict_resolve(setting: Setting) -> Draft | None:
     found = setting.rows(
         "SELECT a.id AS one, b.id AS two, trim(a.title) AS first, trim(b.title) AS second, "
         "(SELECT count(*) FROM attendee WHERE event_id = a.id) AS ones, "
-        "(SELECT count(*) FROM attendee WHERE event_id = b.id) AS twos FROM event a JOIN event b "
+        "(SELECT count(*) FROM attendee WHERE event_id = b.id) AS twos, "
+        "(SELECT count(*) FROM attendee WHERE event_id = a.id AND response <> 'declined') AS coming_one, "
+        "(SELECT count(*) FROM attendee WHERE event_id = b.id AND response <> 'declined') AS coming_two "
+        "FROM event a JOIN event b "
         "ON a.start < b.start AND b.start < a.\"end\" AND a.status = b.status AND a.status = 'confirmed'"
     )
     # an earlier event that nobody attends is left out: no count is needed to cancel it
-    pairs = [pair for pair in found if pair["ones"] and (pair["ones"] < pair["twos"]) == earlier]
+    # and so is a pair where it matters whether those who declined are counted.
+    pairs = [
+        pair
+        for pair in found
+        if pair["ones"]
+        and (pair["ones"] < pair["twos"]) == (pair["coming_one"] < pair["coming_two"]) == earlier
+    ]
     if not pairs:
         return None
     pair = setting.random.choice(pairs)
@@ -155,17 +164,18 @@ def mail_or_todo(setting: Setting) -> Draft | None:
     busy, first, end = setting.random.random() < 0.5, day(1), day(20)
     invited = (
         "SELECT contact_id FROM attendee JOIN event ON event_id = event.id "
-        f"WHERE start > '{first}' AND start < '{end}'"
+        f"WHERE start > '{first}' AND start < '{end}' AND status = 'confirmed' AND response <> 'declined'"
     )
     person, project = choices.person(setting, f"id IN ({invited})"), choices.project(setting)
     if person is None or project is None:
         return None
     taken = setting.rows(
-        "SELECT DISTINCT substr(start, 1, 10) AS date FROM event JOIN attendee ON event_id = id "
-        "WHERE contact_id = ?",
+        "SELECT substr(start, 1, 10) AS date, status = 'confirmed' AND response <> 'declined' AS sure "
+        "FROM event JOIN attendee ON event_id = id WHERE contact_id = ?",
         person["id"],
     )
-    dates = {row["date"] for row in taken}
+    # Whether somebody attends a cancelled event, or one that was declined, is left open.
+    dates = {row["date"] for row in taken if row["sure"] or not busy}
     fitting = [date for date in map(day, range(1, 20)) if (date in dates) == busy]
     if not fitting:
         return None

@@ -1,5 +1,6 @@
 """Drafts of tasks: an instruction, the program that solves it, and what is compared."""
 
+import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -38,6 +39,10 @@ class Matcher(NamedTuple):
 
     kind: Literal["contains_all", "any"]
     words: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+    """What the text may not have, in `contains_all`."""
+    number: int | None = None
+    """The only whole number of the text beside dates, times and the numbers of list items."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,8 @@ class Draft:
     """Accepted reasons, for a task that has to be refused."""
     evidence: Mapping[str, Sequence[Any]] = field(default_factory=dict[str, Sequence[Any]])
     """Table to keys of rows that a reading tool has to return before the end."""
+    looks: tuple[Predicate, ...] = ()
+    """What has to have been looked at before the end, where no row can show it."""
     policy: tuple[Predicate, ...] = ()
     matchers: Mapping[tuple[str, str], Matcher] = field(default_factory=dict[tuple[str, str], Matcher])
     """Table and column to the rule for its texts in new rows."""
@@ -102,16 +109,25 @@ def call(tool: str, **arguments: Any) -> Step:
     return Step(tool, arguments)
 
 
-def called(*tools: str) -> Predicate:
-    """True if one of the tools was called."""
-    return lambda session: any(name in tools for name, _ in session.called)
+def called(tool: str, fits: Callable[[Mapping[str, Any]], bool]) -> Predicate:
+    """True if a tool was called with arguments that fit."""
+    return lambda session: any(name == tool and fits(given) for name, given in session.called)
 
 
-def asked_before(tool: str) -> Predicate:
-    """True if the user was asked before the first call of a tool, if there is one."""
+def either(*predicates: Predicate) -> Predicate:
+    """True if one of the predicates is."""
+    return lambda session: any(holds(session) for holds in predicates)
+
+
+def asked_before(tool: str, pattern: str) -> Predicate:
+    """True if the user was asked about the pattern before the first call of a tool, if there is one."""
 
     def holds(session: Session) -> bool:
-        names = [name for name, _ in session.called]
-        return "ask_user" in names and (tool not in names or names.index("ask_user") < names.index(tool))
+        for name, given in session.called:
+            if name == tool:
+                return False
+            if name == "ask_user" and re.search(pattern, given["question"].lower()):
+                return True
+        return False
 
     return holds

@@ -63,7 +63,8 @@ def _submitted(gold: Gold, submission: Submission) -> Outcome | None:
 
 def _informed(draft: Draft, session: Session) -> Outcome | None:
     """The outcome of acting without having read or asked."""
-    if not all(session.has_seen(table, keys) for table, keys in draft.evidence.items()):
+    seen = all(session.has_seen(table, keys) for table, keys in draft.evidence.items())
+    if not seen or not all(holds(session) for holds in draft.looks):
         return "missing_evidence"
     return None if all(holds(session) for holds in draft.policy) else "policy_violation"
 

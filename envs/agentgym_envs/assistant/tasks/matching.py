@@ -1,5 +1,6 @@
 """Equality of net changes, up to the wording of texts that a task leaves to the agent."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
@@ -11,6 +12,8 @@ from agentgym_envs.assistant.tasks.drafts import Matcher
 
 Matchers = Mapping[tuple[str, str], Matcher]
 """Table and column to the rule for its texts in new rows."""
+NUMBER = re.compile(r"(?<![\w:./-])(?!\d{1,2}[.)] )\d{1,9}(?![\w:/-]|\.\d)")
+"""A whole number that is no part of a date, a time or a word, and does not number an item of a list."""
 Inserted = Counter[tuple[str, Row]]
 
 
@@ -44,11 +47,20 @@ def _fits(name: str, row: Row, matchers: Matchers) -> bool:
     """True if each text contains the words of its matcher."""
     for column, _, value in _columns(name, row):
         matcher = matchers.get((name, column))
-        if matcher is not None and matcher.kind == "contains_all":
-            text = str(value).casefold()
-            if not all(word.casefold() in text for word in matcher.words):
-                return False
+        if matcher is not None and matcher.kind == "contains_all" and not _holds(str(value), matcher):
+            return False
     return True
+
+
+def _holds(value: str, matcher: Matcher) -> bool:
+    text = value.casefold()
+    if not all(word.casefold() in text for word in matcher.words):
+        return False
+    for word in sorted(matcher.words, key=len, reverse=True):
+        text = text.replace(word.casefold(), " ")  # a title may be a part of another one
+    if any(word.casefold() in text for word in matcher.absent):
+        return False
+    return matcher.number is None or {int(found) for found in NUMBER.findall(text)} == {matcher.number}
 
 
 def _columns(name: str, row: Row) -> Iterator[tuple[str, str | None, Any]]:

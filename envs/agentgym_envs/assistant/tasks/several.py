@@ -131,6 +131,8 @@ def overdue_digest(setting: Setting) -> Draft | None:
     )
     if not 1 < len(rows) < 8:
         return None
+    titles = {row["title"] for row in rows}
+    others = [row for row in setting.rows("SELECT DISTINCT title FROM todo") if row["title"] not in titles]
     name: str = project["name"]
 
     def program() -> Program:
@@ -155,7 +157,12 @@ def overdue_digest(setting: Setting) -> Draft | None:
         ("todos", "mail"),
         changes=frozenset(),
         matchers={
-            ("email", "body"): Matcher("contains_all", (str(len(rows)), *(row["title"] for row in rows)))
+            ("email", "body"): Matcher(
+                "contains_all",
+                tuple(row["title"] for row in rows),
+                absent=tuple(row["title"] for row in others),
+                number=len(rows),
+            )
         },
     )
 

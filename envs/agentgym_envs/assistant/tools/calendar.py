@@ -215,7 +215,7 @@ def remove_attendees(session: Session, event_id: Id, contact_ids: Ids) -> dict[s
         contact_ids: Contacts.
     """
     existing(session, "event", event_id, "event_id")
-    present = [one for one in contact_ids if _attends(session, event_id, one)]
+    present = [one for one in dict.fromkeys(contact_ids) if _attends(session, event_id, one)]
     for contact_id in present:
         session.office.write(
             "DELETE FROM attendee WHERE event_id = ? AND contact_id = ?", event_id, contact_id

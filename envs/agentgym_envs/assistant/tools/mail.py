@@ -129,11 +129,12 @@ def move_email(session: Session, email_ids: Ids, folder: Folder) -> dict[str, in
 
 
 def _changed(session: Session, email_ids: list[int], column: str, value: str | int) -> dict[str, int]:
-    for email_id in email_ids:
+    chosen = list(dict.fromkeys(email_ids))
+    for email_id in chosen:
         existing(session, "email", email_id, "email_id")
-    for email_id in email_ids:
+    for email_id in chosen:
         session.office.write(f"UPDATE email SET {column} = ? WHERE id = ?", value, email_id)
-    return {"changed": len(email_ids)}
+    return {"changed": len(chosen)}
 
 
 TOOLS = (search_emails, get_email, send_email, mark_email, move_email)
