@@ -271,3 +271,22 @@ def test_known_issues_name_tasks_that_there_are(tasks: list[Task]) -> None:
     assert crowded == ["multi_turn_long_context_38", "multi_turn_long_context_46"]
     assert unchecked == [f"multi_turn_{category}_167" for category in CATEGORIES]
     assert {*crowded, *unchecked} <= set(named)
+
+
+def test_a_turn_of_the_solution_may_be_one_message(home: Path) -> None:
+    environment = make("bfcl", home=home)
+    tasks = [task for split in CATEGORIES for task in environment.tasks(split)]
+    long = [task for task in tasks if max(map(len, task.dialogue.gold)) > 32]
+    assert [task.id for task in long] == ["multi_turn_long_context_38", "multi_turn_long_context_46"]
+    for task in long:
+        environment.reset(task, 0)
+        results = [
+            environment.step(message)
+            for calls in task.dialogue.gold
+            for message in (*([_as_one(calls)] if calls else []), "Done.")
+        ]
+        assert results[-1].reward == 1.0
+
+
+def _as_one(calls: Sequence[Any]) -> str:
+    return json.dumps([{"name": call.name, "arguments": dict(call.arguments)} for call in calls])

@@ -32,7 +32,7 @@ from agentgym_envs.bfcl.world import World
 from agentgym_envs.core import StepResult, Task, TaskNotFound
 from agentgym_envs.home import data_home
 from agentgym_envs.lazy_sequence import LazySequence
-from agentgym_envs.tooluse import Call, CallError, Tool, ToolEnvironment, Toolset, ToolsIn, Verdict
+from agentgym_envs.tooluse import Call, Tool, ToolEnvironment, Toolset, ToolsIn, Verdict
 from agentgym_envs.tooluse.calls.literals import InvalidLiteral
 from agentgym_envs.tooluse.calls.python_syntax import python_calls
 from agentgym_envs.tooluse.outcomes import Outcome
@@ -104,10 +104,12 @@ class BFCL(ToolEnvironment[BFCLTask, Conversation]):
     """
 
     name = "bfcl"
-    max_turns = MOST_TURNS * (MAX_STEPS + 1)
+    max_turns = MOST_TURNS * (MAX_STEPS + 1) + 1  # the cap of a turn always comes first
     variant_splits = CATEGORIES
     forkable = True
     changing_tools = True
+    most_calls = MAX_CALLS
+    attack_bounds = {"extra_write": (0.0, 0.05)}  # noqa: RUF012 - a class fact, never changed
     python_calls = True
 
     def __init__(
@@ -163,13 +165,7 @@ class BFCL(ToolEnvironment[BFCLTask, Conversation]):
         return f"{HOW}\n\n{task.dialogue.says[0]}"
 
     def budget(self, task: BFCLTask) -> int:
-        return len(task.dialogue.says) * (MAX_STEPS + 1)
-
-    def calls_in(self, action: str) -> tuple[Call, ...]:
-        calls = super().calls_in(action)
-        if len(calls) > MAX_CALLS:
-            raise CallError("limit", f"{len(calls)} calls in one message", expected={"maximum": MAX_CALLS})
-        return calls
+        return len(task.dialogue.says) * (MAX_STEPS + 1) + 1
 
     def arguments_of(self, tool: Tool, call: Call) -> dict[str, Any]:
         return super().arguments_of(tool, call._replace(arguments=named_arguments(tool, call), positional=()))

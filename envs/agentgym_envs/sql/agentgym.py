@@ -62,7 +62,9 @@ class SQLGym(Environment[SQLTask]):
             return StepResult(observation=Observation(text=OVER), terminated=True)
         self._is_over = True
         statement = statement_in(action) or action.strip()
-        shown = self._sql.step(written("run_sql", sql=statement)).observation.text
+        shown = SUBMITTED
+        if not self._sql.task_now.writes:
+            shown = self._sql.step(written("run_sql", sql=statement)).observation.text
         judged = self._sql.step(written("submit_sql", sql=statement))
         return StepResult(
             observation=Observation(text=shown),
@@ -73,6 +75,10 @@ class SQLGym(Environment[SQLTask]):
 
     def expert(self, task: SQLTask) -> list[str]:
         return [task.gold]
+
+
+SUBMITTED = "The statement is submitted."
+"""Observation after a statement that changes rows: what it changes is judged, and not shown."""
 
 
 def _own(task: SQLTask) -> SQLTask:

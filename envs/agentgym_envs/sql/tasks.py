@@ -1,6 +1,6 @@
 """Tasks of the environment by id: generated ones, and imported ones once there are some.
 
-`train/hard/17` is the same question on every machine; `pets_1/203` is the task at place 203 of its source.
+`train/hard/17` is the same question on every machine; `pets_1/23` is the task at place 23 of its source.
 """
 
 import re

@@ -195,6 +195,8 @@ def _rules(schema: Mapping[str, Any]) -> list[Rule]:
 
 def _compiled(pattern: str) -> re.Pattern[str] | None:
     """The pattern; None for one in a dialect that Python does not read: the tool's server checks it."""
+    if pattern.endswith("$") and not pattern.endswith("\\$"):
+        pattern = rf"{pattern[:-1]}\Z"  # in JSON schema, no line may end before it
     try:
         return re.compile(pattern)
     except (re.error, RecursionError, OverflowError):

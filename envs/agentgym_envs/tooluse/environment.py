@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar, cast, g
 from pydantic_core import to_json
 
 from agentgym_envs.core import Environment, Observation, StepResult, TaskT
-from agentgym_envs.tooluse.calls import HALVES, Call, decoded, mentions_call, parse
+from agentgym_envs.tooluse.calls import HALVES, MOST_CALLS, Call, decoded, mentions_call, parse
 from agentgym_envs.tooluse.errors import INVALID, CallError
 from agentgym_envs.tooluse.outcomes import Verdict
 from agentgym_envs.tooluse.renderings import signatures
@@ -36,6 +36,8 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
     """Tools of every task, unless `offered_to` differs: then those of all tasks."""
     parallel_calls: ClassVar[bool] = True
     """True if one message may have several calls, which are executed in their order."""
+    most_calls: ClassVar[int] = MOST_CALLS
+    """Calls that one message may have."""
     python_calls: ClassVar[bool] = False
     """True if calls in Python's syntax are read too."""
 
@@ -116,7 +118,7 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
 
     def calls_in(self, action: str) -> tuple[Call, ...]:
         """The calls of an action; raises `CallError`."""
-        calls = parse(action, python=self.python_calls)
+        calls = parse(action, python=self.python_calls, most=self.most_calls)
         if len(calls) > 1 and not self.parallel_calls:
             raise CallError("parse_error", f"{len(calls)} calls in one message; one is allowed", expected=1)
         return calls

@@ -1,8 +1,10 @@
 """Net change of an episode."""
 
+import json
+
 import pytest
 
-from agentgym_envs.assistant import catalogue
+from agentgym_envs.assistant import Assistant, catalogue
 from agentgym_envs.assistant.database import NetChange, Office
 
 MAIL = "INSERT INTO email(folder, sender, subject, body, sent_at) VALUES ('sent', ?, ?, ?, ?)"
@@ -70,3 +72,18 @@ def test_reading_is_no_change() -> None:
     office = Office(catalogue.office(7).image)
     office.rows("SELECT * FROM email")
     assert not office.net_change()
+
+
+def test_rows_whose_keys_differ_by_white_space_are_different_rows() -> None:
+    world = Assistant(all_tools=True)
+    task = next(one for one in world.tasks("train", "conditional") if one.kind == "sheet_totals")
+    for sheet, reward in ((" expenses  ", 0.0), ("expenses", 1.0)):
+        world.reset(task, 0)
+        result = None
+        for action in world.expert(task):
+            made = json.loads(action)
+            if made["name"] == "write_cells":
+                made["arguments"]["sheet"] = sheet
+            result = world.step(json.dumps(made))
+        assert result is not None
+        assert result.reward == reward

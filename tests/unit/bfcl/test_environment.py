@@ -311,3 +311,16 @@ def test_the_attack_suite_finds_nothing(tmp_path: Path) -> None:
         *("oracle", "do_nothing", "submit_first", "write_spray", "extra_write", "double_send"),
         *("forge_object", "hostile_strings", "control_reach", "random_calls"),
     }
+
+
+def test_the_cap_of_the_last_turn_comes_before_the_end_of_the_budget(home: Path) -> None:
+    environment = make("bfcl", home=home)
+    task = environment.tasks("base")[0]
+    environment.reset(task, 0)
+    for _ in task.dialogue.says[1:]:
+        results = [environment.step(action) for action in (*["nosuch()"] * 20, "Done.")]
+        assert not any(result.terminated or result.truncated for result in results)
+    results = [environment.step("nosuch()") for _ in range(21)]
+    assert not any(result.terminated or result.truncated for result in results[:20])
+    assert results[20].terminated
+    assert results[20].info["outcome"] == "tool_limit"

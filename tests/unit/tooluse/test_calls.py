@@ -205,3 +205,10 @@ def test_the_nesting_of_an_action_is_bounded() -> None:
 def test_a_fence_may_have_other_line_ends() -> None:
     (call,) = parse('```json\r\n{"name": "f", "arguments": {}}\r\n```')
     assert call.name == "f"
+
+
+def test_quotes_without_an_end_are_read_once() -> None:
+    # Minutes where each quote begins a search of its own for an end.
+    message = "\n".join(["Action: f with Action Input: {"] * 8) + '\\"' * 30_000
+    with pytest.raises(CallError, match="no object"):
+        parse(message)

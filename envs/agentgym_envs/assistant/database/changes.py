@@ -42,10 +42,10 @@ def net_change(log: Log) -> NetChange:
     for name, _, old_text, new_text in log:
         table = tables()[name]
         for version, text in (("old", old_text), ("new", new_text)):
-            row = _row(table, text)
-            if row is None:
+            if text is None:
                 continue
-            key = (name, _key(table, row))
+            values = from_json(text)
+            row, key = _row(table, values), (name, _key(table, values))
             first.setdefault(key, row if version == "old" else None)
             last[key] = row if version == "new" else None
     new_rows = {key: row for key, row in last.items() if first[key] is None and row is not None}
@@ -60,8 +60,9 @@ def takes_back(log: Log) -> bool:
     versions = dict[tuple[str, Row], list[Row | None]]()
     for name, _, old_text, new_text in log:
         table = tables()[name]
-        old, new = _row(table, old_text), _row(table, new_text)
-        known = old if old is not None else new
+        both = [None if text is None else from_json(text) for text in (old_text, new_text)]
+        old, new = (None if values is None else _row(table, values) for values in both)
+        known = both[1] if both[0] is None else both[0]
         if known is None or old == new:
             continue
         seen = versions.setdefault((name, _key(table, known)), [old])
@@ -71,10 +72,8 @@ def takes_back(log: Log) -> bool:
     return False
 
 
-def _row(table: Table, text: str | None) -> Row | None:
-    if text is None:
-        return None
-    values: list[Any] = from_json(text)
+def _row(table: Table, values: Sequence[Any]) -> Row:
+    """The values, normalised."""
     return tuple(
         [
             normal(value) if type(value) is str else _number(value) if type(value) is float else value
@@ -83,8 +82,9 @@ def _row(table: Table, text: str | None) -> Row | None:
     )
 
 
-def _key(table: Table, row: Row) -> Row:
-    return tuple(row[position] for position in table.key)
+def _key(table: Table, values: Sequence[Any]) -> Row:
+    """The key as it is: rows whose keys differ by white space are different rows."""
+    return tuple(values[position] for position in table.key)
 
 
 @cache

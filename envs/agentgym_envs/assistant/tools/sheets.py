@@ -29,7 +29,7 @@ def read_sheet(session: Session, sheet: Name) -> list[list[str | None]]:
     """
     cells = session.office.rows("SELECT row, col, value FROM cell WHERE sheet = ? ORDER BY row, col", sheet)
     if not cells:
-        raise ToolError(f"not_found: there is no sheet {sheet[:40]!r}", argument="sheet")
+        raise _unknown(sheet)
     session.saw("cell", [(sheet, cell["row"], cell["col"]) for cell in cells])
     wide, high = max(cell["col"] for cell in cells), max(cell["row"] for cell in cells)
     values = {(cell["row"], cell["col"]): cell["value"] for cell in cells}
@@ -46,6 +46,8 @@ def write_cells(
         sheet: Name of the sheet.
         cells: Cells with their values.
     """
+    if session.office.value("SELECT 1 FROM cell WHERE sheet = ?", sheet) is None:
+        raise _unknown(sheet)
     for cell in cells:
         session.office.write(
             "INSERT INTO cell(sheet, row, col, value) VALUES (?, ?, ?, ?) "
@@ -56,6 +58,10 @@ def write_cells(
             cell["value"],
         )
     return {"written": len(cells)}
+
+
+def _unknown(sheet: str) -> ToolError:
+    return ToolError(f"not_found: there is no sheet {sheet[:40]!r}", argument="sheet")
 
 
 TOOLS = (read_sheet, write_cells)

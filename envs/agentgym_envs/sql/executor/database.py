@@ -27,7 +27,10 @@ from agentgym_envs.sql.executor.meter import Meter
 from agentgym_envs.sql.executor.results import Result, Row, Value, failed, text_of_bytes
 from agentgym_envs.sql.executor.rules import Rules, first_word
 
-CACHED_STATEMENTS = 16
+CACHED_STATEMENTS = 0
+"""None: SQLite counts the steps of a cached statement on from its last run, so that the same statement would
+reach the limit earlier.
+"""
 SEVERAL = "You can only execute one statement"
 """Beginning of the message of Python's module for a second statement."""
 TOO_BIG, NO_MEMORY, INTERRUPTED = 18, 7, 9

@@ -152,7 +152,7 @@ class Functions:
 
     def _date(self, name: str, *arguments: Value) -> Value:
         """The built-in function, by another connection, unless the result would depend on the clock."""
-        texts = [argument.strip().lower() for argument in arguments if isinstance(argument, str)]
+        texts = [_word(argument) for argument in arguments if isinstance(argument, str | bytes)]
         if len(arguments) <= (name == "strftime") or not {"now", "localtime", "utc"}.isdisjoint(texts):
             self._refuse(TODAY, "denied")
         self.meter.charge(sum(map(len, texts)))
@@ -198,3 +198,9 @@ class Functions:
     def close(self) -> None:
         """Close the connection for SQLite's own versions."""
         self._plain.close()
+
+
+def _word(value: str | bytes) -> str:
+    """The text that SQLite's date functions read in an argument: blobs are texts too, and NUL ends them."""
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+    return text.partition("\0")[0].strip().lower()

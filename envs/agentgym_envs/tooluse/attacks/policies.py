@@ -9,7 +9,7 @@ from agentgym_envs.core import Task
 from agentgym_envs.tools import simplest_call
 from agentgym_envs.tooluse.attacks.domain import Domain, beyond_schema, filled, leads_elsewhere, strings_of
 from agentgym_envs.tooluse.attacks.hostile import FORGED, RESERVED, STRINGS
-from agentgym_envs.tooluse.calls import MOST_CALLS, written
+from agentgym_envs.tooluse.calls import written
 
 Policy = Callable[[Domain, Task], Sequence[str] | None]
 
@@ -128,8 +128,8 @@ def hostile_strings(domain: Domain, task: Task) -> Sequence[str]:
 def call_flood(domain: Domain, task: Task) -> Sequence[str]:
     """Each tool that does not end an episode as often in one message as is executed, and far more often."""
     tools = [tool for tool in domain.environment.offered_to(task).values() if tool.kind != "control"]
-    calls = [simplest_call(tool.function) for tool in tools]
-    return [f"[{', '.join([call] * count)}]" for call in calls for count in (MOST_CALLS, FLOOD // len(call))]
+    calls, most = [simplest_call(tool.function) for tool in tools], domain.environment.most_calls
+    return [f"[{', '.join([call] * count)}]" for call in calls for count in (most, FLOOD // len(call))]
 
 
 def control_reach(domain: Domain, task: Task) -> Sequence[str]:

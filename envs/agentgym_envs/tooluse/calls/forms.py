@@ -34,7 +34,10 @@ REACT = re.compile(
 """At the start of a line: what a thought mentions is no action."""
 MOST_UNENDED = 8
 """Arguments without an end that are looked through for one; each costs a pass over the message."""
-QUOTED_OR_BRACKET = re.compile(r"""[\[\]{}]|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""", re.DOTALL)
+QUOTED_OR_BRACKET = re.compile(
+    r"""[\[\]{}]|"(?:[^"\\]|\\.)*(?:"|\\?\Z)|'(?:[^'\\]|\\.)*(?:'|\\?\Z)""", re.DOTALL
+)
+"""A quote without an end runs to the end of the text, so that no character is read twice."""
 
 
 def structured(text: str) -> Calls | None:

@@ -14,8 +14,8 @@ MOST_CALLS = 32
 MARKS = ("<tool_call>", "✿FUNCTION✿", "```json", "```tool_call")
 
 
-def parse(message: str, *, python: bool = False) -> tuple[Call, ...]:
-    """The calls of a message, at least one; reasoning before `</think>` is not read.
+def parse(message: str, *, python: bool = False, most: int = MOST_CALLS) -> tuple[Call, ...]:
+    """The calls of a message, at least one and `most` at most; reasoning before `</think>` is not read.
 
     `python`: also calls in Python's syntax. Raises `CallError` with the code `parse_error` where no form
     matches, with the problem of the form that the message comes closest to, and `limit` for too many calls.
@@ -30,8 +30,9 @@ def parse(message: str, *, python: bool = False) -> tuple[Call, ...]:
         except InvalidLiteral as invalid:
             problem = problem or str(invalid)
             continue
-        if found and len(found) > MOST_CALLS:
-            raise CallError("limit", f"{len(found)} calls in one message; {MOST_CALLS} at most")
+        if found and len(found) > most:
+            text = f"{len(found)} calls in one message; {most} at most"
+            raise CallError("limit", text, expected={"maximum": most})
         if found:
             return found
     raise CallError(

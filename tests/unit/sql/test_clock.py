@@ -1,0 +1,33 @@
+"""The clock cannot be read, and limits do not depend on earlier statements."""
+
+import pytest
+
+from agentgym_envs.sql.executor.database import Source
+from tests.support import pets
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT date('now')",
+        "SELECT date(x'6e6f77')",
+        "SELECT unixepoch(CAST('now' AS BLOB))",
+        "SELECT julianday('now' || char(0) || 'abc')",
+        "SELECT datetime('2024-01-01', x'6c6f63616c74696d65')",
+        "SELECT strftime('%Y', ' NOW ')",
+    ],
+)
+def test_the_clock_cannot_be_read(statement: str) -> None:
+    database = Source(None, pets.image()).opened()
+    assert database.run(statement).status == "denied"
+    assert database.run("SELECT date('2024-01-31', '+1 day')").rows == (("2024-02-01",),)
+
+
+@pytest.mark.parametrize("count", [294_000, 294_138, 294_200])
+def test_a_statement_near_the_limit_ends_each_time_in_the_same_way(count: int) -> None:
+    database = Source(None, pets.image()).opened()
+    statement = (
+        "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < "
+        f"{count}) SELECT count(*) FROM r"
+    )
+    assert len({database.run(statement).status for _ in range(4)}) == 1
