@@ -48,8 +48,13 @@ ENTRY_POINTS = (
 """Modules that users import, commands, and programs."""
 LOADED_BY_NAME = (*(target.partition(":")[0] for target in ALGORITHMS.values()),)
 IMPORTED_BY_USERS = (
-    "agentgym_envs.sotopia.package.client",  # docs/sotopia.md
+    "agentgym_envs.sotopia.data.episodes",  # docs/sotopia.md
+    "agentgym_envs.sotopia.data.replay",
+    "agentgym_envs.sotopia.models.judge",
+    "agentgym_envs.sotopia.models.partner",
+    "agentgym_envs.sotopia.package.client",
     "agentgym_envs.sotopia.package.records",
+    "agentgym_envs.sotopia.verification.verifier",
     "agentgym_envs.tooluse.mcp",  # docs/tools.md
 )
 LIGHT = (
