@@ -5,7 +5,7 @@ import re
 from agentgym_envs.formats import after_thinking
 from agentgym_envs.sql.executor.rules import READING, first_word
 
-_FENCED = re.compile(r"```(?:sql|sqlite|SQL|SQLite)?[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
+_FENCED = re.compile(r"```(?i:sql|sqlite)?[ \t]*\r?\n(.*?)(?:```|\Z)", re.DOTALL)
 
 
 def statement_in(message: str, words: frozenset[str] = READING) -> str | None:

@@ -161,8 +161,9 @@ class Functions:
     def _printf(self, *arguments: Value) -> Value:
         """The built-in function, unless a width is so large that it would loop for seconds."""
         template = self._text(arguments[0]) if arguments else ""
-        widths = [int(width) for part in CONVERSION.findall(template) for width in WIDTH.findall(part)]
-        if "*" in template:
+        conversions = CONVERSION.findall(template)
+        widths = [int(width) for part in conversions for width in WIDTH.findall(part)]
+        if any("*" in part for part in conversions):
             widths += [abs(value) for value in arguments[1:] if isinstance(value, int)]
             widths += [MAX_LENGTH for value in arguments[1:] if isinstance(value, float | bytes)]
             widths += [

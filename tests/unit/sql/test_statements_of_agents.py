@@ -1,8 +1,9 @@
-"""The clock cannot be read, and limits do not depend on earlier statements."""
+"""Statements of agents: no clock, limits that earlier statements do not move, stars that are no widths."""
 
 import pytest
 
 from agentgym_envs.sql.executor.database import Source
+from agentgym_envs.sql.messages import statement_in
 from tests.support import pets
 
 
@@ -31,3 +32,27 @@ def test_a_statement_near_the_limit_ends_each_time_in_the_same_way(count: int) -
         f"{count}) SELECT count(*) FROM r"
     )
     assert len({database.run(statement).status for _ in range(4)}) == 1
+
+
+@pytest.mark.parametrize(
+    ("statement", "value"),
+    [
+        ("SELECT printf('%d * %d', 100000, 2)", "100000 * 2"),
+        ("SELECT printf('%.1f*', 2.5)", "2.5*"),
+        ("SELECT format('*%s*', 'a')", "*a*"),
+        ("SELECT printf('%*d', 5, 7)", "    7"),
+    ],
+)
+def test_a_star_in_a_template_is_no_width(statement: str, value: str) -> None:
+    assert Source(None, pets.image()).opened().run(statement).rows == ((value,),)
+
+
+def test_a_width_that_is_given_is_bounded() -> None:
+    assert Source(None, pets.image()).opened().run("SELECT printf('%*d', 99999999, 7)").status != "ok"
+
+
+@pytest.mark.parametrize(
+    "fence", ["```sql\nSELECT 1\n```", "```Sql\r\nSELECT 1\r\n```", "```\nSELECT 1\n```"]
+)
+def test_a_fence_in_any_spelling_holds_a_statement(fence: str) -> None:
+    assert (statement_in(fence) or "").strip() == "SELECT 1"
