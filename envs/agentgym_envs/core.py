@@ -130,8 +130,6 @@ class Environment(ABC, Generic[TaskT]):
     deterministic: ClassVar[bool] = True
     reward_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
     difficulties: ClassVar[tuple[str, ...]] = ()
-    tools: ClassVar[tuple[dict[str, Any], ...] | None] = None
-    """Tools of every task, as JSON-schema function descriptions; None without tools."""
     changing_tools: ClassVar[bool] = False
     """True if the tools may change within an episode. Clients are told before the first change (MCP's
     `listChanged`), and so this cannot be found out from observations.
@@ -160,6 +158,23 @@ class Environment(ABC, Generic[TaskT]):
     def data_version(self) -> str:
         """Digest of the data behind the tasks; equal `version` and `data_version` mean identical tasks."""
         return f"builtin:{self.version}"
+
+    @property
+    def tools(self) -> tuple[dict[str, Any], ...] | None:
+        """All tools that observations may offer, as JSON-schema function descriptions; None without tools.
+
+        A task may offer some of them only. Tools that are not known before an episode are left out.
+        """
+        return None
+
+    @property
+    def read_only_tools(self) -> Mapping[str, bool]:
+        """Whether a tool leaves the world as it is, by its name, for the annotations that MCP's clients read.
+
+        Tools that are not named may or may not. A description of a tool in `tools` or in an observation has
+        no place for it: models would read it too.
+        """
+        return {}
 
     @property
     def assets(self) -> tuple[Path, ...]:

@@ -60,6 +60,22 @@ def names(tools: Tools | None) -> tuple[str, ...]:
     return tuple(str(tool["function"]["name"]) for tool in tools or ())
 
 
+def mcp_tool(function: Mapping[str, Any], reads_only: bool | None = None) -> dict[str, Any]:
+    """The entry of a tool in MCP's `tools/list`.
+
+    `function`: the description of a tool under its key `function`. `reads_only`: whether the tool leaves the
+    world as it is; None where that is not known.
+    """
+    schema: Mapping[str, Any] = function.get("parameters") or {"type": "object", "properties": {}}
+    hints = {} if reads_only is None else {"annotations": {"readOnlyHint": reads_only}}
+    return {
+        "name": function["name"],
+        "description": function.get("description", ""),
+        "inputSchema": dict(schema),
+        **hints,
+    }
+
+
 def simplest_call(tool: Mapping[str, Any]) -> str:
     """A call of a tool as text, with a plain value for each required argument."""
     return json.dumps({"name": tool["function"]["name"], "arguments": simplest_arguments(tool)})

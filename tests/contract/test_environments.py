@@ -436,6 +436,13 @@ class ChangesUndeclared(Safe):
     changing_tools = False
 
 
+class OffersUndeclared(Safe):
+    changing_tools = False
+
+    def _seen(self, text: str) -> Observation:
+        return Observation(text=text, tools=({"type": "function", "function": {"name": "a"}},))
+
+
 def _offering(**function: Any) -> type[Safe]:
     class Offers(Safe):
         def _seen(self, text: str) -> Observation:
@@ -453,6 +460,7 @@ def _offering(**function: Any) -> type[Safe]:
             "the call of 'unlock', which is no longer offered, is not answered as an inval",
         ),
         (ChangesUndeclared, "the tools change in turn 1, but changing_tools is False"),
+        (OffersUndeclared, "the first observation offers tools, but `tools` of the environment is None"),
         (_offering(name="a b"), "tool name 'a b' is not 1 to 64 letters, digits, - and _"),
         (_offering(name="a", description=5), "tool 'a': the description is not text"),
         (

@@ -79,6 +79,10 @@ async def test_the_official_client_plays_an_environment_of_tools(address: str):
         assert {name: tool.input_schema for name, tool in listed.items()} == {
             name: one["parameters"] for name, one in offered.items()
         }
+        hints = {name: tool.annotations.read_only_hint for name, tool in listed.items()}
+        kinds = {name: office.toolset[name].kind for name in listed}
+        assert hints == {name: kind in ("read", "generic") for name, kind in kinds.items()}
+        assert set(hints.values()) == {True, False}
         for name in ("reset", "verify", "gold"):
             with pytest.raises(MCPError) as refused:
                 await agent.call_tool(name, {})

@@ -37,9 +37,9 @@ class Draft:
     tolerance: float = 0.0
     ordered: bool = False
     guessable: bool = False
-    """True if the goal names the possible answers, or there are few: then the rows that the program reads
-    are the task's evidence.
-    """
+    """True if the goal names the possible answers, or there are few: then the answer needs evidence."""
+    evidence: tuple[str, ...] = ()
+    """Keys of the rows on which a guessable answer rests; by default, of those that the program reads."""
     operates: bool = False
     """True if the program changes the state."""
 

@@ -92,7 +92,7 @@ class FamilyEnvironment(ToolEnvironment[FamilyTask, StateT], Generic[StateT]):
             return Verdict(0.0, "collateral" if task.change is None else "wrong_state")
         if task.answer is not None and not matches(task.answer, state.given):
             return Verdict(0.0, "wrong_answer")
-        if not state.seen.issuperset(task.evidence):
+        if not all(map(state.knows, task.evidence)):
             return Verdict(0.0, "missing_evidence")
         return SUCCESS
 

@@ -26,6 +26,10 @@ class EpisodeState:
         """A state that later calls on this one do not change."""
         return replace(self, seen=set(self.seen))
 
+    def knows(self, row: str) -> bool:
+        """True if tools have returned a row, or rows from which it follows."""
+        return row in self.seen
+
     def change(self) -> Any:
         """Difference to the beginning as a JSON value, None if there is none."""
         return None

@@ -37,7 +37,7 @@ class FamilyTask(Task):
     change: Any = None
     """Wanted difference of the state to its beginning."""
     evidence: tuple[str, ...] = ()
-    """Keys of the rows that tools must have returned before the answer."""
+    """Keys of the rows that tools must have returned before the answer, see `EpisodeState.knows`."""
     plan: tuple[str, ...]
     """Actions of the solving program, the last of which finishes."""
 
@@ -124,7 +124,7 @@ class Generator(Generic[StateT]):
             attempt=attempt,
             answer=_answer(draft, value),
             change=change,
-            evidence=tuple(sorted(recorder.state.seen)) if draft.guessable else (),
+            evidence=_evidence(draft, recorder),
             plan=(*recorder.calls, finish),
         )
 
@@ -133,6 +133,12 @@ def _answer(draft: Draft, value: Any) -> Answer | None:
     if draft.kind is None:
         return None
     return Answer(kind=draft.kind, value=value, tolerance=draft.tolerance, ordered=draft.ordered)
+
+
+def _evidence(draft: Draft, recorder: Recorder) -> tuple[str, ...]:
+    if not draft.guessable:
+        return ()
+    return draft.evidence or tuple(sorted(recorder.state.seen))
 
 
 def _is_fit(draft: Draft, kind: str, value: Any, recorder: Recorder) -> bool:

@@ -23,6 +23,7 @@ VOWELS = listed("a e i o u ai ea ie")
 MIDDLES = listed("b d f g k l ld lm m n nd nt p r rd rk s st t v x z")
 ACCENTED = {"a": "á", "e": "é", "i": "í", "o": "ø", "u": "ü"}
 ONE_IN_ACCENTED = 12
+_PLAIN = str.maketrans({accented: plain for plain, accented in ACCENTED.items()})
 
 GIVEN = listed("a an ea el en ia in is o on ra yn")
 SURNAMES = listed("ard ek enko er ero ez ik ine man ott ov sko sson ur well")
@@ -46,6 +47,11 @@ class Words:
 def split_of(word: str) -> str:
     """The split to which an invented word belongs."""
     return SPLITS[crc32(word.casefold().encode()) % len(SPLITS)]
+
+
+def unaccented(word: str) -> str:
+    """An invented word with plain letters. Some alphabets order accented letters as these, some after z."""
+    return word.translate(_PLAIN)
 
 
 @cache

@@ -65,7 +65,6 @@ class SQL(ToolEnvironment[SQLTask, Desk]):
     forkable = True
     difficulties = DIFFICULTIES
     toolset = TOOLS
-    tools = TOOLS.functions
 
     def __init__(
         self, schema: SchemaIn = "tools", *, tools_in: ToolsIn = "schemas", home: Path | None = None

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, cast
 
-from agentgym_envs.core import Task
+from agentgym_envs.core import Environment, Task
 from agentgym_envs.episodes import Episode, follow, spray
 from agentgym_envs.testing.subject import Subject
 from agentgym_envs.tools import EXAMPLES, simplest_call
@@ -14,7 +14,7 @@ TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def check_tools(subject: Subject) -> Iterator[str]:
-    """Offered tools are valid function schemas, and change only in an environment that declares it.
+    """Offered tools are valid function schemas, declared, and change only in an environment that says so.
 
     The call of a tool that was offered before and is not now is an invalid action, which changes nothing.
     """
@@ -23,13 +23,14 @@ def check_tools(subject: Subject) -> Iterator[str]:
     for task in subject.drawn:
         plan = environment.expert(task)
         for choose in (spray, *((follow(plan),) if plan is not None else ())):
-            yield from _episode_problems(
-                subject, task, subject.player.play(environment, task, choose, seed=subject.seed)
-            )
+            episode = subject.player.play(environment, task, choose, seed=subject.seed)
+            yield from _episode_problems(subject, environment, task, episode)
     environment.close()
 
 
-def _episode_problems(subject: Subject, task: Task, episode: Episode) -> Iterator[str]:
+def _episode_problems(
+    subject: Subject, environment: Environment[Any], task: Task, episode: Episode
+) -> Iterator[str]:
     seen = [episode.first, *(result.observation for result in episode.results)]
     if episode.over:
         seen.pop()  # the tools go with the episode
@@ -38,10 +39,12 @@ def _episode_problems(subject: Subject, task: Task, episode: Episode) -> Iterato
     yield from problems
     if problems:
         return
+    if episode.first.tools is not None and environment.tools is None and not environment.changing_tools:
+        yield f"{task.id!r}: the first observation offers tools, but `tools` of the environment is None"
     changed = [
         number for number, (one, next_one) in enumerate(pairwise(seen), 1) if one.tools != next_one.tools
     ]
-    if changed and not subject.factory().changing_tools:
+    if changed and not environment.changing_tools:
         yield f"{task.id!r}: the tools change in turn {changed[0]}, but changing_tools is False"
     for number in changed:
         for tool in _withdrawn(seen[number - 1].tools, seen[number].tools):

@@ -15,7 +15,7 @@ from agentgym_envs.core import Environment, Observation, StepResult, TaskT
 from agentgym_envs.tooluse.calls import HALVES, MOST_CALLS, Call, decoded, mentions_call, parse
 from agentgym_envs.tooluse.errors import INVALID, CallError
 from agentgym_envs.tooluse.outcomes import Verdict
-from agentgym_envs.tooluse.renderings import signatures
+from agentgym_envs.tooluse.renderings import reads_only, signatures
 from agentgym_envs.tooluse.tool import Tool, Toolset
 
 StateT = TypeVar("StateT")
@@ -65,6 +65,15 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
         if place not in get_args(ToolsIn):
             raise ValueError(f"tools_in is schemas or text, not {str(place)[:40]!r}")
         self.tools_in = place
+
+    @property
+    def tools(self) -> tuple[dict[str, Any], ...] | None:
+        """The schemas of `toolset`; None where tools are told in text."""
+        return self.toolset.functions if self.tools_in == "schemas" else None
+
+    @property
+    def read_only_tools(self) -> Mapping[str, bool]:
+        return {tool.name: reads_only(tool) for tool in self.toolset.values()}
 
     def offered_to(self, task: TaskT) -> Toolset:
         """The tools of a task at its beginning."""

@@ -6,6 +6,7 @@ Each is made from the `Tool`s alone, so that none can differ from the others.
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
+from agentgym_envs.tools import mcp_tool
 from agentgym_envs.tooluse.tool import Tool
 
 PYTHON_TYPES = {
@@ -27,6 +28,11 @@ def openai_functions(tools: Iterable[Tool]) -> list[dict[str, Any]]:
 def mcp_tools(tools: Iterable[Tool]) -> list[dict[str, Any]]:
     """The entries of MCP's `tools/list`."""
     return [_mcp_tool(tool) for tool in tools]
+
+
+def reads_only(tool: Tool) -> bool:
+    """True for a tool that leaves the state as it is."""
+    return tool.kind in ("read", "generic")
 
 
 def python_stubs(tools: Iterable[Tool], name: str = "Tools") -> str:
@@ -51,12 +57,7 @@ def _signature(tool: Tool) -> str:
 
 
 def _mcp_tool(tool: Tool) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "name": tool.name,
-        "description": tool.description,
-        "inputSchema": dict(tool.parameters),
-        "annotations": {"readOnlyHint": tool.kind in ("read", "generic")},
-    }
+    entry = mcp_tool(tool.function["function"], reads_only(tool))
     if tool.returns is not None and tool.returns.get("type") == "object":
         entry["outputSchema"] = dict(tool.returns)
     return entry

@@ -5,33 +5,34 @@
 
 Checked at any depth: `type`, `enum`, `required`, `properties`, `additionalProperties`, `items`. All other
 keywords are left to the environment: its answer to bad arguments is an observation.
+
+What environments of tools accept fits: the text of a number where the schema has a number, the texts true and
+false for a boolean, 2.0 for an integer, and null for an argument that may be left out.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
+
+from agentgym_envs.tooluse import CallError
+from agentgym_envs.tooluse.arguments import SCALARS
 
 Misfit = tuple[str, str]
 """JSON pointer of the value, and a description of the error."""
 
-PYTHON_TYPES: dict[str, tuple[type, ...]] = {
-    "object": (dict,),
-    "array": (list,),
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "null": (type(None),),
-}
+CONTAINERS: dict[str, type] = {"object": dict, "array": list}
 
 
 def misfits(schema: Mapping[str, Any], value: object, path: str = "") -> Iterator[Misfit]:
     """Errors of a JSON value, outermost first; none if it is valid."""
     kinds = _kinds(schema)
-    if kinds and not any(_is_a(value, kind) for kind in kinds):
+    readings = [one for kind in kinds for one in _read_as(kind, value)] if kinds else [value]
+    if not readings:
         yield path, f"must be of type {' or '.join(kinds)}"
         return
     choices = schema.get("enum")
-    if isinstance(choices, list) and not any(_same(value, choice) for choice in cast("list[Any]", choices)):
+    if isinstance(choices, list) and not any(
+        _same(one, choice) for one in readings for choice in cast("list[Any]", choices)
+    ):
         yield path, "must be one of the values that the schema lists"
     if isinstance(value, dict):
         yield from _member_misfits(schema, cast("dict[str, Any]", value), path)
@@ -47,6 +48,8 @@ def _member_misfits(schema: Mapping[str, Any], value: dict[str, Any], path: str)
         if name not in value:
             yield _below(path, name), "is required"
     for name, member in value.items():
+        if member is None and not path and name not in (schema.get("required") or ()):
+            continue  # models write null for what they leave out
         if name not in known and others is False:
             yield _below(path, name), "unknown argument"
             continue
@@ -59,13 +62,17 @@ def _kinds(schema: Mapping[str, Any]) -> list[str]:
     """The types that a schema allows; none if it does not state any, or states unknown ones."""
     kind: Any = schema.get("type")
     kinds = [kind] if isinstance(kind, str) else cast("list[str]", kind if isinstance(kind, list) else [])
-    return kinds if all(kind in PYTHON_TYPES for kind in kinds) else []
+    return kinds if all(kind in CONTAINERS or kind in SCALARS for kind in kinds) else []
 
 
-def _is_a(value: object, kind: str) -> bool:
-    if isinstance(value, bool):  # Python counts it as an integer
-        return kind == "boolean"
-    return isinstance(value, PYTHON_TYPES[kind])
+def _read_as(kind: str, value: object) -> Sequence[object]:
+    """The value as one of a type, coerced where that is allowed; nothing where it is of another type."""
+    if kind in CONTAINERS:
+        return [value] if isinstance(value, CONTAINERS[kind]) else []
+    try:
+        return [SCALARS[kind](value, "")]
+    except CallError:
+        return []
 
 
 def _same(one: object, other: object) -> bool:

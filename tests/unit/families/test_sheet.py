@@ -282,6 +282,43 @@ def test_wanted_tables_are_those_that_the_goals_describe():
     assert min(looked_at.values()) > 10
 
 
+def collated(cells: list[list[str]]) -> list[str]:
+    """Names of students, as they are ordered where accented letters count as plain ones."""
+    plain = str.maketrans("áéíøü", "aeiou")
+    return sorted([row[0] for row in cells[1:]], key=lambda name: name.translate(plain))
+
+
+def students(split: str, number: int) -> list[list[str]]:
+    return next(
+        [list(row) for row in grid.cells]
+        for name, grid in workbook(split, number).items()
+        if name.endswith("students")
+    )
+
+
+@pytest.mark.parametrize(("split", "count"), [("train", 200), ("valid", 50), ("test", 100), ("agentgym", 20)])
+def test_students_are_in_an_order_on_which_readers_agree(split: str, count: int):
+    accented = 0
+    for number in range(count):
+        cells = students(split, number)
+        names = [row[0] for row in cells[1:]]
+        assert names == sorted(names) == collated(cells)
+        accented += not "".join(names).isascii()
+    assert accented > 1
+
+
+def test_a_student_is_inserted_where_all_readers_look():
+    tasks = [task for task in Sheet().tasks("train") if task.kind == "insert_student"]
+    assert len(tasks) > 20
+    for task in tasks:
+        ((_, wanted),) = task.change.items()
+        assert [row[0] for row in wanted["cells"][1:]] == collated(wanted["cells"]), task.id
+
+
+def test_the_data_version_tells_that_sheets_have_changed():
+    assert Sheet().data_version == "generated:1.1.2"
+
+
 def test_the_searches_of_an_episode_are_bounded(environment: Sheet):
     environment.state.sheets["one"] = Grid([["a" * 100] * 10 for _ in range(10)])
     for _ in range(9):

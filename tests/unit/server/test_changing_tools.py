@@ -158,7 +158,7 @@ async def test_mcp_lists_the_current_tools_and_notifies_of_changes(served: Serve
     assert await listed(served, session) == ["read", "lock", "open"]
     assert await listed(served, other) == ["read", "unlock"]  # each session has its own
     refused = (await served.rpc(session, "tools/call", STREAMS, **UNLOCKING)).json()
-    assert refused["error"] == {"code": -32602, "message": "unknown tool: unlock"}
+    assert refused["error"] == {"code": -32602, "message": "Unknown tool: unlock"}
     assert (await served.rpc(session, "tools/call", STREAMS, name="read")).json()["result"]["_meta"] == {
         "agentevol/turn": 2,
         "agentevol/state": "open",

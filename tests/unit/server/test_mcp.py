@@ -147,7 +147,7 @@ async def test_a_notification_gets_202_and_no_body_and_never_acts(http: httpx.As
 async def test_an_environment_without_tools_has_act_and_look(http: httpx.AsyncClient):
     listed = await result(http, await opened(http), request("tools/list"))
     assert set(listed) == {"tools"}
-    assert [set(tool) for tool in listed["tools"]] == [{"name", "description", "inputSchema"}] * 2
+    assert [tool.get("annotations") for tool in listed["tools"]] == [None, {"readOnlyHint": True}]
     act, look = ((tool["name"], tool["inputSchema"]) for tool in listed["tools"])
     action = {"type": "string", "description": "The action, for example: look"}
     assert act == (
@@ -420,7 +420,9 @@ async def test_an_inadmissible_action_is_a_result_that_says_so():
         ("weather", {}, "/city"),
         ("weather", {"city": 5}, "/city"),
         ("weather", {"city": "Oslo", "days": True}, "/days"),
-        ("weather", {"city": "Oslo", "days": 1.0}, "/days"),
+        ("weather", {"city": "Oslo", "days": 1.5}, "/days"),
+        ("weather", {"city": "Oslo", "days": "1"}, "/days"),
+        ("weather", {"city": None}, "/city"),
         ("weather", {"city": "Oslo", "unit": "K"}, "/unit"),
         ("weather", {"city": "Oslo", "a/b~": 1}, "/a~1b~0"),
         ("weather", {"city": "x" * 70_000}, ""),

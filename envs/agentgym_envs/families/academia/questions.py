@@ -203,7 +203,9 @@ def number_of_collaborators(scene: AcademiaState, draw: Draw) -> Draft:
         return sum(all(name in other for other in others) for name in one)
 
     whose = f"do {first} and {second} have in common" if mutual else f"does {author} have"
-    return Draft(f"How many co-authors {whose}? {INTEGER}", solve, "integer", guessable=True)
+    row = f"shared/{first}/{second}" if mutual else f"AuthorNet/{author}"
+    goal = f"How many co-authors {whose}? {INTEGER}"
+    return Draft(goal, solve, "integer", guessable=True, evidence=(row,))
 
 
 def _author(scene: AcademiaState, draw: Draw) -> str:

@@ -33,6 +33,31 @@ class AcademiaState(KnowingState):
     def copy(self) -> Self:
         return replace(self, seen=set(self.seen), loaded=set(self.loaded))
 
+    def knows(self, row: str) -> bool:
+        """As in `EpisodeState`. The list of a node's neighbours tells of all others that they are none."""
+        kind, *nodes = row.split("/")
+        if kind == "cites":
+            return row in self.seen or f"PaperNet/{nodes[0]}" in self.seen
+        if kind == "shared":
+            return self._knows_shared(*nodes) or self._knows_shared(*reversed(nodes))
+        return row in self.seen
+
+    def _knows_shared(self, author: str, other: str) -> bool:
+        """True if the co-authors of an author are known, and which of them are the other one's too."""
+        return f"AuthorNet/{author}" in self.seen and (
+            f"AuthorNet/{other}" in self.seen
+            or all(
+                self._knows_pair(one, other)
+                for (one,) in self.rows(NEIGHBOURS["AuthorNet"], author)
+                if one != other
+            )
+        )
+
+    def _knows_pair(self, author: str, other: str) -> bool:
+        """True if it is known whether two authors wrote together."""
+        pair = "/".join(sorted((author, other)))
+        return not self.seen.isdisjoint((f"edge/{pair}", f"AuthorNet/{author}", f"AuthorNet/{other}"))
+
     def check(self, net: str, *nodes: str) -> None:
         """Raise `ToolError` unless the net is loaded and has these nodes."""
         if net not in self.loaded:

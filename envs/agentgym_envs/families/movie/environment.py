@@ -5,8 +5,7 @@ from typing import Any
 
 from agentgym_envs.families.environment import FamilyEnvironment
 from agentgym_envs.families.movie.questions import FORMS
-from agentgym_envs.families.movie.tools import TOOLS
-from agentgym_envs.families.states import KnowingState
+from agentgym_envs.families.movie.tools import TOOLS, MovieState
 from agentgym_envs.families.tasks import Generator, counted
 from agentgym_envs.knowledge.rows import Draw
 
@@ -18,11 +17,11 @@ def _setting(split: str, draw: Draw) -> dict[str, Any]:
     return {"world": draw.randrange(WORLDS[split])}
 
 
-def _state(split: str, setting: Mapping[str, Any]) -> KnowingState:
-    return KnowingState(split=split, **setting)
+def _state(split: str, setting: Mapping[str, Any]) -> MovieState:
+    return MovieState(split=split, **setting)
 
 
-class Movie(FamilyEnvironment[KnowingState]):
+class Movie(FamilyEnvironment[MovieState]):
     """Questions about films, casts and crews."""
 
     name = "movie"

@@ -10,6 +10,7 @@ from agentgym_envs.families.movie.subjects import (
     details,
     director,
     film_id,
+    film_number,
     films,
     known,
     person_id,
@@ -81,13 +82,16 @@ def larger_of_two(scene: KnowingState, draw: Draw) -> Draft:
         values = {title: known(details(ask, title)[what]) for title in (first, second)}
         return best(values, largest=what != "release_date")
 
+    numbers = [film_number(scene, title) for title in (first, second)]
+    rows = tuple(f"{'released' if what == 'release_date' else 'details'}/{number}" for number in numbers)
     asked = {
         "budget": "had the larger budget",
         "revenue": "had the larger revenue",
         "vote_average": "has the higher average vote",
         "release_date": "was released first",
     }[what]
-    return Draft(f"Which movie {asked}: {first} or {second}? Answer with its title.", solve, guessable=True)
+    goal = f"Which movie {asked}: {first} or {second}? Answer with its title."
+    return Draft(goal, solve, guessable=True, evidence=rows)
 
 
 def profit(scene: KnowingState, draw: Draw) -> Draft:
@@ -164,7 +168,10 @@ def acted_in(scene: KnowingState, draw: Draw) -> Draft:
         only(acted == wanted)
         return "yes" if acted else "no"
 
-    return Draft(f"Did {name} act in the movie {title}? {YES_OR_NO}", solve, "boolean", guessable=True)
+    ((person,),) = scene.rows("SELECT id FROM person WHERE name = ?", name)
+    row = f"acted/{film_number(scene, title)}/{person}"
+    goal = f"Did {name} act in the movie {title}? {YES_OR_NO}"
+    return Draft(goal, solve, "boolean", guessable=True, evidence=(row,))
 
 
 def role(scene: KnowingState, draw: Draw) -> Draft:

@@ -13,6 +13,12 @@ def films(scene: KnowingState, draw: Draw, count: int) -> list[str]:
     return [title for (title,) in draw.sample(rows, count)]
 
 
+def film_number(scene: KnowingState, title: str) -> int:
+    """The identifier of a film as the tables have it."""
+    ((number,),) = scene.rows("SELECT id FROM movie WHERE title = ?", title)
+    return number
+
+
 def actor(scene: KnowingState, draw: Draw) -> str:
     """Somebody who acted in two or more films, and in fewer than the tools list."""
     query = (

@@ -70,6 +70,38 @@ ROLES: dict[str, tuple[str, tuple[str, ...], str]] = {
 }
 
 
+class MovieState(KnowingState):
+    """The state of an episode. A list tells what is in it, and what is not where it was not cut."""
+
+    def knows(self, row: str) -> bool:
+        """As in `EpisodeState`. A release date also stands beside a film in the lists of a person."""
+        kind, *numbers = row.split("/")
+        if kind == "acted":
+            film, person = map(int, numbers)
+            return self._tells("cast", film, person) or self._tells("cast of person", person, film)
+        if kind == "released":
+            return f"details/{numbers[0]}" in self.seen or self._shows(int(numbers[0]))
+        return row in self.seen
+
+    def _tells(self, listed: str, number: int, one: int) -> bool:
+        """True if a list was returned that tells whether something is in it."""
+        if f"{listed}/{number}" not in self.seen:
+            return False
+        query = LISTS["cast"][0] if listed == "cast" else ROLES["cast"][0]
+        members = [row[0] for row in self.rows(f"SELECT {query}", number)]
+        return len(members) <= MOST_ITEMS or one in members[:MOST_ITEMS]
+
+    def _shows(self, film: int) -> bool:
+        """True if a film stands in a list of a person that was returned."""
+        for key in self.seen:
+            part, _, person = key.partition(" of person/")
+            if person:
+                rows = self.rows(f"SELECT {ROLES[part][0]} LIMIT {MOST_ITEMS}", int(person))
+                if any(row[0] == film for row in rows):
+                    return True
+        return False
+
+
 @tool("read")
 def get_search_movie(state: KnowingState, movie_name: Name) -> dict[str, Any]:
     """Search a movie by its name, and get its identifier, overview and title.

@@ -3,7 +3,7 @@
 from agentgym_envs.families.environment import FamilyEnvironment
 from agentgym_envs.families.sheet.operations import FORMS
 from agentgym_envs.families.sheet.tools import TOOLS
-from agentgym_envs.families.sheet.workbook import SheetState, setting, state
+from agentgym_envs.families.sheet.workbook import REVISION, SheetState, setting, state
 from agentgym_envs.families.tasks import FamilyTask, Generator, counted
 from agentgym_envs.tooluse.calls import written
 
@@ -23,6 +23,10 @@ class Sheet(FamilyEnvironment[SheetState]):
         make_state=state,
         ending=lambda _: {},
     )
+
+    @property
+    def data_version(self) -> str:
+        return f"{super().data_version}.{REVISION}"
 
     def giving_up(self, task: FamilyTask) -> list[str]:
         return [task.plan[-1]]

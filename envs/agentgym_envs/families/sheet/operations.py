@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from agentgym_envs.families.drafts import Ask, Draft, Form, Solve, only
 from agentgym_envs.families.sheet.grid import position_of
 from agentgym_envs.families.sheet.workbook import CATEGORIES, SUBJECTS, SheetState
+from agentgym_envs.knowledge.names import unaccented
 from agentgym_envs.knowledge.rows import Draw
 
 MOST_NOTES = 3
@@ -129,7 +130,10 @@ def insert_student(scene: SheetState, draw: Draw) -> Draft:
 
     def solve(ask: Ask) -> None:
         rows = _opened(ask, name)
-        before = [number for number, row in enumerate(rows, 1) if number > 1 and row[0] > student]
+        students = [row[0] for row in rows[1:]]
+        later = [name > student for name in students]
+        only(later == [unaccented(name) > student for name in students])
+        before = [number for number, is_later in enumerate(later, 2) if is_later]
         place = before[0] if before else len(rows) + 1
         ask("insert_rows", values_list=[[student, *scores]], row_idx=place)
 

@@ -1,7 +1,7 @@
 """State of a weather episode: the date, the place, and the database."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import Any, Self
 
@@ -22,9 +22,16 @@ class WeatherState(KnowingState):
 
     today: str = ""
     city: int = 1
+    located: set[int] = field(default_factory=set[int])
+    """Cities whose positions tools have returned."""
 
     def copy(self) -> Self:
-        return replace(self, seen=set(self.seen))
+        return replace(self, seen=set(self.seen), located=set(self.located))
+
+    def knows(self, row: str) -> bool:
+        """As in `EpisodeState`. A distance follows from two positions."""
+        kind, *cities = row.split("/")
+        return row in self.seen or (kind == "distance" and self.located.issuperset(map(int, cities)))
 
     def day(self, offset: int) -> str:
         """The day so many days after today."""

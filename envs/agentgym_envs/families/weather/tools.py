@@ -18,7 +18,7 @@ EARTH_RADIUS_KM = 6371.0088
 """Mean radius; the distance differs by at most 0.6 % from that on the WGS-84 ellipsoid."""
 NEAREST_KM = 50.0
 LONGEST_SPAN = 30
-"""Longest period of a query, in days between its first and its last."""
+"""Longest span of a query: days from its first date to its last."""
 HOMONYMS = 3
 LEVELS = ((20, "good"), (40, "fair"), (60, "moderate"), (80, "poor"), (100, "very poor"))
 
@@ -66,14 +66,14 @@ def get_latitude_longitude(
         name: Name of the city.
     """
     wanted = name.strip().casefold()
-    columns = "name, lat, lon, country_code, country"
-    found = [
-        row for row in state.rows(f"SELECT {columns} FROM city ORDER BY id") if row[0].casefold() == wanted
-    ]
+    columns = "name, lat, lon, country_code, country, id"
+    rows = state.rows(f"SELECT {columns} FROM city ORDER BY id")
+    found = [row for row in rows if row[0].casefold() == wanted][:HOMONYMS]
     if not found:
         _refuse("Error: there is no such city", "name")
+    state.located.update(row[-1] for row in found)
     keys = ("name", "latitude", "longitude", "country_code", "country")
-    return {"results": [dict(zip(keys, row, strict=True)) for row in found[:HOMONYMS]]}
+    return {"results": [dict(zip(keys, row[:-1], strict=True)) for row in found]}
 
 
 @tool("read")
@@ -227,7 +227,11 @@ def _span(start_date: str, end_date: str) -> tuple[date, date]:
     if first > last:
         _refuse("Error: start_date should not be later than end_date", "start_date")
     if (last - first).days > LONGEST_SPAN:
-        _refuse(f"Error: more than {LONGEST_SPAN} days; split the query into shorter periods", "end_date")
+        _refuse(
+            f"Error: end_date is more than {LONGEST_SPAN} days after start_date; split the query into shorter"
+            " periods",
+            "end_date",
+        )
     return first, last
 
 

@@ -258,7 +258,7 @@ def _list_tools(door: SessionEndpoint, message: Message) -> Json:
     if message.params.get("cursor") is not None:
         raise RpcError(INVALID_PARAMS, "unknown cursor: the list has one page")
     door.service.episodes.lease(door.session.id, None)  # raises where the session is gone
-    return {"tools": tools_of(door.session), **(_uncached() if message.modern else {})}
+    return {"tools": tools_of(door.service, door.session), **(_uncached() if message.modern else {})}
 
 
 def _call_tool(door: SessionEndpoint, message: Message) -> Awaitable[Json]:

@@ -10,6 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, cast
 
+from agentgym_envs.tools import mcp_tool
 from agentgym_server.dialects.json_rpc import INVALID_PARAMS
 from agentgym_server.dialects.mcp.messages import Json, Message, RpcError, optional_object
 from agentgym_server.dialects.tool_arguments import misfits
@@ -41,20 +42,25 @@ LOOK: Json = {
     "name": "look",
     "description": "Read the latest observation again, with the admissible actions. Takes no turn.",
     "inputSchema": {"type": "object", "properties": {}, "additionalProperties": False},
+    "annotations": {"readOnlyHint": True},
 }
 
 
-def tools_of(session: Session) -> list[Json]:
+def tools_of(service: Service, session: Session) -> list[Json]:
     """The tools in MCP's format."""
-    return [ACT, LOOK] if session.tools is None else [_described(tool["function"]) for tool in session.tools]
+    if session.tools is None:
+        return [ACT, LOOK]
+    reads_only = service.catalogue.of(session.origin.env).environment.read_only_tools
+    functions = [tool["function"] for tool in session.tools]
+    return [mcp_tool(function, reads_only.get(function["name"])) for function in functions]
 
 
-def _described(function: Json) -> Json:
-    return {
-        "name": function["name"],
-        "description": function.get("description", ""),
-        "inputSchema": function.get("parameters") or {"type": "object", "properties": {}},
-    }
+def _schema(session: Session, name: str) -> Json | None:
+    """The schema of a tool's arguments; None for an unknown tool."""
+    if session.tools is None:
+        return next((tool["inputSchema"] for tool in (ACT, LOOK) if tool["name"] == name), None)
+    functions = (tool["function"] for tool in session.tools)
+    return next((mcp_tool(one)["inputSchema"] for one in functions if one["name"] == name), None)
 
 
 async def call_tool(service: Service, session: Session, message: Message) -> Json:
@@ -83,11 +89,11 @@ def _check_call(service: Service, session: Session, name: str, arguments: Json) 
     """Raise `RpcError` for an unknown tool, and the problem `validation` for arguments that violate its
     schema.
     """
-    schema = next((tool["inputSchema"] for tool in tools_of(session) if tool["name"] == name), None)
+    schema = _schema(session, name)
     if schema is None:
         if session.state != "open":
             return  # an ended episode has no tools, and the caller is told that it ended
-        raise RpcError(INVALID_PARAMS, f"unknown tool: {clipped(name)}")
+        raise RpcError(INVALID_PARAMS, f"Unknown tool: {clipped(name)}")
     wrong = list(itertools.islice(misfits(schema, arguments), MAX_ERRORS))
     limit = service.settings.max_action_chars
     if len(strict_json.dump(arguments)) > limit and session.tools is not None:  # a step checks text itself
