@@ -177,7 +177,7 @@ class Erasable(Notes):
         return [call("add_note", text="another"), call("erase_note")]
 
 
-class KeepsGrudges(Erasable):
+class PunishesUndone(Erasable):
     """Flaw: what was undone counts."""
 
     def verdict(self, task: NoteTask, state: NotesState) -> Verdict:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar, cast, g
 from pydantic_core import to_json
 
 from agentgym_envs.core import Environment, Observation, StepResult, TaskT
-from agentgym_envs.tooluse.calls import HALVES, MOST_CALLS, Call, decoded, mentions_call, parse
+from agentgym_envs.tooluse.calls import MOST_CALLS, SURROGATES, Call, decoded, mentions_call, parse
 from agentgym_envs.tooluse.errors import INVALID, CallError
 from agentgym_envs.tooluse.outcomes import Verdict
 from agentgym_envs.tooluse.renderings import reads_only, signatures
@@ -192,7 +192,7 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
         try:
             calls = self.calls_in(action)
         except CallError as error:
-            answer = None if mentions_call(action) else self.hear(HALVES.sub("\ufffd", action))
+            answer = None if mentions_call(action) else self.hear(SURROGATES.sub("\ufffd", action))
             if answer is not None:
                 return self.settled(answer)
             return self.settled(self.rendered_error(error), invalid=True)

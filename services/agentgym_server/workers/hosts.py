@@ -63,15 +63,20 @@ class HostFault(Exception):
 
 def dependency_fault(kind: str, trace: str) -> HostFault:
     """Log the failure of a partner or a judge; callers see its incident, and no address of an endpoint."""
-    incident = internal_fault(f"a {kind} failed", trace).message
+    incident = _logged(f"a {kind} failed", trace)
     return HostFault(kind, f"the {kind} of this episode failed: incident {incident}")
 
 
 def internal_fault(what: str, trace: str) -> HostFault:
     """Log a failure under a new incident; callers see only the incident."""
+    return HostFault("internal", _logged(what, trace))
+
+
+def _logged(what: str, trace: str) -> str:
+    """The new incident under which the log has a failure."""
     incident = secrets.token_hex(8)
     log.error("incident %s: %s\n%s", incident, what, trace)
-    return HostFault("internal", incident)
+    return incident
 
 
 class Overloaded(Exception):

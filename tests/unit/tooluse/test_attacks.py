@@ -7,10 +7,10 @@ from tests.support.notes import (
     Breaks,
     Erasable,
     IgnoresOthers,
-    KeepsGrudges,
     Notes,
     NoteTask,
     PaysTwice,
+    PunishesUndone,
     Shares,
     Slow,
 )
@@ -93,7 +93,7 @@ def test_what_is_undone_is_no_change_and_with_strict_history_costs_the_reward() 
 
 
 def test_an_environment_that_punishes_what_was_undone_is_noticed() -> None:
-    _, mean, violations = result_of(KeepsGrudges(), "undo_redo")
+    _, mean, violations = result_of(PunishesUndone(), "undo_redo")
     assert mean == 0.0
     assert violations[0].startswith("earns")
 

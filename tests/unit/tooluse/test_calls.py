@@ -212,3 +212,10 @@ def test_quotes_without_an_end_are_read_once() -> None:
     message = "\n".join(["Action: f with Action Input: {"] * 8) + '\\"' * 30_000
     with pytest.raises(CallError, match="no object"):
         parse(message)
+
+
+def test_a_key_that_is_repeated_at_the_end_of_many_is_found_in_one_pass() -> None:
+    many = ", ".join(f'"{number}": 0' for number in range(5_000))
+    for message in (f'{{"name": "f", "arguments": {{{many}, "4999": 0}}}}', f"f(a={{{many}, '4999': 0}})"):
+        with pytest.raises(CallError, match="the key '4999' occurs twice"):
+            parse(message, python=True)

@@ -67,8 +67,7 @@ class Office:
         """
         if len(self.state.statements) >= MOST_WRITES:
             raise ToolError(f"limit: an episode changes {MOST_WRITES} rows at most")
-        connection = self._connection()
-        cursor = connection.execute(sql, values)
+        cursor = self._connection().execute(sql, values)
         self.state = self._image.held = State((*self.state.statements, (sql, values)))
         written = cursor.lastrowid or 0
         # A deletion may reach rows of other tables.

@@ -1,4 +1,4 @@
-"""What partners say, by occasion. Words in braces are filled in; moves are added to them."""
+"""Sentences of partners by occasion. Words in braces are filled in; moves are added to them."""
 
 from typing import Final
 

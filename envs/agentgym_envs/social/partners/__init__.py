@@ -1,4 +1,4 @@
-"""What rule-based partners of all families share: temperaments, and their words.
+"""Common parts of the rule-based partners of all families: temperaments, and their words.
 
 Names for other packages: `temperament.Temperament`, `temperament.drawn_temperament`, `temperament.rounded`,
 `voice.Voice`.

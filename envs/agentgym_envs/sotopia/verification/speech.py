@@ -1,4 +1,4 @@
-"""What was said in plain words: utterances, sentences, acceptance, numbers.
+"""Readers of plain words: utterances, sentences, acceptance, numbers.
 
 The readers are conservative: an utterance with a condition, an objection or a further number is no
 acceptance. They miss agreements rather than find some that are none.

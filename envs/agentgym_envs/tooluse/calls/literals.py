@@ -8,7 +8,8 @@ import ast
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NoReturn, cast
 
 MAX_TEXT = 64 * 1024
@@ -17,9 +18,9 @@ MAX_MEMBERS = 256
 MAX_DIGITS = 40
 MAX_STRING = 16 * 1024
 SPACE = " \t\n\r"
-HALVES = re.compile("[\ud800-\udfff]")
-"""Half a character: JSON's escapes can spell it, UTF-8 cannot."""
-HALF = "an escape spells half a character"
+SURROGATES = re.compile("[\ud800-\udfff]")
+"""Surrogates: JSON's escapes can spell one alone, UTF-8 cannot."""
+LONE_SURROGATE = "an escape spells half a character"
 
 
 class InvalidLiteral(ValueError):
@@ -79,13 +80,13 @@ def python_value(text: str) -> Any:
         raise cause if isinstance(cause, InvalidLiteral) else InvalidLiteral("not a literal") from None
 
 
-def literal_of(node: ast.expr) -> Any:
-    """The value of a parsed Python literal, without evaluating it."""
+def literal_of(node: ast.expr, otherwise: str = "not a literal") -> Any:
+    """The value of a parsed Python literal, without evaluating it; `otherwise` says that it is none."""
     try:
         value = ast.literal_eval(node)
         twice = next(filter(None, map(_key_given_twice, ast.walk(node))), None)
     except (ValueError, TypeError, MemoryError, RecursionError):
-        raise InvalidLiteral("not a literal") from None
+        raise InvalidLiteral(otherwise) from None
     if twice is not None:
         raise InvalidLiteral(f"the key {twice[:80]!r} occurs twice")
     check_literal(value)
@@ -95,10 +96,13 @@ def literal_of(node: ast.expr) -> Any:
 def _key_given_twice(node: ast.AST) -> str | None:
     if not isinstance(node, ast.Dict):
         return None
-    keys = [key.value for key in node.keys if isinstance(key, ast.Constant)]
-    return (
-        next((str(key) for key in keys if keys.count(key) > 1), None) if len(set(keys)) < len(keys) else None
-    )
+    return _repeated([key.value for key in node.keys if isinstance(key, ast.Constant)])
+
+
+def _repeated(keys: Sequence[Hashable]) -> str | None:
+    """The first key that occurs more than once."""
+    counts = Counter(keys)
+    return next((str(key) for key in keys if counts[key] > 1), None)
 
 
 def check_literal(value: object, depth: int = 0) -> None:
@@ -115,7 +119,7 @@ def _scalar_problem(value: object) -> str:
     if type(value) is str:
         if len(value) > MAX_STRING:
             return f"a string is longer than {MAX_STRING} characters"
-        return HALF if HALVES.search(value) else ""
+        return LONE_SURROGATE if SURROGATES.search(value) else ""
     if type(value) is int:
         return f"an integer has more than {MAX_DIGITS} digits" if abs(value) >= 10**MAX_DIGITS else ""
     if type(value) is float:
@@ -149,8 +153,7 @@ def _check_size(text: str, value: object) -> None:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
+        twice = _repeated([key for key, _ in pairs]) or ""
         raise InvalidLiteral(f"the key {twice[:80]!r} occurs twice")
     return value
 

@@ -3,7 +3,7 @@
 from agentgym_envs.formats import after_thinking
 from agentgym_envs.tooluse.calls.call import Call
 from agentgym_envs.tooluse.calls.forms import REACT, fenced, react, structured, tagged
-from agentgym_envs.tooluse.calls.literals import HALF, HALVES, MAX_TEXT, InvalidLiteral
+from agentgym_envs.tooluse.calls.literals import LONE_SURROGATE, MAX_TEXT, SURROGATES, InvalidLiteral
 from agentgym_envs.tooluse.calls.python_syntax import python_calls
 from agentgym_envs.tooluse.errors import CallError
 
@@ -23,16 +23,19 @@ def parse(message: str, *, python: bool = False, most: int = MOST_CALLS) -> tupl
     text = after_thinking(message) if "think>" in message else message
     if len(text) > MAX_TEXT:
         raise CallError("parse_error", f"the message is longer than {MAX_TEXT} characters")
-    problem = "" if text.isascii() or not HALVES.search(text) else HALF
-    for form in () if problem else WITH_PYTHON if python else FORMS:
+    problem, forms = "", WITH_PYTHON if python else FORMS
+    if not text.isascii() and SURROGATES.search(text):
+        problem, forms = LONE_SURROGATE, ()
+    for form in forms:
         try:
             found = form(text)
         except InvalidLiteral as invalid:
             problem = problem or str(invalid)
             continue
         if found and len(found) > most:
-            text = f"{len(found)} calls in one message; {most} at most"
-            raise CallError("limit", text, expected={"maximum": most})
+            raise CallError(
+                "limit", f"{len(found)} calls in one message; {most} at most", expected={"maximum": most}
+            )
         if found:
             return found
     raise CallError(

@@ -42,14 +42,4 @@ def _call(node: ast.expr) -> Call:
 
 
 def _literal(node: ast.expr) -> Any:
-    if not _is_literal(node):
-        raise InvalidLiteral("the arguments of a call are literals")
-    return literal_of(node)
-
-
-def _is_literal(node: ast.expr) -> bool:
-    try:
-        ast.literal_eval(node)
-    except (ValueError, TypeError, MemoryError, RecursionError):
-        return False
-    return True
+    return literal_of(node, otherwise="the arguments of a call are literals")
