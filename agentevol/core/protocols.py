@@ -57,6 +57,8 @@ class Conversation:
     """The latest observation in full: scripted policies read its admissible actions."""
     task_id: str = ""
     """For scripted policies (the expert looks its actions up); language models never see it."""
+    beginning: str = ""
+    """Text that every message of the policy begins with: forced, not sampled."""
 
     def say(self, sample: Sample) -> None:
         """Append the policy's sample."""
@@ -85,6 +87,8 @@ class Policy(Protocol):
     async def act(self, conversation: Conversation, seed: int) -> Sample:
         """Sample the next action; equal conversation and seed give equal samples. Raises `ContextFull`,
         `PolicyFault`.
+
+        The text begins with `conversation.beginning`; its tokens have a `loss_mask` of 0.
         """
         ...
 

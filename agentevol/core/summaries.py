@@ -11,6 +11,34 @@ AHEAD = "explore ahead"
 """Phase of exploration during the training on earlier rounds."""
 
 
+class ModeFigures(Record):
+    """Replies in one thinking mode: means over turns."""
+
+    turns: int
+    tokens: float
+    """Sampled tokens of the whole reply."""
+    thinking_tokens: float | None = None
+    """Tokens of the thought; None where no reply was counted."""
+    answer_tokens: float | None = None
+    """Tokens of the answer, with its quotes."""
+
+
+class ThinkingSummary(Record):
+    """Thinking modes in the turns of an evaluation's scored episodes (arXiv:2505.02156)."""
+
+    all: ModeFigures
+    """All turns, malformed ones included."""
+    malformed: float
+    """Share of turns whose reply is in no mode."""
+    by_mode: dict[int, ModeFigures] = Field(default_factory=dict[int, ModeFigures])
+    by_turn: dict[int, dict[int, int]] = Field(default_factory=dict[int, dict[int, int]])
+    """Number of turn, from 1 -> mode, -1 for malformed replies -> replies."""
+
+    def share(self, mode: int) -> float:
+        """Share of turns in a mode."""
+        return self.by_mode[mode].turns / self.all.turns if mode in self.by_mode else 0.0
+
+
 class EvaluationSummary(Record):
     """Evaluation of a policy on a split."""
 
@@ -34,6 +62,8 @@ class EvaluationSummary(Record):
     """Tasks won that the previous iteration lost; None where it played none of them."""
     lost: int | None = None
     """Tasks lost that the previous iteration won."""
+    thinking: ThinkingSummary | None = None
+    """Thinking modes; None where no reply had one."""
 
 
 class Faults(Record):

@@ -1,6 +1,7 @@
 """Training data: training sequences built from episodes and data sets.
 
-Names for other packages: `auxiliary_sequences.with_auxiliary_sequences`, `chat_datasets.read_texts`,
+Names for other packages: `answer_lengths.ANSWER_TOKENS`, `answer_lengths.THINKING_TOKENS`,
+`answer_lengths.token_count`, `auxiliary_sequences.with_auxiliary_sequences`, `chat_datasets.read_texts`,
 `columnar_file.EncodedSequences`, `columnar_file.read_sequences`, `composition.Part`, `composition.Share`,
 `composition.Source`, `composition.learnt_figures`, `composition.shares`, `composition.staleness`,
 `composition.turns_by_version`, `composition.version_lag`, `composition.versions`, `groups.GROUP`,

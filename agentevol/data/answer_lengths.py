@@ -6,11 +6,18 @@ A reply in AMPO's format has thoughts and an answer (`agentgym_envs.thinking`); 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agentevol.core.protocols import TrainingSequence
 from agentevol.models.rendering import load_tokenizer
-from agentgym_envs.thinking import check
-from agentgym_store.records import Trajectory
+from agentgym_envs.thinking import parts
+from agentgym_store.records import Trajectory, Turn
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+THINKING_TOKENS, ANSWER_TOKENS = "thinking_tokens", "answer_tokens"
+"""Members of a turn's `info`: tokens of the thought and of the answer, by the policy's tokenizer."""
 
 
 def with_answers(
@@ -19,14 +26,15 @@ def with_answers(
     """Training sequences with `EpisodeFacts.answer_tokens`, counted by the model's tokenizer."""
     tokenizer = load_tokenizer(model)
 
-    def tokens(text: str) -> int:
-        answer = check(text).answer
-        return len(tokenizer.encode(answer, add_special_tokens=False)) if answer else 0
+    def tokens(turn: Turn) -> int:
+        """The recorded number, or else that of the text."""
+        recorded = turn.info.get(ANSWER_TOKENS)
+        if isinstance(recorded, int):
+            return recorded
+        divided = parts(turn.sample.text) if turn.sample else None
+        return token_count(tokenizer, divided[1]) if divided else 0
 
-    counted = {
-        trajectory.id: tuple(tokens(turn.sample.text if turn.sample else "") for turn in trajectory.turns)
-        for trajectory in trajectories
-    }
+    counted = {trajectory.id: tuple(map(tokens, trajectory.turns)) for trajectory in trajectories}
     return [
         replace(
             sequence,
@@ -35,3 +43,8 @@ def with_answers(
         )
         for sequence in sequences
     ]
+
+
+def token_count(tokenizer: "PreTrainedTokenizerBase", text: str) -> int:
+    """Number of tokens of a text by itself."""
+    return len(tokenizer.encode(text, add_special_tokens=False)) if text else 0

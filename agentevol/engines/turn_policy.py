@@ -57,7 +57,11 @@ class TurnPolicy(ABC):
         """Sample the next turn. Raises `ContextFull` and `PolicyFault`; waits while the engine is full."""
         bounds = self._bounds
         prompt_ids = prompt_of(self.renderer, conversation, self._sampling, bounds.context, bounds.overflow)
-        return await self.complete(conversation.id, prompt_ids, seed)
+        if not conversation.beginning:
+            return await self.complete(conversation.id, prompt_ids, seed)
+        forced = self.renderer.beginning_ids(conversation.beginning)
+        sample = await self.complete(conversation.id, [*prompt_ids, *forced], seed)
+        return _begun(sample, forced, conversation.beginning)
 
     async def complete(self, conversation_id: str, prompt_ids: Sequence[int], seed: int) -> Sample:
         """Sample a continuation of these ids; raises the same errors as `act`."""
@@ -75,3 +79,17 @@ class TurnPolicy(ABC):
     @abstractmethod
     async def _sampled(self, conversation_id: str, prompt_ids: Sequence[int], seed: int) -> Sampled:
         """Sample a continuation of ids that leave room for it. Cancelling it aborts the request."""
+
+
+def _begun(sample: Sample, forced: Sequence[int], text: str) -> Sample:
+    """The sample with the forced tokens at the end of its prompt as its own first tokens, never learnt."""
+    drawn = len(sample.token_ids)
+    return sample.model_copy(
+        update={
+            "text": text + sample.text,
+            "prompt_ids": sample.prompt_ids[: -len(forced)],
+            "token_ids": (*forced, *sample.token_ids),
+            "logprobs": (*[0.0] * len(forced), *sample.logprobs),
+            "loss_mask": (*[0] * len(forced), *[1] * drawn),
+        }
+    )

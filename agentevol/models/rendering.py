@@ -83,6 +83,10 @@ class ChatRenderer:
         """Ids of a demonstrator's action, the end token included."""
         return [*self._encode(text), self.end_id]
 
+    def beginning_ids(self, text: str) -> list[int]:
+        """Ids of the beginning of a message that the policy continues."""
+        return self._encode(text)
+
     def conversation_ids(self, conversation: Conversation) -> list[int]:
         """Prompt ids of the next turn; they extend the latest sample's ids wherever it has any.
 

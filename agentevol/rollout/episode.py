@@ -25,6 +25,7 @@ from agentevol.core.errors import (
 from agentevol.core.protocols import ContextFull, Conversation, Policy
 from agentevol.engines.scripted import said
 from agentevol.rollout.session_forks import Forks, Reached, closed
+from agentevol.rollout.thinking import beginning_of, thinking_facts
 from agentgym_client import EnvClient, Session
 from agentgym_client.errors import EnvClientError, ServerProblem
 from agentgym_envs.core import Observation, StepResult
@@ -193,6 +194,7 @@ def begin(
     progress.state = state_of(opening)
     conversation.messages.extend(opening_messages(action_format, session.env, with_tools(opening)))
     conversation.observation = opening
+    conversation.beginning = beginning_of(action_format)
 
 
 async def take_turns(
@@ -215,7 +217,8 @@ async def take_turns(
         before = session.observation.tools
         with owned("step"):
             result = await session.step(action)
-        turn = _turn(action, result, sample if sample.token_ids else None, progress.state, before)
+        told = thinking_facts(action_format, sample.text, policy)
+        turn = _turn(action, result, sample if sample.token_ids else None, progress.state, before, told)
         progress.turns.append(turn)
         progress.state = state_of(result.observation)
         if result.terminated:
@@ -238,10 +241,18 @@ def state_of(observation: Observation) -> str:
 
 
 def _turn(
-    action: str, result: StepResult, sample: Sample | None, state: str, before: Tools | None = None
+    action: str,
+    result: StepResult,
+    sample: Sample | None,
+    state: str,
+    before: Tools | None = None,
+    told: Mapping[str, object] | None = None,
 ) -> Turn:
-    """Record of a turn that was taken in `state`, where the tools were those of `before`."""
+    """Record of a turn that was taken in `state`, where the tools were those of `before`; `told` are facts
+    about the message itself.
+    """
     info: dict[str, object] = {k: value for k, value in result.info.items() if k != "available_actions"}
+    info.update(told or {})
     info[STATE] = state
     text, tools = result.observation.text, result.observation.tools
     if not result.terminated and tools != before:
@@ -289,13 +300,18 @@ async def _act(policy: Policy, conversation: Conversation, seed: int) -> Sample:
     try:
         turn_seed = seed * 10_007 + len(conversation.samples)
         async with asyncio.timeout(ACT_TIMEOUT_S):
-            return await policy.act(conversation, turn_seed)
+            sample = await policy.act(conversation, turn_seed)
     except TimeoutError as cause:
         raise PolicyFault(f"no answer within {ACT_TIMEOUT_S:.0f} s") from cause
     except (ContextFull, RolloutFault):
         raise
     except Exception as cause:  # a bug of the policy, its template or its expert
         raise PolicyFault(described(cause)) from cause
+    if not sample.text.startswith(conversation.beginning):
+        raise PolicyFault(
+            f"{policy.name} cannot be made to begin its messages with {conversation.beginning!r}"
+        )
+    return sample
 
 
 def _released(policy: Policy, conversation_id: str) -> None:

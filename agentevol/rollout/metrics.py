@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from agentevol.core.summaries import EvaluationSummary
 from agentevol.data.selection.filters import sampled_tokens
 from agentevol.rollout.seats import PARTNER
+from agentevol.rollout.thinking import thinking_summary
 from agentgym_store.records import Trajectory
 
 NOT_TRAINABLE = "not trainable"
@@ -37,6 +38,7 @@ def summarise(trajectories: Sequence[Trajectory], split: str) -> EvaluationSumma
             **({"seat": seats} if seats else {}),
             **({"trainable": trainable} if NOT_TRAINABLE in trainable else {}),
         },
+        thinking=thinking_summary(scored),
     )
 
 

@@ -18,6 +18,7 @@ The reasoning of a thinking model before its answer is no action in either:
 
 `modes`: a level of thinking, its sections and an answer in quotes, AMPO's template
 (`agentgym_envs.thinking`). The answer is the action; what was thought stays in the agent's own message.
+`modes-1` to `modes-4`: the same, where every reply is made to begin with this level.
 
 A format never fails: text that it cannot parse becomes an action that the environment answers as an invalid
 one.
@@ -100,9 +101,17 @@ class React:
 
 
 class Modes:
-    """One of AMPO's four thinking modes in each reply (arXiv:2505.02156); the answer is the action."""
+    """One of AMPO's four thinking modes in each reply (arXiv:2505.02156); the answer is the action.
 
-    name = "modes"
+    With `mode` every reply is in this one: `beginning` is put before what the policy samples.
+    """
+
+    def __init__(self, mode: int | None = None) -> None:
+        self.name = "modes" if mode is None else f"modes-{mode}"
+        self.modes = tuple(thinking.HEADERS) if mode is None else (mode,)
+        """Modes that replies may have."""
+        self.beginning = "" if mode is None else thinking.opening(mode)
+        """Text that every reply is made to begin with."""
 
     def instruction(self, environment_name: str) -> str | None:
         """The four modes with their sections, and the template of a reply."""
@@ -124,8 +133,19 @@ class Modes:
         return thinking.extract(after_thinking(text)) or ""
 
     def render(self, action: str) -> str:
-        """A reply of level 1."""
-        return _expressed(self, action, thinking.render(1, (), action))
+        """A reply of level 1, or of the only mode, whose sections are empty."""
+        mode = self.modes[0]
+        message = thinking.render(mode, [""] * len(thinking.HEADERS[mode]), action)
+        return _expressed(self, action, message)
+
+    def facts(self, text: str) -> dict[str, object]:
+        """The mode of a message, checked strictly: -1, an invalid action and the fault where it is malformed
+        or not in one of `modes`.
+        """
+        reply = thinking.check(after_thinking(text), strict=True)
+        if reply.mode in self.modes:
+            return {"mode": reply.mode}
+        return {"mode": -1, "invalid_action": True, "fault": reply.fault or "other_level"}
 
 
 def after_thinking(text: str) -> str:
@@ -165,6 +185,7 @@ def _expressed(form: ActionFormat, action: str, message: str) -> str:
 
 
 PLAIN = Plain()
+MODES_1, MODES_2, MODES_3, MODES_4 = (Modes(mode) for mode in thinking.HEADERS)
 FORMATS: dict[str, ActionFormat] = {form.name: form for form in (PLAIN, React(), Modes())}
 """Formats by their name on the wire: the only ones that a server parses. A run parses the messages of its
 policy itself and sends actions, so that its format may be any.

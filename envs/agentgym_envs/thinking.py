@@ -44,6 +44,8 @@ NAMES: dict[int, str] = {
 """The names of the modes in the paper."""
 
 
+OPENING = "Thinking Level:"
+"""Beginning of the replies of all modes."""
 THINKING, THOUGHT = "<|begin_of_thinking|>\n", "\n<|end_of_thinking|>"
 ANSWER, ANSWERED = "<|begin_of_answer|>\n", "\n<|end_of_answer|>"
 
@@ -97,10 +99,10 @@ def check(text: str, *, strict: bool = False) -> Reply:
     and further sections, so that the nine sections of mode 4 pass as mode 3. `strict` forbids this: the only
     text outside the template is white space at the end, and no section is added.
     """
-    mode = next((mode for mode in HEADERS if _opening(mode) in text), None)
+    mode = next((mode for mode in HEADERS if _first_tag(mode) in text), None)
     if mode is None:
         return _faulty("no_level")
-    tags = [_opening(mode), *([THOUGHT] if mode > 1 else []), ANSWER, ANSWERED]
+    tags = [_first_tag(mode), *([THOUGHT] if mode > 1 else []), ANSWER, ANSWERED]
     if fault := next(_count_faults(text, tags, "missing_tag", "repeated_tag"), None):
         return _faulty(fault)
     spans = _spans(text, tags)
@@ -115,6 +117,24 @@ def check(text: str, *, strict: bool = False) -> Reply:
     if strict and (fault := _strict_fault(text, mode, found, answer)):
         return _faulty(fault)
     return Reply(mode, answer, found)
+
+
+def opening(mode: int) -> str:
+    """How every reply of a mode begins; a model that is made to begin so can only continue in this mode."""
+    return f"{OPENING} {mode}"
+
+
+def parts(text: str) -> tuple[str, str] | None:
+    """Thought and answer, quotes included, of a reply that is well formed by the rules of the released code;
+    None for any other text. The thought of mode 1 is empty.
+    """
+    if OPENING not in text:
+        return None
+    reply = check(text)
+    if reply.answer is None:
+        return None
+    thought = text.partition(THINKING)[2].partition(THOUGHT)[0] if reply.mode > 1 else ""
+    return thought, reply.answer
 
 
 def extract(text: str) -> str | None:
@@ -144,10 +164,10 @@ def length_factor(count: float, *, target: float, span: float) -> float:
 
 
 def _level(mode: int) -> str:
-    return f"Thinking Level: {mode}\n"
+    return f"{opening(mode)}\n"
 
 
-def _opening(mode: int) -> str:
+def _first_tag(mode: int) -> str:
     return _level(mode) + (THINKING if mode > 1 else ANSWER)
 
 

@@ -13,6 +13,7 @@ from agentevol.core.errors import ConfigError, FormatFault, described, one_line
 from agentevol.core.extensions import Extensions
 from agentevol.core.protocols import Message
 from agentgym_envs.formats import ActionFormat
+from agentgym_envs.thinking import HEADERS
 
 ACTION_FORMATS = Extensions(
     "action format",
@@ -21,6 +22,7 @@ ACTION_FORMATS = Extensions(
         "plain": "agentgym_envs.formats:Plain",
         "react": "agentgym_envs.formats:React",
         "modes": "agentgym_envs.formats:Modes",
+        **{f"modes-{mode}": f"agentgym_envs.formats:MODES_{mode}" for mode in HEADERS},
     },
 )
 """Action formats by name: `agentgym_envs.formats.ActionFormat`."""
@@ -36,6 +38,20 @@ class CheckedFormat:
 
     def __init__(self, name: str, form: ActionFormat) -> None:
         self.name, self._form = name, form
+
+    @property
+    def beginning(self) -> str:
+        """Text that every message is made to begin with; empty in most formats."""
+        return self._text("beginning", getattr(self._form, "beginning", ""))
+
+    @property
+    def modes(self) -> tuple[int, ...]:
+        """Thinking modes that messages may have (`agentgym_envs.thinking`); () in most formats."""
+        return tuple(getattr(self._form, "modes", ()))
+
+    def facts(self, text: str) -> dict[str, object]:
+        """Facts about a message that join the environment's `info`; none in most formats."""
+        return dict(self._called("facts", text)) if hasattr(self._form, "facts") else {}
 
     def instruction(self, environment_name: str) -> str | None:
         """Instruction for an agent about its replies; None if there is none."""

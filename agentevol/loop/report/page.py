@@ -21,6 +21,7 @@ from agentevol.loop.report.plots import success_plot
 from agentevol.loop.report.rates import headline, interval_text, rate_text, success_rows
 from agentevol.loop.report.stage_matrix import matrix_table
 from agentevol.loop.report.strengths import Strength
+from agentevol.loop.report.thinking_modes import thinking_table
 from agentgym_store.files import whole_file
 from agentgym_store.records import Trajectory, Turn
 
@@ -196,6 +197,8 @@ def _tables(summary: RunSummary) -> Iterator[dict[str, Any]]:
     evaluated = [f"iteration {one.iteration}" for one in summary.iterations if one.evaluation]
     for name, title in (("kind", "Success by task type"), ("difficulty", "Success by difficulty")):
         yield _table(title, "", [title.rpartition("by ")[2], *evaluated], breakdown_table(summary, name))
+    note = "Replies of the evaluation by thinking mode (arXiv:2505.02156), and mean tokens of a reply."
+    yield _table("Thinking modes", note, *thinking_table(summary))
     note, header, rows = matrix_table(summary)
     yield _table("Success by environment and stage", note, header, rows)
     note = (

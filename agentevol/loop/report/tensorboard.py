@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from agentevol.core.summaries import IterationSummary
+from agentevol.core.summaries import IterationSummary, ThinkingSummary
 from agentgym_store.files import whole_file
 
 FILE_VERSION = "brain.Event:2"
@@ -40,8 +40,8 @@ def _events(summary: IterationSummary) -> Iterator[Any]:
 
 
 def scalars(summary: IterationSummary) -> Iterator[tuple[str, float]]:
-    """Names and values: success and turns of both evaluations, metrics of the selection, of the data and of
-    the learner, seconds of every phase, faults.
+    """Names and values: success, turns and thinking of both evaluations, metrics of the selection, of the data
+    and of the learner, seconds of every phase, faults.
     """
     for evaluation in (summary.evaluation, summary.validation):
         if evaluation is not None and evaluation.n:
@@ -50,9 +50,19 @@ def scalars(summary: IterationSummary) -> Iterator[tuple[str, float]]:
             if evaluation.gained is not None and evaluation.lost is not None:
                 yield f"gained/{evaluation.split}", float(evaluation.gained)
                 yield f"lost/{evaluation.split}", float(evaluation.lost)
+            if evaluation.thinking is not None:
+                yield from _thinking(evaluation.split, evaluation.thinking)
     yield from ((f"selection/{name}", value) for name, value in summary.selection.items())
     for environment, figures in summary.data.items():
         yield from ((f"data/{environment}/{name}", value) for name, value in figures.items())
     yield from ((f"learn/{name}", value) for name, value in summary.learn.items())
     yield from ((f"seconds/{name}", value) for name, value in summary.seconds.items())
     yield from ((f"faults/{name}", value) for name, value in summary.faults.figures().items())
+
+
+def _thinking(split: str, thinking: ThinkingSummary) -> Iterator[tuple[str, float]]:
+    """Shares of thinking modes, of malformed replies, and tokens of a turn."""
+    for mode in thinking.by_mode:
+        yield f"thinking/{split}/mode_{mode}", thinking.share(mode)
+    yield f"thinking/{split}/malformed", thinking.malformed
+    yield f"thinking/{split}/tokens", thinking.all.tokens

@@ -16,7 +16,7 @@ from rich.table import Table
 from agentevol.core.summaries import EvaluationSummary, IterationSummary
 from agentevol.data.selection.filters import sampled_tokens
 from agentevol.loop.report.intervals import wilson
-from agentevol.loop.report.rates import interval_text, rate_text
+from agentevol.loop.report.rates import interval_text, rate_text, thinking_text
 from agentevol.rollout.faults import sentence
 from agentevol.rollout.metrics import failed_episodes
 from agentgym_store.records import Trajectory
@@ -164,4 +164,6 @@ def evaluation_table(model: str, evaluation: EvaluationSummary) -> Table:
         f"mean reward {evaluation.mean_reward:.3f}, {evaluation.mean_turns:.1f} turns,"
         f" {evaluation.mean_tokens:.0f} sampled tokens; {ended}"
     )
+    if evaluation.thinking is not None:
+        table.caption += f"\n{thinking_text(evaluation.thinking)}"
     return table
