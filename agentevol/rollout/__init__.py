@@ -3,13 +3,12 @@
 Names for other packages: `concurrent_episodes.play_all`, `concurrent_episodes.play_episode`,
 `continuations.continuations`, `engine_factory.partner_player`, `engine_factory.start_engine`,
 `engine_factory.start_token_engine`, `environment_server.EnvironmentServer`, `environment_server.RESTARTS`,
-`environment_server.RETRY_S`, `environment_server.gave_up`, `environments.as_messages`,
-`environments.demonstration`, `environments.opened`, `environments.player_messages`,
-`environments.served_counts`, `environments.task_counts`, `environments.usual_action_tokens`,
-`episode.ABORTED`, `episode.EpisodeRequest`, `expert_demonstrations.demonstrate`,
-`expert_demonstrations.demonstration_sequences`, `faults.FaultLog`, `faults.sentence`,
-`horizon.gated_turn_limit`, `horizon.turn_limit`, `metrics.compared`, `metrics.endings`,
-`metrics.failed_episodes`, `metrics.summarise`, `seats.Episode`, `seats.failed_episode`,
-`seats.failure_of`, `session_forks.Forks`, `tasks.EnvTask`, `tasks.list_seats`,
-`tasks.list_tasks`.
+`environment_server.RETRY_S`, `environment_server.gave_up`, `environments.Demonstrated`,
+`environments.demonstrated`, `environments.demonstration`, `environments.opened`,
+`environments.player_episodes`, `environments.served_counts`, `environments.task_counts`,
+`environments.usual_action_tokens`, `episode.ABORTED`, `episode.EpisodeRequest`,
+`expert_demonstrations.demonstrate`, `expert_demonstrations.demonstration_sequences`, `faults.FaultLog`,
+`faults.sentence`, `horizon.gated_turn_limit`, `horizon.turn_limit`, `metrics.compared`, `metrics.endings`,
+`metrics.failed_episodes`, `metrics.summarise`, `seats.Episode`, `seats.failed_episode`, `seats.failure_of`,
+`session_forks.Forks`, `tasks.EnvTask`, `tasks.list_seats`, `tasks.list_tasks`.
 """

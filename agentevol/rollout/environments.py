@@ -2,20 +2,20 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentevol.config.fitting import TaskCounts
 from agentevol.config.presets import BY_ENVIRONMENT
 from agentevol.config.sections import EnvironmentConfig
 from agentevol.core.action_formats.registry import action_format
-from agentevol.core.errors import ConfigError, one_line
+from agentevol.core.errors import ConfigError, FormatFault, one_line
 from agentevol.core.protocols import NEW_TOKENS
 from agentevol.core.splits import spread
 from agentevol.models.tokenizer_checks import action_tokens
 from agentgym_client import EnvClient
 from agentgym_client.errors import EnvClientError
 from agentgym_envs.core import Environment, Task
-from agentgym_envs.formats import THOUGHT, ActionFormat
+from agentgym_envs.formats import PLAIN, THOUGHT, ActionFormat, after_thinking
 from agentgym_envs.registry import make, names
 
 if TYPE_CHECKING:
@@ -70,6 +70,35 @@ def served_counts(url: str, name: str) -> TaskCounts:
     return TaskCounts(name, tuple(info.splits), info.difficulties, size, info.seats)
 
 
+class Demonstrated(NamedTuple):
+    """A player's episode."""
+
+    told: list[str]
+    """Its messages, as it writes them."""
+    actions: list[str]
+    messages: list[str]
+    """Its messages in an action format."""
+
+
+def demonstrated(
+    environment: Environment[Any], task: Task, seed: int, care: float, form: ActionFormat
+) -> Demonstrated:
+    """Actions and messages of the environment's player; in thinking modes of the player that writes them
+    itself, where there is one, and otherwise without thoughts.
+
+    Raises `ConfigError` as `demonstration` does, and `FormatFault`.
+    """
+    if modes := getattr(form, "modes", ()):
+        try:
+            told = environment.demonstrate_in_modes(task, seed, care, modes)
+        except NotImplementedError:
+            pass
+        else:
+            return Demonstrated(told, [form.parse(message) for message in told], told)
+    told = demonstration(environment, task, seed, care)
+    return Demonstrated(told, [after_thinking(one) for one in told], as_messages(told, form))
+
+
 def demonstration(environment: Environment[Any], task: Task, seed: int, care: float = 1.0) -> list[str]:
     """Messages of the environment's demonstrating player, or of its expert where it has no such player.
 
@@ -87,20 +116,23 @@ def demonstration(environment: Environment[Any], task: Task, seed: int, care: fl
     return actions
 
 
-def player_messages(environment: Environment[Any], split: str, difficulty: str | None) -> list[str]:
-    """Messages of careful demonstrations of some tasks of a split; none of an environment without players.
+def player_episodes(
+    environment: Environment[Any], split: str, difficulty: str | None, form: ActionFormat = PLAIN
+) -> list[Demonstrated]:
+    """Careful demonstrations of some tasks of a split; none of an environment without players.
 
-    Raises `ConfigError` where a player fails.
+    Raises `ConfigError` where a player fails, and `FormatFault`.
     """
     tasks: Sequence[Task] = environment.tasks(split, difficulty)
     try:
         return [
-            message
+            demonstrated(environment, tasks[position], position, 1.0, form)
             for position in spread(SHOWN_TASKS)(len(tasks))
-            for message in demonstration(environment, tasks[position], position)
         ]
     except ConfigError:
         return []
+    except FormatFault:
+        raise
     except Exception as cause:  # whatever the environment's own code raises
         raise ConfigError(f"{environment.name}: its player failed: {one_line(cause)}") from cause
 
@@ -126,5 +158,6 @@ def usual_action_tokens(config: EnvironmentConfig, tokenizer: "PreTrainedTokeniz
     if config.url is not None and config.name not in names():
         return NEW_TOKENS
     with opened(config) as environment:
-        messages = player_messages(environment, environment.splits[0], None)
-    return action_tokens(tokenizer, as_messages(messages, action_format(config.format)))
+        form = action_format(config.format)
+        played = player_episodes(environment, environment.splits[0], None, form)
+    return action_tokens(tokenizer, [message for one in played for message in one.messages])

@@ -15,7 +15,13 @@ from agentevol.loop.state.run_folder import RunFolder
 from agentevol.models.rendering import load_tokenizer
 from agentevol.models.resolution import pinned, resolve
 from agentevol.models.tokenizer_checks import action_tokens, check_words
-from agentevol.rollout.environments import as_messages, opened, player_messages, served_counts, task_counts
+from agentevol.rollout.environments import (
+    Demonstrated,
+    opened,
+    player_episodes,
+    served_counts,
+    task_counts,
+)
 from agentevol.runs.launch import check, check_name, launch
 
 
@@ -46,19 +52,20 @@ def prepared(config: RunConfig, *, here: bool = True) -> RunConfig:
     for a base whose vocabulary lacks the environment's words.
     """
     check_name(config.environment)
-    told: list[str] = []
+    played: list[Demonstrated] = []
     if config.environment.url is None:
         with opened(config.environment) as environment:
             config = fitted(config, task_counts(environment), strict=here)
             if config.explore_split in environment.splits:
-                told = player_messages(environment, config.explore_split, config.explore.difficulty)
+                form = action_format(config.environment.format)
+                played = player_episodes(environment, config.explore_split, config.explore.difficulty, form)
     elif here:
         config = fitted(config, served_counts(config.environment.url, config.environment.name))
     check(config, here=here)
     base = resolve(config.base, weights=here)
     tokenizer = load_tokenizer(base.path)
-    check_words(config.base, tokenizer, told)
-    messages = as_messages(told, action_format(config.environment.format))
+    check_words(config.base, tokenizer, [message for one in played for message in one.told])
+    messages = [message for one in played for message in one.messages]
     new_tokens = config.explore.max_new_tokens or action_tokens(tokenizer, messages)
     explore = config.explore.model_copy(update={"max_new_tokens": new_tokens})
     return settled(config.model_copy(update={"base": pinned(config.base), "explore": explore}), base.path)

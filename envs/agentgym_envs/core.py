@@ -251,6 +251,16 @@ class Environment(ABC, Generic[TaskT]):
         """
         raise NotImplementedError(f"{self.name} has no player who searches")
 
+    def demonstrate_in_modes(
+        self, task: TaskT, seed: int, care: float = 1.0, modes: Sequence[int] = (1, 2, 3, 4)
+    ) -> list[str]:
+        """Replies of such a player in AMPO's thinking modes (`agentgym_envs.thinking`), each in one of
+        `modes`, which `seed` draws; their answers are its actions.
+
+        Raises `NotImplementedError` if the environment has no player that says what it thinks.
+        """
+        raise NotImplementedError(f"{self.name} has no player that says what it thinks")
+
     def snapshot(self) -> object:
         """The state of the current episode as a value that later steps do not change."""
         raise NotImplementedError(f"{self.name} cannot be forked")

@@ -8,7 +8,7 @@ from agentevol.core.action_formats.registry import action_format
 from agentevol.core.protocols import TrainingSequence
 from agentevol.core.splits import remaining
 from agentevol.models.rendering import ChatRenderer
-from agentevol.rollout.environments import as_messages, demonstration
+from agentevol.rollout.environments import demonstrated, demonstration
 from agentevol.runs.starter.recipe import StarterRecipe
 from agentevol.runs.starter.renaming import Renamer
 from agentevol.runs.starter.sequences import SequenceMaker, Turn
@@ -63,11 +63,9 @@ class Demonstrator:
         seed = recipe.seed + number
         if care is None:
             care = CAREFUL if Random(seed).random() < recipe.careful else recipe.care
-        messages = demonstration(environment, task, seed, care)
-        acts = follow([after_thinking(message) for message in messages])
-        episode = self._player.play(environment, task, acts, seed=recipe.seed)
+        _, actions, said = demonstrated(environment, task, seed, care, self._form)
+        episode = self._player.play(environment, task, follow(actions), seed=seed)
         heard = [episode.first, *(result.observation for result in episode.results)]
-        said = as_messages(messages, self._form)
         turns = [Turn(text, message) for text, message in zip(texts_with_tools(heard), said, strict=False)]
         is_won = episode.total_reward >= environment.reward_range[1]
         again = round_ // len(shown)

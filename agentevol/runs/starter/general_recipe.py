@@ -7,12 +7,12 @@ from typing import Any
 from agentevol.config.fitting import fitted
 from agentevol.config.run import load
 from agentevol.core.action_formats import registry as formats
-from agentevol.rollout.environments import as_messages, demonstration, opened, task_counts
+from agentevol.rollout.environments import demonstrated, opened, task_counts
 from agentevol.runs.starter.recipe import LEARN, Shape, StarterRecipe
 from agentevol.runs.starter.shipped_recipes import RECIPES
 from agentgym_envs.core import Environment
 from agentgym_envs.episodes import Player, follow
-from agentgym_envs.formats import ActionFormat, after_thinking
+from agentgym_envs.formats import ActionFormat
 from agentgym_envs.tools import texts_with_tools
 
 WORDS = 1_000_000
@@ -78,12 +78,10 @@ def _words(environment: Environment[Any], split: str, difficulty: str, form: Act
     found: list[int] = []
     for number in range(SAMPLED):
         task = tasks[number % len(tasks)]
-        messages = demonstration(environment, task, number, CARE)
-        episode = player.play(
-            environment, task, follow([after_thinking(one) for one in messages]), seed=number
-        )
+        _, actions, messages = demonstrated(environment, task, number, CARE, form)
+        episode = player.play(environment, task, follow(actions), seed=number)
         heard = [episode.first, *(result.observation for result in episode.results)]
-        texts = [*as_messages(messages, form), *texts_with_tools(heard)]
+        texts = [*messages, *texts_with_tools(heard)]
         found.append(sum(len(_WORD.findall(text)) for text in texts))
     player.close()
     return fmean(found)

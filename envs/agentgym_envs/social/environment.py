@@ -11,8 +11,10 @@ from agentgym_envs.social.episode import Episode
 from agentgym_envs.social.families import FAMILIES
 from agentgym_envs.social.family import LEVELS, TURNS
 from agentgym_envs.social.tasks import COUNTS, NAME, VERSION, SocialTask
+from agentgym_envs.social.thoughts import Talk
 from agentgym_envs.sotopia.protocol.actions import NOTHING, Action, ReplyError, from_json, from_text
 from agentgym_envs.sotopia.protocol.views import VIEWS, View
+from agentgym_envs.thinking import HEADERS
 
 ActionForm = Literal["text", "json"]
 SEATS = ("first", "second")
@@ -130,6 +132,29 @@ class Social(Environment[SocialTask]):
                 action = Action(action_type="speak", argument=words)
             said.append(self._written(action))
             episode.act(action)
+        return said
+
+    def demonstrate_in_modes(
+        self, task: SocialTask, seed: int, care: float = 1.0, modes: Sequence[int] = tuple(HEADERS)
+    ) -> list[str]:
+        """As in `Environment`: a player that thinks about its own view; see `agentgym_envs.social.thoughts`.
+
+        In a random move, with less `care`, the notes are right and the answer does not follow from them.
+        """
+        episode, draws = Episode(task, seed, self._view, both_seats=False), Random(f"{task.id}/{seed}/modes")
+        thinker, talk, said = task.family.thinker(task.setting, task.seat), Talk(), list[str]()
+        while not episode.ended:
+            heard = episode.latest(1 - task.seat)
+            talk.heard += [heard] if heard is not None else []
+            thought = thinker.think(talk)
+            if draws.random() >= care:
+                thought = thought.instead(task.family.random_move(task.setting, task.seat, draws))
+            reply = thought.reply(draws.choice(modes))
+            said.append(reply)
+            action = from_text(thought.words)
+            episode.act(action)
+            own = episode.latest(task.seat)
+            talk.own += [own] if own is not None else []
         return said
 
     def snapshot(self) -> object:

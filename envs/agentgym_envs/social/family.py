@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from agentgym_envs.core import Record
 from agentgym_envs.social.moves import Utterance
 from agentgym_envs.social.outcome import Outcome
+from agentgym_envs.social.thoughts import Thinker
 from agentgym_envs.sotopia.protocol.actions import Action
 from agentgym_envs.sotopia.protocol.conversation import EndReason
 
@@ -102,6 +103,10 @@ class Family(ABC, Generic[SettingT, HiddenT]):
     @abstractmethod
     def player(self, setting: SettingT, seat: int, draws: Random) -> Speaker:
         """A player in a seat, which is given that seat's side of the setting only."""
+
+    @abstractmethod
+    def thinker(self, setting: SettingT, seat: int) -> Thinker:
+        """A player in a seat that says what it thinks, with that seat's side of the setting only."""
 
     @abstractmethod
     def random_move(self, setting: SettingT, seat: int, draws: Random) -> str:

@@ -12,7 +12,7 @@ from agentevol.models.word_tokenizer import word_tokenizer
 from agentevol.rollout.environments import (
     demonstration,
     opened,
-    player_messages,
+    player_episodes,
     task_counts,
     usual_action_tokens,
 )
@@ -56,13 +56,13 @@ def test_an_action_has_room_for_twice_the_longest_one():
 
 
 def test_what_an_environments_player_says_is_read_where_it_has_one():
-    assert player_messages(Guess(), "train", None)[:3] == ["4", "2", "1"]
-    assert player_messages(Expert(), "train", None) == ["1", "2", "5", "7"]
-    assert player_messages(Mute(), "train", None) == []
+    assert player_episodes(Guess(), "train", None)[0].told == ["4", "2", "1"]
+    assert [one.told for one in player_episodes(Expert(), "train", None)] == [["1"], ["2"], ["5"], ["7"]]
+    assert player_episodes(Mute(), "train", None) == []
     with pytest.raises(ConfigError, match="guess has neither a demonstrating player nor an expert"):
         demonstration(Mute(), Mute().task("guess-1"), 0)
     with pytest.raises(ConfigError, match="guess: its player failed: no way"):
-        player_messages(Broken(), "train", None)
+        player_episodes(Broken(), "train", None)
 
 
 def test_tasks_are_counted_and_a_split_without_data_is_one_line():

@@ -1,6 +1,7 @@
 """Families of tasks by name, and `AnySetting`, the union of their settings.
 
-A folder a family: `rules` has its settings, moves and scores, `partner` and `player` its two speakers.
+A folder a family: `rules` has its settings, moves and scores, `partner` and `player` its two speakers, and
+`thinker` a player that says what it thinks.
 """
 
 from typing import Annotated, Final

@@ -11,6 +11,7 @@ from agentgym_envs.social.content.scenes import FRIENDS
 from agentgym_envs.social.families.friends.lists import AddressList, Index, Person, description
 from agentgym_envs.social.families.friends.partner import FriendsPartner
 from agentgym_envs.social.families.friends.player import FriendsPlayer
+from agentgym_envs.social.families.friends.thinker import FriendsThinker
 from agentgym_envs.social.family import TURNS, Family, Ledger, Setting, Speaker
 from agentgym_envs.social.moves import Utterance
 from agentgym_envs.social.outcome import Outcome
@@ -159,6 +160,10 @@ class Friends(Family[FriendsSetting, FriendsHidden]):
     def player(self, setting: FriendsSetting, seat: int, draws: Random) -> Speaker:
         """A player that compares attributes, and says a name when few are left."""
         return FriendsPlayer(setting.lists[seat], setting.keys, draws)
+
+    def thinker(self, setting: FriendsSetting, seat: int) -> FriendsThinker:
+        """A player that notes who is left."""
+        return FriendsThinker(setting.lists[seat], setting.keys)
 
     def random_move(self, setting: FriendsSetting, seat: int, draws: Random) -> str:
         """A question, a description of or a selection from the own list."""

@@ -16,6 +16,7 @@ from agentgym_envs.social.families.persuade.opinion import (
 )
 from agentgym_envs.social.families.persuade.partner import PersuadePartner
 from agentgym_envs.social.families.persuade.player import PersuadePlayer
+from agentgym_envs.social.families.persuade.thinker import PersuadeThinker
 from agentgym_envs.social.family import TURNS, Family, Ledger, Setting, Speaker
 from agentgym_envs.social.moves import Utterance
 from agentgym_envs.social.outcome import Outcome
@@ -182,6 +183,10 @@ class Persuade(Family[PersuadeSetting, ListenerHidden]):
     def player(self, setting: PersuadeSetting, seat: int, draws: Random) -> Speaker:
         """A player that tries types, and stays with what counts."""
         return PersuadePlayer(setting.cards, draws)
+
+    def thinker(self, setting: PersuadeSetting, seat: int) -> PersuadeThinker:
+        """A player that notes what counts."""
+        return PersuadeThinker(setting.cards)
 
     def random_move(self, setting: PersuadeSetting, seat: int, draws: Random) -> str:
         """Any card; a listener agrees or rejects."""

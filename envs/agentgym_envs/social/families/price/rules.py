@@ -10,6 +10,7 @@ from agentgym_envs.social.content.scenes import PRICE
 from agentgym_envs.social.families.price.partner import PricePartner
 from agentgym_envs.social.families.price.player import PricePlayer
 from agentgym_envs.social.families.price.side import Side
+from agentgym_envs.social.families.price.thinker import PriceThinker
 from agentgym_envs.social.families.standing import Offers
 from agentgym_envs.social.family import TURNS, Family, Ledger, Setting, Speaker
 from agentgym_envs.social.moves import number
@@ -152,6 +153,10 @@ class Price(Family[PriceSetting, Temperament]):
     def player(self, setting: PriceSetting, seat: int, draws: Random) -> Speaker:
         """A player that comes nearer by as little as counts."""
         return PricePlayer(setting.side(seat), draws)
+
+    def thinker(self, setting: PriceSetting, seat: int) -> PriceThinker:
+        """A player that notes the gap and its parts."""
+        return PriceThinker(setting.side(seat))
 
     def random_move(self, setting: PriceSetting, seat: int, draws: Random) -> str:
         """An offer of up to twice the list price, or half as often ACCEPT."""

@@ -9,6 +9,7 @@ from agentgym_envs.social.content.appointments import ORDINARY, PRIVATE, PURPOSE
 from agentgym_envs.social.content.scenes import SCHEDULE
 from agentgym_envs.social.families.schedule.partner import SchedulePartner
 from agentgym_envs.social.families.schedule.player import SchedulePlayer
+from agentgym_envs.social.families.schedule.thinker import ScheduleThinker
 from agentgym_envs.social.families.schedule.week import SLOTS, Calendar
 from agentgym_envs.social.families.standing import Offers
 from agentgym_envs.social.family import TURNS, Family, Ledger, Setting, Speaker
@@ -158,6 +159,10 @@ class Schedule(Family[ScheduleSetting, ScheduleHidden]):
     def player(self, setting: ScheduleSetting, seat: int, draws: Random) -> Speaker:
         """A player that proposes its best slots first."""
         return SchedulePlayer(setting.calendars[seat], draws)
+
+    def thinker(self, setting: ScheduleSetting, seat: int) -> ScheduleThinker:
+        """A player that notes what is ruled out."""
+        return ScheduleThinker(setting.calendars[seat])
 
     def random_move(self, setting: ScheduleSetting, seat: int, draws: Random) -> str:
         """A random slot of the week, or another move."""

@@ -10,6 +10,7 @@ from agentgym_envs.social.content.scenes import SECRETS
 from agentgym_envs.social.families.secrets.facts import Fact, affirms
 from agentgym_envs.social.families.secrets.partner import SecretsPartner
 from agentgym_envs.social.families.secrets.player import SecretsPlayer
+from agentgym_envs.social.families.secrets.thinker import SecretsThinker
 from agentgym_envs.social.family import TURNS, Family, Ledger, Setting, Speaker
 from agentgym_envs.social.moves import Utterance, padded
 from agentgym_envs.social.outcome import Outcome
@@ -197,6 +198,10 @@ class Secrets(Family[SecretsSetting, SecretsHidden]):
     def player(self, setting: SecretsSetting, seat: int, draws: Random) -> Speaker:
         """A player that answers what may be told."""
         return SecretsPlayer(setting.facts, draws)
+
+    def thinker(self, setting: SecretsSetting, seat: int) -> SecretsThinker:
+        """A player that notes what may be told."""
+        return SecretsThinker(setting.facts)
 
     def random_move(self, setting: SecretsSetting, seat: int, draws: Random) -> str:
         """Any fact."""

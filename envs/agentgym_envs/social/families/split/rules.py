@@ -19,6 +19,7 @@ from agentgym_envs.social.families.split.shares import (
     value_vectors,
     worth,
 )
+from agentgym_envs.social.families.split.thinker import SplitThinker
 from agentgym_envs.social.families.standing import Offers
 from agentgym_envs.social.family import TURNS, Family, Ledger, Setting, Speaker
 from agentgym_envs.social.outcome import Outcome
@@ -152,6 +153,10 @@ class Split(Family[SplitSetting, SplitHidden]):
     def player(self, setting: SplitSetting, seat: int, draws: Random) -> Speaker:
         """A player that concedes, and learns what the other side keeps."""
         return SplitPlayer(setting.items, setting.pool, setting.values[seat], draws)
+
+    def thinker(self, setting: SplitSetting, seat: int) -> SplitThinker:
+        """A player that counts points."""
+        return SplitThinker(setting.items, setting.pool, setting.values[seat])
 
     def random_move(self, setting: SplitSetting, seat: int, draws: Random) -> str:
         """A random share, or ACCEPT."""
