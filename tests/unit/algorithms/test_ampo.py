@@ -1,7 +1,7 @@
 """AMPO by hand: eight replies to one state, two in each mode."""
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import tanh
 from typing import Any
 
@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.rollouts import rollouts_of, single_steps
 
-from agentevol.core.algorithms.contract import Advantages
+from agentevol.core.algorithms.contract import Advantages, Rollouts
 from agentevol.core.algorithms.registry import objective
+from agentevol.core.errors import ConfigError
 from agentevol.learn.algorithms.advantages.turn_level import relative
 from agentevol.learn.algorithms.policy_gradient.ampo import ampo_advantage
 from agentevol.learn.algorithms.testing import batch_of
@@ -166,6 +167,73 @@ def test_turns_of_a_group_are_compared_where_their_states_are_equal():
     later = ampo_advantage(rollouts, gamma=1.0).advantage.reshape(count, 2)
     assert later == pytest.approx(got, abs=1e-5)
     assert ampo_advantage(rollouts).metrics["turn_1_mode"] == 2.5
+
+
+def talks(rewards: list[float], modes: list[list[int]], tokens: int = 1) -> Rollouts:
+    """Episodes of one group with as many turns as modes, which pay at their end; no state recurs."""
+    turns = [len(own) for own in modes]
+    width, number = max(turns), iter(range(sum(turns)))
+    paid = [[0.0] * (count - 1) + [end] for count, end in zip(turns, rewards, strict=True)]
+    steps = single_steps(list(chain(*paid)), [tokens] * sum(turns), list(chain(*modes)))
+    steps.sequence[:] = np.repeat(np.arange(len(modes)), turns)
+    steps.turn[:] = [turn for count in turns for turn in range(count)]
+    steps.anchor[:] = [f"state {number}" for number in range(sum(turns))]  # type: ignore[index]
+    return rollouts_of(
+        [[*own, *[0.0] * (width - len(own))] for own in paid],
+        [[1] * count + [0] * (width - count) for count in turns],
+        ["a"] * len(modes),
+        steps=steps,
+        step=[[next(number) if turn < count else 0 for turn in range(width)] for count in turns],
+    )
+
+
+def test_turns_of_talks_are_compared_by_their_number_and_paid_by_the_outcome():
+    # Eight talks of two turns with the modes of `MODES`, and the outcomes of `REWARDS`: at both turns the
+    # numbers are those of eight replies to one state.
+    rollouts = talks(REWARDS, [[mode, mode] for mode in MODES])
+    options = {"compare": "turn", "credit": "episode"}
+    got = objective("ampo", options).advantage(rollouts)
+    expected = BY_MODE + BY_SAMPLE
+    assert got.advantage.reshape(8, 2).tolist() == [
+        pytest.approx([sign * expected] * 2, abs=1e-5) for sign in [-1] * 4 + [1] * 4
+    ]
+    assert got.metrics["compared_by_reward"] == 1
+    # without credit the first turns, which are paid nothing, differ in no reward, and not in length either
+    own = objective("ampo", {"compare": "turn"}).advantage(rollouts).advantage.reshape(8, 2)
+    assert own[:, 0].tolist() == [0.0] * 8
+    # and by state every turn is alone
+    alone = objective("ampo", {"credit": "episode"}).advantage(rollouts)
+    assert alone.metrics["not_compared_singleton"] == 1
+
+
+def test_late_turns_are_compared_with_those_of_the_talks_that_last():
+    rollouts = talks([0.0, 1.0, 1.0], [[1], [1, 2], [1, 2, 3]])
+    options = {"compare": "turn", "credit": "episode", "singleton": "zero", "mode_weight": 0.0}
+    got = objective("ampo", options).advantage(rollouts).advantage.tolist()
+    first = grpo([0.0, 1.0, 1.0])
+    assert got == pytest.approx([first[0], first[1], 0.0, first[2], 0.0, 0.0], abs=1e-9)
+
+
+def test_a_malformed_turn_is_paid_alone_for_itself():
+    rollouts = talks([1.0, 1.0], [[1, 1], [-1, 1]])
+    rollouts.steps.invalid[2] = True
+    options = {"compare": "turn", "credit": "episode"}
+    got = objective("ampo", options).advantage(rollouts).advantage.tolist()
+    assert got == pytest.approx([*grpo([1.0, -2.0])[:1], 0.0, *grpo([1.0, -2.0])[1:], 0.0], abs=1e-9)
+
+
+def test_the_outcome_counts_less_for_turns_with_long_answers():
+    rollouts = talks([1.0, 1.0], [[1, 1], [1, 1]])
+    counted = replace(rollouts, steps=replace(rollouts.steps, answer_tokens=np.array([5, 5, 5, 9])))
+    options = {"compare": "turn", "credit": "episode", "length_target": 9.0, "length_span": 4.0}
+    got = objective("ampo", options).advantage(counted).advantage.tolist()
+    # the first turns keep 1, the last ones 1 and 1/2
+    assert got == pytest.approx([0.0, grpo([1.0, 0.5])[0], 0.0, grpo([1.0, 0.5])[1]], abs=1e-9)
+
+
+def test_rewards_to_the_end_are_not_discounted_as_well():
+    with pytest.raises(ConfigError, match="gamma"):
+        objective("ampo", {"credit": "episode", "gamma": 0.9})
 
 
 def test_groups_do_not_mix():

@@ -57,6 +57,13 @@ def states(rollouts: Rollouts, similarity: float = 1.0) -> Integers:
     return numbered(list(zip(group_S, joined, strict=True)))
 
 
+def turn_numbers(rollouts: Rollouts) -> Integers:
+    """(S,) number of each turn's place: equal within a group for turns of equal number in their episodes."""
+    steps = rollouts.steps
+    group_S = [rollouts.group[int(episode)] for episode in steps.sequence]
+    return numbered(list(zip(group_S, steps.turn.tolist(), strict=True)))
+
+
 def relative(
     values_N: Floats, label_N: Integers, *, divide: bool, epsilon: float, singleton: Singleton
 ) -> Floats:

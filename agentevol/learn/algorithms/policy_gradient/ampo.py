@@ -7,6 +7,10 @@ earn the same, by mean length, the shorter the better.
 The samples of a state are all turns of one group with equal anchors. In single-turn environments each episode
 is one sample; in multi-turn environments each turn is a sample of the state that it was taken in. Turns are
 compared within recurring states; a turn in a unique state keeps its own reward.
+
+The states of a dialogue hardly recur after its first turn. With `compare` "turn" the samples are all turns of
+one group with equal numbers: the third replies of sixteen talks about the same task. With `credit` "episode"
+the reward of a turn is what its episode pays from there on, so that a judge of each turn is not needed.
 """
 
 from typing import Annotated, Literal
@@ -18,10 +22,12 @@ from agentevol.core.algorithms.contract import Advantages, Floats, Integers, Rol
 from agentevol.core.algorithms.options import Fraction, NotNegative
 from agentevol.learn.algorithms.advantages.answer_length import answer_length
 from agentevol.learn.algorithms.advantages.baselines import SAME, Singleton
+from agentevol.learn.algorithms.advantages.episode_credit import episode_credit
 from agentevol.learn.algorithms.advantages.turn_level import (
     members_of,
     relative,
     states,
+    turn_numbers,
     turn_returns,
     turn_rewards,
 )
@@ -38,6 +44,7 @@ NOT_COMPARED = ("singleton", "invalid", "missing_mode", "singleton_mode")
 def ampo_advantage(
     rollouts: Rollouts,
     *,
+    compare: Literal["state", "turn"] = "state",
     mode_weight: NotNegative = 1.0,
     length_branch: Literal["mode_means", "samples"] = "mode_means",
     modes: Annotated[int, Field(ge=2)] = 4,
@@ -49,6 +56,7 @@ def ampo_advantage(
 ) -> Advantages:
     """Advantage of the sample plus `mode_weight` times that of its mode, equal for all tokens of a turn.
 
+    `compare`: samples are turns of one group in equal states, as in the paper, or turns with equal numbers.
     A weight of 0 leaves GRPO with AMPO's reward; the paper has 1. `length_branch`: modes are compared by
     length where their mean rewards are equal (the authors' code), or where the rewards of all samples are
     (eq. 4). Means are equal within `tolerance`; the authors' code requires equal floating point numbers, so
@@ -61,7 +69,7 @@ def ampo_advantage(
     malformed_S = steps.invalid & (steps.mode == -1)
     reward_S = np.where(malformed_S, malformed_reward, turn_rewards(rollouts))
     value_S = turn_returns(steps.sequence, reward_S, gamma)
-    state_S = states(rollouts)
+    state_S = states(rollouts) if compare == "state" else turn_numbers(rollouts)
     advantage_S = relative(value_S, state_S, divide=True, epsilon=epsilon, singleton=singleton)
     branches: list[Branch] = []
     for members in members_of(state_S):
@@ -156,12 +164,13 @@ def _metrics(steps: Steps, value_S: Floats, branches: list[Branch], modes: int) 
 
 ALGORITHM = family(
     ampo_advantage,
-    shapings=[answer_length],
+    shapings=[episode_credit, answer_length],
     aggregation="seq_mean_token_mean",
     kl_coef=0.001,
     only_with={
         "length_span": "length_target",
         "length_branch": "mode_weight",
         "tolerance": "mode_weight",
+        "gamma": ("credit", "turn"),
     },
 )
