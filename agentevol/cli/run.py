@@ -19,8 +19,12 @@ def register(parent: typer.Typer) -> None:
 
 
 Preset = Annotated[
-    str | None,
-    typer.Option(help="Where processes run: cpu, one-gpu, eight-gpus, multi-node; the file goes over it."),
+    list[str] | None,
+    typer.Option(
+        help="Named settings, which the file and settings go over: of a method (aml, aml-grpo, aml-sft,"
+        " aml-mode-1 to aml-mode-4), or where processes run (cpu, one-gpu, eight-gpus, multi-node). May be"
+        " given twice."
+    ),
 ]
 Iterations = Annotated[int | None, typer.Option(min=1, help="Iterations: explore, select, learn, evaluate.")]
 Seed = Annotated[int | None, typer.Option(min=0, help="Seed of all random draws.")]
@@ -46,6 +50,8 @@ def run(
     """Evolve an agent: explore with the current policy, select, learn, evaluate, again.
 
     Example: agentevol run --iters 5 --out runs/first explore.tasks=200
+
+    Example: agentevol run --preset aml env=social
     """
     from rich.console import Console
 

@@ -23,7 +23,7 @@ Out = Annotated[
     Path | None,
     typer.Option(
         help="A new folder for the model; default: where runs in this environment look for it, or"
-        " ./starter where the package has a starter of its own, and for another format than plain."
+        " ./starter where the package has a starter of its own, and for other formats than plain and modes."
     ),
 ]
 Scale = Annotated[float, typer.Option(min=0.0001, help="Share of the recipe's demonstrations to use.")]
@@ -56,13 +56,14 @@ def build(
     Example: agentevol starter build --env webshop --out starters/shop
     """
     from agentevol.loop.state.progress import Progress
-    from agentevol.models.resolution import built_starter, shipped_starters
+    from agentevol.models.resolution import MODES, built_starter, shipped_starters
     from agentevol.runs.starter.build import build
     from agentevol.runs.starter.card import evaluation_command
     from agentevol.runs.starter.general_recipe import recipe_for
 
-    found_by_runs = out is None and env not in shipped_starters() and action_format == "plain"
-    place = out or (built_starter(env) if found_by_runs else Path("starter"))
+    name = env if action_format == "plain" else f"{env}{MODES}" if action_format == "modes" else None
+    found_by_runs = out is None and name is not None and name not in shipped_starters()
+    place = out or (built_starter(name) if found_by_runs and name else Path("starter"))
     recipe = recipe_for(env, action_format)
     recipe = replace(
         _scaled(recipe, scale), seed=seed, learn=recipe.learn.model_copy(update={"threads": threads})
@@ -75,10 +76,11 @@ def build(
         f"{place}: {figures['sequences']:.0f} demonstrations, {figures['tokens_read']:.0f} tokens,"
         f" loss {figures['loss_last']:.3f}, {figures['seconds']:.0f} s"
     )
-    model = "starter" if found_by_runs else str(place)
+    model = str(place) if not found_by_runs else "starter" if name == env else f"starter:{name}"
     progress.say(f"try it: {evaluation_command(recipe, model)} --episodes 100")
     if found_by_runs:
-        progress.say(f"improve it: agentevol run env={env}")
+        preset = "" if name == env else " --preset aml"
+        progress.say(f"improve it: agentevol run{preset} env={env}")
 
 
 def _scaled(recipe: "StarterRecipe", scale: float) -> "StarterRecipe":

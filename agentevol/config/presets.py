@@ -83,6 +83,9 @@ OFFICIAL: Mapping[str, Mapping[str, Any]] = {
 }
 """Settings by environment of `environment.data = "official"`, over `BY_ENVIRONMENT`."""
 
+MODE_STARTERS = ("social",)
+"""Environments whose starters in thinking modes are part of the package, as `starter:NAME-modes`."""
+
 IMITATION_BY_ENVIRONMENT: Mapping[str, Mapping[str, Any]] = {"webshop": {"start": "base"}}
 """Additional settings of runs that imitate whole episodes: where wins are few, a policy that trains on the
 same ones in every iteration soon memorises them, and gets worse on all others.

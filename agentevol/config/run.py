@@ -24,7 +24,9 @@ from agentevol.config.forgetting import (
     RetainedConfig,
 )
 from agentevol.config.learner import LearnConfig
+from agentevol.config.methods import METHODS, method_settings
 from agentevol.config.migration import migrated
+from agentevol.config.placements import names as placements
 from agentevol.config.placements import preset_file
 from agentevol.config.presets import (
     BY_DATA,
@@ -33,6 +35,7 @@ from agentevol.config.presets import (
     BY_REWARD,
     IMITATION,
     IMITATION_BY_ENVIRONMENT,
+    MODE_STARTERS,
     OFFICIAL,
     STALE,
     TRAIN_BY_DATA,
@@ -336,18 +339,30 @@ def load(
     path: Path | str | None = None,
     overrides: Sequence[str] = (),
     kind: type[ConfigT] = RunConfig,
-    preset: str | None = None,
+    preset: str | Sequence[str] | None = None,
 ) -> ConfigT:
-    """Read a configuration: a preset's file, the file (None: defaults), then `key.path=value` overrides in
-    order.
+    """Read a configuration: presets, the file (None: defaults), then `key.path=value` overrides in order.
 
     Raises `ConfigError` with one line that names the file or key at fault.
     """
-    values = _read(preset_file(preset)) if preset is not None else {}
-    values = _merged(values, _read(Path(path)) if path is not None else {})
+    given = _read(Path(path)) if path is not None else {}
     for override in overrides:
-        _apply(values, override)
-    return validated(values, kind)
+        _apply(given, override)
+    environment = _given(given, "environment", "name") or EnvironmentConfig().name
+    values: dict[str, Any] = {}
+    for name in [preset] if isinstance(preset, str) else preset or ():
+        values = _merged(values, _named(name, environment))
+    return validated(_merged(values, given), kind)
+
+
+def _named(preset: str, environment: str) -> dict[str, Any]:
+    """Settings of a preset: of a method, or of a placement. Raises `ConfigError` for an unknown name."""
+    if preset in METHODS:
+        return method_settings(preset, environment)
+    if preset in placements():
+        return _read(preset_file(preset))
+    known = ", ".join([*METHODS, *placements()])
+    raise ConfigError(f"no preset named {preset!r}; there are: {known}")
 
 
 def load_earlier(path: Path) -> tuple[RunConfig, list[str]]:
@@ -387,7 +402,7 @@ def _preset(values: Mapping[str, Any], kind: type[Section]) -> dict[str, Any]:
 def _of_environment(values: Mapping[str, Any]) -> dict[str, Any]:
     name = _given(values, "environment", "name") or EnvironmentConfig().name
     learnt_by = _given(values, "learn", "algorithm")
-    found = {"base": f"starter:{name}", **BY_ENVIRONMENT.get(name, {})}
+    found = {"base": f"starter:{_starter(name, values)}", **BY_ENVIRONMENT.get(name, {})}
     if learnt_by is None or algorithm(learnt_by).data == "episodes":
         found |= IMITATION_BY_ENVIRONMENT.get(name, {})
     if _given(values, "environment", "data") == "official":
@@ -398,6 +413,13 @@ def _of_environment(values: Mapping[str, Any]) -> dict[str, Any]:
             )
         found = _merged(found, dict(OFFICIAL[name]))
     return found
+
+
+def _starter(environment: str, values: Mapping[str, Any]) -> str:
+    """Name of the environment's starter that writes in the given action format, where there is one."""
+    action_format = _given(values, "environment", "format") or ""
+    in_modes = action_format == "modes" or action_format.startswith("modes-")
+    return f"{environment}-modes" if in_modes and environment in MODE_STARTERS else environment
 
 
 def _given(values: Mapping[str, Any], section: str, key: str) -> str | None:

@@ -13,6 +13,8 @@ from agentevol.models.hub import HubName, hub_name, snapshot
 from agentgym_envs.home import data_home
 
 STARTERS = Path(__file__).parent.parent / "runs" / "starter"
+MODES = "-modes"
+"""End of the name of a starter that writes in thinking modes, after that of its environment."""
 _STARTER = re.compile(r"starter(?::(.*))?", re.DOTALL)
 """Name with the starter's environment; without, it is ALFWorld's."""
 
@@ -113,8 +115,10 @@ def starter_folder(environment: str = "alfworld") -> Path:
     built = built_starter(environment)
     if "/" not in environment and (built / "model.safetensors").is_file():
         return built
+    plain = environment.removesuffix(MODES)
+    form = "" if plain == environment else " --format modes"
     raise ConfigError(
         f"no starter policy for {environment!r}: build one with"
-        f" `agentevol starter build --env {environment}`, or give base=FOLDER of a model, or"
+        f" `agentevol starter build --env {plain}{form}`, or give base=FOLDER of a model, or"
         " base=OWNER/NAME of the Hugging Face hub"
     )

@@ -104,5 +104,6 @@ def test_an_unknown_format_is_refused_with_the_names():
     with pytest.raises(ConfigError) as refused:
         check_action_format("xml")
     assert str(refused.value) == (
-        "no action format named 'xml'; there are: modes, plain, react, or module:attribute"
+        "no action format named 'xml'; there are: modes, modes-1, modes-2, modes-3, modes-4, plain, react, or"
+        " module:attribute"
     )
