@@ -14,6 +14,7 @@ app = typer.Typer(no_args_is_help=True, help="Import real benchmark data, list a
 
 IMPORTERS: dict[str, str] = {
     "alfworld": "agentgym_envs.alfworld.importing",
+    "ampo": "agentgym_envs.ampo.importing",
     "bfcl": "agentgym_envs.bfcl.importing",
     "sotopia": "agentgym_envs.sotopia.data.importing",
     "sql": "agentgym_envs.sql.imported.importing",
@@ -29,6 +30,7 @@ exist.
 
 PARTS: dict[str, str] = {
     "alfworld": "game files",
+    "ampo": "records",
     "bfcl": "tasks",
     "sotopia": "records",
     "sql": "tasks",
@@ -41,7 +43,16 @@ PARTS: dict[str, str] = {
 """Environment to the name of the parts that an import accepts or refuses one by one."""
 
 Importable = Literal[
-    "alfworld", "bfcl", "sotopia", "sql", "tau-airline", "tau-mock", "tau-retail", "tau-telecom", "webshop"
+    "alfworld",
+    "ampo",
+    "bfcl",
+    "sotopia",
+    "sql",
+    "tau-airline",
+    "tau-mock",
+    "tau-retail",
+    "tau-telecom",
+    "webshop",
 ]
 MANIFEST = "manifest.json"
 SHOWN = 20
@@ -85,9 +96,9 @@ def import_data(
 ) -> None:
     """Check the data of a benchmark and copy it to AGENTEVOL_HOME, all or nothing.
 
-    Parts that are not sound (games of ALFWorld, tasks of BFCL, SQL and tau, entries of WebShop's files) are
-    refused, named and counted; the others are imported, with `--strict` too. Sotopia's profiles are imported
-    all or none.
+    Parts that are not sound (games of ALFWorld, records of AMPO, tasks of BFCL, SQL and tau, entries of
+    WebShop's files) are refused, named and counted; the others are imported, with `--strict` too. Sotopia's
+    profiles are imported all or none.
 
     Example: agentevol data import webshop ~/WebShop/data
     """

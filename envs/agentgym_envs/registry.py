@@ -29,6 +29,7 @@ ENTRY_POINT_GROUP = "agentgym.environments"
 REGISTRY: dict[str, str] = {
     "academia": "agentgym_envs.families.academia:Academia",
     "alfworld": "agentgym_envs.alfworld:ALFWorld",
+    "ampo": "agentgym_envs.ampo:Ampo",
     "assistant": "agentgym_envs.assistant:Assistant",
     "bfcl": "agentgym_envs.bfcl:BFCL",
     "deliberate": "agentgym_envs.deliberate:Deliberate",

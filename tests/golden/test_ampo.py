@@ -9,6 +9,7 @@ from support.rollouts import rollouts_of, single_steps
 from agentevol.core.algorithms.contract import Advantages
 from agentevol.learn.algorithms.advantages.turn_level import members_of, numbered
 from agentevol.learn.algorithms.policy_gradient.ampo import ampo_advantage, mode_part
+from agentgym_envs.ampo.judging import change_reward
 from agentgym_envs.thinking import check, length_factor
 
 pytestmark = pytest.mark.golden
@@ -76,6 +77,19 @@ def test_length_factors_agree(golden_algorithm: Any, agree: Any):
     for case in judged:
         got = length_factor(case["inputs"]["answer_tokens"], target=target, span=span)
         agree(got, case["expected"]["length"], file["tolerance"], case["id"])
+
+
+def test_answer_rewards_and_their_products_agree(golden_algorithm: Any, agree: Any):
+    file = golden_algorithm("ampo_reward")
+    judged = [case for case in file["cases"] if case["expected"]["answer"] is not None]
+    assert judged
+    for case in judged:
+        inputs, expected = case["inputs"], case["expected"]
+        got = change_reward(inputs["before"], inputs["after"])
+        agree(got, expected["answer"], file["tolerance"], case["id"])
+        if inputs["format_ok"] and expected["length"] is not None:
+            length = length_factor(inputs["answer_tokens"], target=250.0, span=75.0)
+            agree(got * length, expected["total"], file["tolerance"], case["id"])
 
 
 def test_the_first_batch_of_length_factors_agrees(golden_algorithm: Any, agree: Any):

@@ -7,11 +7,11 @@ from typing import Literal, get_args
 
 from agentgym_envs.core import Environment, Observation, StepResult
 from agentgym_envs.social import tasks
-from agentgym_envs.social.episode import Episode
+from agentgym_envs.social.episode import Episode, PartnerKind
 from agentgym_envs.social.families import FAMILIES
 from agentgym_envs.social.family import LEVELS, TURNS
 from agentgym_envs.social.tasks import COUNTS, NAME, VERSION, SocialTask
-from agentgym_envs.social.thoughts import Talk
+from agentgym_envs.social.thinking_seat import ThinkingSeat
 from agentgym_envs.sotopia.protocol.actions import NOTHING, Action, ReplyError, from_json, from_text
 from agentgym_envs.sotopia.protocol.views import VIEWS, View
 from agentgym_envs.thinking import HEADERS
@@ -44,7 +44,8 @@ class Social(Environment[SocialTask]):
 
     Options: `families`, names separated by commas, all by default; `actions`, `text` (`[MOVE]` syntax in
     plain words) or `json` (Sotopia's `{"action_type", "argument"}`, words as in `text`); `view`, what the
-    agent reads of its partner's character (see `protocol.views`).
+    agent reads of its partner's character (see `protocol.views`); `partner`, `rules`, or `thinker`, a player
+    as agents are, in the families whose seats have equal roles.
     """
 
     name = NAME
@@ -55,7 +56,12 @@ class Social(Environment[SocialTask]):
     seats = SEATS
 
     def __init__(
-        self, families: str = "", *, actions: ActionForm = "text", view: View = "relationship"
+        self,
+        families: str = "",
+        *,
+        actions: ActionForm = "text",
+        view: View = "relationship",
+        partner: PartnerKind = "rules",
     ) -> None:
         chosen = [name.strip() for name in families.split(",") if name.strip()] or list(FAMILIES)
         if unknown := [name for name in chosen if name not in FAMILIES]:
@@ -64,9 +70,12 @@ class Social(Environment[SocialTask]):
             raise ValueError(f"actions is {actions!r}; it is text or json")
         if view not in ALLOWED_VIEWS:
             raise ValueError(f"no view {view!r}; there are: {', '.join(ALLOWED_VIEWS)}")
+        if partner not in get_args(PartnerKind):
+            raise ValueError(f"partner is {partner!r}; it is {' or '.join(get_args(PartnerKind))}")
         self.families = tuple(dict.fromkeys(chosen))
         self._read = from_text if actions == "text" else from_json
         self._view: View = view
+        self._partner: PartnerKind = partner
         self._episode: Episode | None = None
         self._failed = False
         """Whether the latest reply was malformed and may be repeated."""
@@ -89,7 +98,7 @@ class Social(Environment[SocialTask]):
         return tasks.task(task_id, self.families)
 
     def reset(self, task: SocialTask, seed: int) -> Observation:
-        self._episode, self._failed = Episode(task, seed, self._view, both_seats=False), False
+        self._episode, self._failed = self._begun(task, seed), False
         return Observation(text=self._episode.observe(task.seat))
 
     def step(self, action: str) -> StepResult:
@@ -101,7 +110,7 @@ class Social(Environment[SocialTask]):
 
     def reset_seats(self, task: SocialTask, seed: int) -> Mapping[str, Observation]:
         """The first seat begins; no partner plays."""
-        self._episode, self._failed = Episode(task, seed, self._view, both_seats=True), False
+        self._episode, self._failed = self._begun(task, seed, both_seats=True), False
         return {SEATS[0]: Observation(text=self._episode.observe(0))}
 
     def step_seats(self, actions: Mapping[str, str]) -> Mapping[str, StepResult]:
@@ -122,7 +131,7 @@ class Social(Environment[SocialTask]):
         """Messages of a player with the agent's view only, won or lost; with less `care` it makes a random
         move now and then.
         """
-        episode, draws = Episode(task, seed, self._view, both_seats=False), Random(f"{task.id}/{seed}")
+        episode, draws = self._begun(task, seed), Random(f"{task.id}/{seed}")
         player = task.family.player(task.setting, task.seat, draws)
         said = list[str]()
         while not episode.ended:
@@ -141,20 +150,14 @@ class Social(Environment[SocialTask]):
 
         In a random move, with less `care`, the notes are right and the answer does not follow from them.
         """
-        episode, draws = Episode(task, seed, self._view, both_seats=False), Random(f"{task.id}/{seed}/modes")
-        thinker, talk, said = task.family.thinker(task.setting, task.seat), Talk(), list[str]()
-        while not episode.ended:
-            heard = episode.latest(1 - task.seat)
-            talk.heard += [heard] if heard is not None else []
-            thought = thinker.think(talk)
+        seat, draws = ThinkingSeat(self._begun(task, seed)), Random(f"{task.id}/{seed}/modes")
+        said = list[str]()
+        while not seat.episode.ended:
+            thought = seat.think()
             if draws.random() >= care:
                 thought = thought.instead(task.family.random_move(task.setting, task.seat, draws))
-            reply = thought.reply(draws.choice(modes))
-            said.append(reply)
-            action = from_text(thought.words)
-            episode.act(action)
-            own = episode.latest(task.seat)
-            talk.own += [own] if own is not None else []
+            said.append(thought.reply(draws.choice(modes)))
+            seat.act(from_text(thought.words))
         return said
 
     def snapshot(self) -> object:
@@ -164,7 +167,7 @@ class Social(Environment[SocialTask]):
     def restore(self, snapshot: object) -> None:
         if not isinstance(snapshot, Snapshot):
             raise TypeError(f"not a snapshot of {NAME}: {type(snapshot).__name__}")
-        episode = Episode(snapshot.task, snapshot.seed, self._view, both_seats=snapshot.both_seats)
+        episode = self._begun(snapshot.task, snapshot.seed, both_seats=snapshot.both_seats)
         for action in snapshot.taken:
             episode.observe(episode.acting)
             episode.act(action)
@@ -174,6 +177,10 @@ class Social(Environment[SocialTask]):
 
     def close(self) -> None:
         self._episode = None
+
+    def _begun(self, task: SocialTask, seed: int, *, both_seats: bool = False) -> Episode:
+        """A new episode."""
+        return Episode(task, seed, self._view, both_seats=both_seats, partner=self._partner)
 
     def _playing(self) -> Episode:
         if self._episode is None:

@@ -1,9 +1,9 @@
 """One episode: a conversation, its ledger, and the partner's replies."""
 
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
-from agentgym_envs.social.family import TURNS
+from agentgym_envs.social.family import TURNS, Speaker, Thoughtful
 from agentgym_envs.social.moves import Utterance, utterance
 from agentgym_envs.social.outcome import LABEL, Outcome
 from agentgym_envs.social.partners.temperament import Temperament
@@ -12,13 +12,17 @@ from agentgym_envs.sotopia.protocol.actions import Action
 from agentgym_envs.sotopia.protocol.conversation import COMMENTS, Conversation, EndReason, Rules
 from agentgym_envs.sotopia.protocol.views import View, background
 
+PartnerKind = Literal["rules", "thinker"]
+"""Who plays beside one agent: the rule-based partner, or a player as agents are (`Family.thinker`)."""
 RULES = Rules(order="round-robin", max_turns=2 * TURNS, stale_rule="own")
 
 
 class Episode:
     """An episode of a task: with the partner in one seat, or with agents in both."""
 
-    def __init__(self, task: SocialTask, seed: int, view: View, *, both_seats: bool) -> None:
+    def __init__(
+        self, task: SocialTask, seed: int, view: View, *, both_seats: bool, partner: PartnerKind = "rules"
+    ) -> None:
         self.task, self.seed, self.view, self.both_seats = task, seed, view, both_seats
         self.taken: list[Action | None] = []
         """Actions of the agents in their order, None for a malformed one: all that a copy needs."""
@@ -35,11 +39,7 @@ class Episode:
             scene.names, (background(scene, 0, view), background(scene, 1, view)), RULES
         )
         self._latest: list[Utterance | None] = [None, None]
-        self._partner = (
-            None
-            if both_seats
-            else family.partner(task.setting, other, self._hidden, self._ledger, draws, task.split)
-        )
+        self._partner = None if both_seats else self._speaker(partner, other, draws)
         self._seen: list[int | None] = [None, None]
         """By seat: steps that it has observed; None before its background."""
         self._reply()
@@ -115,6 +115,14 @@ class Episode:
     def latest(self, seat: int) -> Utterance | None:
         """The latest action of a seat; None before any."""
         return self._latest[seat]
+
+    def _speaker(self, kind: PartnerKind, seat: int, draws: Random) -> Speaker:
+        """The partner in a seat; a player with an agent's view where seats have equal roles."""
+        task, family = self.task, self.task.family
+        if kind == "thinker" and not family.roles:
+            thinker = family.thinker(task.setting, seat)
+            return Thoughtful(thinker, lambda name, argument: family.read(task.setting, name, argument))
+        return family.partner(task.setting, seat, self._hidden, self._ledger, draws, task.split)
 
     def _reply(self) -> None:
         """Let the partner act while it is its turn."""

@@ -5,15 +5,15 @@ has two speakers: a partner with hidden parameters, and a player that has an age
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from random import Random
 from typing import Any, ClassVar, Generic, TypeVar
 
 from agentgym_envs.core import Record
-from agentgym_envs.social.moves import Utterance
+from agentgym_envs.social.moves import Utterance, utterance
 from agentgym_envs.social.outcome import Outcome
-from agentgym_envs.social.thoughts import Thinker
-from agentgym_envs.sotopia.protocol.actions import Action
+from agentgym_envs.social.thoughts import Talk, Thinker
+from agentgym_envs.sotopia.protocol.actions import Action, from_text
 from agentgym_envs.sotopia.protocol.conversation import EndReason
 
 TURNS = 10
@@ -111,6 +111,20 @@ class Family(ABC, Generic[SettingT, HiddenT]):
     @abstractmethod
     def random_move(self, setting: SettingT, seat: int, draws: Random) -> str:
         """A random well-formed move of a seat."""
+
+
+class Thoughtful(Speaker):
+    """Speaker that keeps a thinker's notes to itself."""
+
+    def __init__(self, thinker: Thinker, read: Callable[[str, str], Any]) -> None:
+        self._thinker, self._read, self._talk = thinker, read, Talk()
+
+    def reply(self, heard: Utterance | None) -> Action:
+        """The thinker's next utterance."""
+        self._talk.heard += [heard] if heard is not None else []
+        action = from_text(self._thinker.think(self._talk).words)
+        self._talk.own.append(utterance(action, self._read))
+        return action
 
 
 AnyFamily = Family[Any, Any]

@@ -1,8 +1,8 @@
 """Thoughts of a player in AMPO's modes (arXiv:2505.02156): what it notes before it speaks.
 
 A player thinks about its own view alone, in short sentences of few words, and the notes are true: a deeper
-mode has intermediate results (a gap, a count of points, the friends that are left) that a shallower one leaves
-out.
+mode has intermediate results (a gap, a count of points, the friends that are left) that a shallower one does
+not have.
 
     Talk(own=(offer 118,), heard=(offer 64,), turn=2)  ->  Thought(assess="gap 54, 64 is under my limit", ...)
 """

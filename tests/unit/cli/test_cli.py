@@ -164,7 +164,7 @@ def test_debug_shows_the_traceback_before_the_line(capsys: pytest.CaptureFixture
 
 
 IMPORTABLE = (
-    *("alfworld", "bfcl", "sotopia", "sql"),
+    *("alfworld", "ampo", "bfcl", "sotopia", "sql"),
     *("tau-airline", "tau-mock", "tau-retail", "tau-telecom", "webshop"),
 )
 
@@ -177,7 +177,10 @@ def test_nothing_imported_is_said_and_is_no_error(capsys: pytest.CaptureFixture[
 
 @pytest.mark.parametrize(
     ("name", "what"),
-    [("alfworld", "games"), ("bfcl", "tasks"), ("sotopia", "profiles"), ("webshop", "catalogue")],
+    [
+        *(("alfworld", "games"), ("ampo", "data"), ("bfcl", "tasks")),
+        *(("sotopia", "profiles"), ("webshop", "catalogue")),
+    ],
 )
 def test_a_broken_manifest_is_one_line(
     capsys: pytest.CaptureFixture[str], home: Path, name: str, what: str
