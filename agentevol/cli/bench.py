@@ -8,9 +8,17 @@ import typer
 
 from agentevol.cli.console.output import AsJson
 
-Name = Literal["env", "serve", "rollout", "learn", "store", "startup"]
+Name = Literal["aml", "env", "serve", "rollout", "learn", "store", "startup"]
+STEPS = ("alfworld", "assistant", "webshop")
+"""Environments whose steps are measured."""
 OPTIONS = {
     "env": ("--env", "env"),
+    "seeds": ("--seeds", "aml"),
+    "rounds": ("--rounds", "aml"),
+    "tasks": ("--tasks", "aml"),
+    "arms": ("--arms", "aml"),
+    "file": ("--file", "aml"),
+    "settings": ("--set", "aml"),
     "products": ("--products", "env"),
     "openenv_python": ("--openenv", "serve"),
     "engine": ("--engine", "rollout"),
@@ -28,8 +36,11 @@ def bench(
     name: Annotated[Name, typer.Argument(help="What to measure.")],
     json: AsJson = False,
     env: Annotated[
-        Literal["alfworld", "assistant", "webshop"] | None,
-        typer.Option(help="env: whose steps to measure, alfworld by default."),
+        str | None,
+        typer.Option(
+            help="env: whose steps to measure, alfworld (by default), assistant or webshop; aml: where"
+            " policies talk, social by default."
+        ),
     ] = None,
     products: Annotated[
         int | None,
@@ -47,17 +58,46 @@ def bench(
         Literal["small", "large"] | None,
         typer.Option(help="rollout, with vllm: a model of 54 million weights (by default) or of 2 million."),
     ] = None,
+    arms: Annotated[
+        str | None,
+        typer.Option(
+            help="aml: names with commas, or all: bc, bc-mode-1 to bc-mode-4, sft, grpo, ampo, mode-1 to"
+            " mode-4; bc, grpo and ampo by default."
+        ),
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="aml: trainings of each arm, 1 by default.")
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, help="aml: rounds of a training, 2 by default.")
+    ] = None,
+    tasks: Annotated[
+        int | None, typer.Option(min=1, help="aml: held-out tasks of each play, 36 by default.")
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(dir_okay=False, help="aml: keep outcomes in this file, and go on from it."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="aml: KEY=VALUE for all arms, as runs have it; may be repeated."),
+    ] = None,
 ) -> None:
     """Measure a part of agentevol beside an alternative, and print both and the ratio.
 
     Example: agentevol bench startup --json
+
+    Example: agentevol bench aml --arms all --seeds 3 --rounds 10 --tasks 300 --file aml.json
     """
     given = {"openenv_python": openenv and str(openenv), "engine": engine, "size": size}
-    given |= {"env": env, "products": products}
+    given |= {"env": env, "products": products, "arms": arms, "seeds": seeds, "rounds": rounds}
+    given |= {"tasks": tasks, "file": file, "settings": settings}
     options = {option: value for option, value in given.items() if value is not None}
     for option, owner in map(OPTIONS.__getitem__, options):
-        if owner != name:
+        if owner != name and (option, name) != ("--env", "aml"):
             raise typer.BadParameter(f"{option} is an option of bench {owner}")
+    if name == "env" and env not in (None, *STEPS):
+        raise typer.BadParameter(f"--env {env}: bench env has {', '.join(STEPS)}")
     if products is not None and env != "webshop":
         raise typer.BadParameter("--products is an option of bench env --env webshop")
     import_module(f"agentevol.cli.benchmarks.{name}").main(json=json, **options)

@@ -1,0 +1,129 @@
+"""Table of AML's benchmark: figures of episodes, means and differences, and the file that it goes on from."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.trajectories import trajectory
+
+from agentevol.cli.benchmarks.aml.arms import ARMS, Trial
+from agentevol.cli.benchmarks.aml.figures import PlayFigures, counted
+from agentevol.cli.benchmarks.aml.main import named
+from agentevol.cli.benchmarks.aml.outcomes import Outcome, keep, kept
+from agentevol.cli.benchmarks.aml.table import table
+from agentevol.config.methods import METHODS
+from agentevol.core.errors import ConfigError
+from agentevol.core.summaries import ModeFigures, ThinkingSummary
+from agentgym_store.records import Failed, Sample, Trajectory, Turn
+
+
+def turn(mode: int, tokens: int, reward: float = 0.0, **info: Any) -> Turn:
+    sample = Sample(
+        text="t", prompt_ids=(1,), token_ids=(1,) * tokens, logprobs=(-1.0,) * tokens, policy_version=0
+    )
+    return Turn(action="a", observation="o", reward=reward, sample=sample, info={"mode": mode, **info})
+
+
+def talk(name: str, kind: str, goal: float, modes: list[int], **last: Any) -> Trajectory:
+    turns = [turn(mode, 10 * mode) for mode in modes[:-1]]
+    end = {"dimensions": {"goal": goal, "knowledge": None}, "overall_score": None, **last}
+    turns.append(turn(modes[-1], 10 * modes[-1], goal / 10, **end))
+    return trajectory(id=name, kind=kind, turns=tuple(turns))
+
+
+def test_figures_are_means_over_scored_episodes() -> None:
+    broken = talk("c", "price", 9.0, [1]).model_copy(update={"ending": Failed(failure="judge")})
+    found = counted([talk("a", "price", 8.0, [1, 3]), talk("b", "split", 4.0, [2]), broken])
+    assert (found.n, found.goal, found.overall, found.reward) == (2, 6.0, None, pytest.approx(0.6))
+    assert found.kinds == {"price": 8.0, "split": 4.0}
+    assert found.turns == 1.5
+    assert found.thinking is not None
+    assert found.thinking.all.tokens == 20.0
+    assert found.endings == {"failed(judge)": 1, "terminated": 2}
+
+
+def test_an_overall_score_needs_all_seven_dimensions() -> None:
+    scored = [talk(name, "x", 5.0, [1], overall_score=score) for name, score in (("a", 3.0), ("b", 4.0))]
+    assert counted(scored).overall == 3.5
+    assert counted([*scored, talk("c", "x", 5.0, [1])]).overall is None
+
+
+def test_without_goals_the_reward_is_compared() -> None:
+    plain = trajectory(id="a", kind="easy", turns=(turn(1, 5, reward=1.0),))
+    found = counted([plain])
+    assert (found.goal, found.reward, found.kinds) == (None, 1.0, {"easy": 1.0})
+
+
+def figures(goal: float, tokens: float, modes: dict[int, int]) -> PlayFigures:
+    total = sum(modes.values())
+    by_mode = {mode: ModeFigures(turns=count, tokens=tokens) for mode, count in modes.items() if mode > 0}
+    thinking = ThinkingSummary(
+        all=ModeFigures(turns=total, tokens=tokens, answer_tokens=9.0),
+        malformed=modes.get(-1, 0) / total,
+        by_mode=by_mode,
+        by_turn={1: modes},
+    )
+    return PlayFigures(
+        n=total,
+        reward=goal / 10,
+        goal=goal,
+        overall=None,
+        kinds={"price": goal},
+        turns=1.0,
+        thinking=thinking,
+        endings={"terminated": total},
+    )
+
+
+def outcome(arm: str, seed: int, goal: float, tokens: float, modes: dict[int, int]) -> Outcome:
+    return Outcome(arm=arm, seed=seed, minutes=1.0, plays={"partner": figures(goal, tokens, modes)})
+
+
+def cells(line: str, width: int = 15) -> list[str]:
+    return [line[12 + width * place : 12 + width * (place + 1)].strip() for place in range(6)]
+
+
+def test_the_table_has_means_with_intervals_and_differences_seed_by_seed() -> None:
+    outcomes = [
+        *(outcome("grpo", 0, 6.0, 50.0, {1: 2, 4: 2}), outcome("grpo", 1, 7.0, 60.0, {4: 4})),
+        *(outcome("ampo", 0, 6.5, 30.0, {1: 3, -1: 1}), outcome("ampo", 1, 7.5, 40.0, {1: 4})),
+    ]
+    lines = list(table(outcomes))
+    (grpo,) = [line for line in lines if line.startswith("grpo  ")][:1]
+    # Student's quantile of one degree of freedom is 12.71; the error of 6 and 7 is 1/2
+    assert cells(grpo)[:2] == ["6.50 ± 6.35", "–"]
+    assert cells(grpo)[3] == "55.0 ± 63.5"
+    (difference,) = [line for line in lines if line.startswith("ampo - grpo")]
+    assert cells(difference)[0] == "+0.50 ± 0.00"
+    assert cells(difference)[3] == "-20.0 ± 0.0"
+    turns = lines[lines.index(next(one for one in lines if one.startswith("\nreplies by turn"))) + 2 :]
+    assert [line.split()[0] for line in turns] == ["grpo", "ampo"]
+    assert turns[0].split()[1] == "25/0/0/75"
+    assert turns[1].split()[1] == "88/0/0/0"  # the rest was malformed
+
+
+def test_one_seed_has_no_interval() -> None:
+    lines = list(table([outcome("bc", 0, 5.0, 20.0, {2: 4})]))
+    (row,) = [line for line in lines if line.startswith("bc  ")][:1]
+    assert cells(row)[:1] == ["5.00"]
+
+
+def test_arms_are_presets_and_are_named_with_hyphens() -> None:
+    assert {arm.preset for arm in ARMS.values()} == set(METHODS)
+    assert named("all") == list(ARMS)
+    assert named("ampo, bc-mode-2,mode-4") == ["bc, mode 2", "ampo", "mode 4"]
+    with pytest.raises(ConfigError, match="no arm 'x'; there are: all, bc, bc-mode-1"):
+        named("bc,x")
+    config = Trial("mode 3", 2).config("social", 4, ("explore.tasks=5",))
+    assert (config.environment.format, config.seed, config.iterations) == ("modes-3", 2, 4)
+    assert (config.explore.tasks, config.evaluate.episodes) == (5, 1)
+
+
+def test_outcomes_are_kept_and_only_go_on_with_equal_settings(tmp_path: Path) -> None:
+    file, settings = tmp_path / "aml.json", {"env": "social", "rounds": 2}
+    assert kept(file, settings) == kept(None, settings) == []
+    outcomes = [outcome("bc", 0, 5.0, 20.0, {2: 4})]
+    keep(file, settings, outcomes)
+    assert kept(file, settings) == outcomes
+    with pytest.raises(ConfigError, match=r"aml\.json has outcomes of other settings"):
+        kept(file, {**settings, "rounds": 3})
