@@ -40,6 +40,14 @@ LONGEST_NUMBER = 4
 """Most digits of a number that is one token, unless a tokenizer has its own limit."""
 FOLDED = r"</?think>| ?\[sep\]| ?b0(?=[0-9]{8})| ?[a-z]+| ?[0-9]{1,3}| ?[^\sa-z0-9]|\s+"
 """Pattern that splits a text in lower case."""
+TAGGED = (
+    r"Thinking Level: [1-4]|\n<\|begin_of_thinking\|>\n(?:History|Intent):\n|\n\n[A-Z][a-z]+:\n"
+    r"|(?:\n<\|end_of_thinking\|>)?\n<\|begin_of_answer\|>\n\"|\"\n<\|end_of_answer\|>"
+    r"| ?\p{L}+| ?\p{N}| ?[^\s\p{L}\p{N}\"]+| ?\"|\s+(?!\S)|\s+"
+)
+"""Pattern that splits replies in thinking modes (`agentgym_envs.thinking`), whose tags and headers are one
+word each, and numbers into digits.
+"""
 
 
 def word_tokenizer(
@@ -49,14 +57,16 @@ def word_tokenizer(
     most: int | None = None,
     always: Iterable[str] = (),
     digits: int = LONGEST_NUMBER,
+    tagged: bool = False,
 ) -> PreTrainedTokenizerFast:
     """Tokenizer that has as one token each of the `most` words that the largest numbers of texts contain
     (None: all), and every word of `always`, but for numbers of more than `digits` digits, which seldom recur;
-    equal sets of words give equal tokenizers.
+    equal sets of words give equal tokenizers. `folded` and `tagged` choose the pattern that splits texts.
     """
-    splitter: Any = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=not folded)
-    if folded:
-        splitter = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(FOLDED), "isolated"), splitter])
+    pattern = FOLDED if folded else TAGGED if tagged else None
+    splitter: Any = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=pattern is None)
+    if pattern is not None:
+        splitter = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(pattern), "isolated"), splitter])
     counts = Counter(word for text in texts for word in _words(splitter, text, folded, digits))
     words = set(sorted(counts, key=lambda word: (-counts[word], word))[:most])
     words.update(word for text in always for word in _words(splitter, text, folded, digits))

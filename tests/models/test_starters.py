@@ -9,23 +9,26 @@ from transformers import AutoConfig, AutoTokenizer
 
 from agentevol.config.learner import LearnConfig
 from agentevol.core.errors import ConfigError
-from agentevol.models.resolution import resolve, starter_folder
+from agentevol.models.resolution import MODES, resolve, shipped_starters, starter_folder
+from agentevol.runs.starter.mode_recipes import MODE_RECIPES
 from agentevol.runs.starter.shipped_recipes import RECIPES
 
+SHIPPED = {**RECIPES, **{f"{name}{MODES}": recipe for name, recipe in MODE_RECIPES.items()}}
 
-@pytest.mark.parametrize("environment", RECIPES)
-def test_the_recipe_beside_the_weights_is_that_of_the_code(environment: str):
-    written = json.loads((starter_folder(environment) / "recipe.json").read_text(encoding="utf-8"))
-    recipe = asdict(replace(RECIPES[environment], learn=LearnConfig()))  # whose fields have changed since
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_recipe_beside_the_weights_is_that_of_the_code(name: str):
+    written = json.loads((starter_folder(name) / "recipe.json").read_text(encoding="utf-8"))
+    recipe = asdict(replace(SHIPPED[name], learn=LearnConfig()))  # whose fields have changed since
     now: dict[str, Any] = json.loads(json.dumps(recipe, default=str))
     assert written.pop("shape").items() <= now.pop("shape").items()
     del written["learn"]
-    assert {name: now[name] for name in written} == written
+    assert {key: now[key] for key in written} == written
 
 
-@pytest.mark.parametrize("environment", RECIPES)
-def test_a_starter_is_found_by_name_and_has_the_shape_of_its_recipe(environment: str):
-    folder, shape = resolve(f"starter:{environment}").path, RECIPES[environment].shape
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_starter_is_found_by_name_and_has_the_shape_of_its_recipe(name: str):
+    folder, shape = resolve(f"starter:{name}").path, SHIPPED[name].shape
     config = AutoConfig.from_pretrained(folder)
     assert (config.hidden_size, config.num_hidden_layers, config.num_attention_heads) == (
         shape.hidden,
@@ -37,14 +40,20 @@ def test_a_starter_is_found_by_name_and_has_the_shape_of_its_recipe(environment:
     assert (folder / "model.safetensors").stat().st_size < 6e6  # it travels in the wheel
 
 
-@pytest.mark.parametrize("environment", RECIPES)
-def test_any_text_is_read_and_written(environment: str):
-    tokenizer = AutoTokenizer.from_pretrained(starter_folder(environment))
+@pytest.mark.parametrize("name", SHIPPED)
+def test_any_text_is_read_and_written(name: str):
+    tokenizer = AutoTokenizer.from_pretrained(starter_folder(name))
     text = "click[b087480765] naïve 漢字 🙂 3.5 oz [sep] go to cabinet 12"
     assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_every_recipe_has_its_starter():
+    assert sorted(SHIPPED) == shipped_starters()
 
 
 def test_a_starter_that_is_not_there_is_said():
     ways = ".*agentevol starter build --env sotopia.*base=FOLDER.*base=OWNER/NAME of the Hugging Face hub"
     with pytest.raises(ConfigError, match=f"no starter policy for 'sotopia': {ways}"):
         resolve("starter:sotopia")
+    with pytest.raises(ConfigError, match="build --env sotopia --format modes`"):
+        resolve("starter:sotopia-modes")

@@ -40,8 +40,8 @@ def _events(summary: IterationSummary) -> Iterator[Any]:
 
 
 def scalars(summary: IterationSummary) -> Iterator[tuple[str, float]]:
-    """Names and values: success, turns and thinking of both evaluations, metrics of the selection, of the data
-    and of the learner, seconds of every phase, faults.
+    """Names and values: success, turns and thinking of both evaluations, metrics of the selection, of the
+    data and of the learner, seconds of every phase, faults.
     """
     for evaluation in (summary.evaluation, summary.validation):
         if evaluation is not None and evaluation.n:

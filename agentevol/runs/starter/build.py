@@ -36,6 +36,7 @@ def build(recipe: StarterRecipe, out: Path, progress: Progress | None = None) ->
         most=recipe.vocabulary_most,
         always=(*recipe.vocabulary_texts, play.instruction or ""),
         digits=recipe.digits,
+        tagged=recipe.tagged,
     )
     renamer = Renamer(_names(recipe, texts, shown), tokenizer.get_vocab()) if recipe.renamed else None
     start = out.with_name(f".{out.name}.start")

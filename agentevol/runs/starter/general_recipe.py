@@ -8,6 +8,7 @@ from agentevol.config.fitting import fitted
 from agentevol.config.run import load
 from agentevol.core.action_formats import registry as formats
 from agentevol.rollout.environments import demonstrated, opened, task_counts
+from agentevol.runs.starter.mode_recipes import MODE_RECIPES
 from agentevol.runs.starter.recipe import LEARN, Shape, StarterRecipe
 from agentevol.runs.starter.shipped_recipes import RECIPES
 from agentgym_envs.core import Environment
@@ -31,9 +32,12 @@ _NUMBERS = tuple(f"{space}{number}" for space in ("", " ") for number in range(1
 
 
 def recipe_for(name: str, action_format: str = "plain") -> StarterRecipe:
-    """The package's own recipe for the environment `name`, whose messages are plain, or the general one."""
-    if name in RECIPES and action_format == "plain":
-        return RECIPES[name]
+    """The package's own recipe for the environment `name`, whose messages are plain or in thinking modes, or
+    the general one.
+    """
+    own = {"plain": RECIPES, "modes": MODE_RECIPES}.get(action_format, {})
+    if name in own:
+        return own[name]
     return general_recipe(name, action_format)
 
 

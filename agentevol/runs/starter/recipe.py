@@ -111,6 +111,8 @@ class StarterRecipe:
     """Texts whose words are tokens in any case."""
     folded: bool = False
     """True for a tokenizer that reads all text in lower case."""
+    tagged: bool = False
+    """True for a tokenizer that reads the tags and headers of thinking modes as one word each."""
     shape: Shape = Shape()
     learn: LearnConfig = LEARN
     seed: int = 0

@@ -11,6 +11,7 @@ from agentevol.runs.starter import demonstrations as module
 from agentevol.runs.starter.card import evaluation_command
 from agentevol.runs.starter.demonstrations import CAREFUL, Demonstrator, demonstrations
 from agentevol.runs.starter.general_recipe import MOST_WORDS, general_recipe, recipe_for
+from agentevol.runs.starter.mode_recipes import MODE_RECIPES
 from agentevol.runs.starter.recipe import StarterRecipe
 from agentevol.runs.starter.shipped_recipes import RECIPES
 from agentgym_envs.guess import Guess, GuessTask
@@ -183,3 +184,5 @@ def test_a_shipped_recipe_is_of_plain_messages_and_others_are_general():
     other = recipe_for("guess", "react")
     assert (other.environment, other.action_format, other.studies) == ("guess", "react", {})
     assert RECIPES["guess"].action_format == "plain"
+    assert recipe_for("social", "modes") is MODE_RECIPES["social"]
+    assert recipe_for("social", "modes") is not recipe_for("social")

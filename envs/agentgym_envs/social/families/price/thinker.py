@@ -1,4 +1,4 @@
-"""Notes of a player in a sale: gap, a fifth of it, and the next offer."""
+"""Notes of a player in a sale: gap, a fifth of it, and the next offer, in three digits."""
 
 import math
 from itertools import pairwise
@@ -8,48 +8,53 @@ from agentgym_envs.social.family import TURNS
 from agentgym_envs.social.thoughts import Talk, Thinker, Thought
 
 PARTS = 5
-"""A step is this part of the gap: as little as counts as coming nearer."""
+"""A step is a little more than this part of the gap: as little as counts as coming nearer."""
 HOLDS = 2
 """Offers that are repeated near the own target."""
-DIMES = 100.0
-"""List price below which offers have a decimal."""
 
 
 class PriceThinker(Thinker):
-    """Comes nearer by a fifth of the gap, holds at its target for a while, and accepts what is as good."""
+    """Comes nearer by a fifth of the gap, holds at its target for a while, and accepts what is as good.
+
+    It counts in units of a hundredth of the list price's first digit: dimes, dollars or tens of dollars.
+    """
 
     def __init__(self, side: Side) -> None:
-        self._side = side
-        self._unit = 0.1 if side.listed < DIMES else 1.0
+        self._sign, self._sells = side.sign, side.sells
+        self._power = min(max(math.floor(math.log10(side.listed)) - 2, -1), 2)
+        self._listed, self._target = self._units(side.listed), self._units(side.target)
+        round_ = math.ceil if side.sells else math.floor
+        self._limit = round_(round(side.limit / 10**self._power, 6))
+        """The limit, rounded to the better side."""
+        self._least = math.ceil(round(LEAST * side.listed / 10**self._power, 6))
 
     def think(self, talk: Talk) -> Thought:
         """Open, come nearer, hold or accept."""
-        asks, offers = talk.own_values("OFFER"), talk.heard_values("OFFER")
-        theirs = offers[-1] if offers else None
+        asks = [self._units(one) for one in talk.own_values("OFFER")]
+        offers = [self._units(one) for one in talk.heard_values("OFFER")]
         if not asks:
-            return self._opening(theirs)
-        if theirs is None:
+            return self._opening(offers)
+        if not offers:
             return self._waiting(asks[-1])
-        return self._bargaining(talk, asks, offers)
+        return self._bargaining(talk.turn, asks, offers)
 
-    def _opening(self, theirs: float | None) -> Thought:
-        side = self._side
-        first = side.listed if side.sells else self._up(LEAST * side.listed)
-        why = "ask for all of it" if side.sells else f"four tenths of it are {self._text(first)}"
+    def _opening(self, offers: list[int]) -> Thought:
+        first = self._text(self._listed if self._sells else self._least)
+        why = "ask for all of it" if self._sells else f"four tenths of it are {first}"
         return Thought(
-            history="no offer of mine" if theirs is None else f"they offer {self._text(theirs)}",
+            history=f"they offer {self._text(offers[-1])}" if offers else "no offer of mine",
             goal=self._goal,
-            intent="they wait" if theirs is None else "they open",
-            assess=f"the list price is {self._text(side.listed)}",
+            intent="they open" if offers else "they wait",
+            assess=f"the list price is {self._text(self._listed)}",
             strategy=f"open far, {why}",
             strategies="open far or open near",
             deduction=f"near gives room away, far is {why}",
             integration="open far",
-            response=f"OFFER {self._text(first)}",
-            words=f"Here is my proposal. [OFFER {self._text(first)}]",
+            response=f"OFFER {first}",
+            words=f"Here is my proposal. [OFFER {first}]",
         )
 
-    def _waiting(self, asked: float) -> Thought:
+    def _waiting(self, asked: int) -> Thought:
         """Its own offer stands, and the other side has made none."""
         offer = self._text(asked)
         return Thought(
@@ -65,60 +70,56 @@ class PriceThinker(Thinker):
             words=f"Here is my proposal. [OFFER {offer}]",
         )
 
-    def _bargaining(self, talk: Talk, asks: list[float], offers: list[float]) -> Thought:
-        side, asked, theirs = self._side, asks[-1], offers[-1]
-        step = self._up(abs(asked - theirs) / PARTS)
-        nearer = asked - side.sign * step
-        if not side.at_least(nearer, side.limit):
-            nearer = self._bound()
+    def _bargaining(self, turn: int, asks: list[int], offers: list[int]) -> Thought:
+        asked, theirs = asks[-1], offers[-1]
+        gap = abs(asked - theirs)
+        step = gap // PARTS + 1
+        nearer = self._better(asked - self._sign * step, self._limit)
         held = sum(later == earlier for earlier, later in pairwise(asks))
-        holds = held < HOLDS and not side.at_least(nearer, side.target) and side.at_least(asked, side.limit)
+        keeps = self._is_as_good(nearer, self._target)
+        holds = held < HOLDS and not keeps and self._is_as_good(asked, self._limit)
         next_ = asked if holds else nearer
-        good = side.at_least(theirs, next_)
-        last = talk.turn == TURNS and side.at_least(theirs, side.limit)
-        own, other, new = self._text(asked), self._text(theirs), self._text(nearer)
-        sums = f"a fifth of {self._text(abs(asked - theirs))} is {self._text(step)}, then {new}"
-        choice = "accept" if good or last else "hold" if holds else "nearer"
-        reached = "keeps" if side.at_least(nearer, side.target) else "misses"
+        good = self._is_as_good(theirs, next_)
+        within = self._is_as_good(theirs, self._limit)
+        choice = "accept" if good or (turn == TURNS and within) else "hold" if holds else "nearer"
+        sums = f"a fifth of {self._text(gap)} is {self._text(step)}, then {self._text(nearer)}"
+        offer = f"OFFER {self._text(next_)}"
         return Thought(
-            history=f"me {own}, they {other}",
+            history=f"me {self._text(asked)}, they {self._text(theirs)}",
             goal=self._goal,
             intent=self._intent(offers),
-            assess=f"gap {self._text(abs(asked - theirs))}, {self._within(theirs)}, turn {talk.turn}",
+            assess=f"gap {self._text(gap)}, {'within' if within else 'beyond'} my limit, turn {turn}",
             strategy=f"{sums}, {choice}",
             strategies="accept, nearer or hold",
-            deduction=f"{sums}, this {reached} my target, {other} is {'enough' if good else 'less'}",
+            deduction=f"{sums}, this {'keeps' if keeps else 'misses'} my target,"
+            f" {self._text(theirs)} is {'enough' if good else 'less'}",
             integration=choice,
-            response="ACCEPT" if choice == "accept" else f"OFFER {self._text(next_)}",
-            words="That is fine. [ACCEPT]"
-            if choice == "accept"
-            else f"I can come towards you. [OFFER {self._text(next_)}]"
-            if choice == "nearer"
-            else f"Here is my proposal. [OFFER {self._text(next_)}]",
+            response="ACCEPT" if choice == "accept" else offer,
+            words={
+                "accept": "That is fine. [ACCEPT]",
+                "nearer": f"I can come towards you. [{offer}]",
+                "hold": f"Here is my proposal. [{offer}]",
+            }[choice],
         )
 
     @property
     def _goal(self) -> str:
-        side = self._side
-        verb = "sell" if side.sells else "buy"
-        return f"{verb}, target {self._text(side.target)}, limit {self._text(side.limit)}"
+        verb = "sell" if self._sells else "buy"
+        return f"{verb}, target {self._text(self._target)}, limit {self._text(self._limit)}"
 
-    def _within(self, offer: float) -> str:
-        return "within my limit" if self._side.at_least(offer, self._side.limit) else "beyond my limit"
-
-    def _intent(self, offers: list[float]) -> str:
+    def _intent(self, offers: list[int]) -> str:
         if len(offers) < 2:
             return "they open"
         return "they stay" if offers[-1] == offers[-2] else "they come nearer"
 
-    def _bound(self) -> float:
-        """The limit, rounded to the better side."""
-        side, unit = self._side, self._unit
-        return (math.ceil if side.sells else math.floor)(round(side.limit / unit, 6)) * unit
+    def _is_as_good(self, price: int, other: int) -> bool:
+        return self._sign * (price - other) >= 0
 
-    def _up(self, amount: float) -> float:
-        """An amount, rounded up."""
-        return max(1, math.ceil(round(amount / self._unit, 6))) * self._unit
+    def _better(self, price: int, other: int) -> int:
+        return price if self._is_as_good(price, other) else other
 
-    def _text(self, amount: float) -> str:
-        return f"{amount:.0f}" if self._unit == 1 else f"{amount:.1f}"
+    def _units(self, amount: float) -> int:
+        return round(amount / 10**self._power)
+
+    def _text(self, units: int) -> str:
+        return f"{units / 10:.1f}" if self._power < 0 else str(units * 10**self._power)
