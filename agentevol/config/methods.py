@@ -53,6 +53,7 @@ SMALL: Settings = {
 }
 """A policy of two million weights in the social worlds, on two cores."""
 LARGE: Settings = {
+    "environment": {"options": {"actions": "text"}},  # an answer in quotes is no JSON
     "explore": {"tasks": 16, "max_new_tokens": 2048},
     "engine": {"context": 8192},
     "learn": {"learning_rate": 3e-7},
