@@ -9,6 +9,7 @@ not count.
 
 from typing import NamedTuple
 
+from agentgym_envs.sql.alone.process import executed_alone
 from agentgym_envs.sql.comparison.values import same_rows
 from agentgym_envs.sql.executor.database import Database, Source
 from agentgym_envs.sql.executor.results import Row, Status, Value
@@ -34,8 +35,19 @@ class Change(NamedTuple):
 
 
 def net_change(source: Source, sql: str) -> Change:
-    """What a statement changes; it is executed alone, with the limits of a query."""
-    database = source.opened(writable=True)
+    """What a statement changes; it is executed by itself, with the limits of a query.
+
+    Where no memory is left for it, it is executed again in a process of its own.
+    """
+    try:
+        return change_here(source, sql)
+    except MemoryError:
+        return Change(*executed_alone("change", source.path, source.image, sql))
+
+
+def change_here(source: Source, sql: str, *, alone: bool = False) -> Change:
+    """What a statement changes, executed in this process; raises `MemoryError` unless it is `alone` in it."""
+    database = source.opened(writable=True, alone=alone)
     try:
         return _net_change(database, sql)
     finally:
