@@ -111,7 +111,7 @@ class Database:
             return failed("denied", f"a statement begins with {allowed}; not with {word.upper()[:20]}")
         self.meter.start()
         self.functions.start()
-        self.rules.reason = ""
+        self.rules.start()
         try:
             return self._executed(sql, extent)
         except MemoryError:
