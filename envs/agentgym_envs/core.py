@@ -177,6 +177,14 @@ class Environment(ABC, Generic[TaskT]):
         return {}
 
     @property
+    def speaks(self) -> bool:
+        """True if agents also send messages without a tool call, which a user in the environment answers.
+
+        Clients that can only call tools (MCP) are offered one that sends messages.
+        """
+        return False
+
+    @property
     def assets(self) -> tuple[Path, ...]:
         """Large read-only files that episodes read by `agentgym_envs.assets.mapped`.
 

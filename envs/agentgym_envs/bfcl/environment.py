@@ -132,6 +132,10 @@ class BFCL(ToolEnvironment[BFCLTask, Conversation]):
         self.toolset = (self._imported or generator.documents()).every
 
     @property
+    def speaks(self) -> bool:
+        return True
+
+    @property
     def splits(self) -> tuple[str, ...]:
         return (*generator.COUNTS, *(self._catalogue.splits if self._catalogue else ()))
 

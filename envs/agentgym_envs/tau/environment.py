@@ -154,6 +154,10 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
         return None
 
     @property
+    def speaks(self) -> bool:
+        return self.user_mode != "solo"
+
+    @property
     def splits(self) -> tuple[str, ...]:
         return self._shelf.splits
 

@@ -145,6 +145,11 @@ def test_calls_whose_arguments_are_no_literals_are_told_and_end_no_turn(home: Pa
     assert result.info == {"invalid_action": True}
 
 
+def test_agents_speak_to_its_user(home: Path) -> None:
+    assert make("bfcl", home=home).speaks
+    assert not make("weather").speaks
+
+
 def test_the_opening_is_the_first_message_of_the_user(home: Path) -> None:
     environment = make("bfcl", home=home)
     first = environment.reset(environment.task(BASE), 0)
