@@ -34,7 +34,7 @@ def compare(
     played.
 
     Files of records are compared with the first one named: return and scores, paired by task and seat, with
-    intervals clustered by scenario.
+    intervals clustered by scenario. Of a single file its own scores are printed.
 
     Example: agentevol compare runs/seed-0 runs/seed-1 runs/seed-2
 

@@ -112,6 +112,7 @@ def evaluate(
     url: str | None = None,
     seats: int | None = None,
     partner: str | Policy | None = None,
+    records: str | Path | None = None,
     engine: Sequence[str] = (),
     console: Console | None = None,
 ) -> EvaluationSummary:
@@ -121,8 +122,9 @@ def evaluate(
     `engine` (`engine.KEY=VALUE`) are for names. `episodes` tasks are played, evenly spread over the split, or
     all of them, on the server at `url` or one that is started. Where the environment has several seats the
     model plays all of them, or one with `seats=1`, beside the environment's own partners. Beside a `partner`,
-    a name or a policy, it plays each task once in each seat. Progress is written to `console`, standard error
-    by default. Raises `ConfigError` as `trial` does.
+    a name or a policy, it plays each task once in each seat. `records` is a new file for a record of each
+    episode and seat. `engine` may have options of the environment (`environment.options.KEY=VALUE`). Progress
+    is written to `console`, standard error by default. Raises `ConfigError` as `trial` does.
     """
     progress = progress_on(console)
     shown = model if isinstance(model, str) else model.name
@@ -145,6 +147,7 @@ def evaluate(
             engine=engine,
             max_new_tokens=max_new_tokens,
             seating=Seating(partner),
+            records=None if records is None else Path(records),
         )
     for remark in played.remarks():
         progress.say(remark)

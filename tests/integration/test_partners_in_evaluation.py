@@ -385,8 +385,13 @@ def test_evaluations_are_compared_by_task_unless_they_were_judged_otherwise(url:
         {"partner": ['"rival"', '"self"']},
         5.0,
     )
-    for given in ((first,), (first, str(tmp_path)), (str(tmp_path), str(tmp_path), "--force")):
-        assert "give two files of `agentevol eval --records`" in str(command("compare", *given).exception)
+    for given in ((first, str(tmp_path)), (str(tmp_path), str(tmp_path), "--force")):
+        assert "give files of `agentevol eval --records` alone" in str(command("compare", *given).exception)
+    alone = command("compare", first)
+    assert ["goal", "5.00", "5.00", "to", "5.00", "8", "5.00", "5.00", "5.00"] in [
+        line.split() for line in alone.stdout.splitlines()
+    ]
+    assert json.loads(command("compare", first, "--json").stdout)["dimensions"]["goal"]["n"] == 8
 
 
 # Play through the server beside play in this process

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from agentevol.cli.console.output import print_json, print_table
 
 if TYPE_CHECKING:
+    from agentevol.loop.report.evaluations.records import EvaluationRecord
     from agentevol.loop.report.evaluations.summary import EvaluationFigures
 
 
@@ -36,44 +37,73 @@ def score_members(figures: "EvaluationFigures") -> dict[str, Any]:
 
 
 def compare_records(files: Sequence[Path], force: bool, json: bool) -> None:
-    """Print the paired differences of each file of records from the first one.
+    """Print the paired differences of each file of records from the first one; of a single file its figures.
 
     Raises `ConfigError` where the settings of two evaluations differ, unless `force` is given, and where they
     share no task.
     """
     from agentevol.core.errors import ConfigError
-    from agentevol.loop.report.evaluations.paired import differing, paired
-    from agentevol.loop.report.evaluations.records import missing, read_records
+    from agentevol.loop.report.evaluations.records import read_records
 
-    if len(files) < 2 or not all(file.is_file() for file in files):
-        raise ConfigError(
-            "records are compared with records: give two files of `agentevol eval --records` or more"
-        )
+    if not all(file.is_file() for file in files):
+        raise ConfigError("records are compared with records: give files of `agentevol eval --records` alone")
     first, *others = [read_records(file) for file in files]
-    found: dict[str, dict[str, Any]] = {}
-    for file, other in zip(files[1:], others, strict=True):
-        scores, apart = paired(first, other), differing(first, other)
-        if apart and not force:
-            told = "; ".join(f"{name}: {one} and {another}" for name, (one, another) in apart.items())
-            raise ConfigError(f"{files[0]} and {file} differ in {told}. --force compares them all the same")
-        found[str(file)] = {"differs_in": apart, "missing": missing(other), "scores": scores}
+    if not others:
+        _print_figures(first, json)
+        return
+    found = {
+        str(file): _compared(files[0], first, file, other, force)
+        for file, other in zip(files[1:], others, strict=True)
+    }
     if json:
-        dumped = {
-            name: {**one, "scores": {score: pair.model_dump() for score, pair in one["scores"].items()}}
-            for name, one in found.items()
-        }
-        print_json({"first": str(files[0]), "missing": missing(first), "against_first": dumped})
+        print_json({"first": str(files[0]), "against_first": found})
         return
     for name, one in found.items():
-        _print_pairs(str(files[0]), missing(first), name, one)
+        _print_pairs(str(files[0]), name, one)
 
 
-def _print_pairs(first: str, first_missing: int, name: str, compared: dict[str, Any]) -> None:
+def _print_figures(records: "Sequence[EvaluationRecord]", json: bool) -> None:
+    from agentevol.loop.report.evaluations.summary import figures_of
+
+    figures = figures_of(records)
+    if json:
+        scores = figures.model_dump(mode="json")["scores"]
+        print_json({**score_members(figures), "endings": figures.endings, "dimensions": scores})
+    else:
+        print_scores(figures, records[0].partner)
+
+
+def _compared(
+    first_file: Path,
+    first: "Sequence[EvaluationRecord]",
+    file: Path,
+    other: "Sequence[EvaluationRecord]",
+    force: bool,
+) -> dict[str, Any]:
+    """Differences of two evaluations, their settings that differ, and the episodes that they lack."""
+    from agentevol.core.errors import ConfigError
+    from agentevol.loop.report.evaluations.paired import differing, paired
+    from agentevol.loop.report.evaluations.records import missing
+
+    scores, apart = paired(first, other), differing(first, other)
+    if apart and not force:
+        told = "; ".join(f"{name}: {one} and {another}" for name, (one, another) in apart.items())
+        raise ConfigError(f"{first_file} and {file} differ in {told}. --force compares them all the same")
+    lost = {str(first_file): missing(first), str(file): missing(other)}
+    return {
+        "differs_in": apart,
+        "missing": {name: count for name, count in lost.items() if count},
+        "scores": {name: score.model_dump(mode="json") for name, score in scores.items()},
+    }
+
+
+def _print_pairs(first: str, name: str, compared: dict[str, Any]) -> None:
+    from agentevol.loop.report.evaluations.paired import PairedScore
     from agentevol.loop.report.evaluations.tables import paired_rows
 
-    print_table(*paired_rows(compared["scores"]), title=f"{name} minus {first}, paired by task and seat")
+    scores = {score: PairedScore.model_validate(one) for score, one in compared["scores"].items()}
+    print_table(*paired_rows(scores), title=f"{name} minus {first}, paired by task and seat")
     for setting, (one, another) in compared["differs_in"].items():
         print(f"they differ in {setting}: {one} and {another}")
-    for file, count in ((first, first_missing), (name, compared["missing"])):
-        if count:
-            print(f"{count:,} requested episodes are not in {file}")
+    for file, count in compared["missing"].items():
+        print(f"{count:,} requested episodes are not in {file}")

@@ -39,7 +39,7 @@ INFO: dict[str, Any] = {
     "seat": 1,
     "state": "text of the state",
     "facts": {"deal": False},
-    "episode_log": {"messages": [], "rewards": None},
+    "conversation": {"log": [], "status": "judged"},
 }
 
 
@@ -66,7 +66,7 @@ def test_a_record_has_what_the_last_step_told_and_what_the_agent_spent() -> None
         dimensions={"goal": 5.0, "charm": None}, overall=None, scenario="s", source="books",
         relationship="0", end_reasons=["left", "too_long"], view="plain", judge={"model": "j"},
         protocol="ampo", info={"seat": 1, "facts": {"deal": False}},
-        episode_log={"messages": [], "rewards": None},
+        conversation={"log": [], "status": "judged"},
     )  # fmt: skip
 
 
@@ -238,6 +238,7 @@ def test_groups_have_rows_for_what_was_scored() -> None:
         groups_of(["mood"])
 
 
+JUDGE = {"model": "j"}
 # First against second in goal, by task and seat; scenario s has two tasks:
 #   a: 2 -> 3, b: 6 -> 9 (mean of repeats 8 and 10), c: 1 -> 1, d only in the first
 #   differences s = (1, 3), u = (0); mean 4 / 3, residual sums s = 4 - 8 / 3 = 4 / 3 and u = -4 / 3
@@ -297,7 +298,8 @@ def test_scores_that_only_one_has_are_in_no_pair() -> None:
     ("name", "value", "shown"),
     [
         ("view", "ampo", '"ampo"'),
-        ("judge", {"model": "j"}, '{"model": "j"}'),
+        ("judge_identity", {"model": "j"}, '{"model": "j"}'),
+        ("partner_identity", {"model": "k"}, '{"model": "k"}'),
         ("protocol", "ampo", '"ampo"'),
         ("partner", "idle", '"idle"'),
         ("options", {"a": 1}, '{"a": 1}'),
@@ -307,10 +309,42 @@ def test_scores_that_only_one_has_are_in_no_pair() -> None:
     ],
 )
 def test_settings_that_differ_are_named(name: str, value: object, shown: str) -> None:
-    other = [one.model_copy(update={name: value}) for one in SECOND]
+    fields = {
+        "judge_identity": {"judge": {**JUDGE, "prompt_tokens": 17}},
+        "partner_identity": {"info": {"partner": {"kind": "openai", "model": "k", "requests": 3}}},
+    }
+    other = [one.model_copy(update=fields.get(name, {name: value})) for one in SECOND]
     found = differing(FIRST, other)
     assert {key: pair[1] for key, pair in found.items()} == {name: shown}
     assert differing(FIRST, SECOND) == {}
+
+
+def test_figures_of_a_judge_and_hidden_parameters_of_a_partner_are_no_settings() -> None:
+    told = [
+        record(
+            task=f"{tokens}", judge={"model": "j", "prompt_tokens": tokens}, info={"partner": {"kind": kind}}
+        )
+        for tokens, kind in ((3, "linear"), (5, "stubborn"))
+    ]
+    assert differing(told[:1], told[1:]) == {}
+
+
+def test_requests_of_judge_and_partner_are_summed_once_for_each_episode() -> None:
+    judge = {"model": "j", "requests": 2, "prompt_tokens": 100, "cost": 0.25, "latency_s": 3.5}
+    records = [
+        record(
+            id=f"{episode}/{seat}", episode=episode, seat=seat, judge=judge, info={"partner": {"requests": 5}}
+        )
+        for episode in "ab"
+        for seat in (0, 1)
+    ]
+    found = figures_of(records)
+    assert found.requests == {
+        "judge": {"requests": 4, "prompt_tokens": 200, "cost": 0.5},
+        "partner": {"requests": 10},
+    }
+    assert "endpoint of the judge: requests 4, prompt tokens 200, cost 0.5" in list(lines(found))
+    assert found.judges == ['{"model": "j"}']
 
 
 def test_an_episode_that_failed_says_nothing_of_the_settings() -> None:

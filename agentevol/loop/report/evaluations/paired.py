@@ -14,7 +14,7 @@ from agentgym_envs.core import Record
 
 SETTINGS = (
     *("env", "env_version", "data_version", "split", "options", "max_turns"),
-    *("view", "judge", "protocol", "partner"),
+    *("view", "judge_identity", "protocol", "partner", "partner_identity"),
 )
 """Members of records that have to agree: else scores differ for other reasons than the policy."""
 REWARD = "reward"

@@ -22,8 +22,13 @@ from agentgym_store.records import STATE, TOOLS, Trajectory, Turn
 FORMAT = "agentevol.evaluation/1"
 MODES = "modes"
 """Action format in which a reply has a thinking mode."""
-LOG = "episode_log"
-"""Member of the last step's `info` with the conversation, in the form of Sotopia's `EpisodeLog`."""
+CONVERSATION = "conversation"
+"""Member of the last step's `info` with the environment's own record of what all agents said."""
+
+
+MODEL = ("model", "host", "temperature", "max_tokens")
+JUDGE = ("kind", *MODEL, "samples", "aggregate", "dimensions", "prompt_sha256")
+"""Members of what is told of a partner's model, and of a judge, that identify it."""
 
 
 class EvaluationRecord(Record):
@@ -80,12 +85,22 @@ class EvaluationRecord(Record):
     end_reasons: list[str] = Field(default_factory=list[str])
     view: str = ""
     judge: Any = None
-    """The judge's identity, as the environment tells it."""
+    """The judge's identity and figures, as the environment tells them."""
     protocol: Any = None
     info: dict[str, Any] = Field(default_factory=dict[str, Any])
     """Other members of the last step's `info`."""
-    episode_log: dict[str, Any] | None = None
-    """The conversation in the form of Sotopia's `EpisodeLog`, where the environment gives one."""
+    conversation: dict[str, Any] | None = None
+    """What all agents said, in the environment's own form; None where it does not tell that."""
+
+    @property
+    def judge_identity(self) -> Any:
+        """The judge without figures of single episodes, such as tokens: members that decide its scores."""
+        return _restricted(self.judge, JUDGE) or self.judge
+
+    @property
+    def partner_identity(self) -> dict[str, Any] | None:
+        """Model, host and sampling of the environment's own partner; None of one without a model."""
+        return _restricted(self.info.get("partner"), MODEL)
 
     @property
     def scores(self) -> dict[str, float | None] | None:
@@ -103,7 +118,7 @@ class Setting(NamedTuple):
 
 
 _OWN = ("dimensions", "overall_score", "scenario", "source", "relationship", "end_reasons", "view", "judge")
-_NOT_INFO = {*_OWN, "protocol", LOG, STATE, TOOLS}
+_NOT_INFO = {*_OWN, "protocol", CONVERSATION, STATE, TOOLS}
 """Members of `info` that have fields of their own, or are of the rollout."""
 
 
@@ -114,7 +129,7 @@ def record_of(
     info = last_info(trajectory)
     scores = scores_of(trajectory)
     own = trajectory.turns[trajectory.given_turns :]
-    log = info.get(LOG)
+    talk = info.get(CONVERSATION)
     return EvaluationRecord(
         **setting._asdict(),
         id=trajectory.id,
@@ -148,7 +163,7 @@ def record_of(
         judge=info.get("judge"),
         protocol=info.get("protocol"),
         info={name: value for name, value in info.items() if name not in _NOT_INFO},
-        episode_log=cast("dict[str, Any]", log) if isinstance(log, dict) else None,
+        conversation=cast("dict[str, Any]", talk) if isinstance(talk, dict) else None,
     )
 
 
@@ -199,6 +214,12 @@ def _levels(turns: Iterable[Turn], action_format: str) -> Iterator[str]:
             yield str(told)
         elif action_format == MODES and turn.sample is not None:
             yield str(check(turn.sample.text).mode)
+
+
+def _restricted(told: object, names: Iterable[str]) -> dict[str, Any] | None:
+    """The members of these names; None without any."""
+    members = cast("dict[str, Any]", told) if isinstance(told, dict) else {}
+    return {name: members[name] for name in names if name in members} or None
 
 
 def _text(info: Mapping[str, object], name: str) -> str:

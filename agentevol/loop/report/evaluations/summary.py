@@ -15,6 +15,9 @@ from agentgym_envs.core import Record
 Group = Literal["source", "relationship", "kind", "difficulty", "scenario", "ending"]
 """Members of a record by which an evaluation can be broken down."""
 GROUPS: tuple[Group, ...] = get_args(Group)
+ROLES = ("judge", "partner")
+"""Models of the environment that tell of their requests."""
+COUNTED = ("requests", "cached", "prompt_tokens", "completion_tokens", "cost")
 Means = dict[str, MeanScore]
 """Mean score by dimension, and overall."""
 
@@ -48,6 +51,8 @@ class EvaluationFigures(Record):
     """What agents were shown of each other, as the environment tells it."""
     judges: list[str]
     """Identities of judges, as JSON."""
+    requests: dict[str, dict[str, int | float]]
+    """Requests of the environment's judge and partner to their endpoints: numbers, tokens and cost."""
     labels: list[str]
     """What the environment says of its scores."""
 
@@ -81,9 +86,24 @@ def figures_of(records: Sequence[EvaluationRecord], by: Iterable[Group] = ()) ->
         partner=_means([record for record in records if record.role == "partner"]),
         by={group: _grouped(own, lambda record, group=group: getattr(record, group)) for group in by},
         views=_distinct(record.view for record in own),
-        judges=_distinct(json.dumps(record.judge, sort_keys=True) for record in own if record.judge),
+        judges=_distinct(
+            json.dumps(record.judge_identity, sort_keys=True) for record in own if record.judge is not None
+        ),
+        requests={role: counts for role in ROLES if (counts := _requests(records, role))},
         labels=_distinct(str(record.info.get("label", "")) for record in own),
     )
+
+
+def _requests(records: Iterable[EvaluationRecord], role: str) -> dict[str, int | float]:
+    """Sums over episodes; all seats of an episode tell of the same requests."""
+    told = {record.episode: record.judge if role == "judge" else record.info.get(role) for record in records}
+    sums: dict[str, int | float] = {}
+    for members in told.values():
+        counts = members if isinstance(members, dict) else {}
+        for name in COUNTED:
+            if isinstance(count := counts.get(name), int | float):
+                sums[name] = sums.get(name, 0) + count
+    return sums
 
 
 def _distinct(texts: Iterable[str]) -> list[str]:
