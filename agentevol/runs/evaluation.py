@@ -20,7 +20,13 @@ from agentevol.core.protocols import Policy
 from agentevol.core.splits import spread
 from agentevol.core.summaries import EvaluationSummary
 from agentevol.engines.openai import OpenAIPolicy, Usage
-from agentevol.loop.report.evaluations.records import EvaluationRecord, Setting, append_to, record_of
+from agentevol.loop.report.evaluations.records import (
+    Agent,
+    EvaluationRecord,
+    Setting,
+    append_to,
+    record_of,
+)
 from agentevol.loop.state.progress import progress_on
 from agentevol.rollout.concurrent_episodes import play_all
 from agentevol.rollout.environment_server import EnvironmentServer
@@ -94,7 +100,8 @@ class Trial:
         """The record of a trajectory of this evaluation."""
         setting = Setting(self.requested, self.seats.partner, dict(self.options), self.max_turns)
         by = self.partner if trajectory.purpose == "partner" and self.partner else self.policy
-        return record_of(trajectory, by.name, by.form.name, by.tokens(trajectory), setting)
+        agent = Agent(by.name, by.form.name, by.temperature, by.tokens(trajectory))
+        return record_of(trajectory, agent, setting)
 
 
 def evaluate(

@@ -51,6 +51,8 @@ class Player:
     """The name of its model, as it was given."""
     policy: Policy
     form: CheckedFormat
+    temperature: float | None = None
+    """Sampling temperature of a model by name; None of a script, and of a policy of a caller."""
     close: Callable[[], None] = lambda: None
     """Ends what the policy needs."""
 
@@ -90,20 +92,21 @@ def player(
     if model == EXPERT:
         made = make(environment.name, **environment.options)
         script = scripted_policy(model, lambda task_id: made.expert(made.task(task_id)))
-        return Player(model, RenderedPolicy(script, form), form, made.close)
+        return Player(model, RenderedPolicy(script, form), form, close=made.close)
     if model in SCRIPTED:
         return Player(model, RenderedPolicy(scripted_policy(model), form), form)
     if model.startswith(PREFIX):
         tokens = settings.max_new_tokens or ENDPOINT_TOKENS
         sampling = Sampling(temperature=settings.temperature, max_new_tokens=tokens)
-        return Player(model, openai_policy(model.removeprefix(PREFIX), sampling, SLOTS), form)
+        policy = openai_policy(model.removeprefix(PREFIX), sampling, SLOTS)
+        return Player(model, policy, form, settings.temperature)
     checkpoint = resolve(f"{STARTER}:{environment.name}" if model == STARTER else model.removeprefix(VLLM))
     shown = environment.model_copy(update={"format": form.name})
     tokens = settings.max_new_tokens or usual_action_tokens(shown, load_tokenizer(checkpoint.path))
     overrides = ["engine=vllm", *settings.engine] if model.startswith(VLLM) else settings.engine
     engine = _engine(checkpoint, overrides)
     sampling = Sampling(temperature=settings.temperature, max_new_tokens=tokens)
-    return Player(model, engine.serve(sampling), form, engine.close)
+    return Player(model, engine.serve(sampling), form, settings.temperature, engine.close)
 
 
 def _samples(model: str | Policy) -> bool:

@@ -331,7 +331,7 @@ def test_the_command_prints_scores_groups_and_sums(url: str, tmp_path: Path) -> 
     assert ["charm", "1.00", "1.00", "to", "1.00", "4", "1.00", "–", "1.00"] in rows
     assert ["films", "charm", "1.00", "1.00", "to", "1.00", "2"] in rows
     assert "endings: 8 terminated = 8 episodes\n" in done.stdout
-    assert 'judge: {"model": "counter"}' in done.stdout
+    assert "judge: model counter\n" in done.stdout
     assert len(read_records(tmp_path / "r.jsonl")) == 16
 
 

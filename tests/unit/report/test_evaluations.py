@@ -12,6 +12,7 @@ from agentevol.core.errors import ConfigError
 from agentevol.core.summaries import MeanScore
 from agentevol.loop.report.evaluations.paired import differing, paired
 from agentevol.loop.report.evaluations.records import (
+    Agent,
     EvaluationRecord,
     Setting,
     append_to,
@@ -57,11 +58,11 @@ def played(*turns: Turn, **fields: Any) -> Trajectory:
 def test_a_record_has_what_the_last_step_told_and_what_the_agent_spent() -> None:
     given = Turn(action="g", observation="o", reward=0.0)
     one = played(given, sampled("x"), sampled("y", info=INFO), given_turns=1)
-    found = record_of(one, "folder", "plain", 4, SETTING)
+    found = record_of(one, Agent("folder", "plain", 0.7, 4), SETTING)
     assert found == EvaluationRecord(
         id="e/seat-1", episode="e", requested=3, role="policy", model="folder", partner="idle",
-        action_format="plain", env="guess", env_version="1", data_version="1", options={"view": "plain"},
-        max_turns=None, split="train", task="t", attempt=0, kind="", difficulty="", seed=0, seat=1,
+        action_format="plain", temperature=0.7, env="guess", env_version="1", data_version="1",
+        options={"view": "plain"}, max_turns=None, split="train", task="t", attempt=0, kind="", difficulty="", seed=0, seat=1,
         ending="terminated", detail="", reward=0.5, turns=2, tokens=4, levels={},
         dimensions={"goal": 5.0, "charm": None}, overall=None, scenario="s", source="books",
         relationship="0", end_reasons=["left", "too_long"], view="plain", judge={"model": "j"},
@@ -72,7 +73,7 @@ def test_a_record_has_what_the_last_step_told_and_what_the_agent_spent() -> None
 
 def test_a_failed_episode_has_a_record_without_scores() -> None:
     one = played(sampled("x"), ending=Failed(failure="judge", detail="no reply"), purpose="partner")
-    found = record_of(one, "b", "plain", None, SETTING)
+    found = record_of(one, Agent("b", "plain", None, None), SETTING)
     assert (found.role, found.ending, found.detail, found.reward) == (
         "partner",
         "failed(judge)",
@@ -87,14 +88,18 @@ def test_the_seat_of_a_single_agent_is_the_one_that_is_told(
     told: dict[str, Any], expected: int | None
 ) -> None:
     one = trajectory(id="e", turns=(sampled("x", info=told),))
-    assert record_of(one, "m", "plain", None, SETTING).seat == expected
+    assert record_of(one, Agent("m", "plain", None, None), SETTING).seat == expected
 
 
 def test_thinking_modes_are_those_of_the_environment_or_of_the_format() -> None:
     two = thinking.render(2, ("a", "b", "c"), "yes")
     turns = (sampled(two), sampled("no template"), sampled(two, info={"mode": 4}), sampled(two, sample=None))
-    assert record_of(played(*turns), "m", "modes", None, SETTING).levels == {"-1": 1, "2": 1, "4": 1}
-    assert record_of(played(*turns), "m", "plain", None, SETTING).levels == {"4": 1}
+    assert record_of(played(*turns), Agent("m", "modes", None, None), SETTING).levels == {
+        "-1": 1,
+        "2": 1,
+        "4": 1,
+    }
+    assert record_of(played(*turns), Agent("m", "plain", None, None), SETTING).levels == {"4": 1}
 
 
 def test_records_are_lines_that_are_there_as_soon_as_they_are_written(tmp_path: Path) -> None:
@@ -215,17 +220,18 @@ def test_the_cause_of_a_failure_may_be_the_partner() -> None:
     lost = [
         record(id="e/0", episode="e", seat=0, ending="failed(partner)", reward=None),
         record(id="e/1", episode="e", seat=1, ending="failed(policy)", reward=None, role="partner"),
-        record(id="f/0", episode="f", seat=0, ending="failed(judge)", reward=None),
-        record(id="f/1", episode="f", seat=1, ending="failed(partner)", reward=None, role="partner"),
+        record(id="f/0", episode="f", seat=0, ending="failed(partner)", reward=None),
+        record(id="f/1", episode="f", seat=1, ending="failed(judge)", reward=None, role="partner"),
     ]
     assert figures_of(lost).failures == {"judge": 1, "policy of the partner": 1}
 
 
 def test_views_judges_and_labels_are_told() -> None:
-    found = figures_of([record(view="ampo", judge={"model": "j"}, info={"label": "by rule"})])
+    judge = {"model": "j", "dimensions": ["goal", "secret"], "prompt_sha256": 64 * "f"}
+    found = figures_of([record(view="ampo", judge=judge, info={"label": "by rule"})])
     assert list(lines(found))[1:] == [
         "view: ampo (agents read their partner's secret: the dimension `secret` says little)",
-        'judge: {"model": "j"}',
+        "judge: model j, dimensions 2, prompt_sha256 " + 40 * "f",
         "by rule",
     ]
 
@@ -238,7 +244,6 @@ def test_groups_have_rows_for_what_was_scored() -> None:
         groups_of(["mood"])
 
 
-JUDGE = {"model": "j"}
 # First against second in goal, by task and seat; scenario s has two tasks:
 #   a: 2 -> 3, b: 6 -> 9 (mean of repeats 8 and 10), c: 1 -> 1, d only in the first
 #   differences s = (1, 3), u = (0); mean 4 / 3, residual sums s = 4 - 8 / 3 = 4 / 3 and u = -4 / 3
@@ -298,25 +303,39 @@ def test_scores_that_only_one_has_are_in_no_pair() -> None:
     ("name", "value", "shown"),
     [
         ("view", "ampo", '"ampo"'),
-        ("judge_identity", {"model": "j"}, '{"model": "j"}'),
-        ("partner_identity", {"model": "k"}, '{"model": "k"}'),
+        ("judge", {"model": "j", "prompt_tokens": 17}, '{"model": "j"}'),
+        ("environment's partner", {"model": "k"}, '{"model": "k"}'),
         ("protocol", "ampo", '"ampo"'),
         ("partner", "idle", '"idle"'),
-        ("options", {"a": 1}, '{"a": 1}'),
         ("max_turns", 3, "3"),
         ("data_version", "2", '"2"'),
         ("split", "hard", '"hard"'),
     ],
 )
-def test_settings_that_differ_are_named(name: str, value: object, shown: str) -> None:
-    fields = {
-        "judge_identity": {"judge": {**JUDGE, "prompt_tokens": 17}},
-        "partner_identity": {"info": {"partner": {"kind": "openai", "model": "k", "requests": 3}}},
-    }
-    other = [one.model_copy(update=fields.get(name, {name: value})) for one in SECOND]
+def test_settings_that_differ_are_named(name: str, value: Any, shown: str) -> None:
+    told = (
+        {"info": {"partner": {"kind": "openai", **value, "requests": 3}}} if "'s" in name else {name: value}
+    )
+    other = [one.model_copy(update=told) for one in SECOND]
     found = differing(FIRST, other)
     assert {key: pair[1] for key, pair in found.items()} == {name: shown}
     assert differing(FIRST, SECOND) == {}
+
+
+def test_mappings_differ_by_member() -> None:
+    judge = {"model": "j", "host": "h", "samples": 1}
+    ones = [one.model_copy(update={"judge": judge, "options": {"view": "lite", "seat": 0}}) for one in FIRST]
+    others = [
+        one.model_copy(
+            update={"judge": {**judge, "model": "k"}, "options": {"view": "lite", "order": "random"}}
+        )
+        for one in SECOND
+    ]
+    assert differing(ones, others) == {
+        "options.seat": ("0", "null"),
+        "options.order": ("null", '"random"'),
+        "judge.model": ('"j"', '"k"'),
+    }
 
 
 def test_figures_of_a_judge_and_hidden_parameters_of_a_partner_are_no_settings() -> None:
@@ -344,7 +363,7 @@ def test_requests_of_judge_and_partner_are_summed_once_for_each_episode() -> Non
         "partner": {"requests": 10},
     }
     assert "endpoint of the judge: requests 4, prompt tokens 200, cost 0.5" in list(lines(found))
-    assert found.judges == ['{"model": "j"}']
+    assert found.judges == [{"model": "j"}]
 
 
 def test_an_episode_that_failed_says_nothing_of_the_settings() -> None:

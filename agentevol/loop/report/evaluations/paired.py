@@ -2,8 +2,10 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from statistics import fmean
+from typing import cast
 
 from agentevol.core.errors import ConfigError
 from agentevol.core.summaries import MeanScore
@@ -12,11 +14,13 @@ from agentevol.rollout.dimensions.clusters import clustered_mean
 from agentevol.rollout.dimensions.scores import OVERALL
 from agentgym_envs.core import Record
 
-SETTINGS = (
-    *("env", "env_version", "data_version", "split", "options", "max_turns"),
-    *("view", "judge_identity", "protocol", "partner", "partner_identity"),
-)
-"""Members of records that have to agree: else scores differ for other reasons than the policy."""
+SETTINGS: Mapping[str, Callable[[EvaluationRecord], object]] = {
+    **{name: attrgetter(name) for name in ("env", "env_version", "data_version", "split", "options")},
+    **{name: attrgetter(name) for name in ("max_turns", "view", "protocol", "partner")},
+    "judge": attrgetter("judge_identity"),
+    "environment's partner": attrgetter("partner_identity"),
+}
+"""What has to agree: else scores differ for other reasons than the policy."""
 REWARD = "reward"
 Unit = tuple[str, int | None]
 """A task, and the policy's seat."""
@@ -34,9 +38,12 @@ class PairedScore(Record):
 def differing(
     first: Sequence[EvaluationRecord], second: Sequence[EvaluationRecord]
 ) -> dict[str, tuple[str, str]]:
-    """Settings in which two evaluations differ, with both values as text."""
-    both = ((name, _values(first, name), _values(second, name)) for name in SETTINGS)
-    return {name: (one, other) for name, one, other in both if one != other}
+    """Settings in which two evaluations differ, with both values as JSON, of mappings member by member."""
+    found: dict[str, tuple[str, str]] = {}
+    for name, value_of in SETTINGS.items():
+        one, another = _values(first, value_of), _values(second, value_of)
+        found |= _apart(name, one, another)
+    return found
 
 
 def paired(first: Sequence[EvaluationRecord], second: Sequence[EvaluationRecord]) -> dict[str, PairedScore]:
@@ -81,9 +88,20 @@ def _unit(record: EvaluationRecord) -> Unit:
     return record.task, record.seat
 
 
-def _values(records: Iterable[EvaluationRecord], name: str) -> str:
-    """Distinct values of a setting in the episodes with a return; others do not tell all settings."""
-    told = [
-        getattr(record, name) for record in records if record.role == "policy" and record.reward is not None
-    ]
-    return ", ".join(sorted({json.dumps(value, sort_keys=True, ensure_ascii=False) for value in told}))
+def _values(
+    records: Iterable[EvaluationRecord], value_of: Callable[[EvaluationRecord], object]
+) -> dict[str, object]:
+    """Distinct values of a setting by their JSON, in the episodes with a return: others do not tell all."""
+    told = [value_of(one) for one in records if one.role == "policy" and one.reward is not None]
+    return {json.dumps(value, sort_keys=True, ensure_ascii=False): value for value in told}
+
+
+def _apart(name: str, one: Mapping[str, object], another: Mapping[str, object]) -> dict[str, tuple[str, str]]:
+    if one.keys() == another.keys():
+        return {}
+    values = [*one.values(), *another.values()]
+    if len(one) == len(another) == 1 and all(isinstance(value, dict) for value in values):
+        first, second = (cast("dict[str, object]", value) for value in values)
+        told = {key: (json.dumps(first.get(key)), json.dumps(second.get(key))) for key in {**first, **second}}
+        return {f"{name}.{key}": pair for key, pair in told.items() if pair[0] != pair[1]}
+    return {name: (", ".join(sorted(one)), ", ".join(sorted(another)))}

@@ -47,6 +47,8 @@ class EvaluationRecord(Record):
     partner: str
     """Player of the other seats: `self`, `environment`, a model, or "" where there are no others."""
     action_format: str
+    temperature: float | None = None
+    """Sampling temperature; None where it is not known."""
     env: str
     env_version: str
     data_version: str
@@ -108,6 +110,16 @@ class EvaluationRecord(Record):
         return None if self.dimensions is None else {**self.dimensions, OVERALL: self.overall}
 
 
+class Agent(NamedTuple):
+    """Player of a trajectory."""
+
+    model: str
+    action_format: str
+    temperature: float | None
+    tokens: int | None
+    """Tokens that it sampled in this trajectory."""
+
+
 class Setting(NamedTuple):
     """What the records of an evaluation share."""
 
@@ -122,21 +134,18 @@ _NOT_INFO = {*_OWN, "protocol", CONVERSATION, STATE, TOOLS}
 """Members of `info` that have fields of their own, or are of the rollout."""
 
 
-def record_of(
-    trajectory: Trajectory, model: str, action_format: str, tokens: int | None, setting: Setting
-) -> EvaluationRecord:
-    """The record of a trajectory that a model played."""
+def record_of(trajectory: Trajectory, agent: Agent, setting: Setting) -> EvaluationRecord:
+    """The record of a trajectory that an agent played."""
     info = last_info(trajectory)
     scores = scores_of(trajectory)
     own = trajectory.turns[trajectory.given_turns :]
     talk = info.get(CONVERSATION)
     return EvaluationRecord(
         **setting._asdict(),
+        **agent._asdict(),
         id=trajectory.id,
         episode=trajectory.episode,
         role="partner" if trajectory.purpose == "partner" else "policy",
-        model=model,
-        action_format=action_format,
         env=trajectory.env,
         env_version=trajectory.env_version,
         data_version=trajectory.data_version,
@@ -151,8 +160,7 @@ def record_of(
         detail=trajectory.ending.detail if trajectory.ending.kind == "failed" else "",
         reward=trajectory.total_reward,
         turns=len(own),
-        tokens=tokens,
-        levels=dict(sorted(Counter(_levels(own, action_format)).items())),
+        levels=dict(sorted(Counter(_levels(own, agent.action_format)).items())),
         dimensions=None if scores is None else {k: v for k, v in scores.items() if k != OVERALL},
         overall=None if scores is None else scores[OVERALL],
         scenario=cluster_of(trajectory),

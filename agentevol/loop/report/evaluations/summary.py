@@ -3,9 +3,9 @@
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
-from agentevol.core.errors import ConfigError
+from agentevol.core.errors import ConfigError, FormatFault, PolicyFault
 from agentevol.core.summaries import MeanScore
 from agentevol.loop.report.evaluations.records import EvaluationRecord
 from agentevol.rollout.dimensions.means import Scored, dimension_means
@@ -18,6 +18,8 @@ GROUPS: tuple[Group, ...] = get_args(Group)
 ROLES = ("judge", "partner")
 """Models of the environment that tell of their requests."""
 COUNTED = ("requests", "cached", "prompt_tokens", "completion_tokens", "cost")
+OWN_FAULTS = (PolicyFault.kind, FormatFault.kind)
+"""Causes of a failure that lie with one agent; others, such as `judge`, with the environment."""
 Means = dict[str, MeanScore]
 """Mean score by dimension, and overall."""
 
@@ -49,8 +51,8 @@ class EvaluationFigures(Record):
     by: dict[str, dict[str, Means]]
     views: list[str]
     """What agents were shown of each other, as the environment tells it."""
-    judges: list[str]
-    """Identities of judges, as JSON."""
+    judges: list[dict[str, Any]]
+    """Identities of judges; one that is no mapping has the member `judge`."""
     requests: dict[str, dict[str, int | float]]
     """Requests of the environment's judge and partner to their endpoints: numbers, tokens and cost."""
     labels: list[str]
@@ -68,7 +70,7 @@ def groups_of(names: Iterable[str]) -> list[Group]:
 def figures_of(records: Sequence[EvaluationRecord], by: Iterable[Group] = ()) -> EvaluationFigures:
     """Figures of an evaluation with at least one record; `by` are the groups whose scores are wanted."""
     own = [record for record in records if record.role == "policy"]
-    known = [record for record in own if record.tokens is not None]
+    known = [record for record in own if record.tokens is not None and record.reward is not None]
     turns = sum(record.turns for record in known)
     levels = sum((Counter(record.levels) for record in own), Counter[str]())
     return EvaluationFigures(
@@ -86,9 +88,7 @@ def figures_of(records: Sequence[EvaluationRecord], by: Iterable[Group] = ()) ->
         partner=_means([record for record in records if record.role == "partner"]),
         by={group: _grouped(own, lambda record, group=group: getattr(record, group)) for group in by},
         views=_distinct(record.view for record in own),
-        judges=_distinct(
-            json.dumps(record.judge_identity, sort_keys=True) for record in own if record.judge is not None
-        ),
+        judges=_judges(own),
         requests={role: counts for role in ROLES if (counts := _requests(records, role))},
         labels=_distinct(str(record.info.get("label", "")) for record in own),
     )
@@ -104,6 +104,12 @@ def _requests(records: Iterable[EvaluationRecord], role: str) -> dict[str, int |
             if isinstance(count := counts.get(name), int | float):
                 sums[name] = sums.get(name, 0) + count
     return sums
+
+
+def _judges(records: Iterable[EvaluationRecord]) -> list[dict[str, Any]]:
+    told = [one.judge_identity for one in records if one.judge is not None]
+    named = [one if isinstance(one, dict) else {"judge": one} for one in told]
+    return list({json.dumps(one, sort_keys=True): one for one in named}.values())
 
 
 def _distinct(texts: Iterable[str]) -> list[str]:
@@ -133,7 +139,8 @@ def _failures(records: Iterable[EvaluationRecord]) -> Iterable[str]:
             continue
         cause = record.ending.removeprefix("failed(").removesuffix(")")
         if record.episode not in causes or cause != PARTNER:
-            causes[record.episode] = cause if record.role == "policy" else f"{cause} of the partner"
+            theirs = record.role == "partner" and cause in OWN_FAULTS
+            causes[record.episode] = f"{cause} of the partner" if theirs else cause
     return causes.values()
 
 

@@ -1,6 +1,7 @@
 """Figures of an evaluation as rows and lines of text."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from agentevol.core.summaries import MeanScore
 from agentevol.loop.report.evaluations.paired import PairedScore
@@ -70,7 +71,7 @@ def lines(figures: EvaluationFigures) -> Iterator[str]:
         yield f"tokens per turn: {figures.tokens_per_turn:.1f}"
     for view in figures.views:
         yield f"view: {view}" + (f" ({_TOLD})" if view in TELLING else "")
-    yield from (f"judge: {judge}" for judge in figures.judges)
+    yield from (f"judge: {_members(judge)}" for judge in figures.judges)
     for role, counts in figures.requests.items():
         told = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items())
         yield f"endpoint of the {role}: {told}"
@@ -94,6 +95,14 @@ def _sum(figures: EvaluationFigures) -> str:
     lost = figures.episodes - figures.played
     missing = f"; {lost:,} unaccounted for" if lost else ""
     return f"{ended} = {figures.played:,} episodes{each}{missing}"
+
+
+def _members(judge: Mapping[str, Any]) -> str:
+    """`kind openai, model m, ...`, long texts cut and lists counted: `--json` has them whole."""
+    shown = {
+        name: len(value) if isinstance(value, list) else str(value)[:40] for name, value in judge.items()
+    }
+    return ", ".join(f"{name} {value}" for name, value in shown.items())
 
 
 def _cells(score: MeanScore) -> tuple[str, str, str]:
