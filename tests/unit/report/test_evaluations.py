@@ -63,8 +63,8 @@ def test_a_record_has_what_the_last_step_told_and_what_the_agent_spent() -> None
         id="e/seat-1", episode="e", requested=3, role="policy", model="folder", partner="idle",
         action_format="plain", temperature=0.7, env="guess", env_version="1", data_version="1",
         options={"view": "plain"}, max_turns=None, split="train", task="t", attempt=0, kind="",
-        difficulty="", seed=0, seat=1, ending="terminated", detail="", reward=0.5, turns=2, tokens=4, levels={},
-        dimensions={"goal": 5.0, "charm": None}, overall=None, scenario="s", source="books",
+        difficulty="", seed=0, seat=1, ending="terminated", detail="", reward=0.5, turns=2, tokens=4,
+        levels={}, dimensions={"goal": 5.0, "charm": None}, overall=None, scenario="s", source="books",
         relationship="0", end_reasons=["left", "too_long"], view="plain", judge={"model": "j"},
         protocol="ampo", info={"seat": 1, "facts": {"deal": False}},
         conversation={"log": [], "status": "judged"},
@@ -201,6 +201,12 @@ def test_episodes_that_a_limit_cut_before_they_were_scored_are_counted() -> None
     assert (found.unscored, found.scores["goal"].n) == (1, 1)
     assert "cut by a limit before they were scored: 1" in list(lines(found))
     assert len(list(lines(figures_of([cut])))) == 1  # an environment without scores lacks none
+
+
+def test_tokens_of_failed_episodes_are_not_counted_as_their_last_message_has_no_turn() -> None:
+    lost = record(id="x", ending="failed(judge)", reward=None, turns=1, tokens=20)
+    assert figures_of([lost, record(id="y", turns=2, tokens=10)]).tokens_per_turn == 5.0
+    assert figures_of([lost]).tokens_per_turn is None
 
 
 def test_a_partner_is_beside_the_figures_and_not_in_them() -> None:
