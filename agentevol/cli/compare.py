@@ -1,10 +1,11 @@
-"""`agentevol compare`: comparison of runs."""
+"""`agentevol compare`: comparison of runs, and of evaluations."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from agentevol.cli.console.evaluations import compare_records
 from agentevol.cli.console.output import AsJson, print_json, print_table
 
 if TYPE_CHECKING:
@@ -17,7 +18,14 @@ def register(parent: typer.Typer) -> None:
 
 
 def compare(
-    folders: Annotated[list[Path], typer.Argument(help="Run folders.")], json: AsJson = False
+    folders: Annotated[
+        list[Path], typer.Argument(help="Run folders, or files of records of agentevol eval.")
+    ],
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Compare records of different settings, such as view or judge, too."),
+    ] = False,
+    json: AsJson = False,
 ) -> None:
     """Print what each run gained on its held-out tasks, start against best checkpoint, task by task.
 
@@ -25,8 +33,16 @@ def compare(
     the first one named. Bradley-Terry strengths rank all starts and bests on the tasks that all
     played.
 
+    Files of records are compared with the first one named: return and scores, paired by task and seat, with
+    intervals clustered by scenario. Of a single file its own scores are printed.
+
     Example: agentevol compare runs/seed-0 runs/seed-1 runs/seed-2
+
+    Example: agentevol compare before.jsonl after.jsonl
     """
+    if force or any(folder.is_file() for folder in folders):
+        compare_records(folders, force, json)
+        return
     from agentevol.loop.report.comparison import (
         differ_in_seed_alone,
         difference,

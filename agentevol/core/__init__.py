@@ -12,5 +12,5 @@ Names for other packages: `conformance.Violations`, `conformance.check_result`, 
 `protocols.Transfer`, `splitmix.uniform`, `splits.Choice`, `splits.PARTS`, `splits.drawn`, `splits.held_out`,
 `splits.iteration_seed`, `splits.parent`, `splits.remaining`, `splits.spread`, `splits.within`,
 `summaries.AHEAD`, `summaries.EvaluationSummary`, `summaries.Faults`, `summaries.IterationSummary`,
-`summaries.RunSummary`, `summaries.best`, `version.__version__`.
+`summaries.MeanScore`, `summaries.RunSummary`, `summaries.best`, `version.__version__`.
 """
