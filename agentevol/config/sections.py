@@ -263,6 +263,10 @@ class EvaluateConfig(Section):
     split the part `train:valid` of the explored one.
     """
     validation_episodes: int | None = Field(default=100, ge=1)
+    measure: Literal["success", "reward"] = "success"
+    """Measure by which the best checkpoint is chosen: the share of episodes won, or the mean return, for
+    environments that are seldom won outright and reward what comes near.
+    """
     temperature: float = Field(default=0.0, ge=0)
     """0 is greedy."""
     patience: int | None = Field(default=None, ge=1)

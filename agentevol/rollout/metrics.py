@@ -6,6 +6,7 @@ return.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import stdev
 
 from agentevol.core.summaries import EvaluationSummary
 from agentevol.data.selection.filters import sampled_tokens
@@ -22,13 +23,15 @@ def summarise(trajectories: Sequence[Trajectory], split: str) -> EvaluationSumma
     itself.
     """
     scored = [t for t in trajectories if t.total_reward is not None]
+    returns = [t.total_reward or 0.0 for t in scored]
     seats = _breakdown(scored, lambda t: "" if t.episode_id is None else f"seat {t.seat}")
     trainable = _breakdown(scored, _trainability)
     return EvaluationSummary(
         split=split,
         n=len(scored),
         successes=sum(t.succeeded() for t in scored),
-        mean_reward=_mean(t.total_reward or 0.0 for t in scored),
+        mean_reward=_mean(returns),
+        reward_deviation=stdev(returns) if len(returns) > 1 else None,
         mean_turns=_mean(len(t.turns) for t in scored),
         mean_tokens=_mean(sampled_tokens(t) for t in scored),
         endings=endings(trajectories),

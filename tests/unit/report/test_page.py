@@ -131,6 +131,27 @@ def test_the_best_checkpoint_is_chosen_on_validation_and_reported_on_the_held_ou
     assert "to 40.0 % (iteration 1, the best on “valid”): +20.0 points" in headline(summary)
 
 
+def test_where_rewards_are_graded_the_mean_return_decides_and_is_reported():
+    def graded(number: int, successes: int, mean: float, deviation: float | None) -> IterationSummary:
+        found = evaluation(successes).model_copy(update={"mean_reward": mean, "reward_deviation": deviation})
+        return iteration(number, successes, evaluation=found)
+
+    first = graded(1, 0, 0.6, 0.4)
+    summary = SUMMARY.model_copy(
+        update={"iterations": (graded(0, 0, 0.2, 0.3), first, graded(2, 5, 0.5, 0.4))}
+    )
+    assert best(summary) is summary.iterations[2]  # more episodes won
+    judged = summary.model_copy(update={"config": {"evaluate": {"measure": "reward"}}})
+    assert best(judged) is first
+    # 0.4 -+ 1.96 * sqrt(0.4^2 / 100 + 0.3^2 / 100) = 0.4 -+ 0.098
+    assert headline(judged) == (
+        "The mean return on the held-out split “test” went from 0.200 (iteration 0) to 0.600 (iteration 1): "
+        "+0.400 (95 % interval +0.302 to +0.498)."
+    )
+    bare = judged.model_copy(update={"iterations": (graded(0, 0, 0.2, None), graded(1, 0, 0.6, 0.4))})
+    assert headline(bare).endswith("to 0.600 (iteration 1): +0.400.")
+
+
 def test_the_earlier_of_equals_is_the_best():
     same = SUMMARY.model_copy(update={"iterations": (iteration(0, 20), iteration(1, 30), iteration(2, 30))})
     assert best(same) == same.iterations[1]
