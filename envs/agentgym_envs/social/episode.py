@@ -4,10 +4,10 @@ from random import Random
 from typing import Any
 
 from agentgym_envs.social.family import TURNS
-from agentgym_envs.social.moves import Utterance, utterance
 from agentgym_envs.social.outcome import LABEL, Outcome
 from agentgym_envs.social.partners.temperament import Temperament
 from agentgym_envs.social.tasks import SocialTask
+from agentgym_envs.sotopia.moves import Utterance, utterance
 from agentgym_envs.sotopia.protocol.actions import Action
 from agentgym_envs.sotopia.protocol.conversation import COMMENTS, Conversation, EndReason, Rules
 from agentgym_envs.sotopia.protocol.views import View, background

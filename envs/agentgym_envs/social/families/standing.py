@@ -3,7 +3,7 @@
 from typing import Any
 
 from agentgym_envs.social.family import Ledger
-from agentgym_envs.social.moves import Utterance
+from agentgym_envs.sotopia.moves import Utterance
 
 
 class Offers(Ledger):

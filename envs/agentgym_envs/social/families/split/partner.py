@@ -6,9 +6,9 @@ from agentgym_envs.social.content.phrases import BARGAINING
 from agentgym_envs.social.families.split.shares import Share, offer_text, rest, shares, worth
 from agentgym_envs.social.families.standing import Patience
 from agentgym_envs.social.family import LEAVE, TURNS, Speaker
-from agentgym_envs.social.moves import Utterance
 from agentgym_envs.social.partners.temperament import Temperament
 from agentgym_envs.social.partners.voice import Voice
+from agentgym_envs.sotopia.moves import Utterance
 from agentgym_envs.sotopia.protocol.actions import Action
 
 TARGET, TOTAL = 7, 10
