@@ -161,7 +161,7 @@ class Social(Environment[SocialTask]):
         The first malformed reply of a turn may be repeated, the second one does nothing.
         """
         try:
-            action = _clean(self._read(reply))
+            action = self._read(reply)
         except ReplyError as fault:
             self._failed = not self._failed
             episode.act(None if self._failed else NOTHING)
@@ -180,14 +180,6 @@ class Social(Environment[SocialTask]):
 
 def _plain(action: Action) -> str:
     return "" if action.action_type == "none" else action.text
-
-
-def _clean(action: Action) -> Action:
-    """The action without lone surrogates, which cannot be sent on to the other seat."""
-    if action.argument.isascii():
-        return action
-    text = action.argument.encode("utf-8", "replace").decode("utf-8")
-    return Action(action_type=action.action_type, argument=text)
 
 
 def _result(episode: Episode, seat: int, info: Mapping[str, object], error: str = "") -> StepResult:

@@ -76,11 +76,7 @@ class Episode:
         """What a seat has not observed yet: at first its background, then what the other seat did."""
         talk, seen = self.conversation, self._seen[seat]
         self._seen[seat] = talk.turn_number
-        lines = [
-            f"Turn #{turn}: {talk.heard[turn]}"
-            for turn in range(seen or 0, talk.turn_number)
-            if not talk.acted[turn][seat]
-        ]
+        lines = talk.news(seat, seen or 0)
         if seen is None:
             lines = [talk.backgrounds[seat], "Conversation Starts:", *lines]
         if self.ended:

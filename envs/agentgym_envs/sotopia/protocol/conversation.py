@@ -100,6 +100,19 @@ class Conversation:
         start = f"\n{self.backgrounds[seat]}\nConversation Starts:\n"
         return [start, *(f"Turn #{turn}: {text}\n" for turn, text in enumerate(self.heard))]
 
+    def news(self, seat: int, since: int) -> list[str]:
+        """What the other seat did after the first `since` steps, for a reader who knows its own actions; one
+        line for each step in which the other might act, without text where it did nothing.
+        """
+        other = 1 - seat
+        done = [
+            (turn, self.log[turn][other]) for turn in range(since, len(self.log)) if self.acted[turn][other]
+        ]
+        return [
+            f"Turn #{turn}: " + ("" if action.action_type == "none" else f"{self.names[other]} {action.text}")
+            for turn, action in done
+        ]
+
     def apply(self, actions: Mapping[int, Action], *, deal: bool = False) -> None:
         """Execute one step: an action for each seat whose turn it is.
 
