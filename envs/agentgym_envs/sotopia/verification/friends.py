@@ -153,9 +153,8 @@ class FriendsGoal(Record):
 
 
 def read_goal(scene: Scene) -> FriendsGoal | None:
-    """The goal of a scene; None unless both lists have exactly one friend in common.
-
-    Where the scenario tells the environment who it is, it has to be the same.
+    """The goal of a scene; None unless both lists have exactly one friend in common, and an attribute that
+    all have. Where the scenario tells the environment who it is, it has to be the same.
     """
     goals = scene.environment.agent_goals
     first, second = (_friends(shown_to(f"agent_{seat}", goal)) for seat, goal in enumerate(goals))
@@ -164,7 +163,8 @@ def read_goal(scene: Scene) -> FriendsGoal | None:
     if len(common) != 1 or (told is not None and told[1].strip() != common[0]):
         return None
     own = frozenset(name for agent in scene.agents for name in agent.name.split())
-    return FriendsGoal(friends=(first, second), common=common[0], own_names=own)
+    goal = FriendsGoal(friends=(first, second), common=common[0], own_names=own)
+    return goal if goal.keys else None
 
 
 def _friends(goal: str) -> Friends:

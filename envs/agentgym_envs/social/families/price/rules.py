@@ -47,7 +47,7 @@ class PriceSetting(Setting):
         return Side(seat == self.seller, self.limits[seat], self.targets[seat], self.listed)
 
 
-class PriceLedger(Offers):
+class PriceLedger(Offers, Ledger):
     """Offers of a sale."""
 
     def __init__(self, setting: PriceSetting) -> None:

@@ -50,7 +50,7 @@ class ScheduleHidden(Record):
     temperament: Temperament
 
 
-class ScheduleLedger(Offers):
+class ScheduleLedger(Offers, Ledger):
     """Proposals, and whether both seats say that there is no slot."""
 
     def __init__(self, setting: ScheduleSetting) -> None:
