@@ -132,8 +132,10 @@ class Environment(ABC, Generic[TaskT]):
     """Default limit of actions per episode; an instance may have its own, by its options."""
     blocking: ClassVar[bool] = True
     """False only for environments so cheap (far below 1 ms) that they may run on an event loop."""
-    max_waiting: ClassVar[int] = 64
-    """Coroutines of `reset` and `step` that one server runs at once; later ones queue."""
+    max_waiting: int = 64
+    """Coroutines of `reset` and `step` that one server runs at once; later ones queue. An instance may have
+    another limit, by its options.
+    """
     waits_s: float = 0.0
     """Seconds after which a coroutine of `reset` or `step` has certainly ended by its own time-outs. A server
     whose limits are lower waits so long, so that the environment says what failed.

@@ -8,7 +8,7 @@ from agentgym_envs.social.tasks import SocialTask
 from agentgym_envs.social.verifier import TaskVerifier
 from agentgym_envs.sotopia.moves import Utterance
 from agentgym_envs.sotopia.protocol.actions import Action
-from agentgym_envs.sotopia.protocol.conversation import COMMENTS, Conversation, EndReason, Rules
+from agentgym_envs.sotopia.protocol.conversation import Conversation, EndReason, Rules, told
 from agentgym_envs.sotopia.protocol.views import View, background
 
 RULES = Rules(order="round-robin", max_turns=2 * TURNS, stale_rule="own")
@@ -70,7 +70,7 @@ class Episode:
         if seen is None:
             lines = [talk.backgrounds[seat], "Conversation Starts:", *lines]
         if self.ended:
-            lines.append("".join(COMMENTS[reason] for reason in self.ends).strip().rstrip(";") + ".")
+            lines.append(told(self.ends))
         return "\n".join(lines)
 
     @property

@@ -5,13 +5,14 @@ are a `TurnError`. Seats, not names, are the key: two characters may have the sa
 """
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from agentgym_envs.sotopia.protocol.actions import ACTION_TYPES, NOTHING, Action, ActionType
 
 Order = Literal["round-robin", "simultaneous", "random"]
+StaleRule = Literal["package", "own"]
 EndReason = Literal["too_long", "left", "stale", "deal"]
 Mask = tuple[bool, bool]
 """By seat: whether it acts."""
@@ -22,6 +23,11 @@ COMMENTS: dict[EndReason, str] = {
     "stale": "The conversation stales for too long; ",
     "deal": "The agents have agreed; ",
 }
+
+
+def told(reasons: Iterable[EndReason]) -> str:
+    """The sentence for agents that says why a conversation ended."""
+    return "".join(COMMENTS[reason] for reason in reasons).strip().rstrip(";") + "."
 
 
 class TurnError(ValueError):
@@ -37,7 +43,7 @@ class Rules:
     """Steps: in `round-robin`, utterances of both agents together."""
     max_stale: int = 2
     """A longer run of `none` ends the conversation."""
-    stale_rule: Literal["package", "own"] = "package"
+    stale_rule: StaleRule = "package"
     """`package` counts the `none` of seats that may not act, `own` does not."""
 
 
