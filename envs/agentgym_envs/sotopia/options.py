@@ -88,7 +88,7 @@ class Options(Record):
             return cls.model_validate(dict(given))
         except ValidationError as cause:
             error = cause.errors()[0]
-            place = f"{error['loc'][0]}={str(error['input'])[:80]!r}: " if error["loc"] else ""
+            place = f"{error['loc'][0]}={repr(error['input'])[:80]}: " if error["loc"] else ""
             raise ValueError(f"sotopia: {place}{error['msg'].removeprefix('Value error, ')}") from None
 
     @property
