@@ -11,6 +11,7 @@ Without a model, partners follow rules and a program scores the outcome: not Sot
 of social intelligence. With endpoints, models play the partner and judge the conversation.
 """
 
+import tempfile
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,8 @@ from agentgym_envs.sotopia.protocol.views import judge_background
 from agentgym_envs.sotopia.tasks import NAME, Published, SotopiaTask, Tasks
 
 SEATS: Final = ("first", "second")
+UNJUDGED: Final = "unjudged.jsonl"
+"""File of conversations that a fault left without scores."""
 TRIES: Final = 2
 """Messages of an agent in a turn: the second one after a malformed one."""
 DRAWN_AGAIN: Final = 4
@@ -298,8 +301,10 @@ class Sotopia(Environment[SotopiaTask]):
             status = "unfinished" if fault.kind == "partner" else "unjudged"
             failure = {"kind": fault.kind, "detail": str(fault)}
             record = {**record_of(episode, status, backgrounds=True), "failure": failure}
-            file = Path(self.options.unjudged or self._home / NAME / "unjudged.jsonl")
-            fault.add_note(keep(record, file))
+            chosen = self.options.unjudged
+            # In a container the home may be read-only.
+            usual = self._home / NAME / UNJUDGED, Path(tempfile.gettempdir()) / f"{NAME}-{UNJUDGED}"
+            fault.add_note(keep(record, [Path(chosen)] if chosen else usual))
             raise
 
 

@@ -76,7 +76,9 @@ class Options(Record):
     reward: RewardMix | None = None
     """None: `product` for generated tasks, `goal` for published scenarios."""
     unjudged: str | None = None
-    """File to which conversations are appended that a fault leaves without scores; None: in the data home."""
+    """File to which conversations are appended that a fault leaves without scores; None:
+    `sotopia/unjudged.jsonl` in the data home, or in the folder of temporary files if that is read-only.
+    """
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:

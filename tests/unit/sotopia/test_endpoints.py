@@ -263,7 +263,7 @@ def test_a_partner_that_fails_fails_the_episode_and_the_conversation_is_kept(
     with pytest.raises(PartnerFault) as raised:
         play(world, TALK_TASK, [say("Hello."), say("Well?")])
     file = home / "sotopia" / "unjudged.jsonl"
-    assert raised.value.__notes__ == [f"the conversation is kept in {file}, for agentevol judge"]
+    assert raised.value.__notes__ == [f"the conversation is kept in {file}"]
     (record,) = map(json.loads, file.read_text().splitlines())
     assert (record["status"], record["failure"]["kind"]) == ("unfinished", "partner")
     said = [both[turn % 2][1] for turn, both in enumerate(record["log"])]
@@ -302,7 +302,20 @@ def test_a_record_that_cannot_be_written_does_not_hide_the_fault(
     world = Sotopia(home=home, unjudged=str(home / "file" / "below"), **JUDGE)
     with pytest.raises(JudgeFault) as raised:
         play(world, LAMP_TASK, [act("leave")])
-    assert raised.value.__notes__[0].startswith("the conversation could not be kept in")
+    file = home / "file"
+    assert raised.value.__notes__ == [f"the conversation could not be kept: {file / 'below'}: File exists"]
+
+
+def test_where_the_home_cannot_be_written_the_record_is_among_temporary_files(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Models(judge=["no"]).wired(monkeypatch)
+    (home / "sotopia" / "unjudged.jsonl").mkdir()
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    with pytest.raises(JudgeFault):
+        play(Sotopia(home=home, **JUDGE), LAMP_TASK, [act("leave")])
+    (record,) = map(json.loads, (tmp_path / "sotopia-unjudged.jsonl").read_text().splitlines())
+    assert record["status"] == "unjudged"
 
 
 def test_seats_fail_together_when_their_judge_does(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,16 +59,22 @@ def record_of(episode: Episode, status: Status, *, backgrounds: bool) -> dict[st
     }
 
 
-def keep(record: Mapping[str, Any], file: Path) -> str:
-    """Append a record to a file of JSON lines; where it is, or why it is nowhere, for a log."""
-    line = json.dumps(record, ensure_ascii=False) + "\n"
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("ab", buffering=0) as lines:  # one write, so that processes do not mix their lines
-            lines.write(line.encode())
-    except OSError as cause:
-        return f"the conversation could not be kept in {file}: {cause.strerror or cause}"
-    return f"the conversation is kept in {file}, for agentevol judge"
+def keep(record: Mapping[str, Any], files: Sequence[Path]) -> str:
+    """Append a record to the first of some files of JSON lines that can be written; where it is, or why it is
+    nowhere, for a log.
+    """
+    line = (json.dumps(record, ensure_ascii=False) + "\n").encode()
+    reasons: list[str] = []
+    for file in files:
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with file.open("ab", buffering=0) as lines:  # one write, so that processes do not mix their lines
+                lines.write(line)
+        except OSError as cause:
+            reasons.append(f"{file}: {cause.strerror or cause}")
+        else:
+            return f"the conversation is kept in {file}"
+    return f"the conversation could not be kept: {'; '.join(reasons)}"
 
 
 def conversation_of(record: Mapping[str, Any]) -> Conversation:
