@@ -16,6 +16,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from agentgym_envs.core import Record, TaskNotFound
 from agentgym_envs.files import file_sha256
+from agentgym_envs.import_folders import MANIFEST
 from agentgym_envs.import_report import FileName
 from agentgym_envs.sotopia.data.profile_set import Combo, ProfileSet, RelationshipProfile, SotopiaDataError
 from agentgym_envs.sotopia.protocol.profiles import AgentProfile, EnvironmentProfile, Scene
@@ -23,7 +24,6 @@ from agentgym_envs.sotopia.verification.verifier import verifiable
 
 NAME: Final = "sotopia"
 """Folder below the home."""
-MANIFEST: Final = "manifest.json"
 ENVIRONMENTS, AGENTS, COMBOS = "environments.jsonl", "agents.jsonl", "combos.jsonl"
 RELATIONSHIPS, HARD_POSITIONS = "relationships.jsonl", "hard.json"
 FILES: Final = (ENVIRONMENTS, AGENTS, COMBOS, RELATIONSHIPS, HARD_POSITIONS)
