@@ -1,4 +1,4 @@
-"""Sotopia: two characters with private goals talk, and are scored in seven dimensions (arXiv:2310.11667).
+"""Sotopia (arXiv:2310.11667): two characters with private goals talk; rules or models are partner and judge.
 
 > world = Sotopia()
 > task = world.task("train/price/2/1")

@@ -1,6 +1,9 @@
 """Options of the environment `sotopia`: `Options`, and the endpoints that they name."""
 
+import json
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal, Self, cast
 
 from pydantic import Field, ValidationError, model_validator
@@ -80,18 +83,13 @@ class Options(Record):
     `sotopia/unjudged.jsonl` in the data home, or in the folder of temporary files if that is read-only.
     """
 
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Self:
+    @staticmethod
+    def of(given: Mapping[str, Any]) -> "Options":
         """The options of keyword arguments. Raises `ValueError`, in one line that names the option."""
-        if unknown := sorted(given.keys() - cls.model_fields.keys()):
-            known = ", ".join(cls.model_fields)
+        if unknown := sorted(given.keys() - Options.model_fields.keys()):
+            known = ", ".join(Options.model_fields)
             raise ValueError(f"sotopia has no option {unknown[0]!r}; there are: {known}")
-        try:
-            return cls.model_validate(dict(given))
-        except ValidationError as cause:
-            error = cause.errors()[0]
-            place = f"{error['loc'][0]}={repr(error['input'])[:80]}: " if error["loc"] else ""
-            raise ValueError(f"sotopia: {place}{error['msg'].removeprefix('Value error, ')}") from None
+        return _validated(_Given(repr(sorted(given.items())), given))
 
     @property
     def partner_kind(self) -> PartnerKind:
@@ -175,8 +173,6 @@ class Options(Record):
 
 def _parsed(role: str, model: Any) -> dict[str, Any]:
     """The table of an endpoint, given as one or as JSON."""
-    import json
-
     try:
         found = json.loads(model) if isinstance(model, str) else model
     except ValueError:
@@ -188,3 +184,22 @@ def _parsed(role: str, model: Any) -> dict[str, Any]:
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+@dataclass(frozen=True)
+class _Given:
+    """Keyword arguments, which are equal if they are written alike."""
+
+    written: str
+    fields: Mapping[str, Any] = field(compare=False)
+
+
+@lru_cache(maxsize=64)
+def _validated(given: _Given) -> Options:
+    """The options; a server makes an environment for each episode, and all have the same."""
+    try:
+        return Options.model_validate(dict(given.fields))
+    except ValidationError as cause:
+        error = cause.errors()[0]
+        place = f"{error['loc'][0]}={repr(error['input'])[:80]}: " if error["loc"] else ""
+        raise ValueError(f"sotopia: {place}{error['msg'].removeprefix('Value error, ')}") from None

@@ -134,7 +134,10 @@ class Tasks:
     def task(self, task_id: str) -> SotopiaTask:
         """The task with this id; raises `TaskNotFound`."""
         if task_id.partition("/")[0] in social.COUNTS:
-            return _generated(social.task(task_id, self.families))
+            try:
+                return _generated(social.task(task_id, self.families))
+            except TaskNotFound:
+                raise TaskNotFound(f"{NAME} has no task {task_id[:80]!r}") from None
         if self.published is None:
             raise TaskNotFound(f"{NAME} has no task {task_id[:80]!r}; {IMPORT}")
         return self.published.task(task_id)

@@ -17,6 +17,7 @@ from agentgym_client import EnvClient
 from agentgym_envs.core import StepResult
 from agentgym_envs.registry import environment_class, make
 from agentgym_envs.sotopia.data.importing import import_official
+from agentgym_envs.thinking import render
 from agentgym_server import create_app
 
 TASK = "test/price/1/3"
@@ -117,6 +118,22 @@ async def test_openenv_plays_an_episode(app: FastAPI, expected: tuple[list[str],
             assert (data["observation"]["text"], data["reward"]) == (wanted.observation.text, wanted.reward)
         assert data["done"]
         assert data["observation"]["info"]["dimensions"] == results[-1].info["dimensions"]
+
+
+async def test_what_an_agent_thinks_in_ampos_modes_is_not_said() -> None:
+    app = create_app({"sotopia": lambda: make("sotopia", actions="text")})
+    thought = render(2, ("She wants 90.", "friendly", "offer half"), "I can meet you halfway.")
+    async with client(app) as http:
+        body = {"task_id": TASK, "seed": 5, "seats": 2, "format": "modes"}
+        first = (await http.post("/envs/sotopia/sessions", json=body)).json()
+        action = {"turn": 1, "action": {"type": "completion", "text": thought}}
+        waiting = asyncio.create_task(http.post(f"/sessions/{first['session_id']}/steps", json=action))
+        path = f"/sessions/{first['partners'][0]['session_id']}"
+        heard = (await http.get(path, headers={"prefer": "wait=10"})).json()["observation"]
+        assert heard.endswith('said: "I can meet you halfway."')
+        assert "She wants 90." not in heard
+        await http.delete(path)
+        await waiting
 
 
 @pytest.mark.parametrize("order", ["round-robin", "simultaneous", "random"])

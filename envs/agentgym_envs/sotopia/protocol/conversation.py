@@ -7,6 +7,7 @@ are a `TurnError`. Seats, not names, are the key: two characters may have the sa
 import random
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import cycle, repeat
 from typing import Literal
 
 from agentgym_envs.sotopia.protocol.actions import ACTION_TYPES, NOTHING, Action, ActionType
@@ -49,12 +50,14 @@ class Rules:
 
 def masks(order: Order, seed: int) -> Iterator[Mask]:
     """The acting seats of each step, without end; `seed` draws those of `random`."""
+    if order == "simultaneous":
+        yield from repeat((True, True))
+    if order == "round-robin":
+        yield from cycle(((True, False), (False, True)))
     draws = random.Random(seed)
-    turn = 0
     while True:
-        seat = turn % 2 if order == "round-robin" else draws.randrange(2)
-        yield (True, True) if order == "simultaneous" else (seat == 0, seat == 1)
-        turn += 1
+        seat = draws.randrange(2)
+        yield seat == 0, seat == 1
 
 
 @dataclass
