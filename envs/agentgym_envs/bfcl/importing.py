@@ -1,10 +1,5 @@
-"""Import of BFCL's multi-turn tasks: `import_official`. `agentgym_envs.bfcl.library` reads imported ones.
+"""Import of BFCL's multi-turn tasks: `import_official`. `agentgym_envs.bfcl.library` reads imported ones."""
 
-The new folder is complete before the manifest names it, so an interrupted import changes nothing.
-"""
-
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +8,6 @@ from agentgym_envs.bfcl.apis import require_wheel
 from agentgym_envs.bfcl.dialogues import DialogueError, dialogue_of
 from agentgym_envs.bfcl.documents import Documents
 from agentgym_envs.bfcl.library import (
-    MANIFEST,
     TEXTS,
     Catalogue,
     Manifest,
@@ -24,6 +18,7 @@ from agentgym_envs.bfcl.library import (
 )
 from agentgym_envs.bfcl.sources import FoundTask, find_tasks, read_documents_of
 from agentgym_envs.files import file_sha256
+from agentgym_envs.import_folders import draft, publish
 from agentgym_envs.import_report import ImportReport, Refused
 
 if TYPE_CHECKING:
@@ -54,17 +49,13 @@ def import_official(source: Path, home: Path, progress: Callable[[int], None] | 
     if not source.is_dir():
         raise DialogueError(f"{source} is no folder")
     root = home / "bfcl"
-    root.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix="tasks-", dir=root))
-    try:
+    with draft(root, "tasks-") as folder:
         texts = read_documents_of(source)
         reading = _Reading(_documents(texts), folder, progress or (lambda _: None))
         reading.read(source)
         manifest = _write(folder, texts, reading.rows)
-        _publish(root, folder, manifest)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+        before = Catalogue.open_if_sound(home)
+        publish(root, folder, manifest, before.manifest.folder if before else None)
     tasks = {split: stored.tasks for split, stored in manifest.splits.items()}
     return ImportReport(tasks, tuple(reading.refused), reading.warnings(), (NOTE,))
 
@@ -151,14 +142,3 @@ def _trial(documents: Documents, folder: Path) -> "Callable[[Row, str], Trial] |
 def _stored(path: Path, rows: list[Row]) -> StoredFile:
     path.write_text("".join(f"{row.model_dump_json()}\n" for row in rows), encoding="utf-8")
     return StoredFile(file=path.name, sha256=file_sha256(path), tasks=len(rows))
-
-
-def _publish(root: Path, folder: Path, manifest: Manifest) -> None:
-    """Atomically switch to the finished files, and remove earlier ones."""
-    before = Catalogue.open_if_sound(root.parent)
-    folder.chmod(0o755)  # a temporary folder is accessible to its owner only
-    draft = folder / MANIFEST
-    draft.write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    draft.replace(root / MANIFEST)
-    if before is not None and before.manifest.folder != folder.name:
-        shutil.rmtree(root / before.manifest.folder, ignore_errors=True)

@@ -15,12 +15,12 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from agentgym_envs.core import Record, TaskNotFound
 from agentgym_envs.files import file_sha256
+from agentgym_envs.import_folders import MANIFEST
 from agentgym_envs.import_report import FileName
 from agentgym_envs.tau.data.domain import Domain, TaskSource
 from agentgym_envs.tau.reading import TauDataError
 from agentgym_envs.tau.tasks import TauTask, Version
 
-MANIFEST = "manifest.json"
 TASKS = TypeAdapter(tuple[TauTask, ...])
 
 
