@@ -345,9 +345,9 @@ def test_who_is_late_fails_by_its_own_kind(home: Path, monkeypatch: pytest.Monke
 
     Models(talker=[never], judge=[never]).wired(monkeypatch)
     quick = {"timeout_s": 0.01, "retries": 0}
-    with pytest.raises(PartnerFault, match=r"no answer within 0\.01 s"):
+    with pytest.raises(PartnerFault, match=r"no (answer|action) within 0\.0"):
         play(Sotopia(home=home, judge="none", **PARTNER, **quick), TALK_TASK, [say("Hello.")])
-    with pytest.raises(JudgeFault, match=r"no answer within 0\.01 s"):
+    with pytest.raises(JudgeFault, match=r"no (answer|judgement) within 0\.0"):
         play(Sotopia(home=home, **JUDGE, **quick), LAMP_TASK, [act("leave")])
 
 
