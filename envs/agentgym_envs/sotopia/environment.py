@@ -29,7 +29,7 @@ from agentgym_envs.sotopia.data.library import Catalogue
 from agentgym_envs.sotopia.options import Options
 from agentgym_envs.sotopia.play.episode import Episode
 from agentgym_envs.sotopia.play.judges import Judged, judged_by, unjudged, verified
-from agentgym_envs.sotopia.play.partners import Partner
+from agentgym_envs.sotopia.play.partners import Partner, check_recorded
 from agentgym_envs.sotopia.play.records import keep, record_of
 from agentgym_envs.sotopia.play.report import mix_of, report
 from agentgym_envs.sotopia.protocol.actions import NOTHING, Action, ReplyError, from_json, from_text
@@ -81,6 +81,8 @@ class Sotopia(Environment[SotopiaTask]):
 
     def __init__(self, *, home: Path | None = None, **options: Any) -> None:
         self.options = given = Options.of(options)
+        if given.partner_kind == "replay":
+            check_recorded(given.replay or "")
         self._home = home or data_home()
         catalogue = Catalogue.open(self._home)
         verifies = given.judge_kind == "verify"

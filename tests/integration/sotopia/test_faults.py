@@ -97,7 +97,7 @@ def listening(stub: Stub) -> Generator[Stub]:
             """Clients that no longer wait are no error of a test."""
 
     server = Server(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     stub.url = f"http://127.0.0.1:{server.server_port}/v1"
     try:
