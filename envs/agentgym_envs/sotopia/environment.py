@@ -29,12 +29,11 @@ from agentgym_envs.sotopia.data.library import Catalogue
 from agentgym_envs.sotopia.options import Options
 from agentgym_envs.sotopia.play.episode import Episode
 from agentgym_envs.sotopia.play.judges import Judged, judged_by, unjudged, verified
-from agentgym_envs.sotopia.play.partners import Partner
+from agentgym_envs.sotopia.play.partners import Partner, check_recorded
 from agentgym_envs.sotopia.play.records import keep, record_of
 from agentgym_envs.sotopia.play.report import mix_of, report
 from agentgym_envs.sotopia.protocol.actions import NOTHING, Action, ReplyError, from_json, from_text
 from agentgym_envs.sotopia.protocol.prompts import judge_prompt
-from agentgym_envs.sotopia.protocol.views import judge_background
 from agentgym_envs.sotopia.tasks import NAME, Published, SotopiaTask, Tasks
 
 SEATS: Final = ("first", "second")
@@ -82,6 +81,8 @@ class Sotopia(Environment[SotopiaTask]):
 
     def __init__(self, *, home: Path | None = None, **options: Any) -> None:
         self.options = given = Options.of(options)
+        if given.partner_kind == "replay":
+            check_recorded(given.replay or "")
         self._home = home or data_home()
         catalogue = Catalogue.open(self._home)
         verifies = given.judge_kind == "verify"
@@ -288,10 +289,9 @@ class Sotopia(Environment[SotopiaTask]):
             return verified(episode.outcomes())
         model = given.judge_endpoint
         is_cached = model.temperature == 0 if given.judge_cache is None else given.judge_cache
-        scene, log = episode.scene, episode.conversation.log
-        background = judge_background(scene, "lite" if given.view == "lite" else "package")
-        prompt = judge_prompt(background, scene.names, log, given.scored)
-        return await judged_by(model, prompt, scene.names, given.scored, SHARED if is_cached else None)
+        names, log = episode.scene.names, episode.conversation.log
+        prompt = judge_prompt(episode.judge_background, names, log, given.scored)
+        return await judged_by(model, prompt, names, given.scored, SHARED if is_cached else None)
 
     async def _kept(self, episode: Episode, work: Awaitable[ValueT]) -> ValueT:
         """The result of work that waits for an endpoint; if that fails, the conversation is kept."""

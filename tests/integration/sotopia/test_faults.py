@@ -24,7 +24,8 @@ from agentgym_envs.sotopia.data.importing import import_official
 from agentgym_envs.sotopia.environment import Sotopia
 from agentgym_server import create_app
 
-Mode = Literal["fine", "slow", "together", "half", "nonsense", "dies"]
+Mode = Literal["fine", "slow", "together", "half", "again", "nonsense", "dies"]
+"""`half`: every other call fails; `again`: the first call of each prompt does."""
 TASK = "sotopia/1"
 EPISODES = 8
 SECOND = "And then?"
@@ -37,6 +38,7 @@ class Stub:
     def __init__(self, partner: Mode = "fine", judge: Mode = "fine") -> None:
         self.modes: dict[str, Mode] = {"talker": partner, "judge": judge}
         self.asked = Counter[str]()
+        self._prompts = set[str]()
         self.url = ""
         self._lock = threading.Lock()
         self._released = threading.Event()
@@ -51,12 +53,14 @@ class Stub:
         with self._lock:
             self.asked[model] += 1
             count, mode = self.asked[model], self.modes[model]
+            is_first = prompt not in self._prompts
+            self._prompts.add(prompt)
         text = say("I see.") if model == "talker" else judgement()
         if mode == "slow":
             self._released.wait(10)
         if mode == "together":
             self._together.wait(10)
-        if mode == "half" and count % 2:
+        if (mode == "half" and count % 2) or (mode == "again" and is_first):
             return 503, "busy"
         if mode == "nonsense":
             return 200, "I would rather not say."
@@ -93,7 +97,7 @@ def listening(stub: Stub) -> Generator[Stub]:
             """Clients that no longer wait are no error of a test."""
 
     server = Server(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     stub.url = f"http://127.0.0.1:{server.server_port}/v1"
     try:
@@ -160,7 +164,7 @@ def kept(home: Path) -> list[dict[str, Any]]:
     ("partner", "judge", "retries", "ending"),
     [
         ("fine", "fine", 0, "terminated"),
-        ("half", "half", 6, "terminated"),
+        ("again", "again", 1, "terminated"),
         ("slow", "fine", 0, "failed(partner)"),
         ("nonsense", "fine", 1, "failed(partner)"),
         ("dies", "fine", 1, "failed(partner)"),

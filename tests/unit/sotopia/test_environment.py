@@ -108,6 +108,22 @@ def test_a_published_bargain_beside_the_rule_based_partner(home: Path) -> None:
     assert price <= 20 * (1 + hidden["yields"])  # a buyer with a target of 20
 
 
+def test_a_published_partner_yields_to_its_limit_and_takes_what_is_good_enough(home: Path) -> None:
+    world = Sotopia(home=home, actions="text")
+    task = world.task(LAMP_TASK)
+    highest = []
+    for seed in range(12):
+        results = play(world, task, [f"[OFFER {40 - step}]" for step in range(10)], seed)
+        said = [both[1][1] for both in results[-1].info["conversation"]["log"]]
+        offers = [float(text.partition("[OFFER ")[2].rstrip("]")) for text in said if "[OFFER" in text]
+        limit = 20 * (1 + results[-1].info["partner"]["hidden"]["yields"])
+        assert max(offers) <= limit + 0.005  # a buyer with a target of 20
+        highest.append(max(offers))
+    assert max(highest) > 20.5  # beyond its target
+    (sold,) = play(world, task, ["[OFFER 5]"])
+    assert sold.info["facts"]["outcome"] == "deal at $5.00"
+
+
 @pytest.mark.parametrize("seat", [0, 1])
 def test_published_divisions_and_friends_can_be_won(home: Path, seat: int) -> None:
     world = Sotopia(home=home, actions="text", seat=seat)

@@ -86,6 +86,7 @@ def test_what_the_options_do_not_suffice_for_names_the_option(home: Path) -> Non
         ({"judge_model": "{}", "judge_url": "http://a"}, "sotopia: JudgeModel: model: Field required"),
         ({"judge_model": "1", "judge_url": "ftp://a"}, "sotopia: JudgeModel: base_url: String should match"),
         ({"partner": "replay"}, "sotopia: partner=replay needs replay=FILE"),
+        ({"replay": "/no/such.json"}, "sotopia: replay='/no/such.json': No such file or directory"),
         ({"observation": "prompt", "actions": "text"}, "sotopia: observation=prompt asks for actions=json"),
         ({"reward": "overall"}, "sotopia: reward=overall needs all seven dimensions: judge=openai"),
         (

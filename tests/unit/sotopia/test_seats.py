@@ -61,6 +61,15 @@ def test_simultaneous_seats_act_together_and_one_that_is_malformed_alone_repeats
     assert {name: one.info["facts"]["price"] for name, one in end.items()} == dict.fromkeys(SEATS, 90.0)  # type: ignore[union-attr]
 
 
+def test_an_acceptance_means_an_offer_of_an_earlier_step_in_both_seats() -> None:
+    for accepting, offering in (SEATS, SEATS[::-1]):
+        world = Sotopia(families="price", order="simultaneous")
+        world.reset_seats(world.task("train/price/1/0"), 0)
+        world.step_seats({accepting: say("Hm."), offering: say("[OFFER 90]")})
+        end = world.step_seats({accepting: say("[ACCEPT]"), offering: say("[OFFER 70]")})
+        assert end["first"].info["facts"]["price"] == 90.0  # type: ignore[index]
+
+
 def test_a_seat_out_of_turn_is_refused() -> None:
     world = Sotopia()
     task = world.task("train/price/1/0")

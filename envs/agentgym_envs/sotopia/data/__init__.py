@@ -10,5 +10,6 @@
 | `replay` | recorded episodes, played again: `replay` |
 
 Names for other packages: `episodes.RecordedEpisode`, `episodes.read_episodes`, `library.Catalogue`,
-`profile_set.HARD`, `profile_set.JUDGED`, `profile_set.PREFIX`, `profile_set.VERIFIABLE`.
+`profile_set.HARD`, `profile_set.JUDGED`, `profile_set.PREFIX`, `profile_set.SotopiaDataError`,
+`profile_set.VERIFIABLE`.
 """

@@ -15,7 +15,7 @@ from agentgym_envs.sotopia.protocol.actions import Action
 from agentgym_envs.sotopia.protocol.conversation import Conversation, Rules, masks, told
 from agentgym_envs.sotopia.protocol.profiles import Scene
 from agentgym_envs.sotopia.protocol.prompts import agent_prompt
-from agentgym_envs.sotopia.protocol.views import background
+from agentgym_envs.sotopia.protocol.views import background, judge_background
 from agentgym_envs.sotopia.tasks import SotopiaTask
 
 Verifier = TaskVerifier | AnyPublishedVerifier
@@ -58,6 +58,11 @@ class Episode:
     def is_cut(self) -> bool:
         """Whether it was only the number of turns that ended it."""
         return self.conversation.end_reasons == ("too_long",)
+
+    @property
+    def judge_background(self) -> str:
+        """What a judge reads before the conversation: both characters, except in `lite`, and both goals."""
+        return judge_background(self.scene, "lite" if self.options.view == "lite" else "package")
 
     async def begin(self) -> None:
         """Let the partner act until it is the agent's turn. Raises `PartnerFault`."""

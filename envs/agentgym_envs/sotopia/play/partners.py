@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 from agentgym_envs.endpoints.cache import AnswerCache
 from agentgym_envs.social.family import LEAVE, Speaker
 from agentgym_envs.sotopia.data.episodes import RecordedEpisode, read_episodes
+from agentgym_envs.sotopia.data.profile_set import SotopiaDataError
 from agentgym_envs.sotopia.models.partner import ModelPartner, PartnerFault, PartnerModel
 from agentgym_envs.sotopia.moves import Utterance
 from agentgym_envs.sotopia.protocol.actions import Action
@@ -110,10 +111,20 @@ class ReplayPartner:
         return {"kind": "replay", "episode": self._source}
 
 
+def check_recorded(file: str) -> None:
+    """Raise `ValueError`, in one line, unless a file has recorded episodes."""
+    try:
+        _episodes(Path(file))
+    except OSError as cause:
+        raise ValueError(f"sotopia: replay={file!r}: {cause.strerror or cause}") from None
+    except SotopiaDataError as cause:
+        raise ValueError(f"sotopia: replay={file!r}: {cause}") from None
+
+
 def recorded_partner(file: str, scene: Scene, seat: int) -> ReplayPartner | None:
     """The partner of a seat by the first recorded episode of a scene; None without one.
 
-    Raises `SotopiaDataError`, `OSError`.
+    `check_recorded` has accepted the file.
     """
     agents = scene.agents[0].pk, scene.agents[1].pk
     for episode in _episodes(Path(file)):

@@ -19,7 +19,6 @@ from agentgym_envs.sotopia.protocol.actions import Action
 from agentgym_envs.sotopia.protocol.conversation import Conversation, Rules, masks
 from agentgym_envs.sotopia.protocol.episode_log import episode_log
 from agentgym_envs.sotopia.protocol.judgement import Judgement
-from agentgym_envs.sotopia.protocol.views import judge_background
 
 FORMAT: Final = "sotopia-conversation/1"
 
@@ -35,7 +34,7 @@ def record_of(episode: Episode, status: Status, *, backgrounds: bool) -> dict[st
     talk, scene, options = episode.conversation, episode.scene, episode.options
     read = {
         "backgrounds": list(talk.backgrounds),
-        "judge_background": judge_background(scene, "lite" if options.view == "lite" else "package"),
+        "judge_background": episode.judge_background,
     }
     return {
         "format": FORMAT,
