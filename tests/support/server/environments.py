@@ -13,7 +13,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
 from typing import ClassVar, cast
 
-from agentgym_envs.core import Environment, Observation, StepResult, Task, TaskNotFound
+from agentgym_envs.core import (
+    Environment,
+    Observation,
+    StepResult,
+    Task,
+    TaskNotFound,
+    TaskUnplayable,
+)
 
 
 class Echo(Environment[Task]):
@@ -427,3 +434,32 @@ class Broken(Echo):
         super().__init__()
         if multiprocessing.parent_process() is not None:
             raise RuntimeError("the data of this world is missing")
+
+
+class Choosy(Echo):
+    """Cannot be reset as it is configured, and does not list `test`."""
+
+    name = "choosy"
+    blocking = True
+
+    def tasks(self, split: str, difficulty: str | None = None) -> Sequence[Task]:
+        """The split `train` alone."""
+        if split == "test":
+            raise TaskUnplayable("choosy needs partner_model=NAME for the split 'test'")
+        return super().tasks(split, difficulty)
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """One split."""
+        return ("train",)
+
+    def reset(self, task: Task, seed: int) -> Observation:
+        """Refuse."""
+        raise TaskUnplayable(f"{task.id} needs partner_model=NAME")
+
+
+class LoopChoosy(Choosy):
+    """As `Choosy`, on the event loop."""
+
+    name = "loop-choosy"
+    blocking = False

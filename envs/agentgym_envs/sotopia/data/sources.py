@@ -18,8 +18,7 @@ from typing import Any, Literal, TypeVar, cast
 from pydantic import BaseModel, ValidationError
 
 from agentgym_envs.sotopia.data.profile_set import (
-    ALL,
-    HARD,
+    RESERVED,
     Combo,
     ProfileSet,
     RelationshipProfile,
@@ -177,7 +176,7 @@ def _records(source: Path, part: Part, record: type[RecordT]) -> Iterator[tuple[
             raise SotopiaDataError(f"{row.place}{name}: {first_problem(problem)}") from None
         except ValueError as problem:
             raise SotopiaDataError(f"{row.place}{name}: {problem}") from None
-        if isinstance(one, EnvironmentProfile) and one.source in (ALL, HARD):
+        if isinstance(one, EnvironmentProfile) and one.source in RESERVED:
             raise SotopiaDataError(f"{row.place}{name}: source: {one.source!r} is the name of another split")
         yield f"{row.place}{name}", one
 
