@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, TextIO, cast
 from pydantic import Field, ValidationError
 
 from agentevol.core.errors import ConfigError, one_line
+from agentevol.data.episode_logs import Seat
 from agentevol.rollout.dimensions.scores import OVERALL, cluster_of, end_reasons_of, last_info, scores_of
 from agentevol.rollout.metrics import ending_label
 from agentgym_envs.core import Record
@@ -173,6 +174,13 @@ def record_of(trajectory: Trajectory, agent: Agent, setting: Setting) -> Evaluat
         info={name: value for name, value in info.items() if name not in _NOT_INFO},
         conversation=cast("dict[str, Any]", talk) if isinstance(talk, dict) else None,
     )
+
+
+def seat_of(record: EvaluationRecord) -> Seat:
+    """What is exported as a conversation."""
+    info = {**record.info, "conversation": record.conversation, "judge": record.judge}
+    single = record.partner == "environment"
+    return Seat(record.episode, "eval", None if single else record.seat, record.model, info)
 
 
 def read_records(path: Path) -> list[EvaluationRecord]:

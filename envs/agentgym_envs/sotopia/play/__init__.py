@@ -10,6 +10,6 @@
 | `records` | conversations for exports and for judging later: `record_of`, `keep` |
 
 Names for other packages: `episode.Episode`, `judges.Judged`, `judges.judged_by`, `judges.unjudged`,
-`judges.verified`, `partners.Partner`, `partners.check_recorded`, `records.keep`, `records.record_of`,
-`report.mix_of`, `report.report`.
+`judges.verified`, `partners.Partner`, `partners.check_recorded`, `records.FORMAT`, `records.episode_log_of`,
+`records.keep`, `records.record_of`, `report.mix_of`, `report.report`.
 """
