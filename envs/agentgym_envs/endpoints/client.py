@@ -82,8 +82,13 @@ class ChatClient:
         other._figures = copy(self._figures)
         return other
 
+    @property
+    def counted(self) -> Figures:
+        """Figures of the requests so far."""
+        return self._figures
+
     def figures(self) -> dict[str, Any]:
-        """Model, and figures of the requests so far."""
+        """Model, and figures of the requests so far, as JSON."""
         return self._figures.of(self.endpoint)
 
     async def _usable(

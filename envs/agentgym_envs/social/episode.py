@@ -30,7 +30,8 @@ class Episode:
         self._hidden = family.hidden(draws, task.split, task.difficulty)
         self._ledger = family.ledger(task.setting, self._hidden)
         goals = task.instruction, family.other_goal(task.setting, other, self._hidden)
-        scene = task.scene(goals if task.seat == 0 else (goals[1], goals[0]))
+        scene = self.scene = task.scene(goals if task.seat == 0 else (goals[1], goals[0]))
+        """Profiles with both goals, which no seat may read."""
         self.conversation = Conversation(
             scene.names, (background(scene, 0, view), background(scene, 1, view)), RULES
         )
