@@ -46,4 +46,4 @@ class Budget:
         return self.spent >= self.limit
 
     def __str__(self) -> str:
-        return f"${self.limit:,.2f}" if self.unit == "usd" else f"{self.limit:,.0f} tokens"
+        return f"${self.limit:g}" if self.unit == "usd" else f"{self.limit:,.0f} tokens"

@@ -14,7 +14,7 @@ import json
 import os
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import httpx
@@ -24,7 +24,7 @@ from agentevol.config.urls import check_url
 from agentevol.core.errors import ConfigError, described
 from agentevol.core.judges import JudgedEpisode, Verdict
 from agentevol.data.judgements.items import Transcript
-from agentevol.data.judgements.outcomes import Failed, Judgement, Ok
+from agentevol.data.judgements.outcomes import Scores
 from agentevol.engines.endpoint import Endpoint, key_from
 
 TOKEN_VARIABLE = "AGENTEVOL_TOKEN"
@@ -36,31 +36,52 @@ PATIENCE_S = 30.0
 """Time for which a service that cannot be reached is tried again."""
 
 
-class _Known(BaseModel):
-    """A judge of the service."""
+class _Read(BaseModel):
+    """Part of a reply; replies may grow, and what is new is not read."""
 
     model_config = ConfigDict(extra="ignore")
+
+
+class _Known(_Read):
+    """A judge of the service."""
 
     name: str
     version: str
     kind: str = ""
 
 
-class _Judges(BaseModel):
+class _Judges(_Read):
     """Reply of `GET /judges`."""
-
-    model_config = ConfigDict(extra="ignore")
 
     judges: list[_Known] = Field(min_length=1)
     asked: dict[str, Any] = Field(default_factory=dict)
 
 
-class _Judgements(BaseModel):
+class _Sample(_Read):
+    reasons: list[dict[str, str]] = Field(default_factory=list)
+
+
+class _Opinion(_Read):
+    samples: list[_Sample] = Field(default_factory=list)
+
+
+class _Ok(_Read):
+    status: Literal["ok"]
+    scores: Scores
+    normalised: Scores
+    opinions: list[_Opinion] = Field(default_factory=list)
+
+
+class _Failed(_Read):
+    status: Literal["failed"]
+    kind: str
+    detail: str
+
+
+class _Judgements(_Read):
     """Reply of `POST /judgements`."""
 
-    model_config = ConfigDict(extra="ignore")
-
-    judgements: list[Judgement]
+    judgements: list[Annotated[_Ok | _Failed, Field(discriminator="status")]]
 
 
 class ServiceJudge:
@@ -118,8 +139,8 @@ class ServiceJudge:
         """Close the connections."""
         await self._endpoint.close()
 
-    def _verdict(self, judged: Ok | Failed) -> Verdict:
-        if isinstance(judged, Failed):
+    def _verdict(self, judged: _Ok | _Failed) -> Verdict:
+        if isinstance(judged, _Failed):
             return Verdict(None, f"failed({judged.kind}): {judged.detail}")
         if len(judged.scores) != 1 or len(judged.normalised) != 1:
             return Verdict(None, f"the service judged {len(judged.scores)} seats of one")
@@ -181,8 +202,7 @@ def _known(url: str, key: str | None, transport: httpx.MockTransport | None) -> 
         raise ConfigError(f"{url} is no judge service: GET /judges gave {response.status_code}") from None
 
 
-def _reason(judged: Ok) -> str:
+def _reason(judged: _Ok) -> str:
     """Reasons of the first sample of the first judge, in one line."""
-    samples = [sample for one in judged.opinions if one.status == "ok" for sample in one.samples]
-    reasons = samples[0].reasons[0] if samples and samples[0].reasons else {}
-    return "; ".join(f"{name}: {reason}" for name, reason in reasons.items() if reason)
+    told = (reasons for one in judged.opinions for sample in one.samples for reasons in sample.reasons)
+    return "; ".join(f"{name}: {reason}" for name, reason in next(told, {}).items() if reason)

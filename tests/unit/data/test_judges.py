@@ -72,7 +72,7 @@ NUMBER = 3
 @pytest.mark.parametrize(
     ("name", "options", "complaint"),
     [
-        ("strict", {}, "no judge named 'strict'; there are: rubric, or module:attribute"),
+        ("strict", {}, "no judge named 'strict'; there are: rubric, service, or module:attribute"),
         (f"{HERE}:NUMBER", {}, "is int, not a factory of judges"),
         (f"{HERE}:Nothing", {}, "has no 'version': see agentevol.core.judges.Judge"),
         (f"{HERE}:Wide", {}, r"has the scale \(10.0, 0.0\), not a lowest and a highest score"),
