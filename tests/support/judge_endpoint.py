@@ -3,7 +3,7 @@
 | model | behaviour |
 |---|---|
 | `ok` | usable judgements |
-| `flaky` | every second request fails with 503 |
+| `flaky` | the first request of each prompt fails with 503 |
 | `half` | the requests of half of all prompts fail with 503, however often they are made |
 | `nonsense` | answers that are no judgements |
 | `garbage` | answers that are no chat completions |
@@ -25,6 +25,8 @@ from typing import Any
 from support.judging import answer_to, completion
 
 OPEN, CAME = Counter[str](), Counter[str]()
+SEEN = set[str]()
+"""Prompts so far."""
 
 
 async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -58,15 +60,16 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 async def answer(body: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Answer a request as its model does."""
-    model, count = body["model"], CAME[body["model"]]
-    if model == "dying" and count == 10:
+    model = body["model"]
+    if model == "dying" and CAME[model] == 10:
         os.kill(os.getpid(), signal.SIGKILL)
     if model == "slow":
         await reader.read(1)  # the caller hangs up
         return
     prompt = body["messages"][-1]["content"] if len(body["messages"]) <= 2 else ""
-    odd = {"flaky": count, "half": zlib.crc32(prompt.encode())}.get(model, 0) % 2
-    if odd:
+    fresh, digest = prompt not in SEEN, zlib.crc32(prompt.encode())
+    SEEN.add(prompt)
+    if (model == "flaky" and fresh) or (model == "half" and digest % 2):
         await reply(writer, 503, {"error": {"message": "overloaded"}}, "retry-after: 0\r\n")
     elif model == "garbage":
         await reply(writer, 200, ["no", "completion"])

@@ -15,10 +15,11 @@ import pytest
 from support.sotopia_profiles import LAMP, scene_of, talk
 
 from agentevol.data.judgements.conversations import Conversations
+from agentevol.data.judgements.dimension_sets import DimensionRecord
 from agentevol.data.judgements.items import Conversation, Episode, Item, Transcript, Turn
 from agentevol.data.judgements.judges.endpoint import EndpointJudge
 from agentevol.data.judgements.judges.interface import ItemJudge
-from agentevol.data.judgements.outcomes import FailureKind, NoRating, Rating, Scores, Usage
+from agentevol.data.judgements.outcomes import FailureKind, NoRating, Rating, Scores, SeatScores, Usage
 from agentgym_envs.sotopia.data.episodes import read_episode
 from agentgym_envs.sotopia.models.judge import JudgeModel
 from agentgym_envs.sotopia.protocol.conversation import Conversation as Talk
@@ -30,6 +31,7 @@ from agentgym_envs.sotopia.protocol.views import background, judge_background
 NAMES = ("Ana Reed", "Bo Lind")
 URL = "http://model.invalid/v1"
 GOAL = (SOTOPIA[-1],)
+GOAL_SET = (DimensionRecord(name="goal", low=0, high=10),)
 COURTESY = (Dimension("courtesy", 0, 4, "Is it polite?"),)
 
 
@@ -126,25 +128,29 @@ async def none_of(judge: ItemJudge, item: Item, dimensions: Sequence[Dimension] 
 
 
 class Fixed:
-    """Judge with the same scores for every item, or a failure."""
+    """Judge with the same scores for every item, or a failure; without samples it gives the lowest of all
+    ranges to the first seat and the highest to the second.
+    """
 
     def __init__(
         self, name: str = "fixed", *samples: Scores, fails: FailureKind | None = None, version: str = "1"
     ) -> None:
         self.name, self.version = name, version
-        self._samples = samples or (({"goal": 7.0}, {"goal": 5.0}),)
+        self._samples = samples
         self._fails: FailureKind | None = fails
         self.asked: list[Item] = []
 
     async def rate(
         self, item: Item, dimensions: Sequence[Dimension], samples: int
     ) -> tuple[Sequence[Rating], Usage]:
-        assert dimensions
         assert samples
         self.asked.append(item)
         if self._fails is not None:
             raise NoRating(self._fails, f"{self.name} fails")
-        return [Rating(scores=one) for one in self._samples], Usage(requests=1)
+        lowest: SeatScores = {one.name: float(one.low) for one in dimensions}
+        highest: SeatScores = {one.name: float(one.high) for one in dimensions}
+        given = self._samples or ((lowest, highest)[: item.seats],)
+        return [Rating(scores=one) for one in given], Usage(requests=1)
 
     def facts(self) -> dict[str, Any]:
         return {"kind": "rule"}

@@ -48,7 +48,11 @@ def _distinct(given: tuple[DimensionRecord, ...]) -> tuple[DimensionRecord, ...]
     return given
 
 
-_Own = Annotated[tuple[DimensionRecord, ...], Field(min_length=1, max_length=MOST), AfterValidator(_distinct)]
+_Own = Annotated[
+    tuple[DimensionRecord, ...],
+    Field(min_length=1, max_length=MOST, strict=False),  # a list in the body of a request
+    AfterValidator(_distinct),
+]
 DimensionSet = Literal["sotopia", "rubric"] | _Own
 """A named set, or a user's own."""
 _OWN: Final[TypeAdapter[tuple[DimensionRecord, ...]]] = TypeAdapter(_Own)

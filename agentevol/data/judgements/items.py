@@ -11,9 +11,10 @@
 import json
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Annotated, Any, Final, Literal, cast
+from typing import Annotated, Any, ClassVar, Final, Literal, cast
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, TypeAdapter, WithJsonSchema
+from pydantic_core import PydanticSerializationError
 
 from agentevol.core.judges import JudgedEpisode, JudgedTurn
 from agentevol.data.judgements.dimension_sets import DimensionSet
@@ -37,11 +38,17 @@ class _Judged(Record):
     dimensions: DimensionSet | None = None
     """Dimensions of this item; None: those of the request."""
 
+    seats: ClassVar[int] = 2
+    """Number of those who are judged."""
+
     @property
     def digest(self) -> str:
         """Hexadecimal digits that are equal for items of equal content, whatever their ids."""
-        # Escaped, because texts may have lone surrogates.
-        return sha256(json.dumps(self.model_dump(exclude={"id"}), sort_keys=True).encode()).hexdigest()[:16]
+        try:
+            content = self.model_dump_json(exclude={"id"})
+        except PydanticSerializationError:  # a lone surrogate, which only escapes can hold
+            content = json.dumps(self.model_dump(exclude={"id"}))
+        return sha256(content.encode()).hexdigest()[:16]
 
 
 class Conversation(_Judged):
@@ -53,8 +60,8 @@ class Conversation(_Judged):
     names: tuple[Name, Name]
     """By seat."""
     log: Log
-    scene: Scene | None = None
-    """Profiles, from which rules read the goals; a model does not see them."""
+    scene: Annotated[Scene, WithJsonSchema({"type": "object"})] | None = None
+    """Profiles in their published form, from which rules read the goals; a model does not see them."""
 
 
 def _episode(given: object) -> object:
@@ -91,6 +98,7 @@ class Turn(Record):
 class Transcript(_Judged):
     """Episode of one agent in any environment, as text."""
 
+    seats = 1
     type: Literal["transcript"] = "transcript"
     env: Annotated[str, Field(max_length=256)] = ""
     task_id: Annotated[str, Field(max_length=256)] = ""
@@ -131,7 +139,8 @@ def _tag(given: object) -> str | None:
     if not isinstance(given, Mapping):
         return None
     fields = cast("Mapping[str, object]", given)
-    named = fields.get("type", "transcript" if "turns" in fields else "conversation")
+    own = {"turns": "transcript", "episode": "episode", "seed": "social"}
+    named = fields.get("type", next((kind for name, kind in own.items() if name in fields), "conversation"))
     return named if isinstance(named, str) else None
 
 

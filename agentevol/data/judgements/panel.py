@@ -20,6 +20,7 @@ from agentevol.data.judgements.outcomes import (
     Ok,
     Opinion,
     Scored,
+    Scores,
     Unscored,
     Usage,
     sendable,
@@ -75,7 +76,7 @@ class Panel:
         try:
             async with limit:
                 samples, usage = await judge.rate(item, dimensions, asked.samples)
-            scores = [one.scores for one in samples]
+            scores = [_checked(one.scores, item.seats, dimensions) for one in samples]
             return Scored(
                 judge=judge.name,
                 version=judge.version,
@@ -126,6 +127,20 @@ def default_dimensions(item: Item) -> DimensionSet:
 def described_judges(judges: Sequence[ItemJudge]) -> list[dict[str, Any]]:
     """Name, version and facts of each judge."""
     return [{"name": one.name, "version": one.version, **one.facts()} for one in judges]
+
+
+def _checked(scores: Scores, seats: int, dimensions: Sequence[Dimension]) -> Scores:
+    """The scores, if they are those that were asked for. Raises `NoRating`."""
+    if len(scores) != seats:
+        raise NoRating("internal", f"the judge scored {len(scores)} seats, not {seats}")
+    for seat in scores:
+        if set(seat) != {one.name for one in dimensions}:
+            raise NoRating("internal", f"the judge scored {', '.join(seat) or 'nothing'}")
+        for one in dimensions:
+            score = seat[one.name]
+            if score is not None and not one.low <= score <= one.high:
+                raise NoRating("internal", f"the score {score:g} of {one.name} is out of range")
+    return scores
 
 
 def _unscored(judge: ItemJudge, kind: FailureKind, detail: str, usage: Usage | None = None) -> Unscored:

@@ -8,4 +8,6 @@
 | `bodies` | bodies of requests and replies |
 | `metrics` | its counters, for Prometheus |
 | `settings` | limits: `JudgeSettings` |
+
+Names for other packages: `serve.serve`, `settings.BODY_BYTES`, `settings.JudgeSettings`.
 """

@@ -94,6 +94,10 @@ async def test_a_request_overrides_the_settings_of_the_service() -> None:
         known = (await client.get("/judges")).json()
         default = (await client.post(PATH, json={"items": items("a")})).json()["judgements"][0]
         own = (await client.post(PATH, json={"items": items("a"), "samples": 1})).json()["judgements"][0]
+        (courtesy,) = (
+            await client.post(PATH, json={"items": items("a"), "dimensions": [COURTESY], "judges": ["fixed"]})
+        ).json()["judgements"]
+    assert courtesy["scores"] == [{"courtesy": 0.0}, {"courtesy": 4.0}]
     assert known["asked"] == {"dimensions": "rubric", "samples": 3, "aggregate": "median"}
     assert known["judges"] == [{"name": "fixed", "version": "1", "kind": "rule"}]
     assert default["key"] != own["key"]

@@ -178,7 +178,5 @@ def test_a_service_that_cannot_be_asked_is_refused_before_a_run(
 
 
 def test_a_service_that_is_not_there_is_one_line() -> None:
-    with pytest.raises(
-        ConfigError, match=r"judge service at http://127\.0\.0\.1:1 does not answer: Connect"
-    ):
+    with pytest.raises(ConfigError, match=r"judge service at http://127\.0\.0\.1:1 does not answer: Connect"):
         judge_of("service", {"url": "http://127.0.0.1:1"})

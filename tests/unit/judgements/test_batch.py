@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.judging import Fixed, Stuck, conversation, log_of, transcript
+from support.judging import GOAL_SET, Fixed, Stuck, conversation, log_of, transcript
 from support.sotopia_profiles import write_json, write_lines
 
 from agentevol.core.errors import ConfigError
@@ -37,7 +37,7 @@ class Moody(Fixed):
 
 
 def run(judge: Any, out: Path, entries: list[Entry] = ENTRIES, **settings: Any) -> list[Ok | Failed]:
-    return judge_entries(entries, Panel([judge]), Asked(), out, **settings)
+    return judge_entries(entries, Panel([judge]), Asked(dimensions=GOAL_SET), out, **settings)
 
 
 def told(out: Path) -> list[tuple[str, str]]:

@@ -29,6 +29,8 @@ COURTESY = {"name": "courtesy", "low": 0, "high": 4, "description": "Is it polit
         ({"type": "social", "task_id": "test/price/1/0", "seed": 7, "log": [[SPEAK, NOTHING]]}, Social),
         ({"type": "transcript", "turns": [{"action": "look", "observation": "a lamp"}]}, Transcript),
         ({"turns": []}, Transcript),
+        ({"episode": log_of("e", "Hello.")}, Episode),
+        ({"task_id": "test/price/1/0", "seed": 7, "log": []}, Social),
     ],
 )
 def test_items_of_every_type_are_read(given: dict[str, Any], kind: type) -> None:

@@ -5,7 +5,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from support.judging import Fixed, Model, Stuck, conversation, model_judge, sotopia_reply, transcript
+from support.judging import (
+    GOAL_SET,
+    Fixed,
+    Model,
+    Stuck,
+    conversation,
+    model_judge,
+    sotopia_reply,
+    transcript,
+)
 
 from agentevol.data.judgements.items import Item
 from agentevol.data.judgements.outcomes import Failed, Ok, Rating, Scores, Usage
@@ -16,6 +25,7 @@ from agentgym_envs.sotopia.protocol.dimensions import Dimension
 
 HIGH: Scores = ({"goal": 9.0}, {"goal": 8.0})
 LOW: Scores = ({"goal": 3.0}, {"goal": 8.0})
+ASKED = Asked(dimensions=GOAL_SET)
 
 
 class Broken(Fixed):
@@ -28,7 +38,7 @@ class Broken(Fixed):
 
 
 async def judged(*judges: Any, asked: Asked | None = None, **settings: float) -> Ok | Failed:
-    return await Panel(judges, **settings).judge(conversation("Hello."), asked or Asked())
+    return await Panel(judges, **settings).judge(conversation("Hello."), asked or ASKED)
 
 
 async def test_judges_count_alike_however_many_samples_they_have() -> None:
@@ -41,7 +51,7 @@ async def test_judges_count_alike_however_many_samples_they_have() -> None:
     assert found.overall == (7.0, 8.0)
     assert found.normalised[0]["goal"] == 0.7
     assert found.usage == Usage(requests=2)
-    middle = await judged(*judges, asked=Asked(aggregate="median"))
+    middle = await judged(*judges, asked=Asked(dimensions=GOAL_SET, aggregate="median"))
     assert isinstance(middle, Ok)
     assert middle.scores == ({"goal": 6.0}, {"goal": 8.0})
 
@@ -65,6 +75,25 @@ async def test_a_bug_and_a_time_limit_are_typed_failures() -> None:
     late = await judged(stuck, timeout_s=0.01)
     assert isinstance(late, Failed)
     assert (late.kind, late.detail, stuck.cancelled) == ("timeout", "no rating within 0.01 s", 1)
+
+
+@pytest.mark.parametrize(
+    ("scores", "detail"),
+    [
+        (({"goal": 9.0},), "the judge scored 1 seats, not 2"),
+        (({"goal": 9.0}, {}), "the judge scored nothing"),
+        (({"goal": 9.0}, {"goal": 8.0, "wit": 1.0}), "the judge scored goal, wit"),
+        (({"goal": 9.0}, {"goal": 10.5}), "the score 10.5 of goal is out of range"),
+        (({"goal": -1.0}, {"goal": 8.0}), "the score -1 of goal is out of range"),
+    ],
+)
+async def test_scores_that_were_not_asked_for_are_none(scores: Scores, detail: str) -> None:
+    found = await judged(Fixed("a", HIGH), Fixed("b", scores))
+    assert isinstance(found, Failed)
+    assert (found.kind, found.detail) == ("internal", f"b: {detail}")
+    undefined = await judged(Fixed("b", ({"goal": None}, {"goal": 8.0})))
+    assert isinstance(undefined, Ok)
+    assert undefined.scores[0] == {"goal": None}
 
 
 async def test_a_cancelled_item_cancels_what_its_judges_do() -> None:
@@ -151,9 +180,9 @@ async def test_a_summary_adds_up_and_compares_judges_samples_and_records() -> No
     broken = Panel([Fixed("a", LOW), Fixed("b", fails="undecided")])
     items = [conversation("Hello.", name=name) for name in "xyz"]
     found = [
-        await both.judge(items[0], Asked()),
-        await broken.judge(items[1], Asked()),
-        await Panel([Fixed("a", fails="timeout")]).judge(items[2], Asked()),
+        await both.judge(items[0], ASKED),
+        await broken.judge(items[1], ASKED),
+        await Panel([Fixed("a", fails="timeout")]).judge(items[2], ASKED),
     ]
     figures = summary(found, {0: HIGH, 1: HIGH})
     assert figures.items == 3

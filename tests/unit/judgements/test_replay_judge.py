@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from support.judging import (
     GOAL,
+    GOAL_SET,
     Fixed,
     conversation,
     episode,
@@ -25,11 +26,11 @@ from agentgym_envs.sotopia.protocol.dimensions import SOTOPIA, Dimension
 
 async def test_recorded_judgements_are_repeated(tmp_path: Path) -> None:
     panel, file = Panel([Fixed()]), tmp_path / "judgements.jsonl"
-    done = [await panel.judge(conversation("Hello.", name=name), Asked(dimensions=None)) for name in "ab"]
+    done = [await panel.judge(conversation("Hello.", name=name), Asked(dimensions=GOAL_SET)) for name in "ab"]
     file.write_text("".join(f"{one.model_dump_json()}\n" for one in done), encoding="utf-8")
     judge = ReplayJudge(file)
     assert await rated(judge, conversation("Other.", name="a"), GOAL) == [
-        Rating(scores=({"goal": 7.0}, {"goal": 5.0}))
+        Rating(scores=({"goal": 0.0}, {"goal": 10.0}))
     ]
     assert await none_of(judge, conversation("Hello.", name="c"), GOAL) == (
         "not-recorded",

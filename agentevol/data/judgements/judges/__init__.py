@@ -7,4 +7,7 @@
 | `endpoint` | a model behind an OpenAI-compatible endpoint: `EndpointJudge` |
 | `replay` | recorded judgements: `ReplayJudge` |
 | `names` | judges by name, such as `openai:NAME`: `judge_named` |
+
+Names for other packages: `endpoint.EndpointJudge`, `interface.ItemJudge`, `names.ModelSettings`,
+`names.judges_named`, `names.read_prices`, `replay.recorded_scores`.
 """

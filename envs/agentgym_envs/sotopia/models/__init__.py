@@ -1,1 +1,4 @@
-"""Models behind endpoints in a conversation: one that plays a seat, and one that judges."""
+"""Models behind endpoints in a conversation: one that plays a seat, and one that judges.
+
+Names for other packages: `judge.JudgeFault`, `judge.JudgeModel`, `judge.judgement`.
+"""

@@ -9,4 +9,6 @@
 | `speech` | what was said in plain words: sentences, acceptance, numbers |
 
 The scores are those of a program, not of Sotopia's judge, and no measure of social intelligence.
+
+Names for other packages: `verifier.Reading`, `verifier.verifiable`, `verifier.verify`.
 """
