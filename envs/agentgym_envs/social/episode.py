@@ -24,7 +24,8 @@ class Episode:
         self._left = [TURNS, TURNS]
         """Replies of each seat that are left."""
         self._verifier = TaskVerifier(task, seed)
-        scene = self._verifier.scene
+        scene = self.scene = self._verifier.scene
+        """Profiles with both goals, which no seat may read."""
         self.conversation = Conversation(
             scene.names, (background(scene, 0, view), background(scene, 1, view)), RULES
         )
