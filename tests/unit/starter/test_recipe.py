@@ -173,7 +173,7 @@ def test_a_starter_is_measured_in_the_action_format_of_its_recipe():
     own = evaluation_command(RECIPES["assistant"], "starter")
     assert own == "agentevol eval --env assistant --model starter"
     alone = evaluation_command(RECIPES["social"], "starter")
-    assert alone == "agentevol eval --env social --model starter --seats 1"
+    assert alone == "agentevol eval --env social --model starter --partner environment"
     react = StarterRecipe("guess", {}, care=0.5, action_format="react")
     assert evaluation_command(react, "F") == "agentevol eval --env guess --model F --format react"
 
