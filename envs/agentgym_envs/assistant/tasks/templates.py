@@ -18,7 +18,9 @@ from agentgym_envs.assistant.tasks.programs import Solved, solved
 from agentgym_envs.tooluse import CallError
 
 REVISION = 3
-"""Version of the templates within that of the offices: another one means other tasks."""
+"""Version of the templates and tools within that of the offices: another one means other tasks, observations
+or verdicts.
+"""
 MOST_TRIED = 200
 LEVELS: dict[str, tuple[tuple[Template, ...], tuple[Template, ...]]] = {
     "single": (single.TEMPLATES, ()),
