@@ -188,3 +188,22 @@ def endpoint(*options: str) -> Generator[tuple[str, "subprocess.Popen[str]"]]:
     finally:
         process.kill()
         process.wait()
+
+
+@contextmanager
+def judge_service(*options: str) -> Generator[tuple[str, "subprocess.Popen[str]"]]:
+    """`agentevol judge` as a service: its address, and its process, which is killed in the end."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "agentevol", "judge", "--port=0", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        word, address = process.stdout.readline().split()
+        assert word == "ready"
+        yield address, process
+    finally:
+        process.kill()
+        process.wait()

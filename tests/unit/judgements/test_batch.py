@@ -165,6 +165,11 @@ def test_episodes_of_a_run_are_read_as_transcripts_without_those_that_failed(tmp
     assert [one.item.id for one in found] == [one.id for one in episodes]
     assert all(one.item.type == "transcript" for one in found)
     assert "reward" not in found[0].item.model_dump_json()
+    Store = pytest.importorskip("agentgym_store.store").Store
+    Store.open(tmp_path / "table").append([lost, *episodes], commit={"run": "example"})
+    assert sorted(one.item.id for one in read_entries(str(tmp_path / "table"))) == sorted(
+        one.item.id for one in found
+    )
 
 
 @pytest.mark.parametrize(

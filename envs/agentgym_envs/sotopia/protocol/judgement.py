@@ -54,12 +54,16 @@ def _object(reply: str) -> dict[str, Any]:
     if start < 0:
         raise JudgementError("the reply has no JSON object")
     decoder = json.JSONDecoder(parse_constant=_refuse_constant)
-    for candidate in (text[start:], _TRAILING_COMMA.sub(lambda found: found[1] or found[2], text[start:])):
+    for repaired in (str, _without_trailing_commas):
         try:
-            return cast("dict[str, Any]", decoder.raw_decode(candidate)[0])
+            return cast("dict[str, Any]", decoder.raw_decode(repaired(text[start:]))[0])
         except (ValueError, RecursionError):
             continue
     raise JudgementError("the reply's JSON object is broken")
+
+
+def _without_trailing_commas(text: str) -> str:
+    return _TRAILING_COMMA.sub(lambda found: found[1] or found[2], text)
 
 
 def _refuse_constant(name: str) -> float:
