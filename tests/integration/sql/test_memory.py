@@ -11,10 +11,11 @@ import pytest
 from agentgym_envs.sql.alone.process import AloneFailed
 from agentgym_envs.sql.comparison.expectation import expected
 from agentgym_envs.sql.environment import SQL, SQLTask
-from agentgym_envs.sql.executor.database import Source
+from agentgym_envs.sql.executor.database import Database, Source
 from agentgym_envs.sql.executor.limits import HARD_HEAP_BYTES
 from agentgym_envs.sql.executor.pool import borrowed
-from agentgym_envs.sql.writing.changes import net_change
+from agentgym_envs.sql.executor.results import Row, Value
+from agentgym_envs.sql.writing.changes import change_here, net_change
 from tests.support import pets
 
 MIB = 1 << 20
@@ -102,6 +103,22 @@ def test_a_change_does_not_depend_on_the_memory_of_others(source: Source) -> Non
 def test_a_statement_that_writes_too_much_is_told_so(source: Source) -> None:
     change = net_change(source, f"UPDATE pet SET name = ({TOO_MUCH.replace('count(*)', 'max(t)')})")
     assert (change.status, change.empty) == ("resource_limit", True)
+
+
+def test_rows_that_leave_no_memory_to_read_them_have_reached_a_limit(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: Database, table: str) -> dict[Value, Row]:
+        raise MemoryError(table)
+
+    statement = "DELETE FROM pet"
+    assert (
+        change_here(source, statement, alone=True).status == "ok"
+    )  # what the rows were is known from here on
+    monkeypatch.setattr(Database, "rows_by_id", full)
+    assert change_here(source, statement, alone=True).status == "resource_limit"
+    with pytest.raises(MemoryError):
+        change_here(source, statement)
 
 
 def test_open_databases_make_room_for_another(source: Source) -> None:

@@ -55,6 +55,10 @@ def change_here(source: Source, sql: str, *, alone: bool = False) -> Change:
     database = source.opened(writable=True, alone=alone)
     try:
         return _net_change(database, sql, _content(source))
+    except MemoryError:
+        if not alone:
+            raise
+        return Change("resource_limit", {}, {})  # its rows fill the memory in which they would be read
     finally:
         database.close()
 
