@@ -142,9 +142,9 @@ class Assistant(ToolEnvironment[AssistantTask, Session]):
             self.point = Point(self.state, self.turns, self.over)
             self.histories.add(before, action, result, self.point)
             return result
-        fields, self.point = known
+        self.point = known.after
         self.state, self.turns, self.over = self.point.session, self.point.turns, self.point.over
-        return StepResult(**fields)
+        return known.result()
 
     def execute(self, tool: Tool, arguments: Mapping[str, Any]) -> object:
         return run_tool(self.state, tool, arguments)
