@@ -50,6 +50,11 @@ class EnvironmentConfig(Section):
     """
 
     @property
+    def partner_model(self) -> str:
+        """Name of the partner's model: `starter` is that of this environment."""
+        return f"starter:{self.name}" if self.partner == "starter" else self.partner
+
+    @property
     def policy_seats(self) -> int:
         """Seats of an episode that the policy plays."""
         return self.seats or 1 if self.partner == SELF_PLAY else 1
@@ -258,6 +263,10 @@ class EvaluateConfig(Section):
     split the part `train:valid` of the explored one.
     """
     validation_episodes: int | None = Field(default=100, ge=1)
+    measure: Literal["success", "reward"] = "success"
+    """Measure by which the best checkpoint is chosen: the share of episodes won, or the mean return, for
+    environments that are seldom won outright and reward what comes near.
+    """
     temperature: float = Field(default=0.0, ge=0)
     """0 is greedy."""
     patience: int | None = Field(default=None, ge=1)

@@ -7,10 +7,11 @@ Names for other packages: `conformance.Violations`, `conformance.check_result`, 
 `errors.one_line`, `extensions.Extensions`, `files.write_atomically`, `judges.Judge`, `judges.JudgedEpisode`,
 `judges.JudgedTurn`, `judges.Verdict`, `protocols.Anchor`, `protocols.Checkpoint`, `protocols.ContextFull`,
 `protocols.Conversation`, `protocols.EpisodeFacts`, `protocols.InFlightRule`, `protocols.LearnReport`,
-`protocols.LearnerJob`, `protocols.Message`, `protocols.NEW_TOKENS`, `protocols.Overflow`, `protocols.Policy`,
-`protocols.RolloutEngine`, `protocols.Sampling`, `protocols.SequenceKind`, `protocols.TrainingSequence`,
-`protocols.Transfer`, `splitmix.uniform`, `splits.Choice`, `splits.PARTS`, `splits.drawn`, `splits.held_out`,
-`splits.iteration_seed`, `splits.parent`, `splits.remaining`, `splits.spread`, `splits.within`,
-`summaries.AHEAD`, `summaries.EvaluationSummary`, `summaries.Faults`, `summaries.IterationSummary`,
-`summaries.RunSummary`, `summaries.best`, `version.__version__`.
+`protocols.LearnerJob`, `protocols.Message`, `protocols.NEW_TOKENS`, `protocols.Overflow`,
+`protocols.Policy`, `protocols.RolloutEngine`, `protocols.Sampling`, `protocols.SequenceKind`,
+`protocols.TrainingSequence`, `protocols.Transfer`, `splitmix.uniform`, `splits.Choice`, `splits.PARTS`,
+`splits.drawn`, `splits.held_out`, `splits.iteration_seed`, `splits.parent`, `splits.remaining`,
+`splits.spread`, `splits.within`, `summaries.AHEAD`, `summaries.EvaluationSummary`, `summaries.Faults`,
+`summaries.IterationSummary`, `summaries.MeanScore`, `summaries.RunSummary`, `summaries.best`,
+`summaries.by_reward`, `version.__version__`.
 """

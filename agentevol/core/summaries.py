@@ -11,6 +11,22 @@ AHEAD = "explore ahead"
 """Phase of exploration during the training on earlier rounds."""
 
 
+class MeanScore(Record):
+    """Mean of a score over episodes, with its cluster-robust 95 % interval
+    (`agentevol.rollout.dimensions.clusters`).
+    """
+
+    mean: float | None = None
+    """None where nothing was scored."""
+    low: float | None = None
+    """None where there are fewer than two clusters."""
+    high: float | None = None
+    n: int = 0
+    """Number of scores."""
+    clusters: int = 0
+    """Number of clusters, such as scenarios: scores of one cluster are not independent."""
+
+
 class EvaluationSummary(Record):
     """Evaluation of a policy on a split."""
 
@@ -19,6 +35,8 @@ class EvaluationSummary(Record):
     """Episodes that have a return: terminated or truncated."""
     successes: int
     mean_reward: float
+    reward_deviation: float | None = None
+    """Standard deviation of the returns; None for fewer than two, and in summaries of earlier versions."""
     mean_turns: float
     mean_tokens: float = 0.0
     """Mean sampled tokens of an episode."""
@@ -30,6 +48,8 @@ class EvaluationSummary(Record):
     `seat` where the policy played several, and `trainable` where some tasks are not: the rate of the others
     stands beside that of all.
     """
+    dimensions: dict[str, MeanScore] = Field(default_factory=dict[str, MeanScore])
+    """Mean scores by dimension, and overall, where the environment tells them."""
     gained: int | None = None
     """Tasks won that the previous iteration lost; None where it played none of them."""
     lost: int | None = None
@@ -139,14 +159,25 @@ class RunSummary(Record):
 
 
 def best(summary: RunSummary) -> IterationSummary | None:
-    """The iteration with the highest success rate on the validation tasks, or else on the held-out ones.
+    """The iteration with the highest success rate on the validation tasks, or else on the held-out ones; with
+    `evaluate.measure = "reward"` the one with the highest mean return.
 
     The earliest among equals; None where nothing was evaluated.
     """
     evaluated = [one for one in summary.iterations if one.validation or one.evaluation]
-    return max(evaluated, key=_success_rate, default=None)
+    return max(evaluated, key=_mean_return if by_reward(summary) else _success_rate, default=None)
+
+
+def by_reward(summary: RunSummary) -> bool:
+    """Whether the run judges its checkpoints by the mean return, not by the share of episodes won."""
+    return summary.config.get("evaluate", {}).get("measure") == "reward"
 
 
 def _success_rate(iteration: IterationSummary) -> float:
     evaluation = iteration.validation or iteration.evaluation
     return evaluation.successes / evaluation.n if evaluation is not None and evaluation.n else 0.0
+
+
+def _mean_return(iteration: IterationSummary) -> float:
+    evaluation = iteration.validation or iteration.evaluation
+    return evaluation.mean_reward if evaluation is not None else 0.0

@@ -37,24 +37,29 @@ for a turn.
 
 
 LONGEST_NUMBER = 4
-"""Most digits of a number that is one token."""
+"""Most digits of a number that is one token, unless a tokenizer has its own limit."""
 FOLDED = r"</?think>| ?\[sep\]| ?b0(?=[0-9]{8})| ?[a-z]+| ?[0-9]{1,3}| ?[^\sa-z0-9]|\s+"
 """Pattern that splits a text in lower case."""
 
 
 def word_tokenizer(
-    texts: Iterable[str], *, folded: bool = False, most: int | None = None, always: Iterable[str] = ()
+    texts: Iterable[str],
+    *,
+    folded: bool = False,
+    most: int | None = None,
+    always: Iterable[str] = (),
+    digits: int = LONGEST_NUMBER,
 ) -> PreTrainedTokenizerFast:
     """Tokenizer that has as one token each of the `most` words that the largest numbers of texts contain
-    (None: all), and every word of `always`, but for numbers of more than four digits, which seldom recur;
+    (None: all), and every word of `always`, but for numbers of more than `digits` digits, which seldom recur;
     equal sets of words give equal tokenizers.
     """
     splitter: Any = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=not folded)
     if folded:
         splitter = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(FOLDED), "isolated"), splitter])
-    counts = Counter(word for text in texts for word in _words(splitter, text, folded))
+    counts = Counter(word for text in texts for word in _words(splitter, text, folded, digits))
     words = set(sorted(counts, key=lambda word: (-counts[word], word))[:most])
-    words.update(word for text in always for word in _words(splitter, text, folded))
+    words.update(word for text in always for word in _words(splitter, text, folded, digits))
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     pieces = [PAD, AGENT, END, *alphabet, *sorted(words.difference(alphabet))]
     vocabulary = {piece: index for index, piece in enumerate(pieces)}
@@ -75,11 +80,11 @@ def word_tokenizer(
     return fast
 
 
-def _words(splitter: Any, text: str, folded: bool) -> set[str]:
+def _words(splitter: Any, text: str, folded: bool, digits: int) -> set[str]:
     pieces = splitter.pre_tokenize_str(text.lower() if folded else text)
-    return {word for word, _ in pieces if not _is_long_number(word)}
+    return {word for word, _ in pieces if not _is_long_number(word, digits)}
 
 
-def _is_long_number(word: str) -> bool:
+def _is_long_number(word: str, most: int) -> bool:
     digits = word.removeprefix(SPACE)
-    return digits.isdigit() and len(digits) > LONGEST_NUMBER
+    return digits.isdigit() and len(digits) > most

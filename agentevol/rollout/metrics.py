@@ -1,4 +1,4 @@
-"""Evaluation metrics of a policy: success, reward, turns and tokens, by task type and difficulty.
+"""Evaluation metrics of a policy: success, reward, scores, turns and tokens, by task type and difficulty.
 
 Failed and cancelled episodes are counted but say nothing about the policy: rates are over the episodes with a
 return.
@@ -6,9 +6,11 @@ return.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import stdev
 
 from agentevol.core.summaries import EvaluationSummary
 from agentevol.data.selection.filters import sampled_tokens
+from agentevol.rollout.dimensions.means import dimensions_of
 from agentevol.rollout.seats import PARTNER
 from agentgym_store.records import Trajectory
 
@@ -21,13 +23,15 @@ def summarise(trajectories: Sequence[Trajectory], split: str) -> EvaluationSumma
     itself.
     """
     scored = [t for t in trajectories if t.total_reward is not None]
+    returns = [t.total_reward or 0.0 for t in scored]
     seats = _breakdown(scored, lambda t: "" if t.episode_id is None else f"seat {t.seat}")
     trainable = _breakdown(scored, _trainability)
     return EvaluationSummary(
         split=split,
         n=len(scored),
         successes=sum(t.succeeded() for t in scored),
-        mean_reward=_mean(t.total_reward or 0.0 for t in scored),
+        mean_reward=_mean(returns),
+        reward_deviation=stdev(returns) if len(returns) > 1 else None,
         mean_turns=_mean(len(t.turns) for t in scored),
         mean_tokens=_mean(sampled_tokens(t) for t in scored),
         endings=endings(trajectories),
@@ -37,6 +41,7 @@ def summarise(trajectories: Sequence[Trajectory], split: str) -> EvaluationSumma
             **({"seat": seats} if seats else {}),
             **({"trainable": trainable} if NOT_TRAINABLE in trainable else {}),
         },
+        dimensions=dimensions_of(scored),
     )
 
 
@@ -62,7 +67,7 @@ def endings(trajectories: Iterable[Trajectory]) -> dict[str, int]:
     """Number of episodes by ending: `terminated`, `truncated(max_turns)`, `failed(worker-lost)`, ...; the
     counts sum to the number of episodes.
     """
-    return dict(sorted(Counter(_label(t) for t in trajectories).items()))
+    return dict(sorted(Counter(ending_label(t) for t in trajectories).items()))
 
 
 def failed_episodes(trajectories: Iterable[Trajectory]) -> list[Trajectory]:
@@ -78,7 +83,8 @@ def failed_episodes(trajectories: Iterable[Trajectory]) -> list[Trajectory]:
     return list(found.values())
 
 
-def _label(trajectory: Trajectory) -> str:
+def ending_label(trajectory: Trajectory) -> str:
+    """`terminated`, `truncated(max_turns)`, `failed(worker-lost)`, ..."""
     ending = trajectory.ending
     match ending.kind:
         case "truncated":

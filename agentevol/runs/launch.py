@@ -98,7 +98,7 @@ def check_partner_model(environment: EnvironmentConfig, *, weights: bool) -> Non
     partner = environment.partner
     if partner == SELF_PLAY or partner in SCRIPTED_PARTNERS:
         return
-    found = resolve(partner, weights=weights).path
+    found = resolve(environment.partner_model, weights=weights).path
     if weights or hub_name(partner) is None:
         check_folder(found)
 

@@ -5,8 +5,8 @@ All differences are paired: both policies played the same held-out tasks.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 
@@ -21,6 +21,13 @@ from agentgym_store.store import Store, Where
 
 Outcomes = Mapping[str, bool]
 """Task id (with the seat, where the policy played several) -> whether it was won."""
+Returns = Mapping[str, float]
+"""Task id, as in `Outcomes` -> return."""
+Labels = Mapping[str, Mapping[str, str]]
+"""Property of tasks (`kind`, `difficulty`) -> task id -> value; no value where a task has none."""
+ALL = "all"
+"""Name of all tasks together, beside those of one value."""
+PROPERTIES = ("kind", "difficulty")
 TASK = (
     pl.when(pl.col("episode_id").is_null())
     .then(pl.col("task_id"))
@@ -55,6 +62,22 @@ class Difference:
 
 
 @dataclass(frozen=True)
+class MeanDifference:
+    """Difference of two policies' mean returns on the tasks that both played."""
+
+    n: int
+    first: float
+    second: float
+    interval: tuple[float, float]
+    """Interval of the difference: 95 % bootstrap over tasks."""
+
+    @property
+    def gain(self) -> float:
+        """Mean return of the second policy minus that of the first."""
+        return self.second - self.first
+
+
+@dataclass(frozen=True)
 class Evolved:
     """A run's start and best checkpoint on its held-out split."""
 
@@ -67,6 +90,14 @@ class Evolved:
     """Iteration of the best checkpoint, chosen on the validation tasks."""
     start: Outcomes
     best: Outcomes
+    start_returns: Returns = field(default_factory=dict[str, float])
+    best_returns: Returns = field(default_factory=dict[str, float])
+    labels: Labels = field(default_factory=dict[str, Mapping[str, str]])
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether a return lies between losing and winning."""
+        return any(0 < one < 1 for one in (*self.start_returns.values(), *self.best_returns.values()))
 
 
 def evolved(folder: Path, summary: RunSummary) -> Evolved:
@@ -79,7 +110,7 @@ def evolved(folder: Path, summary: RunSummary) -> Evolved:
     rows = (
         open_table(folder)
         .scan(Where(run=summary.run, purpose="evaluate", split=split))
-        .select("iteration", TASK, "succeeded", "total_reward")
+        .select("iteration", TASK, "succeeded", "total_reward", *PROPERTIES)
         .filter(pl.col("total_reward").is_not_null())
         .collect()
     )
@@ -92,6 +123,9 @@ def evolved(folder: Path, summary: RunSummary) -> Evolved:
         leader.iteration,
         _outcomes(rows, evaluated[0]),
         _outcomes(rows, leader),
+        _returns(rows, evaluated[0]),
+        _returns(rows, leader),
+        {name: _labels(rows, name) for name in PROPERTIES},
     )
 
 
@@ -140,6 +174,33 @@ def difference(first: Outcomes, second: Outcomes) -> Difference:
     return Difference(len(shared), changes.count(1), changes.count(-1), bootstrap_mean(changes, seed=0))
 
 
+def mean_difference(first: Returns, second: Returns, tasks: Collection[str] | None = None) -> MeanDifference:
+    """The mean return of the second policy against that of the first, on `tasks` or on all. Raises
+    `ConfigError` where they share none.
+    """
+    shared = sorted(first.keys() & second.keys() & (first.keys() if tasks is None else set(tasks)))
+    if not shared:
+        raise ConfigError("nothing to compare: no task was played by both")
+    changes = [second[task] - first[task] for task in shared]
+    return MeanDifference(
+        len(shared),
+        fmean(first[task] for task in shared),
+        fmean(second[task] for task in shared),
+        bootstrap_mean(changes, seed=0),
+    )
+
+
+def mean_differences(run: Evolved, by: str | None) -> dict[str, MeanDifference]:
+    """Start against best by mean return: of all tasks (`all`), and for each value of a property of them."""
+    start, best = run.start_returns, run.best_returns
+    groups: dict[str, list[str]] = {}
+    for task, value in (run.labels[by] if by is not None else {}).items():
+        if task in start and task in best:
+            groups.setdefault(value, []).append(task)
+    found = {value: mean_difference(start, best, tasks) for value, tasks in sorted(groups.items())}
+    return {ALL: mean_difference(start, best), **found}
+
+
 def differ_in_seed_alone(runs: Sequence[Evolved]) -> bool:
     """Return whether the runs repeat one experiment with different seeds."""
     seeds = {run.seed for run in runs}
@@ -154,6 +215,10 @@ def mean_gain(gains: Sequence[float]) -> tuple[float, tuple[float, float]]:
 def _returns(rows: pl.DataFrame, iteration: IterationSummary) -> dict[str, float]:
     chosen = rows.filter(pl.col("iteration") == iteration.iteration)
     return dict(zip(chosen["task_id"].to_list(), chosen["total_reward"].to_list(), strict=True))
+
+
+def _labels(rows: pl.DataFrame, name: str) -> dict[str, str]:
+    return {task: value for task, value in rows.select("task_id", name).unique().iter_rows() if value}
 
 
 def _outcomes(rows: pl.DataFrame, iteration: IterationSummary) -> dict[str, bool]:

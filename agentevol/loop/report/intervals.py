@@ -2,6 +2,7 @@
 
 wilson(81, 263)               -> (0.2553, 0.3662)
 newcombe(56, 70, 48, 80)      -> (0.0524, 0.3339)
+welch((0.6, 0.4, 200), (0.2, 0.3, 200)) -> (0.3307, 0.4693)
 
 SciPy is imported for t quantiles only: its import takes a second, and every run prints Wilson intervals.
 """
@@ -40,6 +41,15 @@ def newcombe(successes1: int, n1: int, successes2: int, n2: int) -> tuple[float,
     down = math.hypot(rate1 - low1, high2 - rate2)
     up = math.hypot(high1 - rate1, rate2 - low2)
     return (rate1 - rate2 - down, rate1 - rate2 + up)
+
+
+def welch(first: tuple[float, float, int], second: tuple[float, float, int]) -> tuple[float, float]:
+    """Interval of mean 1 minus mean 2 for independent samples of (mean, standard deviation, n) with different
+    variances (Welch 1938); for dozens of values or more: it takes the normal quantile for Student's.
+    """
+    (mean1, deviation1, n1), (mean2, deviation2, n2) = first, second
+    half = _Z * math.hypot(deviation1 / math.sqrt(n1), deviation2 / math.sqrt(n2))
+    return (mean1 - mean2 - half, mean1 - mean2 + half)
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float]:

@@ -1,9 +1,16 @@
-"""Success rates as rows and as text, shared by plot, terminal and page."""
+"""Success rates and mean scores as rows and as text, shared by plot, terminal and page."""
 
 from dataclasses import dataclass
 
-from agentevol.core.summaries import EvaluationSummary, IterationSummary, RunSummary, best
-from agentevol.loop.report.intervals import newcombe, wilson
+from agentevol.core.summaries import (
+    EvaluationSummary,
+    IterationSummary,
+    MeanScore,
+    RunSummary,
+    best,
+    by_reward,
+)
+from agentevol.loop.report.intervals import newcombe, welch, wilson
 
 
 @dataclass(frozen=True)
@@ -41,20 +48,42 @@ def interval_text(successes: int, n: int) -> str:
     return f"{100 * low:.1f} – {100 * high:.1f} %"
 
 
+def score_text(score: MeanScore) -> str:
+    """`5.30`, or a dash where nothing was scored."""
+    return "–" if score.mean is None else f"{score.mean:.2f}"
+
+
+def score_interval_text(score: MeanScore) -> str:
+    """The 95 % interval as `4.81 to 5.79`, or a dash where there is none."""
+    return "–" if score.low is None or score.high is None else f"{score.low:.2f} to {score.high:.2f}"
+
+
 def headline(summary: RunSummary) -> str:
-    """One sentence: success at the start and of the best checkpoint, and the interval of the difference."""
+    """One sentence: success, or mean return (`evaluate.measure`), at the start and of the best checkpoint,
+    and the interval of the difference.
+    """
     evaluated = [(one, one.evaluation) for one in summary.iterations if one.evaluation and one.evaluation.n]
     if not evaluated:
         return "Nothing has been evaluated yet."
     start, first = evaluated[0]
     peak = best(summary)
     top = peak.evaluation if peak is not None else None
-    before = f"{rate_text(first.successes, first.n)} (iteration {start.iteration})"
+    graded = by_reward(summary)
+    what, level = ("The mean return", _return_text) if graded else ("Success", _success_text)
+    before = f"{level(first)} (iteration {start.iteration})"
     if peak is None or peak is start or top is None or not top.n:
-        return f"Success on the held-out split “{first.split}” is {before}; no later iteration is better."
-    after = f"{rate_text(top.successes, top.n)} (iteration {peak.iteration}{_chosen_on(peak)})"
-    gain = gain_text(first, top)
-    return f"Success on the held-out split “{top.split}” went from {before} to {after}: {gain}."
+        return f"{what} on the held-out split “{first.split}” is {before}; no later iteration is better."
+    after = f"{level(top)} (iteration {peak.iteration}{_chosen_on(peak)})"
+    gain = return_gain_text(first, top) if graded else gain_text(first, top)
+    return f"{what} on the held-out split “{top.split}” went from {before} to {after}: {gain}."
+
+
+def _success_text(evaluation: EvaluationSummary) -> str:
+    return rate_text(evaluation.successes, evaluation.n)
+
+
+def _return_text(evaluation: EvaluationSummary) -> str:
+    return f"{evaluation.mean_reward:.3f}"
 
 
 def _chosen_on(iteration: IterationSummary) -> str:
@@ -69,3 +98,19 @@ def gain_text(before: EvaluationSummary, after: EvaluationSummary) -> str:
     gain = after.successes / after.n - before.successes / before.n
     low, high = newcombe(after.successes, after.n, before.successes, before.n)
     return f"{100 * gain:+.1f} points (95 % interval {100 * low:+.1f} to {100 * high:+.1f})"
+
+
+def return_gain_text(before: EvaluationSummary, after: EvaluationSummary) -> str:
+    """`+0.201 (95 % interval +0.150 to +0.252)`, by Welch's method, without an interval where the spread of
+    the returns was not recorded.
+
+    It treats the two samples as independent; on equal tasks the true interval is rather narrower.
+    """
+    gain = after.mean_reward - before.mean_reward
+    if before.reward_deviation is None or after.reward_deviation is None:
+        return f"{gain:+.3f}"
+    low, high = welch(
+        (after.mean_reward, after.reward_deviation, after.n),
+        (before.mean_reward, before.reward_deviation, before.n),
+    )
+    return f"{gain:+.3f} (95 % interval {low:+.3f} to {high:+.3f})"

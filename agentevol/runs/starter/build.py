@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
@@ -15,10 +16,10 @@ from agentevol.learn.learner import GradientLearner, Progress
 from agentevol.models.rendering import ChatRenderer
 from agentevol.models.word_tokenizer import END, PAD, word_tokenizer
 from agentevol.runs.starter.card import write_card
-from agentevol.runs.starter.demonstrations import Demonstrator, demonstrations
+from agentevol.runs.starter.demonstrations import Demonstration, Demonstrator, demonstrations
 from agentevol.runs.starter.initial_weights import lay_out, twins
 from agentevol.runs.starter.recipe import StarterRecipe
-from agentevol.runs.starter.renaming import Renamer, names_in
+from agentevol.runs.starter.renaming import Renamer, names_in, unread
 
 
 def build(recipe: StarterRecipe, out: Path, progress: Progress | None = None) -> LearnReport:
@@ -27,14 +28,16 @@ def build(recipe: StarterRecipe, out: Path, progress: Progress | None = None) ->
         raise ConfigError(f"{out} exists; name a new folder")
     out.parent.mkdir(parents=True, exist_ok=True)
     play = Demonstrator(recipe)
-    texts = _texts(play, recipe)
+    shown = _vocabulary_episodes(play, recipe)
+    texts = _texts(play, recipe, shown)
     tokenizer = word_tokenizer(
         chain(*texts.values()),
         folded=recipe.folded,
         most=recipe.vocabulary_most,
         always=(*recipe.vocabulary_texts, play.instruction or ""),
+        digits=recipe.digits,
     )
-    renamer = Renamer(names_in(texts.values()), tokenizer.get_vocab()) if recipe.renamed else None
+    renamer = Renamer(_names(recipe, texts, shown), tokenizer.get_vocab()) if recipe.renamed else None
     start = out.with_name(f".{out.name}.start")
     _fresh_model(recipe, tokenizer, start)
     sequences = list(demonstrations(play, recipe, ChatRenderer(tokenizer), renamer))
@@ -52,15 +55,24 @@ def build(recipe: StarterRecipe, out: Path, progress: Progress | None = None) ->
     return report
 
 
-def _texts(play: Demonstrator, recipe: StarterRecipe) -> dict[str, set[str]]:
+def _vocabulary_episodes(play: Demonstrator, recipe: StarterRecipe) -> list[Demonstration]:
+    """Demonstrations whose words form the vocabulary."""
+    numbers = range(recipe.vocabulary_episodes)
+    return [play(difficulty, number) for difficulty in recipe.demonstrations for number in numbers]
+
+
+def _texts(play: Demonstrator, recipe: StarterRecipe, shown: Sequence[Demonstration]) -> dict[str, set[str]]:
     """Texts whose words form the vocabulary, by split."""
-    shown = set[str]()
-    for difficulty in recipe.demonstrations:
-        for number in range(recipe.vocabulary_episodes):
-            one = play(difficulty, number)
-            shown.update([one.last], *one.turns)
+    own = {text for one in shown for text in chain([one.last], *one.turns)}
     others = {split: set(play.heard(split, recipe.vocabulary_episodes)) for split in recipe.vocabulary_splits}
-    return {recipe.split: shown, **others}
+    return {recipe.split: own, **others}
+
+
+def _names(recipe: StarterRecipe, texts: Mapping[str, set[str]], shown: Sequence[Demonstration]) -> set[str]:
+    """Words that renaming replaces."""
+    if not recipe.renames_nouns:
+        return names_in(texts.values())
+    return names_in(texts.values(), any_case=True) - unread(one.turns for one in shown)
 
 
 def _fresh_model(recipe: StarterRecipe, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:

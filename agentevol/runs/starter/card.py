@@ -14,9 +14,12 @@ def write_card(folder: Path, recipe: StarterRecipe, report: LearnReport, data_ve
 
 
 def evaluation_command(recipe: StarterRecipe, model: str) -> str:
-    """Command that plays the environment with the policy `model` in the recipe's action format."""
+    """Command that plays the environment with the policy `model` as its demonstrations are: in the recipe's
+    action format, and as one agent.
+    """
     form = "" if recipe.action_format == "plain" else f" --format {recipe.action_format}"
-    return f"agentevol eval --env {recipe.environment} --model {model}{form}"
+    beside = " --partner environment" if environment_class(recipe.environment).seats else ""
+    return f"agentevol eval --env {recipe.environment} --model {model}{form}{beside}"
 
 
 def card(recipe: StarterRecipe, report: LearnReport, data_version: str) -> str:

@@ -65,7 +65,7 @@ class Demonstrator:
             care = CAREFUL if Random(seed).random() < recipe.careful else recipe.care
         messages = demonstration(environment, task, seed, care)
         acts = follow([after_thinking(message) for message in messages])
-        episode = self._player.play(environment, task, acts, seed=recipe.seed)
+        episode = self._player.play(environment, task, acts, seed=seed)
         heard = [episode.first, *(result.observation for result in episode.results)]
         said = as_messages(messages, self._form)
         turns = [Turn(text, message) for text, message in zip(texts_with_tools(heard), said, strict=False)]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentevol.config.learner import LearnConfig
+from agentevol.models.word_tokenizer import LONGEST_NUMBER
 
 LEARN = LearnConfig(
     optimiser="muon",
@@ -72,6 +73,8 @@ class StarterRecipe:
     """Share of the demonstrations in which names are replaced (`agentevol.runs.starter.renaming`): words that
     only one of the splits of demonstrations and `vocabulary_splits` has.
     """
+    renames_nouns: bool = False
+    """True to replace also words that are never capitalised, for splits that differ in nouns and wordings."""
     action_format: str = "plain"
     """Action format of the messages that are learnt."""
     worlds: tuple[Mapping[str, Any], ...] = ({},)
@@ -99,6 +102,10 @@ class StarterRecipe:
     vocabulary_most: int | None = None
     """Number of the most frequent words of these texts that are tokens (None: all); others are spelled in
     bytes.
+    """
+    digits: int = LONGEST_NUMBER
+    """Most digits of a number that is one token. With 1, amounts that no demonstration has are read like all
+    others.
     """
     vocabulary_texts: tuple[str, ...] = ()
     """Texts whose words are tokens in any case."""

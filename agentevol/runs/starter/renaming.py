@@ -16,16 +16,36 @@ from agentevol.runs.starter.sequences import Turn
 _WORD = re.compile(r"[^\W\d_]+")
 
 
-def names_in(texts_by_split: Iterable[Iterable[str]]) -> set[str]:
-    """Names, in lower case: words that only one split has, capitalised in one of its texts at least.
+def names_in(texts_by_split: Iterable[Iterable[str]], *, any_case: bool = False) -> set[str]:
+    """Names, in lower case: words that only one split has, capitalised in one of its texts at least unless
+    in `any_case`.
 
     >>> sorted(names_in([["Ask Ada about a.ada", "Never"], ["Ask Bo about b"]]))
     ['ada', 'bo', 'never']
+    >>> sorted(names_in([["a kayak for Ada"], ["a drone for Bo"]], any_case=True))
+    ['ada', 'bo', 'drone', 'kayak']
     """
     splits = [{word for text in texts for word in _WORD.findall(text)} for texts in texts_by_split]
     lower = [{word.lower() for word in words} for words in splits]
     capitals = {word.lower() for words in splits for word in words if word[0].isupper()}
-    return {word for word in capitals if sum(word in words for words in lower) == 1}
+    candidates = set().union(*lower) if any_case else capitals
+    return {word for word in candidates if sum(word in words for words in lower) == 1}
+
+
+def unread(episodes: Iterable[Sequence[Turn]]) -> set[str]:
+    """Words, in lower case, that the player says in an episode before it has read them there: its own, which
+    no other word can replace.
+
+    >>> unread([[Turn("Ada calls", "Let us ask Ada")]])
+    {'let', 'us', 'ask'}
+    """
+    found = set[str]()
+    for turns in episodes:
+        read = set[str]()
+        for heard, said in turns:
+            read |= _words(heard)
+            found |= _words(said) - read
+    return found
 
 
 class Renamer:
@@ -46,12 +66,16 @@ class Renamer:
     def __call__(self, turns: Sequence[Turn], draw: Random) -> list[Turn]:
         """The episode with other names, different ones for different names while there are enough."""
         text = "\n".join(part for turn in turns for part in turn)
-        found = sorted({word.lower() for word in _WORD.findall(text)} & self._others.keys())
+        found = sorted(_words(text) & self._others.keys())
         chosen: dict[str, str] = {}
         for name in found:
             left = [other for other in self._others[name] if other not in chosen.values()]
             chosen[name] = draw.choice(left or [name])
         return [Turn(*(_replaced(part, chosen) for part in turn)) for turn in turns]
+
+
+def _words(text: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(text)}
 
 
 def _spellings(name: str, vocabulary: Collection[str]) -> set[tuple[str, bool]]:

@@ -4,7 +4,8 @@ An episode is determined by its task and its actions: samples of one task repeat
 was executed at a point once need not be executed there again.
 """
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from agentgym_envs.assistant.session import Session
 from agentgym_envs.core import Observation, StepResult
@@ -25,8 +26,10 @@ class Point:
         self.session = session
         self.turns = turns
         self.over = over
-        self.known: dict[str, tuple[StepResult, Point]] = {}
-        """Action to its result and the point after it."""
+        self.known: dict[str, tuple[Mapping[str, Any], Point]] = {}
+        """Action to the fields of its result, and the point after it. Each episode makes a result of its own
+        of them, whose info may be changed.
+        """
 
 
 class Beginning(NamedTuple):
@@ -59,7 +62,8 @@ class Histories:
         if len(action) > LONGEST:
             return
         self._make_room()
-        before.known[action] = (result, after)
+        fields = {name: getattr(result, name) for name in result.model_fields_set}
+        before.known[action] = (fields | {"info": dict(result.info)}, after)
 
     def clear(self) -> None:
         """Forget all points; episodes keep those that they are in."""

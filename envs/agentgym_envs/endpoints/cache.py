@@ -9,10 +9,14 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from pydantic import ValidationError
 
 from agentgym_envs.endpoints.records import Endpoint, Said
+
+Asked = dict[str, "asyncio.Task[Said]"]
+"""Calls under way by key."""
 
 
 def key_of(endpoint: Endpoint, request: Mapping[str, Any], sample: int = 0) -> str:
@@ -29,12 +33,14 @@ def key_of(endpoint: Endpoint, request: Mapping[str, Any], sample: int = 0) -> s
 
 
 class AnswerCache:
-    """The latest answers in memory. Concurrent equal requests share one call; failures are not kept."""
+    """The latest answers in memory. Equal requests at a time on one event loop share a call; failures are not
+    kept.
+    """
 
     def __init__(self, size: int = 10_000) -> None:
         self._size = size
         self._answers: OrderedDict[str, Said] = OrderedDict()
-        self._asked: dict[str, asyncio.Task[Said]] = {}
+        self._asked: WeakKeyDictionary[asyncio.AbstractEventLoop, Asked] = WeakKeyDictionary()
         self._callers: Counter[asyncio.Task[Said]] = Counter()
 
     async def get(self, key: str, ask: Callable[[], Awaitable[Said]]) -> tuple[Said, bool]:
@@ -44,10 +50,11 @@ class AnswerCache:
         """
         if (known := self._known(key)) is not None:
             return known, True
-        task, shared = self._asked.get(key), True
+        asked = self._asked.setdefault(asyncio.get_running_loop(), {})
+        task, shared = asked.get(key), True
         if task is None:
-            task, shared = asyncio.ensure_future(self._first(key, ask)), False
-            self._asked[key] = task
+            task, shared = asyncio.ensure_future(self._first(key, ask, asked)), False
+            asked[key] = task
             # If every caller is cancelled, nobody is left to take the exception.
             task.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._callers[task] += 1
@@ -55,7 +62,7 @@ class AnswerCache:
             # One waiting caller that is cancelled must not cancel the request of the others.
             return await asyncio.shield(task), shared
         finally:
-            self._left(key, task)
+            self._left(key, task, asked)
 
     def _known(self, key: str) -> Said | None:
         """The answer in memory."""
@@ -69,27 +76,23 @@ class AnswerCache:
         if len(self._answers) > self._size:
             self._answers.popitem(last=False)
 
-    def _left(self, key: str, task: asyncio.Task[Said]) -> None:
+    def _left(self, key: str, task: "asyncio.Task[Said]", asked: Asked) -> None:
         self._callers[task] -= 1
         if self._callers[task]:
             return
         del self._callers[task]
         if not task.done():
-            self._forget(key, task)  # a caller that comes before it has ended begins another call
+            _forget(key, task, asked)  # a caller that comes before it has ended begins another call
             task.cancel()
 
-    async def _first(self, key: str, ask: Callable[[], Awaitable[Said]]) -> Said:
+    async def _first(self, key: str, ask: Callable[[], Awaitable[Said]], asked: Asked) -> Said:
         task = asyncio.current_task()
         try:
             said = await ask()
         finally:
-            self._forget(key, task)
+            _forget(key, task, asked)
         self._keep(key, said)
         return said
-
-    def _forget(self, key: str, task: asyncio.Task[Said] | None) -> None:
-        if self._asked.get(key) is task:
-            del self._asked[key]
 
 
 class StoredCache(AnswerCache):
@@ -121,3 +124,12 @@ class StoredCache(AnswerCache):
 
     def _file(self, key: str) -> Path:
         return self._folder / key[:2] / f"{key}.json"
+
+
+SHARED = AnswerCache()
+"""The cache of this process, for all clients that want one."""
+
+
+def _forget(key: str, task: "asyncio.Task[Said] | None", asked: Asked) -> None:
+    if asked.get(key) is task:
+        del asked[key]

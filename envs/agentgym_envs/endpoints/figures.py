@@ -34,7 +34,13 @@ class Figures:
 
     def of(self, endpoint: Endpoint) -> dict[str, Any]:
         """The figures as JSON, with the model and, where prices are known, the cost."""
-        told = {"model": endpoint.model, "temperature": endpoint.temperature, **asdict(self)}
+        told = {
+            "model": endpoint.model,
+            "host": endpoint.host,
+            "temperature": endpoint.temperature,
+            "max_tokens": endpoint.max_tokens,
+            **asdict(self),
+        }
         told["latency_s"] = round(self.latency_s, 3)
         cost = self.cost(endpoint)
         return told if cost is None else {**told, "cost": cost}

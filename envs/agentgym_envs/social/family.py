@@ -10,8 +10,8 @@ from random import Random
 from typing import Any, ClassVar, Generic, TypeVar
 
 from agentgym_envs.core import Record
-from agentgym_envs.social.moves import Utterance
 from agentgym_envs.social.outcome import Outcome
+from agentgym_envs.sotopia.moves import Utterance
 from agentgym_envs.sotopia.protocol.actions import Action
 from agentgym_envs.sotopia.protocol.conversation import EndReason
 

@@ -10,6 +10,8 @@ from agentevol.loop.report.comparison import (
     Evolved,
     differ_in_seed_alone,
     difference,
+    mean_difference,
+    mean_differences,
     mean_gain,
     run_strengths,
 )
@@ -44,6 +46,39 @@ def test_the_sign_test_is_exact():
 def test_nothing_in_common_is_an_error():
     with pytest.raises(ConfigError, match="no task was played by both"):
         difference({"a": True}, {"b": True})
+
+
+def test_mean_returns_are_paired_by_task():
+    first = {f"test/{number}": 0.25 for number in range(100)}
+    second = {task: 0.75 if number % 2 else 0.25 for number, task in enumerate(first)}
+    one = mean_difference(first, {**second, "test/100": 1.0})  # which the first policy did not play
+    assert (one.n, one.first, one.second, one.gain) == (100, 0.25, 0.5, 0.25)
+    low, high = one.interval
+    # half of the tasks rise by 0.5: the standard error is 0.025
+    assert (low, high) == (pytest.approx(0.2, abs=0.01), pytest.approx(0.3, abs=0.01))
+    assert mean_difference(second, second).interval == (0.0, 0.0)
+    with pytest.raises(ConfigError, match="no task was played by both"):
+        mean_difference(first, {"test/100": 1.0})
+
+
+def test_mean_returns_are_told_by_kind_of_task():
+    run = Evolved(
+        "a",
+        0,
+        {},
+        "test",
+        1,
+        {},
+        {},
+        start_returns={"a": 0.0, "b": 0.5, "c": 0.5},
+        best_returns={"a": 1.0, "b": 0.5, "c": 0.75, "d": 1.0},
+        labels={"kind": {"a": "price", "b": "split", "c": "split", "d": "split"}, "difficulty": {}},
+    )
+    found = {name: (one.n, one.first, one.second) for name, one in mean_differences(run, "kind").items()}
+    assert found == {"all": (3, 1 / 3, 0.75), "price": (1, 0.0, 1.0), "split": (2, 0.5, 0.625)}
+    assert list(mean_differences(run, None)) == list(mean_differences(run, "difficulty")) == ["all"]
+    assert run.is_graded
+    assert not replace(run, start_returns={"a": 0.0}, best_returns={"a": 1.0}).is_graded
 
 
 def test_only_runs_that_differ_in_the_seed_are_repetitions():

@@ -3,9 +3,9 @@
 import math
 
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binomtest, ttest_ind_from_stats
 
-from agentevol.loop.report.intervals import bootstrap_mean, mean_interval, newcombe, wilson
+from agentevol.loop.report.intervals import bootstrap_mean, mean_interval, newcombe, welch, wilson
 
 
 # Newcombe 1998, Statistics in Medicine 17:857-872, table I, method 3 (Wilson's score, z = 1.96), four digits.
@@ -101,3 +101,16 @@ def test_the_bootstrap_is_a_function_of_its_seed():
     assert bootstrap_mean([0.5], 0, resamples=10) == (0.5, 0.5)
     with pytest.raises(ValueError, match="needs values"):
         bootstrap_mean([], 0)
+
+
+def test_welchs_interval_adds_the_variances_of_both_means():
+    # By hand: 1.959964 * sqrt(0.16 / 200 + 0.09 / 200) = 0.069295.
+    low, high = welch((0.6, 0.4, 200), (0.2, 0.3, 200))
+    assert (low, high) == (pytest.approx(0.330705, abs=1e-6), pytest.approx(0.469295, abs=1e-6))
+    assert welch((0.6, 0.4, 800), (0.2, 0.3, 200)) != (low, high)
+
+
+def test_welchs_interval_agrees_with_scipys_for_many_values():
+    expected = ttest_ind_from_stats(0.6, 0.4, 5000, 0.2, 0.3, 4000, equal_var=False).statistic
+    low, high = welch((0.6, 0.4, 5000), (0.2, 0.3, 4000))
+    assert (high + low) / (high - low) * 1.959964 == pytest.approx(expected, rel=1e-6)

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from support.trajectories import trajectory
 
-from agentevol.core.summaries import EvaluationSummary, IterationSummary, RunSummary, best
+from agentevol.core.summaries import EvaluationSummary, IterationSummary, MeanScore, RunSummary, best
 from agentevol.loop.report.examples import Example, choose
 from agentevol.loop.report.page import (
     TEXT_LIMIT,
@@ -17,6 +17,7 @@ from agentevol.loop.report.page import (
     endings_table,
     flattened,
     render,
+    scores_table,
     visible,
     write_report,
 )
@@ -128,6 +129,27 @@ def test_the_best_checkpoint_is_chosen_on_validation_and_reported_on_the_held_ou
     summary = SUMMARY.model_copy(update={"iterations": (start, first, second)})
     assert best(summary) is first
     assert "to 40.0 % (iteration 1, the best on “valid”): +20.0 points" in headline(summary)
+
+
+def test_where_rewards_are_graded_the_mean_return_decides_and_is_reported():
+    def graded(number: int, successes: int, mean: float, deviation: float | None) -> IterationSummary:
+        found = evaluation(successes).model_copy(update={"mean_reward": mean, "reward_deviation": deviation})
+        return iteration(number, successes, evaluation=found)
+
+    first = graded(1, 0, 0.6, 0.4)
+    summary = SUMMARY.model_copy(
+        update={"iterations": (graded(0, 0, 0.2, 0.3), first, graded(2, 5, 0.5, 0.4))}
+    )
+    assert best(summary) is summary.iterations[2]  # more episodes won
+    judged = summary.model_copy(update={"config": {"evaluate": {"measure": "reward"}}})
+    assert best(judged) is first
+    # 0.4 -+ 1.96 * sqrt(0.4^2 / 100 + 0.3^2 / 100) = 0.4 -+ 0.098
+    assert headline(judged) == (
+        "The mean return on the held-out split “test” went from 0.200 (iteration 0) to 0.600 (iteration 1): "
+        "+0.400 (95 % interval +0.302 to +0.498)."
+    )
+    bare = judged.model_copy(update={"iterations": (graded(0, 0, 0.2, None), graded(1, 0, 0.6, 0.4))})
+    assert headline(bare).endswith("to 0.600 (iteration 1): +0.400.")
 
 
 def test_the_earlier_of_equals_is_the_best():
@@ -378,6 +400,25 @@ def test_a_stage_alone_has_nothing_to_forget():
     assert matrix_table(start)[2] == []
     assert [line.counts for line in stage_matrix(start).lines][:2] == [[(20, 100)], [(9, 10)]]
     assert matrix_table(start.model_copy(update={"iterations": ()}))[2] == []
+
+
+def test_scores_in_dimensions_have_a_line_for_each_evaluation():
+    scores = {
+        "goal": MeanScore(mean=5.25, low=4.0, high=6.5, n=40, clusters=20),
+        "secret": MeanScore(mean=-1.0, n=2, clusters=1),
+        "overall": MeanScore(),
+    }
+    scored = evaluation(3).model_copy(update={"dimensions": scores})
+    header, rows = scores_table(
+        SUMMARY.model_copy(update={"iterations": (iteration(0, 3, evaluation=scored), iteration(1, 4))})
+    )
+    assert header == ["iteration", "dimension", "mean", "95 % interval", "n"]
+    assert rows == [
+        ["0", "goal", "5.25", "4.00 to 6.50", "40"],
+        ["0", "secret", "-1.00", "–", "2"],
+        ["0", "overall", "–", "–", "0"],
+    ]
+    assert "Scores by dimension" not in render(SUMMARY, b"")
 
 
 def test_strengths_of_checkpoints_are_a_table():

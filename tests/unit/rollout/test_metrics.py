@@ -1,5 +1,6 @@
 """Breakdown of evaluations by what environments say of their tasks."""
 
+import pytest
 from rich.console import Console
 from support.trajectories import trajectory
 
@@ -21,6 +22,9 @@ def test_the_rate_of_trainable_tasks_stands_beside_that_of_all() -> None:
     ]
     summary = summarise(episodes, "test")
     assert (summary.successes, summary.n) == (3, 5)
+    # returns 1, 1, 1, 0, 0: squares about the mean of 0.6 add up to 1.2, and 1.2 / 4 = 0.3
+    assert (summary.mean_reward, summary.reward_deviation) == (0.6, pytest.approx(0.3**0.5))
+    assert summarise(episodes[:1], "test").reward_deviation is None
     assert summary.by["trainable"] == {
         "not trainable": (2, 2),
         "trainable": (1, 2),

@@ -77,6 +77,22 @@ def test_a_thought_is_no_action_of_the_world_and_stays_in_the_message():
     assert demonstration.last == "Right."
 
 
+def test_a_demonstration_is_played_beside_the_partner_that_the_player_met(monkeypatch: pytest.MonkeyPatch):
+    begun: list[int] = []
+    monkeypatch.setattr(
+        Hint, "reset", lambda self, task, seed: begun.append(seed) or Guess.reset(self, task, seed)
+    )
+    seeds: list[int] = []
+    monkeypatch.setattr(
+        Hint, "demonstrate", lambda _, task, seed, care: seeds.append(seed) or [str(task.secret)]
+    )
+    play = Demonstrator(StarterRecipe("guess", {"small": 3}, care=0.5, seed=40))
+    for number in range(3):
+        play("small", number)
+    assert begun == seeds == [40, 41, 42]
+    play.close()
+
+
 def test_a_share_of_the_demonstrations_is_careful():
     play = Demonstrator(StarterRecipe("guess", {"small": 1}, care=0.5, careful=0.25))
     thoughts = [play("small", number).turns[1].said.partition("</think>")[0] for number in range(400)]
@@ -156,6 +172,8 @@ def test_the_general_recipe_shows_what_a_run_shows_and_bounds_the_vocabulary():
 def test_a_starter_is_measured_in_the_action_format_of_its_recipe():
     own = evaluation_command(RECIPES["assistant"], "starter")
     assert own == "agentevol eval --env assistant --model starter"
+    alone = evaluation_command(RECIPES["social"], "starter")
+    assert alone == "agentevol eval --env social --model starter --partner environment"
     react = StarterRecipe("guess", {}, care=0.5, action_format="react")
     assert evaluation_command(react, "F") == "agentevol eval --env guess --model F --format react"
 

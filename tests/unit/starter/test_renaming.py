@@ -10,7 +10,7 @@ from agentevol.models.word_tokenizer import word_tokenizer
 from agentevol.runs.starter import demonstrations as module
 from agentevol.runs.starter.demonstrations import Demonstration, demonstrations
 from agentevol.runs.starter.recipe import StarterRecipe
-from agentevol.runs.starter.renaming import Renamer, names_in
+from agentevol.runs.starter.renaming import Renamer, names_in, unread
 from agentevol.runs.starter.sequences import Turn
 
 EPISODE = [
@@ -31,6 +31,19 @@ def test_names_are_the_capitalised_words_of_one_split_alone():
     # "soon" has no capital, and both splits have "Cancel"
     assert names_in([train, test]) == {"ada", "loom", "bo", "reed"}
     assert names_in([train]) >= {"write", "cancel"}  # one split alone cannot tell
+
+
+def test_nouns_are_names_too_where_a_recipe_says_so():
+    train, test = ["Ada sells a kayak"], ["Bo sells a drone"]
+    assert names_in([train, test], any_case=True) == {"ada", "kayak", "bo", "drone"}
+    assert names_in([train, test]) == {"ada", "bo"}
+
+
+def test_words_that_were_said_before_they_were_read_are_the_players_own():
+    first = [Turn("Ada calls", "Let us ask"), Turn("let Bo in", "Let Bo in")]
+    second = [Turn("ask Ada to let Bo in", "Ask Ada")]
+    assert unread([first, second]) == {"let", "us", "ask"}  # "let" and "ask" were read elsewhere
+    assert unread([second]) == set()
 
 
 def test_a_name_is_the_same_other_one_throughout_an_episode():
@@ -76,6 +89,19 @@ def test_the_recipes_share_of_the_demonstrations_is_renamed(
         for sequence in demonstrations(Play(), recipe, renderer, renamer)  # type: ignore[arg-type]
     ]
     assert fewest <= sum("Ada" not in text for text in texts) <= most
+
+
+@pytest.mark.parametrize(
+    ("digits", "tokens"),
+    [
+        (4, ["pay", "Ġ72", ".", "5", "0", "Ġof", "Ġ7"]),
+        (1, ["pay", "Ġ", "7", "2", ".", "5", "0", "Ġof", "Ġ7"]),
+    ],
+)
+def test_numbers_of_more_digits_than_a_recipe_allows_are_spelled(digits: int, tokens: list[str]):
+    tokenizer = word_tokenizer(["pay 72 of 7"], digits=digits)
+    assert tokenizer.tokenize("pay 72.50 of 7") == tokens
+    assert tokenizer.decode(tokenizer.encode("pay 72.50 of 7")) == "pay 72.50 of 7"
 
 
 def test_the_rarest_words_are_spelled_in_bytes_unless_they_are_said_to_be_words():

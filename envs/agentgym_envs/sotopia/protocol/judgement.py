@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from agentgym_envs.core import Record
+from agentgym_envs.sotopia.protocol.actions import whole
 from agentgym_envs.sotopia.protocol.dimensions import Dimension, overall
 
 _FENCE = re.compile(r"\A\s*```[a-zA-Z]*[ \t]*\n")
@@ -118,7 +119,7 @@ def _pair(value: object, dimension: Dimension) -> tuple[str, int]:
         raise JudgementError(
             f"the score {number} of {dimension.name} is outside {dimension.low} to {dimension.high}"
         )
-    return reason, number
+    return whole(reason), number
 
 
 def _reason_and_score(value: object) -> tuple[object, object]:

@@ -10,5 +10,6 @@
 
 The scores are those of a program, not of Sotopia's judge, and no measure of social intelligence.
 
-Names for other packages: `verifier.Reading`, `verifier.verifiable`, `verifier.verify`.
+Names for other packages: `friends.FriendsGoal`, `friends.MOST_NAMES`, `price.PriceGoal`, `speech.Log`,
+`split.SplitGoal`, `verifier.Reading`, `verifier.verifiable`, `verifier.verify`.
 """
