@@ -8,6 +8,7 @@ EXPERIMENTS = {
     "baselines": "scores of WebShop's baselines",
     "credit": "GiGPO beside GRPO in ALFWorld, three seeds: about half an hour on two idle cores",
     "goals": "Sotopia's recorded judgements beside rules, where a program can check the goals",
+    "judging": "judgements a second beside an endpoint that answers at once, about half a minute",
     "learning": "success before and after, for every algorithm, three seeds: about three quarters of an hour",
     "merge": "selection over 50 iterations beside deriving all rounds again",
     "modes": "AMPO beside GRPO: success, tokens and modes of thinking, about a quarter of an hour",

@@ -16,6 +16,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from agentevol.data.judgements.agreement import agreement
 from agentgym_envs.sotopia.data.episodes import RecordedEpisode, read_episodes
 from agentgym_envs.sotopia.data.profile_set import ProfileSet
 from agentgym_envs.sotopia.data.replay import replay
@@ -51,6 +52,8 @@ def summary(rows: Sequence[Row]) -> dict[str, float]:
     """Number of seats, of undecided and compared ones, and the agreement of the latter."""
     both = [(row.judge, row.rule) for row in rows if row.judge is not None and row.rule is not None]
     apart = [abs(judge - rule) for judge, rule in both]
+    raters = ("judge", "rule")
+    compared = agreement([dict(zip(raters, one, strict=True)) for one in both], "goal", raters, "judges")
     counted: dict[str, float] = {
         "seats": len(rows),
         "undecided": sum(row.rule is None for row in rows),
@@ -58,12 +61,12 @@ def summary(rows: Sequence[Row]) -> dict[str, float]:
         "equal": sum(one < 0.5 for one in apart),
         "within_1": sum(one <= 1 for one in apart),
     }
-    if not both:
+    if compared.mean_absolute_difference is None:
         return counted
     means = {
         "judge": fmean(judge for judge, _ in both),
         "rule": fmean(rule for _, rule in both),
-        "difference": fmean(apart),
+        "difference": compared.mean_absolute_difference,
     }
     return {**counted, **means}
 

@@ -1,19 +1,27 @@
 """Speed of the package `sotopia` 0.1.5 beside our protocol, on the same scripts in one run.
 
     AGENTEVOL_SOTOPIA_PYTHON=DIR/bin/python python -m benchmarks sotopia [--json]
+    python -m benchmarks sotopia --environment
 
 `steps`: a reset and 20 utterances, with the observations of both agents. `episodes`: the same with the
 prompts of agents and judge, the judgement and the record, which are compared first: a ratio of two that
 differ would mean nothing. The package runs in its own process and takes its own time, so that the pipe
 does not count.
+
+`--environment`, without the package: whole episodes through the environment `sotopia` in process, reset and
+last info included. `beside rules`: a player beside a rule-based partner, scored by a program, in generated
+tasks; `two seats`: 20 utterances of two scripts, not judged; `prompts`: the same, where each observation is
+the whole prompt of the package.
 """
 
 import argparse
 from collections.abc import Sequence
+from statistics import median
 from time import perf_counter
 from typing import Any
 
 from agentevol.cli.benchmarks.figures import Figure, ratio, report
+from agentgym_envs.registry import make
 from agentgym_envs.sotopia.package.client import PackageEngine, PackageError
 from agentgym_envs.sotopia.package.records import LEAVE, record, started
 from agentgym_envs.sotopia.package.request import EpisodeRequest
@@ -124,13 +132,60 @@ def compare(engine: PackageEngine, episodes: int) -> dict[str, Any]:
     return {"versions": versions.model_dump()} | {name: one.as_json() for name, one in figures.items()}
 
 
+def beside_rules(episodes: int) -> tuple[int, float]:
+    """Utterances and seconds of players beside rule-based partners."""
+    world = make("sotopia")
+    tasks = [world.tasks("train")[number] for number in range(episodes)]
+    plans = [world.demonstrate(task, seed) for seed, task in enumerate(tasks)]
+    turns, began = 0, perf_counter()
+    for seed, (task, plan) in enumerate(zip(tasks, plans, strict=True)):
+        world.reset(task, seed)
+        for message in plan:
+            result = world.step(message)
+        turns += len(result.info["conversation"]["log"])  # type: ignore[union-attr] - nothing is waited for
+    return turns, perf_counter() - began
+
+
+def two_seats(episodes: int, observation: str) -> tuple[int, float]:
+    """Utterances and seconds of two scripts."""
+    world = make("sotopia", judge="none", stale_rule="own", families="friends", observation=observation)
+    tasks = [world.tasks("train")[number] for number in range(episodes)]
+    words = [Action(action_type="speak", argument=WORDS.format(n)).model_dump_json() for n in range(20)]
+    turns, began = 0, perf_counter()
+    for seed, task in enumerate(tasks):
+        world.reset_seats(task, seed)
+        for turn, message in enumerate(words):
+            world.step_seats({world.seats[turn % 2]: message})
+        turns += len(words)
+    return turns, perf_counter() - began
+
+
+def print_environment(episodes: int) -> None:
+    """Print episodes a minute and utterances a second through the environment, medians of the repetitions."""
+    kinds = {
+        "beside rules": lambda: beside_rules(episodes),
+        "two seats": lambda: two_seats(episodes, "turns"),
+        "two seats, prompts": lambda: two_seats(episodes, "prompt"),
+    }
+    print(f"{'':20}{'episodes a minute':>20}{'utterances a second':>22}")
+    for name, measured in kinds.items():
+        found = [measured() for _ in range(REPEATS)]
+        minute = median(60 * episodes / seconds for _, seconds in found)
+        second = median(turns / seconds for turns, seconds in found)
+        print(f"{name:20}{minute:>20,.0f}{second:>22,.0f}")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Start the package's engine, and compare."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks sotopia")
     parser.add_argument("--python", help="interpreter with the package; default: $AGENTEVOL_SOTOPIA_PYTHON")
     parser.add_argument("--episodes", type=int, default=30, help="of the package in each repetition")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    parser.add_argument("--environment", action="store_true", help="speed of the environment, without it")
     given = parser.parse_args(arguments)
+    if given.environment:
+        print_environment(10 * given.episodes)
+        return
     try:
         with PackageEngine(given.python) as engine:
             report("sotopia", lambda: compare(engine, given.episodes), json=given.json)

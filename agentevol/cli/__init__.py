@@ -20,6 +20,7 @@ MODULES = (
     "train",
     "eval",
     "serve",
+    "judge",
     "compare",
     "envs",
     "data",

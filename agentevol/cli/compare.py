@@ -1,4 +1,4 @@
-"""`agentevol compare`: comparison of runs."""
+"""`agentevol compare`: comparison of runs, and of evaluations."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from agentevol.cli.console.evaluations import compare_records
 from agentevol.cli.console.output import AsJson, print_json, print_table
 
 if TYPE_CHECKING:
@@ -17,24 +18,35 @@ def register(parent: typer.Typer) -> None:
     parent.command()(compare)
 
 
-Folders = Annotated[list[Path], typer.Argument(help="Run folders.")]
+Folders = Annotated[list[Path], typer.Argument(help="Run folders, or files of records of agentevol eval.")]
 By = Annotated[
     Literal["kind", "difficulty"] | None,
-    typer.Option(help="Print mean returns, also for each value of this property of the tasks."),
+    typer.Option(help="Print mean returns of runs, also for each value of this property of the tasks."),
+]
+Force = Annotated[
+    bool, typer.Option("--force", help="Compare records of different settings, such as view or judge, too.")
 ]
 
 
-def compare(folders: Folders, by: By = None, json: AsJson = False) -> None:
+def compare(folders: Folders, by: By = None, force: Force = False, json: AsJson = False) -> None:
     """Print what each run gained on its held-out tasks, start against best checkpoint, task by task.
 
     Runs that differ in nothing but the seed get the mean gain with its interval; other runs are compared with
     the first one named. Where rewards are graded, mean returns are compared as well. Bradley-Terry strengths
     rank all starts and bests on the tasks that all played.
 
+    Files of records are compared with the first one named: return and scores, paired by task and seat, with
+    intervals clustered by scenario. Of a single file its own scores are printed.
+
     Example: agentevol compare runs/seed-0 runs/seed-1 runs/seed-2
+
+    Example: agentevol compare before.jsonl after.jsonl
 
     Example: agentevol compare runs/social --by kind
     """
+    if force or any(folder.is_file() for folder in folders):
+        compare_records(folders, force, json)
+        return
     from agentevol.loop.report.comparison import (
         ALL,
         differ_in_seed_alone,

@@ -1,13 +1,12 @@
 """`agentevol data`: import of benchmark data."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
+from agentevol.cli.console.counting import counting
 from agentevol.cli.console.output import AsJson, print_json, print_table
 
 app = typer.Typer(no_args_is_help=True, help="Import real benchmark data, list and verify it.")
@@ -158,20 +157,6 @@ def _counts(home: Path, name: str) -> dict[str, int] | None:
 
 def _is_imported(home: Path, name: str) -> bool:
     return (home / name / MANIFEST).is_file()
-
-
-@contextmanager
-def counting(what: str) -> Iterator[Callable[[int], None]]:
-    """Progress line on a terminal with count and elapsed time; yields the function that takes the count."""
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    text = TextColumn("{task.description}: {task.completed:.0f}")
-    columns = (SpinnerColumn(), text, TimeElapsedColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(what, total=None)
-        yield lambda number: progress.update(task, completed=number)
 
 
 def _told(name: str, found: dict[str, int] | None) -> str:

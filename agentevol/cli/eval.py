@@ -1,17 +1,18 @@
 """`agentevol eval`: evaluation of a model on a split."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agentevol.cli.console.evaluations import print_scores, score_members
 from agentevol.cli.console.output import AsJson, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from agentevol.engines.openai import Usage
     from agentevol.loop.report.pass_rates import PassRate
     from agentevol.runs.evaluation import Trial
 
@@ -55,9 +56,25 @@ Format = Annotated[
     ),
 ]
 Url = Annotated[str | None, typer.Option(help="A running server; default: one is started.")]
+Partner = Annotated[
+    str | None,
+    typer.Option(
+        help="Player of the other seats: self (the model), environment or rule (its own partner), or a model"
+        " as for --model, beside which each task is played once in each seat.  [default: self]"
+    ),
+]
+PartnerFormat = Annotated[str | None, typer.Option(help="Format of a partner's messages; default: --format.")]
 Seats = Annotated[
-    int | None,
-    typer.Option(min=1, help="Seats that the model plays; 1: beside the environment's own partners."),
+    str, typer.Option(help="Seats that the model plays beside a partner that is a model: 0, 1, ... or both.")
+]
+By = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Also print scores by source, relationship, kind, difficulty, scenario or ending; repeatable."
+    ),
+]
+Records = Annotated[
+    Path | None, typer.Option(help="A new file for a record of each episode and seat, as JSON Lines.")
 ]
 
 
@@ -75,10 +92,14 @@ def evaluate(
     seed: Seed = 0,
     action_format: Format = "plain",
     url: Url = None,
-    seats: Seats = None,
+    partner: Partner = None,
+    partner_format: PartnerFormat = None,
+    seats: Seats = "both",
+    by: By = None,
+    records: Records = None,
     json: AsJson = False,
 ) -> None:
-    """Play a split with one model and print success, reward, turns and tokens with intervals.
+    """Play a split with one model and print success, reward, scores, turns and tokens with intervals.
 
     Example: agentevol eval --model starter engine=vllm engine.url=http://host:8000
 
@@ -87,19 +108,26 @@ def evaluate(
     Example: agentevol eval --model starter --env assistant environment.options.all_tools=true
 
     Example: OPENAI_API_KEY=... agentevol eval --model openai:NAME --env guess --episodes 20
+
+    Example: agentevol eval --model A --partner B --env social --by kind --records a-beside-b.jsonl
     """
     from agentevol.config.sections import EnvironmentConfig
     from agentevol.core.action_formats.registry import ACTION_FORMATS
+    from agentevol.loop.report.evaluations.summary import figures_of, groups_of
     from agentevol.loop.report.pass_rates import pass_rates
     from agentevol.loop.state.progress import Progress, evaluation_table
     from agentevol.runs.evaluation import trial
+    from agentevol.runs.seating import Seating
 
     progress = Progress(_console(stderr=True))
-    with progress.playing_once(f"{model} on {env}/{split}") as started:
-        form = ACTION_FORMATS.checked(action_format)
+    form = ACTION_FORMATS.checked(action_format)
+    other = None if partner_format is None else ACTION_FORMATS.checked(partner_format)
+    seating, groups = Seating(partner, other, _seats(seats)), groups_of(by or ())
+    title = model if seating.model is None else f"{model} beside {partner}"
+    with progress.playing_once(f"{title} on {env}/{split}") as started:
         played = trial(
             model,
-            EnvironmentConfig(name=env, max_turns=max_turns, format=form, url=url, seats=seats),
+            EnvironmentConfig(name=env, max_turns=max_turns, format=form, url=url),
             split,
             difficulty=difficulty,
             episodes=episodes,
@@ -109,33 +137,59 @@ def evaluate(
             engine=settings or [],
             max_new_tokens=max_new_tokens,
             repeats=repeats,
+            seating=seating,
+            records=records,
         )
     for remark in played.remarks():
         progress.say(remark)
     rates = pass_rates(played.episodes, repeats) if repeats > 1 else {}
-    summary = played.summary(split)
+    summary, figures = played.summary(split), figures_of(played.records(), groups)
     if json:
-        figures = _figures(rates, played)
-        print_json({"model": model, "env": env, **summary.model_dump(mode="json"), **figures})
+        told = {
+            "model": model,
+            "env": env,
+            "partner": played.seats.partner,
+            **summary.model_dump(mode="json"),
+        }
+        print_json({**told, **score_members(figures), **_figures(rates, played)})
     else:
-        _print(evaluation_table(model, summary), rates, played.usage)
+        _print(evaluation_table(title, summary), rates)
+        print_scores(figures, played.seats.partner)
+        _print_usage(played)
     if summary.n == 0:
         raise typer.Exit(1)
+
+
+def _seats(text: str) -> tuple[int, ...] | None:
+    """The policy's seats; None is all of them. Raises `ConfigError`."""
+    from agentevol.core.errors import ConfigError
+
+    if text == "both":
+        return None
+    if not text.isdecimal():
+        raise ConfigError(f"--seats {text!r} is no seat: give 0, 1, ... or both")
+    return (int(text),)
 
 
 def _figures(rates: Mapping[str, "PassRate"], played: "Trial") -> dict[str, Any]:
     """What stands beside the summary, as JSON values."""
     figures = {"options": played.options, **{name: rate._asdict() for name, rate in rates.items()}}
-    return figures if played.usage is None else figures | {"usage": played.usage.figures()}
+    usages = {"usage": played.usage, "partner_usage": played.partner and played.partner.usage}
+    return figures | {name: usage.figures() for name, usage in usages.items() if usage is not None}
 
 
-def _print(table: "Table", rates: Mapping[str, "PassRate"], usage: "Usage | None") -> None:
+def _print(table: "Table", rates: Mapping[str, "PassRate"]) -> None:
     _console().print(table)
     if rates:
         told = (f"{name} {one.rate:.3f} [{one.low:.3f}, {one.high:.3f}]" for name, one in rates.items())
         print(", ".join(told))
-    if usage is not None:
-        print(usage.text())
+
+
+def _print_usage(played: "Trial") -> None:
+    if played.usage is not None:
+        print(played.usage.text())
+    if played.partner is not None and played.partner.usage is not None:
+        print(f"of the partner: {played.partner.usage.text()}")
 
 
 def _console(*, stderr: bool = False) -> "Console":

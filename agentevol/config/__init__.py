@@ -8,5 +8,5 @@ Names for other packages: `constraints.Constraint`, `engine.CustomEngineConfig`,
 `run.TrainConfig`, `run.load`, `run.load_earlier`, `run.section_of`, `sections.EnvironmentConfig`,
 `sections.ExploreConfig`, `sections.HorizonConfig`, `sections.KLTarget`, `sections.PairsConfig`,
 `sections.SCRIPTED_PARTNERS`, `sections.SELECTIONS`, `sections.SELF_PLAY`, `sections.SelectConfig`,
-`urls.check_url`.
+`urls.DEFAULT_URL`, `urls.KEY_VARIABLE`, `urls.URL_VARIABLE`, `urls.check_url`, `urls.openai_url`.
 """

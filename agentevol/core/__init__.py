@@ -12,6 +12,6 @@ Names for other packages: `conformance.Violations`, `conformance.check_result`, 
 `protocols.Transfer`, `splitmix.uniform`, `splits.Choice`, `splits.PARTS`, `splits.drawn`, `splits.held_out`,
 `splits.iteration_seed`, `splits.parent`, `splits.remaining`, `splits.spread`, `splits.within`,
 `summaries.AHEAD`, `summaries.EvaluationSummary`, `summaries.Faults`, `summaries.IterationSummary`,
-`summaries.ModeFigures`, `summaries.RunSummary`, `summaries.ThinkingSummary`, `summaries.best`,
-`version.__version__`.
+`summaries.MeanScore`, `summaries.ModeFigures`, `summaries.RunSummary`, `summaries.ThinkingSummary`,
+`summaries.best`, `summaries.by_reward`, `version.__version__`.
 """

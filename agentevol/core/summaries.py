@@ -39,6 +39,22 @@ class ThinkingSummary(Record):
         return self.by_mode[mode].turns / self.all.turns if mode in self.by_mode else 0.0
 
 
+class MeanScore(Record):
+    """Mean of a score over episodes, with its cluster-robust 95 % interval
+    (`agentevol.rollout.dimensions.clusters`).
+    """
+
+    mean: float | None = None
+    """None where nothing was scored."""
+    low: float | None = None
+    """None where there are fewer than two clusters."""
+    high: float | None = None
+    n: int = 0
+    """Number of scores."""
+    clusters: int = 0
+    """Number of clusters, such as scenarios: scores of one cluster are not independent."""
+
+
 class EvaluationSummary(Record):
     """Evaluation of a policy on a split."""
 
@@ -60,6 +76,8 @@ class EvaluationSummary(Record):
     `seat` where the policy played several, and `trainable` where some tasks are not: the rate of the others
     stands beside that of all.
     """
+    dimensions: dict[str, MeanScore] = Field(default_factory=dict[str, MeanScore])
+    """Mean scores by dimension, and overall, where the environment tells them."""
     gained: int | None = None
     """Tasks won that the previous iteration lost; None where it played none of them."""
     lost: int | None = None

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import httpx
 
-from agentevol.config.urls import check_url
+from agentevol.config.urls import DEFAULT_URL, KEY_VARIABLE, URL_VARIABLE, check_url
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import ContextFull, Conversation, Message, Sampling
 from agentevol.engines.endpoint import BUSY, Endpoint, EndpointFault, Garbled, Refused, key_from
@@ -27,8 +27,6 @@ from agentevol.engines.scripted import said
 from agentgym_store.records import Sample
 
 PREFIX = "openai:"
-URL_VARIABLE, KEY_VARIABLE = "OPENAI_BASE_URL", "OPENAI_API_KEY"
-DEFAULT_URL = "https://api.openai.com/v1"
 ACT_S = 280.0
 """Seconds for an answer, waits included: a bit less than an episode waits for its policy."""
 LATER = BUSY | {408, 500, 529}

@@ -20,11 +20,12 @@ async def play_episode(
     action_format: ActionFormat,
     forks: Forks | None = None,
     partner: Policy | None = None,
+    partner_format: ActionFormat | None = None,
 ) -> Episode:
     """Play one episode to its ending; the trajectories of its seats. Raises nothing but `CancelledError`."""
     if request.seats == 1:
         return (await play(client, policy, request, action_format, forks),)
-    return await play_seats(client, policy, request, action_format, partner)
+    return await play_seats(client, policy, request, action_format, partner, partner_format)
 
 
 async def play_all(
@@ -34,15 +35,20 @@ async def play_all(
     action_format: ActionFormat,
     *,
     concurrency: int,
+    partner: Policy | None = None,
+    partner_format: ActionFormat | None = None,
 ) -> AsyncIterator[Trajectory]:
     """Play all requests, at most `concurrency` at a time, and yield the trajectories of each episode as it
-    ends.
+    ends. `partner` as in `play_seats`.
     """
     waiting = iter(requests)
     running: set[asyncio.Task[Episode]] = set()
 
     def start(request: EpisodeRequest) -> None:
-        running.add(asyncio.create_task(play_episode(client, policy, request, action_format)))
+        playing = play_episode(
+            client, policy, request, action_format, partner=partner, partner_format=partner_format
+        )
+        running.add(asyncio.create_task(playing))
 
     for request in islice(waiting, concurrency):
         start(request)

@@ -65,7 +65,7 @@ def partner_player(
     if environment.partner in SCRIPTED_PARTNERS:
         script = RenderedPolicy(scripted_policy(environment.partner), form)
         return Partner(lambda _: script)
-    own = start_engine(engine, resolve(environment.partner), updates=False)
+    own = start_engine(engine, resolve(environment.partner_model), updates=False)
     return Partner(own.serve, own)
 
 

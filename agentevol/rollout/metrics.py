@@ -1,4 +1,4 @@
-"""Evaluation metrics of a policy: success, reward, turns and tokens, by task type and difficulty.
+"""Evaluation metrics of a policy: success, reward, scores, turns and tokens, by task type and difficulty.
 
 Failed and cancelled episodes are counted but say nothing about the policy: rates are over the episodes with a
 return.
@@ -10,6 +10,7 @@ from statistics import stdev
 
 from agentevol.core.summaries import EvaluationSummary
 from agentevol.data.selection.filters import sampled_tokens
+from agentevol.rollout.dimensions.means import dimensions_of
 from agentevol.rollout.seats import PARTNER
 from agentevol.rollout.thinking import thinking_summary
 from agentgym_store.records import Trajectory
@@ -42,6 +43,7 @@ def summarise(trajectories: Sequence[Trajectory], split: str) -> EvaluationSumma
             **({"trainable": trainable} if NOT_TRAINABLE in trainable else {}),
         },
         thinking=thinking_summary(scored),
+        dimensions=dimensions_of(scored),
     )
 
 
@@ -67,7 +69,7 @@ def endings(trajectories: Iterable[Trajectory]) -> dict[str, int]:
     """Number of episodes by ending: `terminated`, `truncated(max_turns)`, `failed(worker-lost)`, ...; the
     counts sum to the number of episodes.
     """
-    return dict(sorted(Counter(_label(t) for t in trajectories).items()))
+    return dict(sorted(Counter(ending_label(t) for t in trajectories).items()))
 
 
 def failed_episodes(trajectories: Iterable[Trajectory]) -> list[Trajectory]:
@@ -83,7 +85,8 @@ def failed_episodes(trajectories: Iterable[Trajectory]) -> list[Trajectory]:
     return list(found.values())
 
 
-def _label(trajectory: Trajectory) -> str:
+def ending_label(trajectory: Trajectory) -> str:
+    """`terminated`, `truncated(max_turns)`, `failed(worker-lost)`, ..."""
     ending = trajectory.ending
     match ending.kind:
         case "truncated":

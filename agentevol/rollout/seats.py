@@ -38,13 +38,16 @@ async def play_seats(
     request: EpisodeRequest,
     action_format: ActionFormat,
     partner: Policy | None = None,
+    partner_format: ActionFormat | None = None,
 ) -> Episode:
     """Play one episode in all its seats. Raises nothing but `CancelledError`, after closing the sessions.
 
-    `partner` plays the seats other than `request.policy_seat`, if that is one.
+    `partner` plays the seats other than `request.policy_seat`, if that is one, and writes its actions in
+    `partner_format`; None is the policy's.
     """
-    players = [policy if _is_own(request, seat) else partner or policy for seat in range(request.seats)]
-    seats = _seats(request, [player.name for player in players])
+    own, other = (policy, action_format), (partner or policy, partner_format or action_format)
+    players = [own if _is_own(request, seat) else other for seat in range(request.seats)]
+    seats = _seats(request, [player.name for player, _ in players])
     try:
         with owned("open"):
             sessions = await client.open_seats(
@@ -59,8 +62,8 @@ async def play_seats(
     try:
         found = await asyncio.gather(
             *(
-                _play_seat(session, player, action_format, progress)
-                for session, player, progress in zip(sessions, players, seats, strict=True)
+                _play_seat(session, player, form, progress)
+                for session, (player, form), progress in zip(sessions, players, seats, strict=True)
             )
         )
     finally:
@@ -152,7 +155,10 @@ async def _turns(
     begin(session, opening, conversation, action_format, progress)
     if not session.done:
         return await take_turns(session, player, conversation, action_format, progress)
-    if session.total_reward:  # no action of its own to count it with
-        progress.turns.append(Turn(action="", observation=opening.text, reward=session.total_reward))
+    if session.total_reward or session.info:  # no action of its own to record it with
+        info = dict(session.info)
+        progress.turns.append(
+            Turn(action="", observation=opening.text, reward=session.total_reward, info=info)
+        )
         progress.given += 1
     return Terminated() if session.terminated else cut_off(session.info)

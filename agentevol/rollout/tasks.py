@@ -72,7 +72,7 @@ async def _list(
             pages = await asyncio.gather(*(page(*run) for run in _runs(choose(total))))
             return [task for tasks in pages for task in tasks]
     except ServerProblem as problem:
-        if problem.kind in ("task-not-found", "env-not-found", "validation"):
+        if problem.kind in ("task-not-found", "env-not-found", "validation", "unsupported-operation"):
             raise ConfigError(f"{environment}, split {split!r}: {problem.detail}") from problem
         raise EnvironmentFault(problem.kind, problem.detail) from problem
     except EnvClientError as cause:

@@ -1,51 +1,43 @@
-"""Single evaluation of one model on a split, outside of a run: the implementation of `agentevol eval`.
+"""Single evaluation of a model on a split, outside of a run: the implementation of `agentevol eval`.
 
-A model is a script, an endpoint's (`openai:NAME`), weights (`starter` or a folder, with an engine), or any
-`Policy`.
+The other seats of an episode are played by the model itself, by the environment, or by another model.
 """
 
 import asyncio
 import tempfile
-import zlib
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from agentevol.config.engine import VllmConfig, VllmServersConfig
 from agentevol.config.run import load, section_of
 from agentevol.config.sections import EnvironmentConfig
-from agentevol.core.action_formats.registry import ACTION_FORMATS, CheckedFormat, action_format
-from agentevol.core.errors import ConfigError
-from agentevol.core.protocols import Checkpoint, Policy, RolloutEngine, Sampling
+from agentevol.core.action_formats.registry import ACTION_FORMATS, action_format
+from agentevol.core.protocols import Policy
 from agentevol.core.splits import spread
 from agentevol.core.summaries import EvaluationSummary
-from agentevol.engines.openai import MAX_NEW_TOKENS as ENDPOINT_TOKENS
-from agentevol.engines.openai import PREFIX, OpenAIPolicy, Usage, openai_policy
-from agentevol.engines.scripted import SCRIPTED, RenderedPolicy, scripted_policy
-from agentevol.engines.vllm.capabilities import check_installed
+from agentevol.engines.openai import OpenAIPolicy, Usage
+from agentevol.loop.report.evaluations.records import (
+    Agent,
+    EvaluationRecord,
+    Setting,
+    append_to,
+    record_of,
+)
 from agentevol.loop.state.progress import progress_on
-from agentevol.models.rendering import load_tokenizer
-from agentevol.models.resolution import resolve
 from agentevol.rollout.concurrent_episodes import play_all
-from agentevol.rollout.engine_factory import start_engine
 from agentevol.rollout.environment_server import EnvironmentServer
-from agentevol.rollout.environments import usual_action_tokens
 from agentevol.rollout.episode import EpisodeRequest
 from agentevol.rollout.metrics import failed_episodes, summarise
-from agentevol.rollout.tasks import EnvTask, list_seats, list_tasks
+from agentevol.rollout.tasks import list_seats, list_tasks
+from agentevol.runs.players import SLOTS, STARTER, Player, PlayerSettings, check_settings, has_weights, player
+from agentevol.runs.seating import Seating, Seats, requests, seated
 from agentgym_client import EnvClient
-from agentgym_envs.registry import environment_class, make
+from agentgym_envs.registry import environment_class
 from agentgym_store.records import Trajectory
-
-SLOTS = 64
-STARTER = "starter"
-"""Name of the environment's own starter, where it has one."""
-VLLM = "vllm:"
-"""Prefix of a folder: short for `engine=vllm`."""
 
 Report = Callable[[Sequence[Trajectory]], None]
 
@@ -54,16 +46,32 @@ Report = Callable[[Sequence[Trajectory]], None]
 class Trial:
     """Episodes of an evaluation."""
 
-    episodes: list[Trajectory]
-    usage: Usage | None = None
-    """Token usage reported by an endpoint."""
+    trajectories: list[Trajectory]
+    """Of the policy and of a partner, in the order of tasks and seats."""
+    requested: int
+    """Number of requested episodes; each has a trajectory for every seat that is played."""
+    seats: Seats
+    policy: Player
+    partner: Player | None = None
+    """A model that plays the other seats; None where there is none."""
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Options of the environment."""
+    max_turns: int | None = None
+
+    @property
+    def episodes(self) -> list[Trajectory]:
+        """The policy's trajectories."""
+        return [one for one in self.trajectories if one.purpose != "partner"]
+
+    @property
+    def usage(self) -> Usage | None:
+        """Token usage that the policy's endpoint reported."""
+        return self.policy.usage
 
     @property
     def failures(self) -> list[str]:
         """Reasons of the failed episodes."""
-        broken = failed_episodes(self.episodes)
+        broken = failed_episodes(self.trajectories)
         return [t.ending.detail for t in broken if t.ending.kind == "failed"]
 
     def remarks(self) -> list[str]:
@@ -76,13 +84,24 @@ class Trial:
         ]
 
     def summary(self, split: str) -> EvaluationSummary:
-        """Metrics of the episodes; for an endpoint's model the tokens are those that it reported."""
+        """Metrics of the policy; for an endpoint's model the tokens are those that it reported."""
         summary = summarise(self.episodes, split)
         if self.usage is None or not summary.n:
             return summary
         scored = [t.id for t in self.episodes if t.total_reward is not None]
         tokens = sum(self.usage.completion_tokens_of[identity] for identity in scored)
         return summary.model_copy(update={"mean_tokens": tokens / summary.n})
+
+    def records(self) -> list[EvaluationRecord]:
+        """A record of each trajectory."""
+        return [self.record(trajectory) for trajectory in self.trajectories]
+
+    def record(self, trajectory: Trajectory) -> EvaluationRecord:
+        """The record of a trajectory of this evaluation."""
+        setting = Setting(self.requested, self.seats.partner, dict(self.options), self.max_turns)
+        by = self.partner if trajectory.purpose == "partner" and self.partner else self.policy
+        agent = Agent(by.name, by.form.name, by.temperature, by.tokens(trajectory))
+        return record_of(trajectory, agent, setting)
 
 
 def evaluate(
@@ -99,6 +118,8 @@ def evaluate(
     action_format: str = "plain",
     url: str | None = None,
     seats: int | None = None,
+    partner: str | Policy | None = None,
+    records: str | Path | None = None,
     engine: Sequence[str] = (),
     console: Console | None = None,
 ) -> EvaluationSummary:
@@ -107,8 +128,10 @@ def evaluate(
     `model` is a name as `agentevol eval --model` takes it, or a policy; `temperature`, `max_new_tokens` and
     `engine` (`engine.KEY=VALUE`) are for names. `episodes` tasks are played, evenly spread over the split, or
     all of them, on the server at `url` or one that is started. Where the environment has several seats the
-    model plays all of them, or one with `seats=1`, beside the environment's own partners. Progress is written
-    to `console`, standard error by default. Raises `ConfigError` as `trial` does.
+    model plays all of them, or one with `seats=1`, beside the environment's own partners. Beside a `partner`,
+    a name or a policy, it plays each task once in each seat. `records` is a new file for a record of each
+    episode and seat. `engine` may have options of the environment (`environment.options.KEY=VALUE`). Progress
+    is written to `console`, standard error by default. Raises `ConfigError` as `trial` does.
     """
     progress = progress_on(console)
     shown = model if isinstance(model, str) else model.name
@@ -130,6 +153,8 @@ def evaluate(
             started=started,
             engine=engine,
             max_new_tokens=max_new_tokens,
+            seating=Seating(partner),
+            records=None if records is None else Path(records),
         )
     for remark in played.remarks():
         progress.say(remark)
@@ -149,166 +174,104 @@ def trial(
     engine: Sequence[str] = (),
     max_new_tokens: int | None = None,
     repeats: int = 1,
+    seating: Seating | None = None,
+    records: Path | None = None,
 ) -> Trial:
     """Play `episodes` tasks, evenly over a split (None: all), with `model`, each `repeats` times with other
     seeds; the trajectories in the order of tasks.
 
     `started` is called with the number of episodes and returns a function that is called with each batch.
     `engine` are overrides as a run has them: `engine.KEY=VALUE`, and `environment.options.KEY=VALUE` beyond
-    those of `environment`; weights are shown the environment as runs show it by default. Raises `ConfigError`
-    for an unknown model, split or difficulty, and for settings without an effect.
+    those of `environment`; weights are shown the environment as runs show it by default. `seating` says who
+    plays the other seats. `records`, a new file, gets a record of each trajectory as soon as it ends. Raises
+    `ConfigError` for an unknown model, split or difficulty, and for settings without an effect.
     """
+    seating = seating or Seating()
+    if records is not None and records.exists():
+        raise FileExistsError(17, "the file exists", str(records))
     options, engine = section_of(engine, "environment.options")
-    options = {**usual_options(model, environment), **environment.options, **options}
+    models = [model] if seating.model is None else [model, seating.model]
+    usual = next((usual_options(one, environment) for one in models if has_weights(one)), {})
+    options = {**usual, **environment.options, **options}
     environment = environment.model_copy(update={"options": options})
-    form = action_format(environment.format)
-    if isinstance(model, str):
-        policy, close = _policy(model, environment, form, temperature, engine, max_new_tokens)
-    else:
-        policy, close = _given(model, engine, max_new_tokens), lambda: None
+    settings = PlayerSettings(temperature, max_new_tokens, engine)
+    check_settings(models, settings)
     with ExitStack() as stack:
-        stack.callback(close)
-        url = environment.url
-        if url is None:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="agentevol-"))
-            url = stack.enter_context(EnvironmentServer(environment, Path(folder) / "server.log")).url
-        seats = _seats(environment, policy, url)
-        tasks = list_tasks(url, environment.name, split, difficulty, spread(episodes))
-        requests = [
-            _request(environment, task, seed, number, repeat, seats)
-            for number, task in enumerate(tasks)
-            for repeat in range(repeats)
+        formats = environment.format, seating.partner_format or environment.format
+        players = [
+            _entered(stack, player(one, environment, action_format(form), settings))
+            for one, form in zip(models, formats, strict=False)
         ]
-        played = _play(policy, form, url, requests, started(len(requests)))
-    usage = policy.usage if isinstance(policy, OpenAIPolicy) else None
-    return Trial(played, usage, {} if environment.url else options)
+        url = environment.url or _served(stack, environment)
+        there = len(list_seats(url, environment.name)) or 1
+        seats = seated(seating, players[0].policy.name, environment, there)
+        tasks = list_tasks(url, environment.name, split, difficulty, spread(episodes))
+        asked = list(requests(environment, tasks, seats, seed=seed, repeats=repeats))
+        shown = {} if environment.url else options
+        partner = players[1] if len(players) > 1 else None
+        planned = Trial([], len(asked), seats, players[0], partner, shown, environment.max_turns)
+        write = stack.enter_context(_written(records))
+        found = asyncio.run(_all(planned, url, asked, write, started(len(asked))))
+    order = {request.id: number for number, request in enumerate(asked)}
+    return replace(planned, trajectories=sorted(found, key=lambda t: (order[t.episode], t.seat)))
 
 
 def usual_options(model: str | Policy, environment: EnvironmentConfig) -> Mapping[str, Any]:
     """Options with which runs show an environment by default, for a model with weights of its own."""
-    if not isinstance(model, str) or _without_weights(model) or environment.url is not None:
+    if not has_weights(model) or environment.url is not None:
         return {}
     environment_class(environment.name)  # raises for an unknown one, which no run has
     return load(None, [f"env={environment.name}"]).environment.options
 
 
-def _without_weights(model: str) -> bool:
-    return model in SCRIPTED or model.startswith(PREFIX)
+def _entered(stack: ExitStack, player: Player) -> Player:
+    stack.callback(player.close)
+    return player
 
 
-def _given(policy: Policy, overrides: Sequence[str], max_new_tokens: int | None) -> Policy:
-    """The policy of a caller. Raises `ConfigError` for settings that it does not read."""
-    if overrides or max_new_tokens is not None:
-        setting = overrides[0] if overrides else "max_new_tokens"
-        raise ConfigError(f"{setting} has no effect: {policy.name} is a policy, not the name of a model")
-    return policy
+def _served(stack: ExitStack, environment: EnvironmentConfig) -> str:
+    """URL of a server that is started, until the stack is closed."""
+    environment_class(environment.name)  # raises for an unknown one in one line, where a server's log is long
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="agentevol-"))
+    return stack.enter_context(EnvironmentServer(environment, Path(folder) / "server.log")).url
 
 
-def _policy(
-    model: str,
-    environment: EnvironmentConfig,
-    form: CheckedFormat,
-    temperature: float,
-    overrides: Sequence[str],
-    max_new_tokens: int | None,
-) -> tuple[Policy, Callable[[], None]]:
-    """The policy, and a function that ends it."""
-    if _without_weights(model) and overrides:
-        raise ConfigError(f"{overrides[0]} has no effect: {model} needs no engine")
-    if model in SCRIPTED:
-        if max_new_tokens is not None:
-            raise ConfigError(f"--max-new-tokens has no effect: {model} samples no tokens")
-        made = make(environment.name, **environment.options)
-        script = scripted_policy(model, lambda task_id: made.expert(made.task(task_id)))
-        return RenderedPolicy(script, form), made.close
-    if _without_weights(model):
-        sampling = Sampling(temperature=temperature, max_new_tokens=max_new_tokens or ENDPOINT_TOKENS)
-        return openai_policy(model.removeprefix(PREFIX), sampling, SLOTS), lambda: None
-    checkpoint = resolve(f"{STARTER}:{environment.name}" if model == STARTER else model.removeprefix(VLLM))
-    tokens = max_new_tokens or usual_action_tokens(environment, load_tokenizer(checkpoint.path))
-    engine = _engine(checkpoint, ["engine=vllm", *overrides] if model.startswith(VLLM) else overrides)
-    return engine.serve(Sampling(temperature=temperature, max_new_tokens=tokens)), engine.close
-
-
-def _engine(checkpoint: Checkpoint, overrides: Sequence[str]) -> RolloutEngine:
-    """Engine with a model's weights. Raises `ConfigError` for settings that do not apply to an evaluation."""
-    given = [override.partition("=")[0].strip() for override in overrides]
-    for key in given:
-        if key.split(".")[0] != "engine" or key == "engine.workers":
-            raise ConfigError(f"{key} has no effect in an evaluation, which has one worker: see engine.*")
-        if key == "engine.lora":
-            raise ConfigError("engine.lora has no effect in an evaluation: it trains nothing")
-    settings = load(None, [f"engine.slots={SLOTS}", *overrides]).engine
-    threaded = "engine.threads" in given
-    vllm = isinstance(settings, VllmConfig | VllmServersConfig)
-    if vllm and threaded:
-        raise ConfigError("engine.threads has no effect in an evaluation with vLLM: set OMP_NUM_THREADS")
-    if isinstance(settings, VllmConfig):
-        check_installed()
-    # there is one worker: it may have all threads
-    return start_engine(settings, checkpoint, updates=False, all_threads=not threaded)
-
-
-def _play(
-    policy: Policy,
-    form: CheckedFormat,
-    url: str,
-    requests: Sequence[EpisodeRequest],
-    report: Report,
-) -> list[Trajectory]:
-    found = asyncio.run(_all(policy, form, url, requests, report))
-    order = {request.id: number for number, request in enumerate(requests)}
-    return sorted(found, key=lambda t: (order[t.episode], t.seat))
-
-
-def _seats(environment: EnvironmentConfig, policy: Policy, url: str) -> int:
-    """Seats that the policy plays: all, but one with the expert, whose actions are for one agent.
-
-    Raises `ConfigError` for a number of seats that the environment does not have.
-    """
-    there = len(list_seats(url, environment.name)) or 1
-    seats = environment.seats or (1 if policy.name == "expert" else there)
-    if seats not in (1, there) or (seats > 1 and policy.name == "expert"):
-        raise ConfigError(f"{policy.name} cannot play {seats} seats: {environment.name} has {there}")
-    return seats
+@contextmanager
+def _written(path: Path | None) -> Iterator[Callable[[EvaluationRecord], None]]:
+    """Function that appends a record to a new file."""
+    if path is None:
+        yield lambda _: None
+        return
+    with path.open("x", encoding="utf-8") as file:
+        yield lambda record: append_to(file, record)
 
 
 async def _all(
-    policy: Policy,
-    form: CheckedFormat,
+    planned: Trial,
     url: str,
     requests: Sequence[EpisodeRequest],
+    write: Callable[[EvaluationRecord], None],
     report: Report,
 ) -> list[Trajectory]:
+    """Play all requests; a trajectory is recorded and reported when its episode ends."""
     found: list[Trajectory] = []
+    own, partner = planned.policy, planned.partner
     try:
         async with EnvClient(url) as client:
-            async for trajectory in play_all(client, policy, requests, form, concurrency=SLOTS):
+            async for trajectory in play_all(
+                client,
+                own.policy,
+                requests,
+                own.form,
+                concurrency=SLOTS,
+                partner=partner and partner.policy,
+                partner_format=partner and partner.form,
+            ):
                 found.append(trajectory)
+                write(planned.record(trajectory))
                 report([trajectory])
     finally:
-        if isinstance(policy, OpenAIPolicy):
-            await policy.close()
+        for one in (own, partner):
+            if one is not None and isinstance(one.policy, OpenAIPolicy):
+                await one.policy.close()
     return found
-
-
-def _request(
-    environment: EnvironmentConfig, task: EnvTask, seed: int, number: int, repeat: int, seats: int
-) -> EpisodeRequest:
-    identity = f"eval/{number}/{task.task_id}" + (f"/{repeat}" if repeat else "")
-    return EpisodeRequest(
-        id=identity,
-        run="eval",
-        iteration=0,
-        purpose="evaluate",
-        env=environment.name,
-        task_id=task.task_id,
-        split=task.split,
-        kind=task.kind,
-        difficulty=task.difficulty,
-        instruction=task.instruction,
-        seed=zlib.crc32(f"{seed}/{identity}".encode()) >> 1,
-        attempt=0,
-        max_turns=environment.max_turns,
-        seats=seats,
-    )

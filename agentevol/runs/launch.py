@@ -48,6 +48,7 @@ from agentevol.models.rendering import ChatRenderer, load_tokenizer
 from agentevol.models.resolution import check_folder, resolve
 from agentevol.models.tokenizer_checks import check_vocabulary
 from agentevol.rollout.faults import FaultLog
+from agentevol.runs.shared_judges import shared_judges
 from agentgym_envs.registry import environment_class, names
 
 
@@ -97,7 +98,7 @@ def check_partner_model(environment: EnvironmentConfig, *, weights: bool) -> Non
     partner = environment.partner
     if partner == SELF_PLAY or partner in SCRIPTED_PARTNERS:
         return
-    found = resolve(partner, weights=weights).path
+    found = resolve(environment.partner_model, weights=weights).path
     if weights or hub_name(partner) is None:
         check_folder(found)
 
@@ -183,6 +184,7 @@ def plan(config: RunConfig) -> list[str]:
         f"learn: {_algorithm(config)}, {config.learn.epochs} epochs,"
         f" learning rate {config.learn.learning_rate:g}",
         *_rewards(config),
+        *shared_judges(config),
         *_shaping(config),
         *_controllers(config),
         f"evaluate: {tasks} tasks of {config.evaluate_split}, {evaluate.validation_episodes or 'all'} of"

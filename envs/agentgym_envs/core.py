@@ -107,6 +107,13 @@ class TaskNotFound(LookupError):
     """No task has this id, or no split has this name."""
 
 
+class TaskUnplayable(RuntimeError):
+    """A task, or a split of tasks, that the options of this instance cannot play.
+
+    The message names the option in one line; callers of a server read it.
+    """
+
+
 TaskT = TypeVar("TaskT", bound=Task)
 
 
@@ -121,13 +128,20 @@ class Environment(ABC, Generic[TaskT]):
 
     name: ClassVar[str]
     version: ClassVar[str] = "1.0.0"
-    max_turns: ClassVar[int]
-    """Default limit of actions per episode."""
+    max_turns: int
+    """Default limit of actions per episode; an instance may have its own, by its options."""
     blocking: ClassVar[bool] = True
     """False only for environments so cheap (far below 1 ms) that they may run on an event loop."""
-    max_waiting: ClassVar[int] = 64
-    """Coroutines of `reset` and `step` that one server runs at once; later ones queue."""
-    deterministic: ClassVar[bool] = True
+    max_waiting: int = 64
+    """Coroutines of `reset` and `step` that one server runs at once; later ones queue. An instance may have
+    another limit, by its options.
+    """
+    waits_s: float = 0.0
+    """Seconds after which a coroutine of `reset` or `step` has certainly ended by its own time-outs. A server
+    whose limits are lower waits so long, so that the environment says what failed.
+    """
+    deterministic: bool = True
+    """Whether equal task, seed and actions give equal episodes; an instance may differ, by its options."""
     reward_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
     difficulties: ClassVar[tuple[str, ...]] = ()
     changing_tools: ClassVar[bool] = False
@@ -177,6 +191,14 @@ class Environment(ABC, Generic[TaskT]):
         return {}
 
     @property
+    def speaks(self) -> bool:
+        """True if agents also send messages without a tool call, which a user in the environment answers.
+
+        Clients that can only call tools (MCP) are offered one that sends messages.
+        """
+        return False
+
+    @property
     def assets(self) -> tuple[Path, ...]:
         """Large read-only files that episodes read by `agentgym_envs.assets.mapped`.
 
@@ -189,7 +211,8 @@ class Environment(ABC, Generic[TaskT]):
     def tasks(self, split: str, difficulty: str | None = None) -> Sequence[TaskT]:
         """Tasks of a split in stable order, all or of one difficulty; may be a lazy sequence of millions.
 
-        Raises `TaskNotFound` for an unknown split, `ValueError` for an unknown difficulty.
+        Raises `TaskNotFound` for an unknown split, `ValueError` for an unknown difficulty, `TaskUnplayable`
+        for a split that is not among `splits` because of an option.
         """
 
     @abstractmethod
@@ -209,7 +232,7 @@ class Environment(ABC, Generic[TaskT]):
 
     @abstractmethod
     def reset(self, task: TaskT, seed: int) -> Observation | Awaitable[Observation]:
-        """Start an episode, dropping the previous one."""
+        """Start an episode, dropping the previous one. Raises `TaskUnplayable` where an option forbids it."""
 
     @abstractmethod
     def step(self, action: str) -> StepResult | Awaitable[StepResult]:

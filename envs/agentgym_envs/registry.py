@@ -37,6 +37,7 @@ REGISTRY: dict[str, str] = {
     "movie": "agentgym_envs.families.movie:Movie",
     "sheet": "agentgym_envs.families.sheet:Sheet",
     "social": "agentgym_envs.social:Social",
+    "sotopia": "agentgym_envs.sotopia.environment:Sotopia",
     "sql": "agentgym_envs.sql.environment:SQL",
     "sqlgym": "agentgym_envs.sql.agentgym:SQLGym",
     "tau-airline": "agentgym_envs.tau.airline:TauAirline",

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentgym_envs.core import Environment, Task, TaskNotFound
+from agentgym_envs.core import Environment, Task, TaskNotFound, TaskUnplayable
 from agentgym_envs.formats import FORMATS
 from agentgym_server.settings import ServerSettings
 from agentgym_server.wire.problems import Problem, clipped
@@ -94,7 +94,9 @@ class Catalogue:
         }
 
     async def tasks(self, env: str, page: Page) -> dict[str, Any]:
-        """One page of tasks; raises the problems `task-not-found` (the split) and `validation`."""
+        """One page of tasks; raises the problems `task-not-found` (the split), `validation`, and
+        `unsupported-operation` for a split that an option forbids.
+        """
         served = self.of(env)
         async with served.lock:
             try:
@@ -102,6 +104,8 @@ class Catalogue:
             except TaskNotFound:
                 text = "no split has this name; there are: " + ", ".join(served.environment.splits)
                 raise Problem("task-not-found", text, split=clipped(page.split or "")) from None
+            except TaskUnplayable as cause:
+                raise Problem("unsupported-operation", str(cause), split=clipped(page.split or "")) from None
             except ValueError:
                 known = ", ".join(served.environment.difficulties) or "none"
                 raise invalid(("/difficulty", f"must be one of: {known}")) from None

@@ -443,6 +443,12 @@ class OffersUndeclared(Safe):
         return Observation(text=text, tools=({"type": "function", "function": {"name": "a"}},))
 
 
+class OffersAnother(OffersUndeclared):
+    @property
+    def tools(self) -> tuple[dict[str, Any], ...]:
+        return ({"type": "function", "function": {"name": "b"}},)
+
+
 def _offering(**function: Any) -> type[Safe]:
     class Offers(Safe):
         def _seen(self, text: str) -> Observation:
@@ -461,6 +467,7 @@ def _offering(**function: Any) -> type[Safe]:
         ),
         (ChangesUndeclared, "the tools change in turn 1, but changing_tools is False"),
         (OffersUndeclared, "the first observation offers tools, but `tools` of the environment is None"),
+        (OffersAnother, "'a' is offered, but not among `tools` of the environment"),
         (_offering(name="a b"), "tool name 'a b' is not 1 to 64 letters, digits, - and _"),
         (_offering(name="a", description=5), "tool 'a': the description is not text"),
         (

@@ -10,6 +10,7 @@ from support.judges import Brief
 from agentevol.core.judges import JudgedEpisode, Verdict
 from agentevol.data.judges.check import check_judge
 from agentevol.data.judges.rubric import Rubric
+from agentevol.data.judges.service import ServiceJudge
 from agentgym_envs.testing import Report
 
 HERE = __name__
@@ -27,6 +28,25 @@ def graded(request: httpx.Request) -> httpx.Response:
 
 def rubric(*, model: str = "m") -> Rubric:
     return Rubric(httpx.MockTransport(graded), model=model, dimensions="goal", url="http://h/v1")
+
+
+def served(request: httpx.Request) -> httpx.Response:
+    """A judge service that scores by the length of the transcript."""
+    if request.method == "GET":
+        known = {"judges": [{"name": "rule", "version": "1", "kind": "rule"}], "asked": {}}
+        return httpx.Response(200, json=known)
+    (item,) = json.loads(request.content)["items"]
+    length = len(json.dumps(item))
+    if length > 100_000:
+        failed = {"status": "failed", "kind": "judge", "detail": "too long"}
+        return httpx.Response(200, json={"judgements": [failed]})
+    share = length % 11 / 10
+    found = {"status": "ok", "scores": [{"goal": 10 * share}], "normalised": [{"goal": share}]}
+    return httpx.Response(200, json={"judgements": [found]})
+
+
+def service(*, url: str = "http://h") -> ServiceJudge:
+    return ServiceJudge(httpx.MockTransport(served), url=url)
 
 
 class Counting(Brief):
@@ -93,6 +113,12 @@ def test_the_judge_of_the_tests_and_a_stochastic_one_pass():
 def test_the_rubric_passes_on_an_endpoint_with_a_short_context():
     report = check_judge(f"{HERE}:rubric", {"model": "other"})
     assert report.passed, report.lines()
+
+
+def test_a_judge_at_a_service_passes():
+    report = check_judge(f"{HERE}:service")
+    assert report.passed, report.lines()
+    assert [one.name for one in report.results] == ["verdicts", "extremes", "identity", "equal", "order"]
 
 
 @pytest.mark.parametrize(

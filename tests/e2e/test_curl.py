@@ -1,26 +1,19 @@
-"""docs/curl.md does what it says: its blocks run in bash against a real server, in order."""
+"""docs/curl.md and the walk-through of docs/sotopia.md do what they say: their blocks run in bash."""
 
 import json
-import os
 import re
-import shlex
 import shutil
-import signal
-import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from support.walkthrough import blocks, matches, printed_by, shown
 
-from agentgym_envs.registry import REGISTRY, lacking
+from agentgym_envs.registry import lacking
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "curl.md"
-PORT = "8000"
-MARK = "== the next block =="
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE = DOCS / "curl.md"
 
 pytestmark = [
     pytest.mark.slow,
@@ -30,77 +23,36 @@ pytestmark = [
 ]
 
 
-class Block(NamedTuple):
-    """Commands, and what they print; None: the page does not say."""
-
-    commands: str
-    output: str | None
-
-
-def blocks() -> Iterator[Block]:
-    text = PAGE.read_text(encoding="utf-8")
-    for commands, output in re.findall(r"^```sh\n(.*?)^```\n(?:\n^```text\n(.*?)^```\n)?", text, re.M | re.S):
-        yield Block(commands, output or None)
-
-
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What each block after the first printed; the first is the server."""
-    server, *rest = blocks()
-    if needs := list(filter(None, map(lacking, shown(server)))):
+    if needs := list(filter(None, map(lacking, shown(next(blocks(PAGE)))))):
         pytest.skip(f"the page shows an environment that cannot be imported: {needs[0]}")
-    home = tmp_path_factory.mktemp("home")
-    environment = {**os.environ, "AGENTEVOL_HOME": str(home), "no_proxy": "*"}
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    program, *arguments = shlex.split(server.commands)
-    assert program == "agentevol"
-    arguments = [port if word == PORT else word for word in arguments]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "agentevol", *arguments], env=environment, stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == f"ready http://127.0.0.1:{port}\n"
-        script = f"echo '{MARK}'\n".join(block.commands.replace(f":{PORT}", f":{port}") for block in rest)
-        done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", script],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(30)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout.split(f"{MARK}\n")
+    return printed_by(PAGE, tmp_path_factory.mktemp("home"))
 
 
 def test_every_block_prints_what_the_page_says(printed: list[str]):
-    _, *rest = blocks()
+    _, *rest = blocks(PAGE)
     assert len(printed) == len(rest) >= 14
     for block, output in zip(rest, printed, strict=True):
         assert block.output is None or matches(block.output, output), output
 
 
-def matches(pattern: str, text: str) -> bool:
-    """Whether text is what the page shows, `...` being anything."""
-    return re.fullmatch(".*".join(map(re.escape, pattern.split("..."))), text, re.DOTALL) is not None
-
-
-def shown(server: Block) -> list[str]:
-    """The environments that the page serves."""
-    return [word for word in shlex.split(server.commands) if word in REGISTRY]
+def test_an_episode_of_sotopia_is_played_as_its_page_says(tmp_path: Path) -> None:
+    page = DOCS / "sotopia.md"
+    _, *rest = blocks(page)
+    printed = printed_by(page, tmp_path)
+    assert len(printed) == len(rest) == 2
+    for block, output in zip(rest, printed, strict=True):
+        assert block.output is not None
+        assert matches(block.output, output), output
 
 
 def test_an_episode_of_every_served_environment_is_won(printed: list[str]):
     ends = [reply for reply in replies(printed) if reply.get("terminated")]
     assert [reply["reward"] for reply in ends] == [1.0] * len(ends)
     counted = re.findall(r'finished_total{env="([^"]+)",outcome="terminated"} (\d+)', "".join(printed))
-    assert {env for env, _ in counted} == set(shown(next(blocks())))
+    assert {env for env, _ in counted} == set(shown(next(blocks(PAGE))))
     assert sum(int(number) for _, number in counted) == len(ends)
 
 

@@ -134,7 +134,7 @@ def test_the_gold_writes_that_fail_are_the_known_ones(environment: DeskEnvironme
 def test_no_gold_action_is_unknown_or_malformed(environment: DeskEnvironment) -> None:
     for split in splits(environment):
         for task in environment.tasks(split):
-            tools = environment.solo_tools_of(task)
+            tools = environment.solo_tools_of(task.version)
             for action in task.gold:
                 checked(tools[action.name], action)
 
@@ -177,7 +177,7 @@ def rows_of(world: World) -> dict[str, dict[str, Any]]:
 def gold_world(environment: DeskEnvironment, task: TauTask) -> World:
     """The state after the gold actions, executed one by one."""
     world = environment.fresh(task, environment.domain_of(task), 0)
-    tools = environment.solo_tools_of(task)
+    tools = environment.solo_tools_of(task.version)
     for action in task.gold:
         try:
             tools[action.name].run(world, **checked(tools[action.name], action))

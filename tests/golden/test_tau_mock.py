@@ -80,7 +80,10 @@ def test_all_published_tasks_but_one_are_imported(
 def test_the_gold_actions_of_every_task_replay_without_an_error(everything: TauMock) -> None:
     for task in everything.tasks("tau2_base"):
         assert everything.gold(task).failed == ()
-        offered, world = everything.solo_tools_of(task), everything.fresh(task, everything.domain_of(task), 0)
+        offered, world = (
+            everything.solo_tools_of(task.version),
+            everything.fresh(task, everything.domain_of(task), 0),
+        )
         for action in task.gold:
             offered[action.name].run(world, **checked(offered[action.name], action))
 

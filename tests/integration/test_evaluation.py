@@ -155,7 +155,7 @@ def test_options_of_the_environment_are_settings() -> None:
         engine=["environment.options.tools_in=text"],
     )
     (episode,) = played.episodes
-    assert "\nsubmit(status, answer?, reason_code?)\n" in episode.initial_observation
+    assert "\nsubmit(status, answer?, reason_code?, note?)\n" in episode.initial_observation
     assert played.remarks() == ["options of the environment: tools_in=text"]
     assert episode.succeeded()
 

@@ -160,6 +160,15 @@ class Shares(Notes):
         return observation
 
 
+class KnowsOne(Notes):
+    """Its shortcut, a number without a look, is right for one of the tasks that ask for one."""
+
+    attack_bounds = {"known_number": (0.0, 0.05)}  # noqa: RUF012 - a class fact, never changed
+
+    def shortcuts(self, task: NoteTask) -> dict[str, list[str]]:
+        return {} if task.wanted else {"known_number": [call("submit", answer=len(_task(23, "train").given))]}
+
+
 @tool("write")
 def erase_note(state: NotesState) -> str:
     """Erase the last note."""

@@ -1,5 +1,6 @@
 """Console: arguments, output of tables and JSON, and error messages with exit codes.
 
-Names for other packages: `configuration.Arguments`, `configuration.file_and_overrides`, `errors.failure`,
+Names for other packages: `configuration.Arguments`, `configuration.file_and_overrides`, `counting.counting`,
+`errors.failure`, `evaluations.compare_records`, `evaluations.print_scores`, `evaluations.score_members`,
 `output.AsJson`, `output.print_json`, `output.print_json_line`, `output.print_table`, `output.printable`.
 """

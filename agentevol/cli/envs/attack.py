@@ -1,12 +1,13 @@
 """`agentevol envs attack`: scripted attacks on environments of tools and on `social`, and their baselines."""
 
 import json as json_module
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agentevol.cli.console.counting import counting
 from agentevol.cli.console.output import AsJson, print_json, print_table
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ def attack(
     unknown = sorted(set(split or ()) - set(environment.splits))
     if unknown:
         raise typer.BadParameter(f"no split {unknown[0]!r}; there are: {', '.join(environment.splits)}")
-    report = _attacked(environment, None if whole else tasks, split or ())
+    with counting(f"attacking {name}, tasks") as progress:
+        report = _attacked(environment, None if whole else tasks, split or (), progress)
     if out is not None:
         out.write_text(json_module.dumps(report.model_dump(mode="json"), indent=1) + "\n", encoding="utf-8")
     if json:
@@ -45,7 +47,12 @@ def attack(
         raise typer.Exit(1)
 
 
-def _attacked(environment: "Environment[Any]", tasks: int | None, splits: Sequence[str]) -> "AttackReport":
+def _attacked(
+    environment: "Environment[Any]",
+    tasks: int | None,
+    splits: Sequence[str],
+    progress: Callable[[int], None],
+) -> "AttackReport":
     """The report of the suite that fits the environment."""
     from agentgym_envs.social import Social
     from agentgym_envs.social.scripts import attack as attack_social
@@ -56,7 +63,11 @@ def _attacked(environment: "Environment[Any]", tasks: int | None, splits: Sequen
         return attack_social(environment, tasks, splits=splits)
     if not isinstance(environment, ToolEnvironment):
         raise typer.BadParameter(f"the actions of {environment.name} are not tool calls")
-    return attack_tools(environment, tasks, splits=splits)
+    return attack_tools(environment, tasks, splits=splits, progress=progress)
+
+
+LABELS = {"failed": "FAIL", "not played": ""}
+"""What the table says for a status that it does not name as it is."""
 
 
 def _print(report: "AttackReport") -> None:
@@ -66,11 +77,16 @@ def _print(report: "AttackReport") -> None:
             str(result.episodes) if result.episodes else "none",
             f"{result.mean:.3f}" if result.episodes else "",
             f"{result.low:g} to {result.high:g}" if result.low != result.high else f"{result.low:g}",
-            "FAIL" if result.violations else "ok" if result.episodes else "",
+            f"{result.standard_error:.3f}" if result.episodes and result.standard_error else "",
+            LABELS.get(result.status, result.status),
         )
         for result in report.results
     ]
-    print_table(("policy", "episodes", "return", "allowed", ""), rows)
+    print_table(("policy", "episodes", "return", "allowed", "standard error", ""), rows)
+    played = (f"{split} {one.tasks:,} of {one.of:,}" for split, one in report.splits.items())
+    print(f"tasks: {', '.join(played)}")
+    if any(result.status == "within error" for result in report.results):
+        print("within error: beyond what is allowed by at most three standard errors; more tasks tell")
     for result in report.results:
         for violation in result.violations:
             print(f"{result.name}: {violation}")

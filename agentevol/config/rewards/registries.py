@@ -15,7 +15,14 @@ REWARDS = Extensions(
 )
 """Reward functions of `reward.function`: `agentevol.data.rewards.reward_functions.RewardFunction`."""
 
-JUDGES = Extensions("judge", "agentevol.judges", {"rubric": "agentevol.data.judges.rubric:Rubric"})
+JUDGES = Extensions(
+    "judge",
+    "agentevol.judges",
+    {
+        "rubric": "agentevol.data.judges.rubric:Rubric",
+        "service": "agentevol.data.judges.service:ServiceJudge",
+    },
+)
 """Judges of `reward.judge`: factories of `agentevol.core.judges.Judge`."""
 
 POTENTIALS = Extensions(

@@ -163,7 +163,9 @@ class JudgeReward(_WatchedReward):
     """
 
     judge: str
-    """Judge: `rubric`; one of another distribution, or `module:attribute` (`agentevol.core.judges.Judge`)."""
+    """Judge: `rubric`, `service`; one of another distribution, or `module:attribute`
+    (`agentevol.core.judges.Judge`).
+    """
     options: dict[str, Option] = Field(default_factory=dict[str, Option])
     """Options of the judge."""
     concurrency: int = Field(default=8, ge=1, le=1024)

@@ -13,18 +13,19 @@ openai:NAME`.
 import json
 import os
 from hashlib import sha256
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import httpx
 from pydantic import Field
 
-from agentevol.config.urls import check_url
+from agentevol.config.urls import DEFAULT_URL, KEY_VARIABLE, openai_url
 from agentevol.core.errors import ConfigError
 from agentevol.core.judges import JudgedEpisode, Verdict
 from agentevol.core.protocols import ContextFull, Conversation, Message, Sampling
+from agentevol.data.judges.answers import AnswerError, scores_in, transcript
 from agentevol.engines.endpoint import key_from
-from agentevol.engines.openai import DEFAULT_URL, KEY_VARIABLE, MAX_NEW_TOKENS, URL_VARIABLE, OpenAIPolicy
+from agentevol.engines.openai import MAX_NEW_TOKENS, OpenAIPolicy
 
 DIMENSIONS = "task understanding, quality of reasoning, efficiency, recovery from mistakes"
 SCALE = (1.0, 10.0)
@@ -54,7 +55,7 @@ class Rubric:
         self.dimensions = [name.strip() for name in dimensions.split(",") if name.strip()]
         if not self.dimensions or len(set(self.dimensions)) < len(self.dimensions):
             raise ConfigError(f"dimensions of a rubric are different names, unlike {dimensions!r}")
-        place = _address(url)
+        place = openai_url(url)
         own_key = api_key_env or (
             KEY_VARIABLE if place == DEFAULT_URL or os.environ.get(KEY_VARIABLE) else None
         )
@@ -79,42 +80,12 @@ class Rubric:
         await self._policy.close()
 
 
-def _address(url: str) -> str:
-    """Address of the endpoint: the option's, the environment variable's or OpenAI's. Raises `ConfigError`."""
-    try:
-        return check_url(url or os.environ.get(URL_VARIABLE) or DEFAULT_URL)
-    except ValueError as cause:
-        raise ConfigError(f"the judge's endpoint: {cause}") from cause
-
-
-def transcript(episode: JudgedEpisode) -> str:
-    """The episode as JSON, so that no text of it can end the transcript."""
-    turns = [{"agent": turn.action, "environment": turn.observation} for turn in episode.turns]
-    told = {
-        "environment": episode.env,
-        "task": episode.instruction,
-        "first observation": episode.initial_observation,
-        "turns": turns,
-    }
-    return f"Transcript:\n{json.dumps(told, ensure_ascii=False, indent=1)}"
-
-
 def verdict_of(answer: str, dimensions: list[str]) -> Verdict:
     """Verdict of a model's answer; without a score where it is not what was asked for."""
-    start = answer.find("{")
     try:
-        told, _ = json.JSONDecoder().raw_decode(answer[start:] if start >= 0 else answer)
-    except (ValueError, RecursionError):
-        return Verdict(None, f"the answer is no JSON object: {answer[:100]!r}")
-    scores: Any = told.get("scores") if isinstance(told, dict) else None
-    if not isinstance(scores, dict) or set(scores) != set(dimensions):
-        return Verdict(None, f"the answer has other scores than {', '.join(dimensions)}: {answer[:100]!r}")
-    for name, value in scores.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or value % 1 != 0:
-            return Verdict(None, f"the score of {name} is {value!r}, not a whole number")
-        if not SCALE[0] <= value <= SCALE[1]:
-            return Verdict(None, f"the score of {name} is {value!r}, not from 1 to 10")
-    found = {name: float(scores[name]) for name in dimensions}
+        found, told = scores_in(answer, dict.fromkeys(dimensions, SCALE))
+    except AnswerError as cause:
+        return Verdict(None, str(cause))
     return Verdict(sum(found.values()) / len(found), str(told.get("reason", "")), found)
 
 

@@ -18,7 +18,14 @@ from agentevol.core.summaries import IterationSummary, RunSummary, best
 from agentevol.loop.report.comparison import checkpoint_strengths
 from agentevol.loop.report.examples import Example, run_examples
 from agentevol.loop.report.plots import success_plot
-from agentevol.loop.report.rates import headline, interval_text, rate_text, success_rows
+from agentevol.loop.report.rates import (
+    headline,
+    interval_text,
+    rate_text,
+    score_interval_text,
+    score_text,
+    success_rows,
+)
 from agentevol.loop.report.stage_matrix import matrix_table
 from agentevol.loop.report.strengths import Strength
 from agentevol.loop.report.thinking_modes import thinking_table
@@ -141,6 +148,17 @@ def _sums(endings: Mapping[str, int], asked: IterationSummary | None) -> list[st
     return [f"{total:,}", f"{asked.requested:,}{seats}{missing}", f"{asked.replayed:,}"]
 
 
+def scores_table(summary: RunSummary) -> tuple[list[str], Rows]:
+    """Header and rows: for each evaluated iteration and dimension the mean score, its interval, and n."""
+    rows = [
+        [f"{one.iteration}", name, score_text(score), score_interval_text(score), f"{score.n:,}"]
+        for one in summary.iterations
+        if one.evaluation is not None
+        for name, score in one.evaluation.dimensions.items()
+    ]
+    return ["iteration", "dimension", "mean", "95 % interval", "n"], rows
+
+
 def _success_row(one: IterationSummary, is_best: bool) -> list[str]:
     evaluation = one.evaluation
     if evaluation is None:
@@ -199,6 +217,11 @@ def _tables(summary: RunSummary) -> Iterator[dict[str, Any]]:
         yield _table(title, "", [title.rpartition("by ")[2], *evaluated], breakdown_table(summary, name))
     note = "Replies of the evaluation by thinking mode (arXiv:2505.02156), and mean tokens of a reply."
     yield _table("Thinking modes", note, *thinking_table(summary))
+    note = (
+        "Means of the scores that the environment tells, over the episodes that have them. Intervals are"
+        " clustered by scenario, or else by task."
+    )
+    yield _table("Scores by dimension", note, *scores_table(summary))
     note, header, rows = matrix_table(summary)
     yield _table("Success by environment and stage", note, header, rows)
     note = (

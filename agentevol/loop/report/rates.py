@@ -1,10 +1,11 @@
-"""Success rates as rows and as text, shared by plot, terminal and page."""
+"""Success rates and mean scores as rows and as text, shared by plot, terminal and page."""
 
 from dataclasses import dataclass
 
 from agentevol.core.summaries import (
     EvaluationSummary,
     IterationSummary,
+    MeanScore,
     RunSummary,
     ThinkingSummary,
     best,
@@ -47,6 +48,16 @@ def interval_text(successes: int, n: int) -> str:
     """The 95 % Wilson interval as `38.3 – 51.9 %`."""
     low, high = wilson(successes, n)
     return f"{100 * low:.1f} – {100 * high:.1f} %"
+
+
+def score_text(score: MeanScore) -> str:
+    """`5.30`, or a dash where nothing was scored."""
+    return "–" if score.mean is None else f"{score.mean:.2f}"
+
+
+def score_interval_text(score: MeanScore) -> str:
+    """The 95 % interval as `4.81 to 5.79`, or a dash where there is none."""
+    return "–" if score.low is None or score.high is None else f"{score.low:.2f} to {score.high:.2f}"
 
 
 def headline(summary: RunSummary) -> str:

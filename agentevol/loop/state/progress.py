@@ -159,10 +159,9 @@ def evaluation_table(model: str, evaluation: EvaluationSummary) -> Table:
         groups |= values
     for name, (successes, n) in groups.items():
         table.add_row(name, rate_text(successes, n), interval_text(successes, n), f"{successes}/{n}")
-    ended = ", ".join(f"{count} {name}" for name, count in evaluation.endings.items())
     table.caption = (
         f"mean reward {evaluation.mean_reward:.3f}, {evaluation.mean_turns:.1f} turns,"
-        f" {evaluation.mean_tokens:.0f} sampled tokens; {ended}"
+        f" {evaluation.mean_tokens:.0f} sampled tokens"
     )
     if evaluation.thinking is not None:
         table.caption += f"\n{thinking_text(evaluation.thinking)}"

@@ -18,8 +18,8 @@ def evaluation_command(recipe: StarterRecipe, model: str) -> str:
     action format, and as one agent.
     """
     form = "" if recipe.action_format == "plain" else f" --format {recipe.action_format}"
-    seats = " --seats 1" if environment_class(recipe.environment).seats else ""
-    return f"agentevol eval --env {recipe.environment} --model {model}{form}{seats}"
+    beside = " --partner environment" if environment_class(recipe.environment).seats else ""
+    return f"agentevol eval --env {recipe.environment} --model {model}{form}{beside}"
 
 
 def card(recipe: StarterRecipe, report: LearnReport, data_version: str) -> str:

@@ -8,8 +8,8 @@ MODE_RECIPES: dict[str, StarterRecipe] = {
         action_format="modes",
         demonstrations={"1": 2_300, "2": 2_300, "3": 2_300},
         care=0.8,
-        # sums of prices and points take most practice; in a fourth of the episodes the partner thinks, too, as
-        # in self-play
+        # sums of prices and points take most practice; in a fourth of the episodes the partner thinks, too,
+        # as in self-play
         worlds=({}, {"families": "price,split"}, {}, {"partner": "thinker"}),
         renamed=0.7,
         renames_nouns=True,

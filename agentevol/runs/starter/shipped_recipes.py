@@ -73,18 +73,6 @@ RECIPES: dict[str, StarterRecipe] = {
         shape=Shape(hidden=64, layers=2, heads=2, intermediate=128, context=256),
         learn=LEARN.model_copy(update={"batch_tokens": 256}),
     ),
-    "social": StarterRecipe(
-        environment="social",
-        demonstrations={"1": 4_500, "2": 4_500, "3": 4_500},
-        care=0.35,
-        renamed=0.7,
-        renames_nouns=True,
-        vocabulary_episodes=1_000,
-        vocabulary_splits=("valid", "test"),
-        digits=1,
-        shape=Shape(intermediate=640, rotary_base=1e6, copies=True, twins=True),
-        learn=LEARN.model_copy(update={"batch_tokens": 4096, "micro_batch_tokens": 8192, "dtype": "bf16"}),
-    ),
     "webshop": StarterRecipe(
         environment="webshop",
         demonstrations={"small": 4_300, "medium": 200, "large": 100},

@@ -5,15 +5,12 @@ The new folder is complete before the manifest names it, so an interrupted impor
 
 import lzma
 import re
-import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentgym_envs.alfworld.game import Game, GameError, write_compact_line
 from agentgym_envs.alfworld.library import (
-    MANIFEST,
     ROWS,
     Catalogue,
     Manifest,
@@ -29,6 +26,7 @@ from agentgym_envs.alfworld.scene import parse
 from agentgym_envs.alfworld.sources import find_games
 from agentgym_envs.alfworld.world import World
 from agentgym_envs.files import file_sha256
+from agentgym_envs.import_folders import draft, publish
 from agentgym_envs.import_report import ImportReport, Refused
 
 __all__ = ["ImportReport", "Refused", "counts", "import_official", "load_split", "validate", "verify"]
@@ -48,14 +46,11 @@ def import_official(source: Path, home: Path, progress: Callable[[int], None] | 
     if not source.is_dir():
         raise GameError(f"{source} is no folder")
     root = home / "alfworld"
-    root.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix="games-", dir=root))
-    try:
+    with draft(root, "games-") as folder:
         splits, refused = _write_games(source, folder, progress or (lambda _: None))
-        _publish(root, folder, splits)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+        manifest = Manifest(folder=folder.name, splits=splits)
+        before = Catalogue.open_if_sound(home)
+        publish(root, folder, manifest, before.manifest.folder if before else None)
     return ImportReport({split: files.games for split, files in splits.items()}, refused)
 
 
@@ -137,15 +132,3 @@ def _check_new(game: Game, seen: set[str]) -> None:
     if game.id in seen:
         raise GameError(f"the id {game.id!r} occurs twice")
     seen.add(game.id)
-
-
-def _publish(root: Path, folder: Path, splits: dict[str, SplitFiles]) -> None:
-    """Atomically switch to the finished files, and remove earlier ones."""
-    before = Catalogue.open_if_sound(root.parent)
-    manifest = Manifest(folder=folder.name, splits=splits)
-    folder.chmod(0o755)  # a temporary folder is accessible to its owner only
-    draft = folder / MANIFEST
-    draft.write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    draft.replace(root / MANIFEST)
-    if before is not None and before.manifest.folder != folder.name:
-        shutil.rmtree(root / before.manifest.folder, ignore_errors=True)

@@ -18,10 +18,9 @@ from agentgym_envs.alfworld.game import MAX_CHARACTERS, Game, GameError, read_co
 from agentgym_envs.alfworld.sources import LOOSE, SPLITS
 from agentgym_envs.core import Record
 from agentgym_envs.files import file_sha256
+from agentgym_envs.import_folders import MANIFEST
 from agentgym_envs.import_report import FileName
 from agentgym_envs.lazy_sequence import LazySequence
-
-MANIFEST = "manifest.json"
 
 
 class Row(Record):

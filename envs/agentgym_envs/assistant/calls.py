@@ -5,21 +5,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentgym_envs.assistant.session import Session
-from agentgym_envs.tooluse import Tool, ToolError
+from agentgym_envs.tooluse import CallError, Tool, ToolError
 
 UNAVAILABLE = "unavailable"
 """Beginning of the message of a call that fails in passing."""
 
 
 def run_tool(session: Session, tool: Tool, arguments: Mapping[str, Any]) -> Any:
-    """The result of a tool. Raises `ToolError`; the office is then as before."""
+    """The result of a tool. Raises `CallError`; the office is then as before."""
     if session.failing:
         _fail_in_passing(session, tool.name)
     if tool.kind == "write":
         before = session.office.state
         try:
             result = _run(session, tool, arguments)
-        except ToolError:
+        except CallError:
             session.office.state = before
             raise
     else:

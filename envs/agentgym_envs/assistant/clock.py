@@ -18,6 +18,11 @@ def later(time: str, minutes: int) -> str:
     return (datetime.fromisoformat(time) + timedelta(minutes=minutes)).isoformat()[:16]
 
 
+def minutes_between(start: str, end: str) -> int:
+    """Minutes from one time to another; negative if the other is earlier."""
+    return (datetime.fromisoformat(end) - datetime.fromisoformat(start)) // timedelta(minutes=1)
+
+
 def weekday(date: str) -> str:
     """Name of the day of the week."""
     return datetime.fromisoformat(date).strftime("%A")

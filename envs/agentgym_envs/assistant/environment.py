@@ -10,7 +10,7 @@ from agentgym_envs.assistant import catalogue
 from agentgym_envs.assistant.calls import run_tool
 from agentgym_envs.assistant.clock import NOW, TODAY, weekday
 from agentgym_envs.assistant.content.names import SPLITS
-from agentgym_envs.assistant.database import Office
+from agentgym_envs.assistant.database import NetChange, Office
 from agentgym_envs.assistant.database.schema import VERSION
 from agentgym_envs.assistant.histories import Beginning, Point
 from agentgym_envs.assistant.player import played
@@ -142,9 +142,9 @@ class Assistant(ToolEnvironment[AssistantTask, Session]):
             self.point = Point(self.state, self.turns, self.over)
             self.histories.add(before, action, result, self.point)
             return result
-        result, self.point = known
+        self.point = known.after
         self.state, self.turns, self.over = self.point.session, self.point.turns, self.point.over
-        return result
+        return known.result()
 
     def execute(self, tool: Tool, arguments: Mapping[str, Any]) -> object:
         return run_tool(self.state, tool, arguments)
@@ -161,7 +161,9 @@ class Assistant(ToolEnvironment[AssistantTask, Session]):
         return state.copy()
 
     def net_change(self) -> object:
-        return self.state.office.net_change()
+        """As in `ToolEnvironment`; episodes share what their offices hold, and the caller has a copy."""
+        changed, inserted = self.state.office.net_change()
+        return NetChange(dict(changed), inserted.copy())
 
     def note_change(self) -> None:
         """Nothing: the office has a log of its changes."""

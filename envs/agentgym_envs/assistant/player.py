@@ -74,7 +74,3 @@ def _ids(result: Any) -> Iterator[int]:
     if isinstance(result, dict):
         items = cast("dict[str, Any]", result).get("items", [])
         yield from (item["id"] for item in items if "id" in item)
-    elif isinstance(result, list):
-        for item in cast("list[Any]", result):
-            if isinstance(item, dict) and "id" in item:
-                yield cast("dict[str, Any]", item)["id"]

@@ -14,6 +14,7 @@ A message without a call ends the user's turn; the last one ends the episode, an
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,6 +31,7 @@ from agentgym_envs.bfcl.limits import MAX_CALLS
 from agentgym_envs.bfcl.sources import CATEGORIES
 from agentgym_envs.bfcl.world import World
 from agentgym_envs.core import StepResult, Task, TaskNotFound
+from agentgym_envs.formats import after_thinking
 from agentgym_envs.home import data_home
 from agentgym_envs.lazy_sequence import LazySequence
 from agentgym_envs.tooluse import Call, Tool, ToolEnvironment, Toolset, ToolsIn, Verdict
@@ -49,6 +51,14 @@ HOW = (
     " follows it."
 )
 CLOSING = "Done."
+NO_CALLS = "[]"
+"""A list of no calls: it ends the user's turn, as upstream."""
+RESEMBLES_CALL = re.compile(r"""\b[A-Za-z_]\w*\(|```|"name":""")
+UNREAD = (
+    "no call could be read, so that the message is the answer to the user: a message of calls has nothing"
+    " else; in Python's syntax they stand one after a comma, or on a line each"
+)
+"""`info.parse` of a step that ends a turn of the user with a text that resembles a call."""
 OUTCOMES: dict[Fault, Outcome] = {
     "no_call": "no_submit",
     "state": "wrong_state",
@@ -122,6 +132,10 @@ class BFCL(ToolEnvironment[BFCLTask, Conversation]):
         self.toolset = (self._imported or generator.documents()).every
 
     @property
+    def speaks(self) -> bool:
+        return True
+
+    @property
     def splits(self) -> tuple[str, ...]:
         return (*generator.COUNTS, *(self._catalogue.splits if self._catalogue else ()))
 
@@ -136,13 +150,13 @@ class BFCL(ToolEnvironment[BFCLTask, Conversation]):
         if split in generator.COUNTS:
             return LazySequence(
                 generator.COUNTS[split],
-                lambda number: _task(f"{split}/{number}", generator.dialogue(split, number), split),
+                lambda number: task_of(f"{split}/{number}", generator.dialogue(split, number), split),
             )
         if self._catalogue is None or split not in self._catalogue.splits:
             hint = "; agentevol data import bfcl DIR brings it" if split in CATEGORIES else ""
             raise TaskNotFound(f"bfcl has no split {split[:80]!r}; there are: {', '.join(self.splits)}{hint}")
         rows = self._catalogue.rows(split)
-        return LazySequence(len(rows), lambda number: _task(rows[number].id, rows[number].dialogue, split))
+        return LazySequence(len(rows), lambda number: task_of(rows[number].id, rows[number].dialogue, split))
 
     def task(self, task_id: str) -> BFCLTask:
         generated = generator.find(task_id)
@@ -179,7 +193,7 @@ class BFCL(ToolEnvironment[BFCLTask, Conversation]):
     def hear(self, message: str) -> str | None:
         """The user's next message; None for text that is meant as calls in Python's syntax."""
         try:
-            python_calls(message)
+            python_calls(after_thinking(message))
         except InvalidLiteral:
             return None
         state, says = self.state, self.task_now.dialogue.says
@@ -192,7 +206,9 @@ class BFCL(ToolEnvironment[BFCLTask, Conversation]):
 
     def step(self, action: str) -> StepResult:
         state, turn = self.state, self.state.turn
-        result = super().step(action)
+        result = super().step("" if after_thinking(action).strip() == NO_CALLS else action)
+        if state.turn != turn and RESEMBLES_CALL.search(after_thinking(action)):
+            return result.model_copy(update={"info": {**result.info, "parse": UNREAD}})
         if self.over or state.turn != turn:
             return result
         state.steps += 1
@@ -239,7 +255,8 @@ class BFCL(ToolEnvironment[BFCLTask, Conversation]):
         return super()._answer(call)
 
 
-def _task(task_id: str, dialogue: Dialogue, split: str) -> BFCLTask:
+def task_of(task_id: str, dialogue: Dialogue, split: str) -> BFCLTask:
+    """A dialogue as a task."""
     kind = "+".join(sorted(dialogue.classes))
     return BFCLTask(
         env=BFCL.name, id=task_id, split=split, instruction=dialogue.says[0], kind=kind, dialogue=dialogue

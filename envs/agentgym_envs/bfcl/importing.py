@@ -1,17 +1,13 @@
-"""Import of BFCL's multi-turn tasks: `import_official`. `agentgym_envs.bfcl.library` reads imported ones.
+"""Import of BFCL's multi-turn tasks: `import_official`. `agentgym_envs.bfcl.library` reads imported ones."""
 
-The new folder is complete before the manifest names it, so an interrupted import changes nothing.
-"""
-
-import shutil
-import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from agentgym_envs.bfcl.apis import require_wheel
 from agentgym_envs.bfcl.dialogues import DialogueError, dialogue_of
 from agentgym_envs.bfcl.documents import Documents
 from agentgym_envs.bfcl.library import (
-    MANIFEST,
     TEXTS,
     Catalogue,
     Manifest,
@@ -20,9 +16,13 @@ from agentgym_envs.bfcl.library import (
     counts,
     verify,
 )
-from agentgym_envs.bfcl.sources import find_tasks, read_documents_of
+from agentgym_envs.bfcl.sources import FoundTask, find_tasks, read_documents_of
 from agentgym_envs.files import file_sha256
+from agentgym_envs.import_folders import draft, publish
 from agentgym_envs.import_report import ImportReport, Refused
+
+if TYPE_CHECKING:
+    from agentgym_envs.bfcl.trial import Trial
 
 __all__ = ["counts", "import_official", "verify"]
 
@@ -32,78 +32,113 @@ NOTE = (
 )
 
 
+UNPLAYED = (
+    "the solutions were not played, since the wheel bfcl-eval is not installed; import again with it to learn"
+    " of tasks that their solutions do not win"
+)
+
+
 def import_official(source: Path, home: Path, progress: Callable[[int], None] | None = None) -> ImportReport:
     """Import the tasks of a folder in BFCL's layout, replacing an earlier import.
 
-    A task is imported if each call of its answer is one of the tools of its turn, with valid arguments; the
-    others are refused. `progress` is called with the number of tasks read so far. Raises `DialogueError` if
-    the folder has no valid task, or no documents of functions; `OSError` if something cannot be read or
-    written.
+    A task is imported if its answer has calls, each of which is one of the tools of its turn, with valid
+    arguments, and, where the wheel is installed, its answer wins it; the others are refused. `progress` is
+    called with the number of tasks read so far. Raises `DialogueError` if the folder has no valid task, or no
+    documents of functions; `OSError` if something cannot be read or written.
     """
     if not source.is_dir():
         raise DialogueError(f"{source} is no folder")
     root = home / "bfcl"
-    root.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix="tasks-", dir=root))
-    try:
-        manifest, refused = _write(source, folder, progress or (lambda _: None))
-        _publish(root, folder, manifest)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+    with draft(root, "tasks-") as folder:
+        texts = read_documents_of(source)
+        reading = _Reading(_documents(texts), folder, progress or (lambda _: None))
+        reading.read(source)
+        manifest = _write(folder, texts, reading.rows)
+        before = Catalogue.open_if_sound(home)
+        publish(root, folder, manifest, before.manifest.folder if before else None)
     tasks = {split: stored.tasks for split, stored in manifest.splits.items()}
-    return ImportReport(tasks, refused, notes=(NOTE,))
+    return ImportReport(tasks, tuple(reading.refused), reading.warnings(), (NOTE,))
 
 
-def _write(
-    source: Path, folder: Path, progress: Callable[[int], None]
-) -> tuple[Manifest, tuple[Refused, ...]]:
-    texts = read_documents_of(source)
+def _documents(texts: Mapping[str, str]) -> Documents:
     try:
-        documents = Documents(texts)
+        return Documents(texts)
     except ValueError as problem:
         raise DialogueError(str(problem)) from None
-    rows, refused = _read(source, documents, progress)
+
+
+def _write(folder: Path, texts: dict[str, str], rows: Mapping[str, list[Row]]) -> Manifest:
     functions = folder / "functions.json"
     functions.write_bytes(TEXTS.dump_json(texts))
     splits = {split: _stored(folder / f"{split}.jsonl", found) for split, found in rows.items()}
     stored = StoredFile(file=functions.name, sha256=file_sha256(functions))
-    return Manifest(folder=folder.name, functions=stored, splits=splits), refused
+    return Manifest(folder=folder.name, functions=stored, splits=splits)
 
 
-def _read(
-    source: Path, documents: Documents, progress: Callable[[int], None]
-) -> tuple[dict[str, list[Row]], tuple[Refused, ...]]:
-    rows, refused, seen = dict[str, list[Row]](), list[Refused](), set[str]()
-    for number, found in enumerate(find_tasks(source), start=1):
-        try:
-            task, answer = found.read()
-            if task.id in seen:
-                raise DialogueError(f"the id {task.id!r} occurs twice")
-            row = Row(id=task.id, dialogue=dialogue_of(task, answer, found.category, documents))
-        except DialogueError as problem:
-            refused.append(Refused(name=found.name, reason=str(problem)))
-        else:
-            seen.add(row.id)
-            rows.setdefault(found.category, []).append(row)
-        progress(number)
-    if not rows:
-        first = f"; the first of {len(refused)}: {refused[0].name}: {refused[0].reason}" if refused else ""
-        raise DialogueError(f"{source} has no task that can be imported{first}")
-    return rows, tuple(refused)
+class _Reading:
+    """The tasks of a source by category, those that are refused, and solutions with errors."""
+
+    def __init__(self, documents: Documents, folder: Path, progress: Callable[[int], None]) -> None:
+        self.documents, self.progress = documents, progress
+        self.rows = dict[str, list[Row]]()
+        self.refused = list[Refused]()
+        self._seen = set[str]()
+        self._errors = list[str]()
+        self._trial = _trial(documents, folder)
+
+    def read(self, source: Path) -> None:
+        """Read all tasks; raises `DialogueError` if none can be imported."""
+        for number, found in enumerate(find_tasks(source), start=1):
+            try:
+                row = self._row(found)
+            except DialogueError as problem:
+                self.refused.append(Refused(name=found.name, reason=str(problem)))
+            else:
+                self.rows.setdefault(found.category, []).append(row)
+            self.progress(number)
+        if not self.rows:
+            first = (
+                f"; the first of {len(self.refused)}: {self.refused[0].name}: {self.refused[0].reason}"
+                if self.refused
+                else ""
+            )
+            raise DialogueError(f"{source} has no task that can be imported{first}")
+
+    def _row(self, found: FoundTask) -> Row:
+        """A task that can be played; raises `DialogueError`."""
+        task, answer = found.read()
+        if task.id in self._seen:
+            raise DialogueError(f"the id {task.id!r} occurs twice")
+        row = Row(id=task.id, dialogue=dialogue_of(task, answer, found.category, self.documents))
+        if not any(row.dialogue.gold):
+            raise DialogueError(f"{row.id}: no turn of its solution has a call, so that nothing is checked")
+        if self._trial is not None:
+            trial = self._trial(row, found.category)
+            if trial.fault:
+                raise DialogueError(f"{row.id}: {trial.fault}")
+            self._errors += [f"{row.id}: {trial.error}"] if trial.error else []
+        self._seen.add(row.id)
+        return row
+
+    def warnings(self) -> tuple[str, ...]:
+        """Lines about solutions that were not played, or have errors."""
+        if self._trial is None:
+            return (UNPLAYED,)
+        count = len(self._errors)
+        return (f"{count} solutions have calls with errors; the first, {self._errors[0]}",) if count else ()
+
+
+def _trial(documents: Documents, folder: Path) -> "Callable[[Row, str], Trial] | None":
+    """Function that plays a task; None where the benchmark's classes are not installed."""
+    try:
+        require_wheel()
+    except ModuleNotFoundError:
+        return None
+    from agentgym_envs.bfcl.trial import trial_of
+
+    return trial_of(documents, folder)
 
 
 def _stored(path: Path, rows: list[Row]) -> StoredFile:
     path.write_text("".join(f"{row.model_dump_json()}\n" for row in rows), encoding="utf-8")
     return StoredFile(file=path.name, sha256=file_sha256(path), tasks=len(rows))
-
-
-def _publish(root: Path, folder: Path, manifest: Manifest) -> None:
-    """Atomically switch to the finished files, and remove earlier ones."""
-    before = Catalogue.open_if_sound(root.parent)
-    folder.chmod(0o755)  # a temporary folder is accessible to its owner only
-    draft = folder / MANIFEST
-    draft.write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    draft.replace(root / MANIFEST)
-    if before is not None and before.manifest.folder != folder.name:
-        shutil.rmtree(root / before.manifest.folder, ignore_errors=True)

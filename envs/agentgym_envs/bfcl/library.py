@@ -18,9 +18,9 @@ from agentgym_envs.bfcl.documents import Documents
 from agentgym_envs.bfcl.sources import CATEGORIES
 from agentgym_envs.core import Record
 from agentgym_envs.files import file_sha256
+from agentgym_envs.import_folders import MANIFEST
 from agentgym_envs.import_report import FileName
 
-MANIFEST = "manifest.json"
 TEXTS = TypeAdapter(dict[str, str])
 
 

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from agentgym_envs.bfcl.dialogues import DialogueError, SourceAnswer, SourceTask, first_problem
 from agentgym_envs.bfcl.documents import FILES
+from agentgym_envs.import_folders import bounded_text
 
 CATEGORIES = ("base", "miss_func", "miss_param", "long_context")
 """Categories of tasks, which are the splits of imported ones."""
@@ -58,7 +59,8 @@ def read_documents_of(source: Path) -> dict[str, str]:
     missing = [name for name in FILES.values() if not (folder / f"{name}.json").is_file()]
     if missing:
         raise DialogueError(f"{folder} has no {missing[0]}.json, which describes functions")
-    return {owner: _text(folder / f"{name}.json") for owner, name in FILES.items()}
+    files = {owner: folder / f"{name}.json" for owner, name in FILES.items()}
+    return {owner: bounded_text(path, MAX_BYTES, DialogueError) for owner, path in files.items()}
 
 
 def find_tasks(source: Path) -> Iterator[FoundTask]:
@@ -95,17 +97,7 @@ def _id_of(line: str) -> str:
 
 
 def _lines(path: Path) -> list[str]:
-    lines = [line for line in _text(path).split("\n") if line.strip()]
+    lines = [line for line in bounded_text(path, MAX_BYTES, DialogueError).split("\n") if line.strip()]
     if any(len(line) > MAX_LINE for line in lines):
         raise DialogueError(f"{path} has a line of more than {MAX_LINE:,} characters")
     return lines
-
-
-def _text(path: Path) -> str:
-    size = path.stat().st_size
-    if size > MAX_BYTES:
-        raise DialogueError(f"{path} has {size:,} bytes; at most {MAX_BYTES:,} are read")
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise DialogueError(f"{path} is not UTF-8: {error.reason}") from None

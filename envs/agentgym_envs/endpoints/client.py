@@ -26,8 +26,8 @@ Message = Mapping[str, Any]
 class ChatClient:
     """Requests to one endpoint, with their number, tokens and time.
 
-    `role` and `fault` name the endpoint's part in an episode and its exception. `transport` is a seam for
-    tests.
+    `role` and `fault` name the endpoint's part in an episode and its exception. `total` counts the requests
+    of several clients. `transport` is a seam for tests.
     """
 
     def __init__(
@@ -37,6 +37,7 @@ class ChatClient:
         role: str,
         fault: type[EndpointFault],
         cache: AnswerCache | None = None,
+        total: Figures | None = None,
         transport: "httpx.AsyncBaseTransport | None" = None,
     ) -> None:
         self.endpoint = endpoint
@@ -45,6 +46,7 @@ class ChatClient:
         self._cache = cache
         self._transport = transport
         self._figures = Figures()
+        self._total = total
 
     async def complete(
         self,
@@ -61,11 +63,18 @@ class ChatClient:
         `sample`. Raises the fault of this client.
         """
         if self._cache is None:
-            return read(await self._usable(request, read, repair))
-        key = key_of(self.endpoint, request, sample)
-        said, cached = await self._cache.get(key, lambda: self._usable(request, read, repair))
-        self._figures.cached += cached
-        return read(said)
+            return (await self._usable(request, read, repair))[1]
+        fresh: list[ValueT] = []
+
+        async def ask() -> Said:
+            said, value = await self._usable(request, read, repair)
+            fresh.append(value)
+            return said
+
+        said, cached = await self._cache.get(key_of(self.endpoint, request, sample), ask)
+        for figures in self._counted():
+            figures.cached += cached
+        return fresh[0] if fresh else read(said)
 
     def copied(self) -> "ChatClient":
         """A client that counts on from here."""
@@ -73,17 +82,22 @@ class ChatClient:
         other._figures = copy(self._figures)
         return other
 
+    @property
+    def counted(self) -> Figures:
+        """Figures of the requests so far."""
+        return self._figures
+
     def figures(self) -> dict[str, Any]:
-        """Model, and figures of the requests so far."""
+        """Model, and figures of the requests so far, as JSON."""
         return self._figures.of(self.endpoint)
 
     async def _usable(
         self,
         request: Mapping[str, Any],
-        read: Callable[[Said], object],
+        read: Callable[[Said], ValueT],
         repair: Callable[[str, str], Sequence[Message]] | None,
-    ) -> Said:
-        """An answer that `read` accepts."""
+    ) -> tuple[Said, ValueT]:
+        """An answer that `read` accepts, and what it makes of it."""
         reason, attempts = "", self.endpoint.retries + 1
         repairs: Sequence[Message] = ()
         for attempt in range(attempts):
@@ -96,32 +110,37 @@ class ChatClient:
                 reason, wait_s = str(failure), failure.wait_s
             else:
                 try:
-                    read(said)
+                    return said, read(said)
                 except self._fault as useless:
                     reason = str(useless)
                     repairs = repair(said.content or "", reason) if repair else ()
-                else:
-                    return said
             if attempt + 1 < attempts:
                 await asyncio.sleep(pause_s(attempt) if wait_s is None else wait_s)
         raise self._fault(f"the {self._role}'s endpoint failed {attempts} times; the last: {reason}")
 
     async def _timed(self, request: Mapping[str, Any]) -> Said:
         started = time.perf_counter()
-        self._figures.requests += 1
+        for figures in self._counted():
+            figures.requests += 1
         try:
             completion = await self._requested(request)
         finally:
-            self._figures.latency_s += time.perf_counter() - started
-        self._figures.add(completion, len(json.dumps(request["messages"])))
+            for figures in self._counted():
+                figures.latency_s += time.perf_counter() - started
+        read = 0 if completion.usage is not None else len(json.dumps(request["messages"]))
+        for figures in self._counted():
+            figures.add(completion, read)
         return completion.said
+
+    def _counted(self) -> tuple[Figures, ...]:
+        return (self._figures,) if self._total is None else (self._figures, self._total)
 
     async def _requested(self, request: Mapping[str, Any]) -> Completion:
         url = self.endpoint.url
         response = await self._posted(request)
         if not response.is_success:
             raise Unanswered(
-                f"{url} answered with the status {response.status_code}: {response.text[:200]}",
+                f"{url} answered with the status {response.status_code}: {self._told(response)}",
                 again=may_succeed(response.status_code),
                 wait_s=asked_for(response.headers),
             )
@@ -129,13 +148,27 @@ class ChatClient:
             return Completion.model_validate_json(response.content)
         except ValidationError:
             raise Unanswered(
-                f"{url} answered with no chat completion: {response.text[:200]}", again=True
+                f"{url} answered with no chat completion: {self._told(response)}", again=True
             ) from None
+
+    def _told(self, response: "httpx.Response") -> str:
+        """The beginning of an answer for error messages, which never hold the key."""
+        if response.status_code in (401, 403):
+            return "it refuses the key"  # what it says of a key may show parts of it
+        key = self._key()
+        return (response.text.replace(key, "***") if key else response.text)[:200]
+
+    def _key(self) -> str:
+        variable = self.endpoint.api_key_env
+        key = os.environ.get(variable, "").strip()
+        if not key.isascii() or not key.isprintable():  # an exception about the header would show it
+            raise self._fault(f"the environment variable {variable} holds no key: it has other signs")
+        return key
 
     async def _posted(self, request: Mapping[str, Any]) -> "httpx.Response":
         httpx = self._httpx()
         pool: Connections = connections(self.endpoint, self._transport)
-        key = os.environ.get(self.endpoint.api_key_env)
+        key = self._key()
         body = {
             "model": self.endpoint.model,
             "temperature": self.endpoint.temperature,
@@ -145,8 +178,8 @@ class ChatClient:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         try:
             # httpx limits each read alone: an endpoint that drips would hold the episode.
-            async with pool.free, asyncio.timeout(self.endpoint.timeout_s):
-                return await pool.client.post(self.endpoint.url, json=body, headers=headers)
+            async with pool.client() as http, asyncio.timeout(self.endpoint.timeout_s):
+                return await http.post(self.endpoint.url, json=body, headers=headers)
         except TimeoutError:
             reason = f"{self.endpoint.url}: no answer within {self.endpoint.timeout_s:g} s"
             raise Unanswered(reason, again=True) from None

@@ -34,12 +34,20 @@ class Figures:
 
     def of(self, endpoint: Endpoint) -> dict[str, Any]:
         """The figures as JSON, with the model and, where prices are known, the cost."""
-        told = {"model": endpoint.model, "temperature": endpoint.temperature, **asdict(self)}
+        told = {
+            "model": endpoint.model,
+            "host": endpoint.host,
+            "temperature": endpoint.temperature,
+            "max_tokens": endpoint.max_tokens,
+            **asdict(self),
+        }
         told["latency_s"] = round(self.latency_s, 3)
-        if endpoint.prompt_price is not None and endpoint.completion_price is not None:
-            paid = (
-                self.prompt_tokens * endpoint.prompt_price
-                + self.completion_tokens * endpoint.completion_price
-            )
-            told["cost"] = round(paid / 1e6, 6)
-        return told
+        cost = self.cost(endpoint)
+        return told if cost is None else {**told, "cost": cost}
+
+    def cost(self, endpoint: Endpoint) -> float | None:
+        """Price of the tokens so far; None where prices are not known."""
+        if endpoint.prompt_price is None or endpoint.completion_price is None:
+            return None
+        prompts = self.prompt_tokens * endpoint.prompt_price
+        return round((prompts + self.completion_tokens * endpoint.completion_price) / 1e6, 6)

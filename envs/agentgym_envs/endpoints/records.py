@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
+from urllib.parse import urlsplit
 
 from pydantic import Field, StringConstraints, ValidationError
 
@@ -49,6 +50,18 @@ class Endpoint(Record):
             first = cause.errors()[0]
             place = ".".join(map(str, first["loc"])) or "value"
             raise ValueError(f"{cls.__name__}: {place}: {first['msg']}") from None
+
+    @property
+    def host(self) -> str:
+        """Host and port of the address, without a name or password."""
+        return urlsplit(self.base_url).netloc.rpartition("@")[2]
+
+    @property
+    def longest_s(self) -> float:
+        """Seconds to wait for a usable answer at most: those of all attempts, and as many for pauses and for
+        requests before it.
+        """
+        return 2 * (self.retries + 1) * self.timeout_s
 
     @property
     def url(self) -> str:

@@ -8,7 +8,6 @@ from typing import Literal, get_args
 from agentgym_envs.core import Environment, Observation, StepResult
 from agentgym_envs.social import tasks
 from agentgym_envs.social.episode import Episode, PartnerKind
-from agentgym_envs.social.families import FAMILIES
 from agentgym_envs.social.family import LEVELS, TURNS
 from agentgym_envs.social.tasks import COUNTS, NAME, VERSION, SocialTask
 from agentgym_envs.social.thinking_seat import ThinkingSeat
@@ -63,16 +62,13 @@ class Social(Environment[SocialTask]):
         view: View = "relationship",
         partner: PartnerKind = "rules",
     ) -> None:
-        chosen = [name.strip() for name in families.split(",") if name.strip()] or list(FAMILIES)
-        if unknown := [name for name in chosen if name not in FAMILIES]:
-            raise ValueError(f"no family {unknown[0]!r}; there are: {', '.join(FAMILIES)}")
+        self.families = tasks.families_of(families)
         if actions not in get_args(ActionForm):
             raise ValueError(f"actions is {actions!r}; it is text or json")
         if view not in ALLOWED_VIEWS:
             raise ValueError(f"no view {view!r}; there are: {', '.join(ALLOWED_VIEWS)}")
         if partner not in get_args(PartnerKind):
             raise ValueError(f"partner is {partner!r}; it is {' or '.join(get_args(PartnerKind))}")
-        self.families = tuple(dict.fromkeys(chosen))
         self._read = from_text if actions == "text" else from_json
         self._view: View = view
         self._partner: PartnerKind = partner
@@ -193,7 +189,7 @@ class Social(Environment[SocialTask]):
         The first malformed reply of a turn may be repeated, the second one does nothing.
         """
         try:
-            action = _clean(self._read(reply))
+            action = self._read(reply)
         except ReplyError as fault:
             self._failed = not self._failed
             episode.act(None if self._failed else NOTHING)
@@ -212,14 +208,6 @@ class Social(Environment[SocialTask]):
 
 def _plain(action: Action) -> str:
     return "" if action.action_type == "none" else action.text
-
-
-def _clean(action: Action) -> Action:
-    """The action without lone surrogates, which cannot be sent on to the other seat."""
-    if action.argument.isascii():
-        return action
-    text = action.argument.encode("utf-8", "replace").decode("utf-8")
-    return Action(action_type=action.action_type, argument=text)
 
 
 def _result(episode: Episode, seat: int, info: Mapping[str, object], error: str = "") -> StepResult:

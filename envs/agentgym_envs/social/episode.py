@@ -1,15 +1,14 @@
-"""One episode: a conversation, its ledger, and the partner's replies."""
+"""One episode: a conversation, its verifier, and the partner's replies."""
 
-from random import Random
 from typing import Any, Literal
 
 from agentgym_envs.social.family import TURNS, Speaker, Thoughtful
-from agentgym_envs.social.moves import Utterance, utterance
 from agentgym_envs.social.outcome import LABEL, Outcome
-from agentgym_envs.social.partners.temperament import Temperament
 from agentgym_envs.social.tasks import SocialTask
+from agentgym_envs.social.verifier import TaskVerifier
+from agentgym_envs.sotopia.moves import Utterance
 from agentgym_envs.sotopia.protocol.actions import Action
-from agentgym_envs.sotopia.protocol.conversation import COMMENTS, Conversation, EndReason, Rules
+from agentgym_envs.sotopia.protocol.conversation import Conversation, EndReason, Rules, told
 from agentgym_envs.sotopia.protocol.views import View, background
 
 PartnerKind = Literal["rules", "thinker"]
@@ -28,18 +27,14 @@ class Episode:
         """Actions of the agents in their order, None for a malformed one: all that a copy needs."""
         self._left = [TURNS, TURNS]
         """Replies of each seat that are left."""
-        family, other = task.family, 1 - task.seat
-        # Of the seed alone: equal seeds give equal partners in all tasks of a kind.
-        draws = Random(f"{task.kind}/{task.split}/{task.difficulty}/{seed}")
-        self._hidden = family.hidden(draws, task.split, task.difficulty)
-        self._ledger = family.ledger(task.setting, self._hidden)
-        goals = task.instruction, family.other_goal(task.setting, other, self._hidden)
-        scene = task.scene(goals if task.seat == 0 else (goals[1], goals[0]))
+        self._verifier = TaskVerifier(task, seed)
+        scene = self.scene = self._verifier.scene
+        """Profiles with both goals, which no seat may read."""
         self.conversation = Conversation(
             scene.names, (background(scene, 0, view), background(scene, 1, view)), RULES
         )
         self._latest: list[Utterance | None] = [None, None]
-        self._partner = None if both_seats else self._speaker(partner, other, draws)
+        self._partner = None if both_seats else self._speaker(partner)
         self._seen: list[int | None] = [None, None]
         """By seat: steps that it has observed; None before its background."""
         self._reply()
@@ -76,31 +71,26 @@ class Episode:
         """What a seat has not observed yet: at first its background, then what the other seat did."""
         talk, seen = self.conversation, self._seen[seat]
         self._seen[seat] = talk.turn_number
-        lines = [
-            f"Turn #{turn}: {talk.heard[turn]}"
-            for turn in range(seen or 0, talk.turn_number)
-            if not talk.acted[turn][seat]
-        ]
+        lines = talk.news(seat, seen or 0)
         if seen is None:
             lines = [talk.backgrounds[seat], "Conversation Starts:", *lines]
         if self.ended:
-            lines.append("".join(COMMENTS[reason] for reason in self.ends).strip().rstrip(";") + ".")
+            lines.append(told(self.ends))
         return "\n".join(lines)
 
     @property
     def temperament(self) -> str | None:
         """Temperament of the partner; None where it has none."""
-        hidden = getattr(self._hidden, "temperament", self._hidden)
-        return hidden.kind if isinstance(hidden, Temperament) else None
+        return self._verifier.temperament
 
     def outcome(self, seat: int) -> Outcome:
         """Scores of a seat at the end."""
-        return self._ledger.outcome(seat, self.ends)
+        return self._verifier.outcome(seat, self.ends, self.conversation.log)
 
     def report(self, seat: int) -> dict[str, Any]:
         """What is told of a seat after the end, hidden parameters included."""
         outcome = self.outcome(seat)
-        shown = not self.both_seats or self.task.family.roles
+        shown = not self.both_seats or self._verifier.has_hidden_roles
         return {
             "label": LABEL,
             "view": self.view,
@@ -109,20 +99,19 @@ class Episode:
             "dimensions": outcome.dimensions,
             "overall_score": outcome.overall,
             "facts": dict(outcome.facts),
-            "partner": self._hidden.model_dump(mode="json") if shown else None,
+            "partner": self._verifier.hidden if shown else None,
         }
 
     def latest(self, seat: int) -> Utterance | None:
         """The latest action of a seat; None before any."""
         return self._latest[seat]
 
-    def _speaker(self, kind: PartnerKind, seat: int, draws: Random) -> Speaker:
-        """The partner in a seat; a player with an agent's view where seats have equal roles."""
-        task, family = self.task, self.task.family
-        if kind == "thinker" and not family.roles:
-            thinker = family.thinker(task.setting, seat)
-            return Thoughtful(thinker, lambda name, argument: family.read(task.setting, name, argument))
-        return family.partner(task.setting, seat, self._hidden, self._ledger, draws, task.split)
+    def _speaker(self, kind: PartnerKind) -> Speaker:
+        """The partner: by rules, or a player with an agent's view where seats have equal roles."""
+        task = self.task
+        if kind == "thinker" and not task.family.roles:
+            return Thoughtful(task.family.thinker(task.setting, 1 - task.seat), self._verifier.said)
+        return self._verifier.partner()
 
     def _reply(self) -> None:
         """Let the partner act while it is its turn."""
@@ -131,9 +120,6 @@ class Episode:
         self._apply(self.acting, self._partner.reply(self._latest[self.task.seat]))
 
     def _apply(self, seat: int, action: Action) -> None:
-        said = utterance(
-            action, lambda name, argument: self.task.family.read(self.task.setting, name, argument)
-        )
-        self._latest[seat] = said
-        deal = self._ledger.record(seat, said)
+        said = self._latest[seat] = self._verifier.said(action)
+        deal = self._verifier.record(seat, said)
         self.conversation.apply({seat: action}, deal=deal)

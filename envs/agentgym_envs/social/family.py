@@ -10,9 +10,9 @@ from random import Random
 from typing import Any, ClassVar, Generic, TypeVar
 
 from agentgym_envs.core import Record
-from agentgym_envs.social.moves import Utterance, utterance
 from agentgym_envs.social.outcome import Outcome
 from agentgym_envs.social.thoughts import Talk, Thinker
+from agentgym_envs.sotopia.moves import Utterance
 from agentgym_envs.sotopia.protocol.actions import Action, from_text
 from agentgym_envs.sotopia.protocol.conversation import EndReason
 
@@ -116,14 +116,14 @@ class Family(ABC, Generic[SettingT, HiddenT]):
 class Thoughtful(Speaker):
     """Speaker that keeps a thinker's notes to itself."""
 
-    def __init__(self, thinker: Thinker, read: Callable[[str, str], Any]) -> None:
+    def __init__(self, thinker: Thinker, read: Callable[[Action], Utterance]) -> None:
         self._thinker, self._read, self._talk = thinker, read, Talk()
 
     def reply(self, heard: Utterance | None) -> Action:
         """The thinker's next utterance."""
         self._talk.heard += [heard] if heard is not None else []
         action = from_text(self._thinker.think(self._talk).words)
-        self._talk.own.append(utterance(action, self._read))
+        self._talk.own.append(self._read(action))
         return action
 
 

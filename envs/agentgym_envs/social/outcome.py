@@ -30,16 +30,20 @@ class Outcome(Record):
         return self.goal / 10 * (1 + (self.secret or 0.0) / 10) * (1 + (self.social_rules or 0.0) / 10)
 
     @property
-    def dimensions(self) -> dict[str, float | None]:
-        """All seven dimensions in Sotopia's order, to three decimals."""
+    def scores(self) -> dict[str, float | None]:
+        """All seven dimensions in Sotopia's order."""
         own = {
             "secret": self.secret,
             "social_rules": self.social_rules,
             "financial_and_material_benefits": self.financial,
             "goal": self.goal,
         }
-        found = {one.name: own.get(one.name) for one in SOTOPIA}
-        return {name: None if score is None else round(score, 3) for name, score in found.items()}
+        return {one.name: own.get(one.name) for one in SOTOPIA}
+
+    @property
+    def dimensions(self) -> dict[str, float | None]:
+        """The scores to three decimals."""
+        return {name: None if score is None else round(score, 3) for name, score in self.scores.items()}
 
     @property
     def overall(self) -> float | None:

@@ -69,6 +69,17 @@ def tasks(split: str, families: Sequence[str], levels: Sequence[str]) -> Sequenc
     return LazySequence(len(kinds) * COUNTS[split], made)
 
 
+def families_of(text: str) -> tuple[str, ...]:
+    """Families by their names, separated by commas; all of them if there are none.
+
+    Raises `ValueError` for an unknown one.
+    """
+    chosen = [name.strip() for name in text.split(",") if name.strip()] or list(FAMILIES)
+    if unknown := [name for name in chosen if name not in FAMILIES]:
+        raise ValueError(f"no family {unknown[0][:80]!r}; there are: {', '.join(FAMILIES)}")
+    return tuple(dict.fromkeys(chosen))
+
+
 def task(task_id: str, families: Sequence[str]) -> SocialTask:
     """The task with this id. Raises `TaskNotFound`."""
     found = _ID.fullmatch(task_id)

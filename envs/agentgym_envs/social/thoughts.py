@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agentgym_envs.social.moves import Utterance
+from agentgym_envs.sotopia.moves import Utterance
 from agentgym_envs.thinking import HEADERS, render
 
 

@@ -1,74 +1,76 @@
-"""Moves inside utterances: `Move`, and its reader.
+"""Moves: what counts in an utterance, in square brackets and upper case.
 
-A move is written in square brackets and upper case: `[OFFER 72.50]`, `[OFFER me: hat=2 ball=1 book=0]` (what
-the speaker keeps), `[ACCEPT]`, `[REJECT]`, `[SELECT Harvey]`. Everything else that is said is no move.
+I could do $72.50. [OFFER 72.50]          OFFER, "72.50"
+[ACCEPT] or rather [OFFER 70]             OFFER, "70": the last well-formed one
+[offer 70], [OFFER seventy]               none: small talk
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from agentgym_envs.sotopia.protocol.actions import Action
+
+_MOVE = re.compile(r"\[([A-Z]{3,8})(?: ([^\[\]\n]{1,200}))?\]")
+_NUMBER = re.compile(r"\$? ?([0-9]{1,3}(?:,[0-9]{3}){1,3}|[0-9]{1,9})(\.[0-9]{1,2})?")
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
-class PriceOffer:
-    """Offer to buy or sell for a price."""
-
-    price: float
-
-
-@dataclass(frozen=True)
-class SplitOffer:
-    """Offer to divide items."""
-
-    keeps: Mapping[str, int]
-    """Number of each kind that the speaker keeps."""
-
-
-@dataclass(frozen=True)
-class Accept:
-    """Acceptance of the partner's standing offer."""
-
-
-@dataclass(frozen=True)
-class Reject:
-    """Rejection of the partner's standing offer, which stands nevertheless."""
-
-
-@dataclass(frozen=True)
-class Select:
-    """Choice of a person."""
+class Move:
+    """A well-formed move; what `value` is, its reader says."""
 
     name: str
+    value: Any = None
 
 
-Move = PriceOffer | SplitOffer | Accept | Reject | Select
-
-_BRACKETS = re.compile(r"\[([^\[\]]{1,200})\]")
-_PRICE = re.compile(r"\$?((?:\d{1,3}(?:,\d{3}){1,3}|\d{1,12})(?:\.\d{1,2})?)", re.ASCII)
-_KEEPS = re.compile(r"me:((?: [a-z]+=\d{1,3})+)", re.ASCII)
+Reader = Callable[[str, str], Any]
+"""The value of a move from its name and argument ("" without one); None where it is not well formed."""
 
 
-def read_move(utterance: str) -> Move | None:
-    """The last well-formed move of an utterance; None without one."""
-    found = map(_move, reversed(_BRACKETS.findall(utterance)))
-    return next((move for move in found if move is not None), None)
+@dataclass(frozen=True)
+class Utterance:
+    """An action, and the move in it."""
+
+    action: Action
+    move: Move | None = None
+
+    @property
+    def words(self) -> str:
+        """What was said; empty for other actions."""
+        return self.action.argument if self.action.action_type == "speak" else ""
+
+    def value(self, *names: str) -> Any:
+        """The value of the move if it has one of these names, else None."""
+        return self.move.value if self.move is not None and self.move.name in names else None
 
 
-def _move(text: str) -> Move | None:
-    word, _, argument = text.partition(" ")
-    if word == "SELECT" and argument.strip():
-        return Select(argument.strip())
-    if word == "OFFER":
-        return _offer(argument)
-    return {"ACCEPT": Accept(), "REJECT": Reject()}.get(text)
+def utterance(action: Action, read: Reader) -> Utterance:
+    """The action with the last well-formed move in its words; only `speak` has moves."""
+    if action.action_type != "speak" or "[" not in action.argument:
+        return Utterance(action)
+    for name, argument in reversed(_MOVE.findall(action.argument)):
+        value = read(name, argument.strip())
+        if value is not None:
+            return Utterance(action, Move(name, value))
+    return Utterance(action)
 
 
-def _offer(argument: str) -> PriceOffer | SplitOffer | None:
-    if found := _PRICE.fullmatch(argument):
-        price = float(found[1].replace(",", ""))
-        return PriceOffer(price) if price > 0 else None
-    if found := _KEEPS.fullmatch(argument):
-        pairs = [pair.split("=") for pair in found[1].split()]
-        keeps = {kind: int(number) for kind, number in pairs}
-        return SplitOffer(keeps) if len(keeps) == len(pairs) else None
-    return None
+def number(text: str) -> float | None:
+    """A positive number: optional `$`, thousands commas, at most two decimals."""
+    found = _NUMBER.fullmatch(text)
+    if found is None:
+        return None
+    value = float(found[1].replace(",", "") + (found[2] or ""))
+    return value if value > 0 else None
+
+
+def padded(text: str) -> str:
+    """The words of a text in lower case, each between spaces, for `spoken`."""
+    return f" {' '.join(_WORD.findall(text.casefold()))} "
+
+
+def spoken(phrases: Sequence[str], text: str) -> bool:
+    """Whether a phrase occurs in a `padded` text, as whole words."""
+    return any(padded(phrase) in text for phrase in phrases)

@@ -25,7 +25,7 @@ from agentgym_envs.tau.judging.judge import JudgeModel, judgement_of
 from agentgym_envs.tau.judging.judgement import Line
 from agentgym_envs.tau.judging.verdict import has_statements, verdict_of
 from agentgym_envs.tau.rehearsal import rehearsed
-from agentgym_envs.tau.tasks import Assertion, TauTask
+from agentgym_envs.tau.tasks import Assertion, TauTask, Version
 from agentgym_envs.tau.users import (
     LanguageModelUser,
     User,
@@ -118,6 +118,7 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
             sources = (self.builtin(), *([imported] if imported else ()))
         self._sources = sources
         self._shelf = Shelf(self.name, sources)
+        self.toolset = Toolset.merged(map(self._offered_in, self._shelf.versions))
 
     @classmethod
     @abstractmethod
@@ -129,18 +130,18 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
         """The state in which an episode begins, after its set-up calls."""
 
     @abstractmethod
-    def tools_of(self, task: TauTask) -> Toolset:
+    def tools_of(self, version: Version) -> Toolset:
         """The agent's tools in a dialogue; `solo_tools_of` adds to them without one."""
 
     @abstractmethod
-    def solo_tools_of(self, task: TauTask) -> Toolset:
+    def solo_tools_of(self, version: Version) -> Toolset:
         """The agent's tools where there is no user."""
 
     @abstractmethod
     def policy_of(self, task: TauTask, domain: Domain) -> str:
         """The policy text of a task."""
 
-    def user_tools_of(self, task: TauTask) -> Toolset | None:
+    def user_tools_of(self) -> Toolset | None:
         """Tools of a simulated user, if it has some."""
         return None
 
@@ -151,6 +152,10 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
     def strict_fault(self, task: TauTask, world: WorldT) -> Outcome | None:
         """A condition of `strict` that an episode broke."""
         return None
+
+    @property
+    def speaks(self) -> bool:
+        return self.user_mode != "solo"
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -213,7 +218,7 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
         return self._replayed(task, seed) if found.has_seeded_ids and seed else found
 
     def _replayed(self, task: TauTask, seed: int) -> Gold:
-        return replayed(task, self._start(task, seed), self.solo_tools_of(task), self._run)
+        return replayed(task, self._start(task, seed), self.solo_tools_of(task.version), self._run)
 
     def _run(self, world: Any, tool: Tool, arguments: Mapping[str, Any]) -> object:
         return self.run_tool(world, tool, arguments)
@@ -226,7 +231,10 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
         """What follows in the state from each successful call."""
 
     def offered_to(self, task: TauTask) -> Toolset:
-        return self.solo_tools_of(task) if self.user_mode == "solo" else self.tools_of(task)
+        return self._offered_in(task.version)
+
+    def _offered_in(self, version: Version) -> Toolset:
+        return self.solo_tools_of(version) if self.user_mode == "solo" else self.tools_of(version)
 
     def begin(self, task: TauTask, seed: int) -> WorldT:
         world = self._start(task, seed)
@@ -342,7 +350,7 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
 
     def _user_seat(self, task: TauTask) -> tuple[Toolset, Callable[[Tool, dict[str, Any]], str]] | None:
         """The tools of the user, and what executes them."""
-        tools = self.user_tools_of(task)
+        tools = self.user_tools_of()
         return None if tools is None else (tools, self._user_call)
 
     def _user_call(self, tool: Tool, arguments: dict[str, Any]) -> str:
@@ -376,7 +384,7 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
         """The gold actions, what is to be told, and the end; None where there is a user."""
         if self.user_mode != "solo":
             return None
-        tools = self.solo_tools_of(task)
+        tools = self.solo_tools_of(task.version)
         plan = [*self.evidence(task), *self._gold_actions(task)]
         if task.communicate:
             plan.append(written("reply", text=", ".join(task.communicate)))

@@ -59,7 +59,7 @@ class _Player:
     def __init__(self, environment: "TauEnvironment[Any]", task: TauTask) -> None:
         self._environment = environment
         self._task = task
-        self._tools = environment.tools_of(task)
+        self._tools = environment.tools_of(task.version)
         self.actions = list[str]()
         self.won, self._over = False, False
         self._read = cast("Observation", environment.reset(task, 0)).text

@@ -13,7 +13,7 @@ def trial_of(environment: TauEnvironment[Any]) -> Callable[[TauTask], Trial]:
     """Function that plays a task; raises `KeyError` for a gold solution with an unknown tool."""
 
     def trial(task: TauTask) -> Trial:
-        tools = environment.solo_tools_of(task)
+        tools = environment.solo_tools_of(task.version)
         for action in task.gold:
             if action.name not in tools:
                 raise KeyError(f"its gold solution calls the unknown tool {action.name!r}")

@@ -41,6 +41,14 @@ def _episode_problems(
         return
     if episode.first.tools is not None and environment.tools is None and not environment.changing_tools:
         yield f"{task.id!r}: the first observation offers tools, but `tools` of the environment is None"
+    if environment.tools is not None and environment.deterministic:  # others may learn their tools later
+        declared = {tool["function"]["name"] for tool in environment.tools}
+        offered = {tool["function"]["name"]: None for one in seen for tool in one.tools or ()}
+        yield from (
+            f"{task.id!r}: {name!r} is offered, but not among `tools` of the environment"
+            for name in offered
+            if name not in declared
+        )
     changed = [
         number for number, (one, next_one) in enumerate(pairwise(seen), 1) if one.tools != next_one.tools
     ]

@@ -16,6 +16,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any, Literal
 
 from agentgym_envs.tooluse.arguments import Check, compiled
@@ -104,6 +105,14 @@ class Toolset(Mapping[str, Tool]):
     def of_kind(self, *kinds: Kind) -> list[Tool]:
         """The tools of these kinds."""
         return [tool for tool in self.values() if tool.kind in kinds]
+
+    @classmethod
+    def merged(cls, toolsets: Iterable["Toolset"]) -> "Toolset":
+        """The tools of several toolsets; of those with one name, the first."""
+        found = dict[str, Tool]()
+        for one in chain.from_iterable(toolset.values() for toolset in toolsets):
+            found.setdefault(one.name, one)
+        return cls(found.values())
 
     def without(self, names: Iterable[str]) -> "Toolset":
         """The tools that are not named."""

@@ -232,7 +232,7 @@ ENDPOINTS: tuple[Endpoint[Service], ...] = (
         tasks,
         "Tasks, page by page",
         query=("split", "difficulty", "offset", "limit"),
-        problems=("env-not-found", "task-not-found", "validation"),
+        problems=("env-not-found", "task-not-found", "validation", "unsupported-operation"),
         reply=replies.TasksReply,
     ),
     Endpoint(

@@ -8,7 +8,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import generate_latest
 
 from agentgym_server.monitoring.histograms import Histograms
-from agentgym_server.monitoring.metrics import resident_bytes
+from agentgym_server.monitoring.metrics import Metrics, resident_bytes
 from agentgym_server.service import Service
 
 Samples = Iterable[tuple[tuple[str, ...], float]]
@@ -40,9 +40,9 @@ class _Collector:
         ended = {env: sum(n for (name, _), n in finished.items() if name == env) for env in envs}
         active = {(env,): registry.created[env] - ended[env] for env in envs}
         created = {(env,): registry.created[env] for env in envs}
-        yield _gauge("agentevol_sessions_active", "Open sessions.", ("env",), active.items())
-        yield _counter("agentevol_sessions_created", "Sessions created.", ("env",), created.items())
-        yield _counter(
+        yield gauge("agentevol_sessions_active", "Open sessions.", ("env",), active.items())
+        yield counter("agentevol_sessions_created", "Sessions created.", ("env",), created.items())
+        yield counter(
             "agentevol_sessions_finished",
             "Sessions by their one ending.",
             ("env", "outcome"),
@@ -51,9 +51,9 @@ class _Collector:
         stored = Counter[tuple[str]]()
         for session in registry.living():
             stored[session.origin.env,] += session.stored_bytes
-        yield _gauge("agentevol_sessions_stored_bytes", "Actions and replies kept.", ("env",), stored.items())
+        yield gauge("agentevol_sessions_stored_bytes", "Actions and replies kept.", ("env",), stored.items())
         rejections = {(env,): n for env, n in self._service.metrics.rejections.items()}
-        yield _counter(
+        yield counter(
             "agentevol_capacity_rejections",
             "Sessions refused at capacity.",
             ("env",),
@@ -62,27 +62,20 @@ class _Collector:
 
     def _steps(self) -> Iterator[Metric]:
         metrics = self._service.metrics
-        yield _counter("agentevol_steps", "Step requests.", ("env", "result"), metrics.steps.items())
-        yield _histogram("agentevol_step_seconds", "Environment time of a step.", "env", metrics.step_seconds)
-        yield _histogram("agentevol_queue_seconds", "Wait for a worker.", "env", metrics.queue_seconds)
+        yield counter("agentevol_steps", "Step requests.", ("env", "result"), metrics.steps.items())
+        yield histogram("agentevol_step_seconds", "Environment time of a step.", "env", metrics.step_seconds)
+        yield histogram("agentevol_queue_seconds", "Wait for a worker.", "env", metrics.queue_seconds)
         waiting = {(env,): self._service.waiting(env) for env in self._service.catalogue.served}
-        yield _gauge(
+        yield gauge(
             "agentevol_waiting_operations", "Coroutines of environments under way.", ("env",), waiting.items()
         )
 
     def _traffic(self) -> Iterator[Metric]:
         metrics = self._service.metrics
-        requests = {
-            (route, method, str(status)): n for (route, method, status), n in metrics.requests.items()
-        }
-        labels = ("route", "method", "status")
-        yield _counter("agentevol_http_requests", "HTTP requests.", labels, requests.items())
-        yield _histogram("agentevol_http_request_seconds", "Time to reply.", "route", metrics.request_seconds)
+        yield from traffic(metrics)
         yield GaugeMetricFamily("agentevol_ws_connections", "Open WebSockets.", value=metrics.connections)
         captures = {(result,): n for result, n in metrics.captures.items()}
-        yield _counter(
-            "agentevol_capture_calls", "Calls of the capture proxy.", ("result",), captures.items()
-        )
+        yield counter("agentevol_capture_calls", "Calls of the capture proxy.", ("result",), captures.items())
 
     def _machine(self) -> Iterator[Metric]:
         pools = self._service.pools
@@ -90,9 +83,9 @@ class _Collector:
         alive = {(env,): pool.alive for env, pool in pools.items()}
         memory = {(env,): sum(pool.memory.values()) for env, pool in pools.items()}
         labels = ("env", "reason")
-        yield _counter("agentevol_worker_restarts", "Workers replaced.", labels, restarts.items())
-        yield _gauge("agentevol_workers_alive", "Workers that take episodes.", ("env",), alive.items())
-        yield _gauge(
+        yield counter("agentevol_worker_restarts", "Workers replaced.", labels, restarts.items())
+        yield gauge("agentevol_workers_alive", "Workers that take episodes.", ("env",), alive.items())
+        yield gauge(
             "agentevol_worker_private_memory_bytes",
             "Memory of workers beyond what they share.",
             ("env",),
@@ -103,21 +96,32 @@ class _Collector:
         )
 
 
-def _counter(name: str, text: str, labels: tuple[str, ...], samples: Samples) -> Metric:
+def traffic(metrics: Metrics) -> Iterator[Metric]:
+    """HTTP requests, with their number and duration."""
+    requests = {(route, method, str(status)): n for (route, method, status), n in metrics.requests.items()}
+    labels = ("route", "method", "status")
+    yield counter("agentevol_http_requests", "HTTP requests.", labels, requests.items())
+    yield histogram("agentevol_http_request_seconds", "Time to reply.", "route", metrics.request_seconds)
+
+
+def counter(name: str, text: str, labels: tuple[str, ...], samples: Samples) -> Metric:
+    """A counter with its samples by the values of its labels."""
     family = CounterMetricFamily(name, text, labels=labels)
     for values, value in samples:
         family.add_metric(values, value)
     return family
 
 
-def _gauge(name: str, text: str, labels: tuple[str, ...], samples: Samples) -> Metric:
+def gauge(name: str, text: str, labels: tuple[str, ...], samples: Samples) -> Metric:
+    """A gauge with its samples by the values of its labels."""
     family = GaugeMetricFamily(name, text, labels=labels)
     for values, value in samples:
         family.add_metric(values, value)
     return family
 
 
-def _histogram(name: str, text: str, label: str, histograms: Histograms) -> Metric:
+def histogram(name: str, text: str, label: str, histograms: Histograms) -> Metric:
+    """Histograms by the value of their label."""
     family = HistogramMetricFamily(name, text, labels=(label,))
     for value, histogram in histograms.items():
         family.add_metric((value,), histogram.buckets(), histogram.total_s)

@@ -8,7 +8,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from agentgym_envs.core import DependencyFault, TaskNotFound
+from agentgym_envs.core import DependencyFault, TaskNotFound, TaskUnplayable
 from agentgym_server.catalogue import DEFAULT_FORMAT, Catalogue, ServedEnvironment
 from agentgym_server.clock import Clock
 from agentgym_server.monitoring.metrics import Metrics
@@ -211,7 +211,7 @@ class Episodes:
         origin = Origin(served.name, request.task_id, seed)
         shared = SharedEpisode(new_episode_id(self._settings.instance), origin, self._hosts[served.name])
         slots = await self._take_slots(served.name, wait_s, len(seats))
-        deadline_s = self._settings.reset_deadline_s
+        deadline_s = self._deadline_s(served.name, self._settings.reset_deadline_s)
 
         def free() -> None:
             for slot in slots:
@@ -251,7 +251,7 @@ class Episodes:
         origin = Origin(served.name, request.task_id, seed)
         host = self._hosts[served.name]
         key = new_session_id(self._settings.instance)
-        deadline_s = self._settings.reset_deadline_s
+        deadline_s = self._deadline_s(served.name, self._settings.reset_deadline_s)
         self._check_draining()
         slot = slot or await self._take_slot(served.name, wait_s)
         opened = await self._begun(origin, host, slot.give, lambda: host.open(key, origin, deadline_s))
@@ -271,7 +271,7 @@ class Episodes:
         key, host, deadline_s = (
             new_session_id(self._settings.instance),
             parent.host,
-            self._settings.reset_deadline_s,
+            self._deadline_s(parent.origin.env, self._settings.reset_deadline_s),
         )
         slot = await self._take_slot(parent.origin.env, wait_s)
         child = self._child(key, parent, slot, at_turn, request)
@@ -369,10 +369,16 @@ class Episodes:
                 raise
             raise self._beginning_problem(cause, origin) from None
 
+    def _deadline_s(self, env: str, limit_s: float) -> float:
+        """A limit of the settings, or the time that the environment's own time-outs take, if it is longer."""
+        return max(limit_s, self._catalogue.of(env).environment.waits_s)
+
     def _beginning_problem(self, cause: Exception, origin: Origin) -> Problem:
         if isinstance(cause, TaskNotFound):
             shown = clipped(origin.task_id)
             return Problem("task-not-found", "no task has this id", env=origin.env, task_id=shown)
+        if isinstance(cause, TaskUnplayable):
+            return Problem("unsupported-operation", str(cause), env=origin.env, task_id=origin.task_id)
         if isinstance(cause, Overloaded):
             return Problem("overloaded", str(cause))
         problem = self.registry.failure_problem(_fault(cause), 0)
@@ -392,7 +398,7 @@ class Episodes:
         return reply
 
     def _play(self, session: Session, step: Step, hold: bool) -> Reply | Awaitable[Reply]:
-        deadline_s = self._settings.step_deadline_s
+        deadline_s = self._deadline_s(session.origin.env, self._settings.step_deadline_s)
         if step.deadline_s is not None:
             deadline_s = min(deadline_s, step.deadline_s)
         action = step.action

@@ -87,7 +87,7 @@ class Host(Protocol):
     """Interface to play episodes; `key` names one.
 
     Every method that waits raises `HostFault`, and `Overloaded` if it did nothing. `open` and `fork` raise
-    `TaskNotFound` too.
+    `TaskNotFound` and `TaskUnplayable` too.
     """
 
     async def start(self) -> None:

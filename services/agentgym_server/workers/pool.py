@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from agentgym_envs.core import TaskNotFound
+from agentgym_envs.core import TaskNotFound, TaskUnplayable
 from agentgym_server.monitoring.histograms import Histogram
 from agentgym_server.monitoring.logs import about
 from agentgym_server.workers.fork_server import Child, ForkServer, WorkerStartFailed
@@ -283,6 +283,8 @@ def _settle(reply: asyncio.Future[Any], message: dict[str, Any]) -> None:
         reply.set_result(_outcome(message["outcome"]))
     elif message["fault"] == "task":
         reply.set_exception(TaskNotFound(message["message"]))
+    elif message["fault"] == "unplayable":
+        reply.set_exception(TaskUnplayable(message["message"]))
     elif message["fault"] == "step-timeout":
         reply.set_exception(HostFault("step-timeout", message["message"]))
     elif message["fault"] in ("partner", "judge"):

@@ -2,7 +2,8 @@
 
 Requests are `{"op": "open" | "fork" | "step" | "open_seats" | "step_seats" | "drop" | "ping", "key": ...}`
 and more; all but `drop` get one reply, in order: `{"outcome": [...]}` (of seats an object), or `{"fault":
-"task" | "step-timeout" | "internal", "message": ..., "trace": ...}`. The first message is `{"ready": true}`.
+"task" | "unplayable" | "step-timeout" | "partner" | "judge" | "internal", "message": ..., "trace": ...}`. The
+first message is `{"ready": true}`.
 
 A coroutine that waits gets `{"later": true}` in its place, and the worker goes on. Its own reply follows when
 it is done, with its `key`. It is cancelled at its deadline, and with its episode.
@@ -20,7 +21,7 @@ from collections.abc import Awaitable, Coroutine
 from pathlib import Path
 from typing import Any, cast
 
-from agentgym_envs.core import DependencyFault, TaskNotFound
+from agentgym_envs.core import DependencyFault, TaskNotFound, TaskUnplayable
 from agentgym_server.workers import frames
 from agentgym_server.workers.hosts import Instances, Origin, Outcome
 from agentgym_server.workers.waiting import PastDeadline
@@ -170,6 +171,8 @@ def _fault_of(cause: BaseException) -> dict[str, Any]:
         return {"fault": "step-timeout", "message": str(cause), "trace": ""}
     if isinstance(cause, DependencyFault):
         return fault(cause.kind, cause)
+    if isinstance(cause, TaskUnplayable):
+        return fault("unplayable", cause) | {"message": str(cause)}
     return fault("task" if isinstance(cause, TaskNotFound) else "internal", cause)
 
 

@@ -45,6 +45,12 @@ def test_a_model_that_is_not_there_is_refused():
         partner_player(EnvironmentConfig(partner="nowhere"), EmbeddedConfig(), FORMATS["plain"])
 
 
+def test_the_starter_is_that_of_the_environment():
+    with pytest.raises(ConfigError, match="no starter policy for 'duel'"):  # and not that of alfworld
+        partner_player(EnvironmentConfig(name="duel", partner="starter"), EmbeddedConfig(), FORMATS["plain"])
+    assert EnvironmentConfig(name="duel", partner="starter:alfworld").partner_model == "starter:alfworld"
+
+
 @pytest.fixture
 def worker(tmp_path: Path) -> Iterator[Any]:
     """A rollout worker with a policy, and a partner with other weights."""

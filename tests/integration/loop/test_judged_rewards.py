@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 from support.judges import Brief
+from support.judging import endpoint, judge_service
 
 from agentevol.config.run import load
 from agentevol.core.algorithms.registry import objective
@@ -95,6 +96,16 @@ def test_an_iteration_without_any_verdict_fails_and_is_judged_again_when_resumed
         shaped(stages(folder), folder)
     assert not judgements_file(folder.path, "0001").exists()
     assert "reward" not in read_manifests(folder.path, 1)
+
+
+@pytest.mark.slow  # starts a service and an endpoint
+def test_the_last_turn_earns_the_score_of_a_judge_service(tmp_path: Path):
+    with endpoint() as (url, _), judge_service("--judge=openai:ok", f"--url={url}") as (address, _):
+        options = [f"reward.options.url={address}", "reward.options.dimension=efficiency"]
+        folder = folder_of(tmp_path, "reward.judge=service", *options)
+        found = shaped(stages(folder), folder)
+        assert {name: turns[-1] for name, turns in found.items()} == {one.id: 1.0 for one in EXPLORED}
+        assert reward_figures(folder.path, 1)["judge_efficiency"] == 10.0
 
 
 def test_a_judge_that_changed_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -38,6 +38,7 @@ ENTRY_POINTS = (
     "agentgym_client.gymnasium",
     "agentgym_envs",
     "agentgym_envs.sotopia.package.engine",  # a program for another interpreter
+    "agentgym_envs.sql.alone.__main__",  # a program of its own process
     "agentgym_envs.webshop.dialects.agentbench",  # docs/webshop.md
     "agentgym_envs.webshop.dialects.agentgym",
     "agentgym_envs.webshop.dialects.site",

@@ -3,17 +3,18 @@ worker.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
 import pytest
-from support.server.environments import Gathering, LoopGathering
+from support.server.environments import Choosy, Gathering, LoopChoosy, LoopGathering
 
 from agentgym_server import ServerSettings, create_app
 from agentgym_server.app import service_of
 from agentgym_server.service import Service
+from agentgym_server.workers.waiting import WaitLimit
 
 WORLDS = {"gathering": Gathering, "loop-gathering": LoopGathering}
 BOTH = pytest.mark.parametrize("env", list(WORLDS))
@@ -126,3 +127,49 @@ async def test_a_worker_whose_coroutine_blocks_is_killed(hasty: Hall, env: str):
     stuck = await hasty.open(env)
     reply = await hasty.step(stuck, "stick")
     assert (reply.status_code, reply.json()["failure"]["kind"]) == (502, "worker-lost")
+
+
+async def test_the_time_outs_of_an_environment_may_take_longer_than_a_step_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    limits: list[float] = []
+    run = WaitLimit.run
+
+    async def noted(self: WaitLimit, work: Awaitable[Any], deadline_s: float) -> Any:
+        limits.append(deadline_s)
+        return await run(self, work, deadline_s)
+
+    monkeypatch.setattr(WaitLimit, "run", noted)
+    for waits_s in (0.0, 90.0):
+        monkeypatch.setattr(LoopGathering, "waits_s", waits_s)
+        async with hall("loop-gathering", step_deadline_s=30) as one:
+            waiting = one.later(await one.open("loop-gathering"), "wait")
+            await one.until("loop-gathering", 1)
+            await one.step(await one.open("loop-gathering"), "go")
+            assert (await waiting).json()["observation"] == "went"
+    assert limits == [30.0, 90.0]
+
+
+@pytest.mark.parametrize("world", [Choosy, LoopChoosy], ids=lambda world: world.name)
+async def test_a_task_that_an_option_forbids_is_refused_with_the_option(world: type[Choosy]) -> None:
+    app = create_app({"choosy": world}, settings=ServerSettings(workers=1 if world.blocking else None))
+    service = service_of(app)
+    await service.start()
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as http:
+        begun = await http.post("/envs/choosy/sessions", json={"task_id": "train/0"})
+        listed = await http.get("/envs/choosy/tasks", params={"split": "test"})
+        health = (await http.get("/health")).json()
+    await service.close()
+    assert begun.status_code == listed.status_code == 501
+    assert begun.json() == {
+        "type": "urn:agentevol:problem:unsupported-operation",
+        "title": "Unsupported operation",
+        "status": 501,
+        "detail": "train/0 needs partner_model=NAME",
+        "instance": "/envs/choosy/sessions",
+        "env": "choosy",
+        "task_id": "train/0",
+        "retryable": False,
+    }
+    assert listed.json()["detail"] == "choosy needs partner_model=NAME for the split 'test'"
+    assert health["sessions"]["active"] == 0  # its slot is free again

@@ -13,7 +13,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
 from typing import ClassVar, cast
 
-from agentgym_envs.core import Environment, Observation, StepResult, Task, TaskNotFound
+from agentgym_envs.core import (
+    Environment,
+    Observation,
+    StepResult,
+    Task,
+    TaskNotFound,
+    TaskUnplayable,
+)
 
 
 class Echo(Environment[Task]):
@@ -355,6 +362,68 @@ class Chorus(Duel):
         return dict.fromkeys(self.seats, result)
 
 
+class Debate(Duel):
+    """Two seats with two messages each, scored in dimensions: `goal` is 5 for each `good` of a seat, `charm`
+    1 in the first seat and not defined in the other. Two tasks share a scenario.
+
+    With one agent, the first seat, the other says nothing. `raise` fails.
+    """
+
+    name = "debate"
+    max_turns = 2
+    episodes = 4
+
+    def __init__(self, view: str = "plain") -> None:
+        super().__init__()
+        self._view = view
+        self._task = 0
+        self._words: dict[str, list[str]] = {}
+
+    def reset(self, task: Task, seed: int) -> Observation:
+        """The first seat alone."""
+        return self.reset_seats(task, seed)["left"]
+
+    def reset_seats(self, task: Task, seed: int) -> Mapping[str, Observation]:
+        """The first seat begins."""
+        self._task, self._words = int(task.id.partition("/")[2]), {seat: [] for seat in self.seats}
+        return super().reset_seats(task, seed)
+
+    def step(self, action: str) -> StepResult:
+        """The first seat's message."""
+        self._words["left"].append(action)
+        ended = len(self._words["left"]) == 2
+        return self._scored("left") if ended else StepResult(observation=Observation(text=""), reward=0.0)
+
+    def step_seats(self, actions: Mapping[str, str]) -> Mapping[str, StepResult]:
+        """Note the message; the last one ends it for both."""
+        ((seat, action),) = actions.items()
+        if action == "raise":
+            _raise()
+        other = self.seats[1 - self.seats.index(seat)]
+        self._words[seat].append(action)
+        self._heard[other].append(f"{seat}: {action}")
+        if sum(map(len, self._words.values())) == 4:
+            return {one: self._scored(one) for one in self.seats}
+        return {other: StepResult(observation=self._heard_by(other), reward=0.0)}
+
+    def _scored(self, seat: str) -> StepResult:
+        goal = 5.0 * self._words[seat].count("good")
+        info = {
+            "dimensions": {"charm": 1 if seat == "left" else None, "goal": goal},
+            "overall_score": (1 + goal) / 2 if seat == "left" else None,
+            "scenario": f"scene {self._task // 2}",
+            "source": ("books", "films")[self._task % 2],
+            "relationship": self._task,
+            "end_reasons": ["too_long"],
+            "view": self._view,
+            "judge": {"model": "counter"},
+            "seat": self.seats.index(seat),
+            "loud": self._words[seat].count("LOUD"),
+        }
+        text = Observation(text="Over.")
+        return StepResult(observation=text, reward=goal / 10, terminated=True, info=info)
+
+
 class Broken(Echo):
     """Environment that can be built in the server, for the catalogue, but in no worker."""
 
@@ -365,3 +434,32 @@ class Broken(Echo):
         super().__init__()
         if multiprocessing.parent_process() is not None:
             raise RuntimeError("the data of this world is missing")
+
+
+class Choosy(Echo):
+    """Cannot be reset as it is configured, and does not list `test`."""
+
+    name = "choosy"
+    blocking = True
+
+    def tasks(self, split: str, difficulty: str | None = None) -> Sequence[Task]:
+        """The split `train` alone."""
+        if split == "test":
+            raise TaskUnplayable("choosy needs partner_model=NAME for the split 'test'")
+        return super().tasks(split, difficulty)
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """One split."""
+        return ("train",)
+
+    def reset(self, task: Task, seed: int) -> Observation:
+        """Refuse."""
+        raise TaskUnplayable(f"{task.id} needs partner_model=NAME")
+
+
+class LoopChoosy(Choosy):
+    """As `Choosy`, on the event loop."""
+
+    name = "loop-choosy"
+    blocking = False

@@ -15,6 +15,10 @@ from agentgym_envs.tooluse import ToolError
         ("7 % 4", 3),
         ("0.1 + 0.2", 0.3),
         ("1 / 4", 0.25),
+        (" (.5 + 2.) * -3 ", -7.5),
+        ("1e3 - 2E-1 + 1e+1", 1009.8),
+        ("2 - -3", 5),
+        ("0." + "0" * 28 + "1", 0.0),  # 30 digits
     ],
 )
 def test_values(expression: str, value: float) -> None:
@@ -40,6 +44,20 @@ def test_values(expression: str, value: float) -> None:
         "",
         "1 << 9",
         "1 and 2",
+        "0x10",
+        "0b1",
+        "0o7",
+        "1_000",
+        "1j",
+        "1 + 2 # three",
+        "1 + \\\n2",
+        "+1",
+        "2 * (+1)",
+        "1 + + 2",
+        "2 ** 3",
+        "\uff11 + 1",
+        "1\u00a0+ 1",
+        "0." + "0" * 29 + "1",  # 31 digits
     ],
 )
 def test_everything_else_is_refused(expression: str) -> None:

@@ -1,4 +1,9 @@
-"""Known points: an episode that meets them is equal to one that does not."""
+"""Known points: an episode that meets them is equal to one that does not, and shares nothing that changes."""
+
+import json
+import pickle
+from copy import deepcopy
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -54,6 +59,59 @@ def test_a_snapshot_continues_with_known_points() -> None:
     assert other.step(submit).reward == 1
     other.restore(snapshot)
     assert other.step(submit).reward == 0
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_who_changes_a_result_changes_no_other_episode(kept: bool) -> None:
+    actions = [*Assistant().expert(TASK)[:-1], "no call", Assistant().expert(TASK)[-1]]
+    if kept:
+        played(actions)
+    else:
+        catalogue.office(5).histories.clear()
+    expected = [{}, {}, {"invalid_action": True}, {"outcome": "success"}]
+    for _ in range(3):
+        results, change = played(actions)
+        assert [result.info for result in results] == expected
+        assert [result.costs for result in results] == [{}] * 4
+        assert len(change.changed) == 1  # pyright: ignore[reportAttributeAccessIssue]
+        for result in results:
+            result.info["outcome"] = "budget"
+            result.costs["money"] = 1.0
+        change.changed.clear()  # pyright: ignore[reportAttributeAccessIssue]
+        change.inserted["todo", (1,)] += 1  # pyright: ignore[reportAttributeAccessIssue]
+
+
+CHANGES: list[Any] = [
+    lambda tool: tool.update(type="other"),
+    lambda tool: tool["function"].pop("name"),
+    lambda tool: tool["function"].__setitem__("name", "other"),
+    lambda tool: tool["function"]["parameters"]["properties"].clear(),
+    lambda tool: tool["function"]["parameters"]["required"].append("other"),
+    lambda tool: tool["function"]["parameters"]["required"].__iadd__(["other"]),
+    lambda tool: tool["function"]["parameters"]["required"].sort(),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_schemas_which_all_episodes_share_cannot_be_changed(change: Any) -> None:
+    assistant = Assistant()
+    first = assistant.reset(TASK, seed=0)
+    later = assistant.step("no call").observation
+    for tools in (first.tools, later.tools, assistant.tools):
+        for tool in tools or ():
+            with pytest.raises(TypeError, match="change a copy of it"):
+                change(tool)
+
+
+def test_copies_of_schemas_may_be_changed_and_read_as_they_do() -> None:
+    tools = Assistant().reset(TASK, seed=0).tools
+    assert tools
+    tool = tools[0]
+    for other in (deepcopy(tool), pickle.loads(pickle.dumps(tool)), json.loads(json.dumps(tool))):
+        assert other == tool
+        other["function"]["parameters"]["required"].append("other")
+        other["function"]["name"] = "other"
+        assert other != tool
 
 
 def test_points_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

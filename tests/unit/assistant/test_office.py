@@ -12,7 +12,7 @@ from agentgym_envs.assistant.database import Office
 from agentgym_envs.assistant.database.image import Image
 from agentgym_envs.assistant.session import Session
 from agentgym_envs.assistant.tools import TOOLSET
-from agentgym_envs.tooluse import ToolError
+from agentgym_envs.tooluse import CallError, ToolError
 
 
 @pytest.fixture(scope="module")
@@ -109,8 +109,9 @@ def test_an_episode_changes_a_limited_number_of_rows(image: Image) -> None:
     office = Office(image)
     for number in range(60):
         office.write("INSERT INTO project(name) VALUES (?)", f"project {number}")
-    with pytest.raises(ToolError, match="60 rows at most"):
+    with pytest.raises(CallError, match="60 rows at most") as refused:
         office.write("INSERT INTO project(name) VALUES ('one more')")
+    assert refused.value.code == "limit"
 
 
 def test_equal_seeds_make_equal_offices_and_others_do_not() -> None:
@@ -149,5 +150,17 @@ def test_offices_have_the_sizes_and_the_difficulties_of_real_ones() -> None:
 
 def test_rows_that_a_deletion_reaches_count_as_changed(image: Image) -> None:
     office = Office(image)
-    with pytest.raises(ToolError, match="60 rows at most"):
+    with pytest.raises(CallError, match="60 rows at most") as refused:
         office.write("DELETE FROM event")
+    assert refused.value.code == "limit"
+
+
+def test_a_call_beyond_the_limit_of_rows_changes_nothing() -> None:
+    session = catalogue.opened(7)
+    for number in range(59):
+        session.office.write("UPDATE project SET name = ? WHERE id = 1", f"project {number}")
+    before = session.office.net_change()
+    arguments = {"title": "x", "start": "2026-03-03T10:00", "end": "2026-03-03T11:00", "contact_ids": [1]}
+    with pytest.raises(CallError, match="60 rows at most"):
+        run_tool(session, TOOLSET["create_event"], arguments)
+    assert session.office.net_change() == before

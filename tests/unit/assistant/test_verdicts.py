@@ -93,7 +93,50 @@ def test_a_submission_that_contradicts_itself_does_not_end_the_episode(assistant
     task = first(assistant, "todo_done")
     result = played(assistant, task, call("submit", status="cannot"))
     assert not result.terminated
-    assert "reason_code goes with the status cannot" in result.observation.text
+    assert "the status cannot needs a reason" in result.observation.text
+    assert '"not_permitted"' in result.observation.text
+
+
+def test_done_and_answer_mean_the_same(assistant: Assistant) -> None:
+    task = first(assistant, "todo_done")
+    look, complete, _ = assistant.expert(task)  # pyright: ignore[reportArgumentType]
+    for given in ({"status": "answer"}, {"status": "answer", "answer": "It is done."}, {"status": "done"}):
+        assert played(assistant, task, look, complete, call("submit", **given)).reward == 1
+        assert played(assistant, task, look, call("submit", **given)).info["outcome"] == "wrong_state"
+    task = first(assistant, "event_when")
+    look, submit = assistant.expert(task)  # pyright: ignore[reportArgumentType]
+    answer = json.loads(submit)["arguments"]["answer"]
+    for status in ("answer", "done"):
+        assert played(assistant, task, look, call("submit", status=status, answer=answer)).reward == 1
+        assert played(assistant, task, look, call("submit", status=status)).info["outcome"] == "wrong_answer"
+
+
+def test_a_reason_beside_the_work_is_that_of_the_part_that_is_refused(assistant: Assistant) -> None:
+    for kind, reason, outcome in (
+        ("partial", "not_permitted", "success"),
+        ("partial", None, "success"),
+        ("partial", "not_found", "refused_wrongly"),
+        ("todo_done", "not_permitted", "refused_wrongly"),
+        ("policy_refuse", "not_permitted", "wrong_answer"),  # all of it has to be refused: status cannot
+    ):
+        task = first(assistant, kind)
+        *before, submit = assistant.expert(task)  # pyright: ignore[reportArgumentType]
+        given = {**json.loads(submit)["arguments"], "status": "done", "reason_code": reason}
+        assert played(assistant, task, *before, call("submit", **given)).info["outcome"] == outcome
+
+
+def test_a_note_is_not_judged_and_has_a_most(assistant: Assistant) -> None:
+    for kind, status in (("todo_done", "done"), ("event_when", "answer"), ("policy_refuse", "cannot")):
+        task = first(assistant, kind)
+        *before, submit = assistant.expert(task)  # pyright: ignore[reportArgumentType]
+        given = json.loads(submit)["arguments"]
+        assert given["status"] == status
+        for note in ("", "I could not do it: not_found", "n" * 4_000):
+            result = played(assistant, task, *before, call("submit", **given, note=note))
+            assert result.info == {"outcome": "success"}
+        long = played(assistant, task, *before, call("submit", **given, note="n" * 4_001))
+        assert not long.terminated
+        assert json.loads(long.observation.text)["error"]["argument"] == "note"
 
 
 def test_turns_are_limited_by_the_task(assistant: Assistant) -> None:

@@ -94,6 +94,62 @@ def test_the_user_speaks_when_the_agent_does_and_the_last_answer_ends_the_episod
     assert all(result.info == {} for result in results[:-1])
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "sort('a.txt'),",
+        "[sort('a.txt')];",
+        "`sort('a.txt')`",
+        "```python\nsort('a.txt')\n```",
+        "```\n[sort('a.txt')]\n```",
+        "<think>Which?</think>\n```py\n# the file\nsort('a.txt')\n```",
+    ],
+)
+def test_calls_that_are_nearly_python_are_executed(home: Path, message: str) -> None:
+    (result,) = played(home, BASE, [message])
+    assert (result.observation.text, result.info) == ('{"sorted_content": "one\\ntwo"}', {})
+
+
+def test_a_call_on_each_line_is_executed(home: Path) -> None:
+    (result,) = played(home, BASE, ["```python\nmkdir(dir_name='new')\n\ncd('new'),\nls()\n```"])
+    assert result.observation.text.startswith('None\n{"current_working_directory": "new"}\n{')
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "I sort it:\n```python\nsort('a.txt')\n```",
+        "x = sort('a.txt')",
+        "sort('a.txt'",
+        "First sort('a.txt'), then we see.",
+        "sort('a.txt')\nDone.",
+        'It is {"name": "sort", "arguments": {}}.',
+    ],
+)
+def test_text_that_resembles_a_call_ends_the_turn_and_info_says_so(home: Path, message: str) -> None:
+    (result,) = played(home, BASE, [message])
+    assert result.observation.text == "Make a folder 'new'."
+    assert result.info["parse"].startswith("no call could be read, so that the message is the answer")
+
+
+@pytest.mark.parametrize("message", ["Done.", "[]", "", "<think>sort('a.txt')</think>Done."])
+def test_a_message_without_a_call_ends_the_turn(home: Path, message: str) -> None:
+    (result,) = played(home, BASE, [message])
+    assert (result.observation.text, result.info) == ("Make a folder 'new'.", {})
+
+
+@pytest.mark.parametrize("message", ["sort(open('a.txt'))", "cd('box')\nsort(x)", "<think>?</think>f(g())"])
+def test_calls_whose_arguments_are_no_literals_are_told_and_end_no_turn(home: Path, message: str) -> None:
+    (result,) = played(home, BASE, [message])
+    assert "the arguments of a call are literals" in result.observation.text
+    assert result.info == {"invalid_action": True}
+
+
+def test_agents_speak_to_its_user(home: Path) -> None:
+    assert make("bfcl", home=home).speaks
+    assert not make("weather").speaks
+
+
 def test_the_opening_is_the_first_message_of_the_user(home: Path) -> None:
     environment = make("bfcl", home=home)
     first = environment.reset(environment.task(BASE), 0)

@@ -70,6 +70,23 @@ def test_the_attack_suite_is_reported_with_what_each_policy_may_earn(
     assert "answer_spray: earns" in out
 
 
+def test_a_mean_beyond_its_bounds_by_chance_is_told_and_no_failure(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(REGISTRY, "notes", "support.notes:KnowsOne")
+    code, out, _ = run(capsys, "envs", "attack", "notes", "--tasks", "10")
+    row = next(line.split() for line in out.splitlines() if "known_number" in line)
+    assert row == ["known_number", "10", "0.100", "0", "to", "0.05", "0.069", "within", "error"]
+    assert "tasks: train 10 of 24, test 10 of 24" in out
+    assert "within error: beyond what is allowed by at most three standard errors" in out
+    assert code == 0
+    code, out, _ = run(capsys, "envs", "attack", "notes", "--tasks", "10", "--json")
+    report = json.loads(out)
+    found = next(one for one in report["results"] if one["name"] == "known_number")
+    assert (code, report["passed"], found["status"], found["high"]) == (0, True, "within error", 0.05)
+    assert found["standard_error"] == pytest.approx(0.0689, abs=5e-5)
+
+
 def test_only_an_environment_of_tools_is_attacked(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = run(capsys, "envs", "attack", "guess")
     assert (code, "the actions of guess are not tool calls" in err) == (2, True)

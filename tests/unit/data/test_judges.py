@@ -13,6 +13,7 @@ from agentevol.config.rewards.reward import JudgeReward
 from agentevol.config.run import load
 from agentevol.core.errors import ConfigError, RunStopped
 from agentevol.core.judges import JudgedEpisode, JudgedTurn, Verdict
+from agentevol.data.judges.answers import transcript
 from agentevol.data.judges.judging import Judged, as_text, fault_of, judge_of, judged, normalised
 from agentevol.data.judges.records import (
     JudgeIdentity,
@@ -21,7 +22,7 @@ from agentevol.data.judges.records import (
     read_judgements,
     write_judgements,
 )
-from agentevol.data.judges.rubric import Rubric, transcript, verdict_of
+from agentevol.data.judges.rubric import Rubric, verdict_of
 from agentevol.data.rewards.testing import example_episodes
 
 HERE = __name__
@@ -71,7 +72,7 @@ NUMBER = 3
 @pytest.mark.parametrize(
     ("name", "options", "complaint"),
     [
-        ("strict", {}, "no judge named 'strict'; there are: rubric, or module:attribute"),
+        ("strict", {}, "no judge named 'strict'; there are: rubric, service, or module:attribute"),
         (f"{HERE}:NUMBER", {}, "is int, not a factory of judges"),
         (f"{HERE}:Nothing", {}, "has no 'version': see agentevol.core.judges.Judge"),
         (f"{HERE}:Wide", {}, r"has the scale \(10.0, 0.0\), not a lowest and a highest score"),

@@ -13,6 +13,7 @@ import pytest
 from agentgym_envs.endpoints import retries
 from agentgym_envs.endpoints.cache import AnswerCache
 from agentgym_envs.endpoints.client import ChatClient
+from agentgym_envs.endpoints.figures import Figures
 from agentgym_envs.endpoints.records import Endpoint, EndpointFault, Said
 
 REQUEST = {"messages": [{"role": "user", "content": "a word?"}]}
@@ -81,10 +82,19 @@ def test_failures_that_may_pass_are_tried_again(status: int, pauses: list[float]
     assert 0.25 <= pauses[0] <= 0.5 <= pauses[1] <= 1.0
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
-def test_failures_that_stay_are_not(status: int, pauses: list[float]) -> None:
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        (400, "no such model"),
+        (401, "it refuses the key"),
+        (403, "it refuses the key"),
+        (404, "no such model"),
+        (422, "no such model"),
+    ],
+)
+def test_failures_that_stay_are_not(status: int, told: str, pauses: list[float]) -> None:
     server = Server(httpx.Response(status, text="no such model"))
-    with pytest.raises(EndpointFault, match=f"status {status}: no such model"):
+    with pytest.raises(EndpointFault, match=f"status {status}: {told}"):
         asyncio.run(client(server).complete(REQUEST, word))
     assert len(server.bodies) == 1
     assert pauses == []
@@ -263,3 +273,38 @@ def test_a_copy_counts_on_by_itself() -> None:
     other = asked.copied()
     asyncio.run(other.complete(REQUEST, word))
     assert (asked.figures()["requests"], other.figures()["requests"]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "answer", [httpx.Response(400, text="no: sk-secret!"), httpx.Response(200, text="sk-secret")]
+)
+@pytest.mark.usefixtures("pauses")
+def test_no_error_shows_the_key(answer: httpx.Response, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret\n")
+    with pytest.raises(EndpointFault) as raised:
+        asyncio.run(client(Server(answer)).complete(REQUEST, word))
+    assert "sk-secret" not in str(raised.value)
+    assert "***" in str(raised.value)
+
+
+def test_a_key_with_other_signs_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server(said("yes"))
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-sécret")
+    with pytest.raises(EndpointFault, match="OPENAI_API_KEY holds no key") as raised:
+        asyncio.run(client(server).complete(REQUEST, word))
+    assert "cret" not in str(raised.value)
+    assert server.bodies == []
+
+
+def test_a_total_counts_the_requests_of_several_clients() -> None:
+    total, server = Figures(), Server(said("yes", {"prompt_tokens": 10, "completion_tokens": 2}))
+    endpoint, cache = Endpoint(base_url="http://model.invalid/v1", model="m"), AnswerCache()
+    transport = httpx.MockTransport(server)
+    clients = [
+        ChatClient(endpoint, role="judge", fault=EndpointFault, cache=cache, total=total, transport=transport)
+        for _ in range(2)
+    ]
+    for one in clients:
+        asyncio.run(one.complete(REQUEST, word))
+    assert [one.figures()["requests"] for one in clients] == [1, 0]
+    assert (total.requests, total.prompt_tokens, total.completion_tokens, total.cached) == (1, 10, 2, 1)

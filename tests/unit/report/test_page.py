@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from support.trajectories import trajectory
 
-from agentevol.core.summaries import EvaluationSummary, IterationSummary, RunSummary, best
+from agentevol.core.summaries import EvaluationSummary, IterationSummary, MeanScore, RunSummary, best
 from agentevol.loop.report.examples import Example, choose
 from agentevol.loop.report.page import (
     TEXT_LIMIT,
@@ -17,6 +17,7 @@ from agentevol.loop.report.page import (
     endings_table,
     flattened,
     render,
+    scores_table,
     visible,
     write_report,
 )
@@ -399,6 +400,25 @@ def test_a_stage_alone_has_nothing_to_forget():
     assert matrix_table(start)[2] == []
     assert [line.counts for line in stage_matrix(start).lines][:2] == [[(20, 100)], [(9, 10)]]
     assert matrix_table(start.model_copy(update={"iterations": ()}))[2] == []
+
+
+def test_scores_in_dimensions_have_a_line_for_each_evaluation():
+    scores = {
+        "goal": MeanScore(mean=5.25, low=4.0, high=6.5, n=40, clusters=20),
+        "secret": MeanScore(mean=-1.0, n=2, clusters=1),
+        "overall": MeanScore(),
+    }
+    scored = evaluation(3).model_copy(update={"dimensions": scores})
+    header, rows = scores_table(
+        SUMMARY.model_copy(update={"iterations": (iteration(0, 3, evaluation=scored), iteration(1, 4))})
+    )
+    assert header == ["iteration", "dimension", "mean", "95 % interval", "n"]
+    assert rows == [
+        ["0", "goal", "5.25", "4.00 to 6.50", "40"],
+        ["0", "secret", "-1.00", "–", "2"],
+        ["0", "overall", "–", "–", "0"],
+    ]
+    assert "Scores by dimension" not in render(SUMMARY, b"")
 
 
 def test_strengths_of_checkpoints_are_a_table():

@@ -10,11 +10,13 @@ from support.trajectories import trajectory
 from agentevol.core.protocols import ContextFull, Conversation
 from agentevol.engines.scripted import said
 from agentevol.rollout.concurrent_episodes import play_all, play_episode
+from agentevol.rollout.dimensions.scores import scores_of
 from agentevol.rollout.episode import EpisodeRequest
 from agentevol.rollout.metrics import endings, failed_episodes, summarise
 from agentevol.rollout.seats import failed_episode, failure_of, play_seats, settled
 from agentgym_client import EnvClient
 from agentgym_envs.formats import FORMATS
+from agentgym_envs.social.environment import Social
 from agentgym_server.app import create_app
 from agentgym_store.records import Failed, Sample, Terminated, Trajectory, Truncated, Turn
 
@@ -50,6 +52,16 @@ class Player:
 
     def release(self, conversation_id: str) -> None:
         self.released.append(conversation_id)
+
+
+class Leaver(Player):
+    """Leaves at once."""
+
+    def __init__(self) -> None:
+        super().__init__("", "", "leaver")
+
+    async def act(self, conversation: Conversation, seed: int) -> Sample:
+        return said("left the conversation")
 
 
 def client(**worlds: type) -> EnvClient:
@@ -88,6 +100,17 @@ async def test_a_seat_that_never_acted_has_its_reward_in_a_turn_that_it_was_give
     assert turns(right) == [("", f"You are right. {INTRO} / left: stop", 0.25)]
     assert (left.given_turns, right.given_turns) == (0, 1)
     assert (right.ending, right.turns[0].sample) == (Terminated(), None)
+
+
+async def test_a_seat_that_never_acted_keeps_what_it_was_told_at_the_end():
+    request = replace(REQUEST, env="social", task_id="test/price/1/0")
+    async with client(social=Social) as world:
+        left, right = await play_seats(world, Leaver(), request, PLAIN)
+    assert [turn.action for turn in left.turns] == ["left the conversation"]
+    ((turn,), given) = right.turns, right.given_turns
+    assert (given, turn.action, turn.reward, turn.info["end_reasons"]) == (1, "", 0.0, ["left"])
+    assert scores_of(right) == scores_of(left)
+    assert (scores_of(right) or {})["goal"] == 0.0
 
 
 async def test_seats_that_act_simultaneously_are_played_concurrently():

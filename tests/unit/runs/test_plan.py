@@ -4,6 +4,12 @@ import pytest
 
 from agentevol.config.run import load
 from agentevol.runs.launch import plan
+from agentevol.runs.shared_judges import shared_judges
+
+WARNING = (
+    "warning, big judges training and evaluation: a policy that exploits it seems to become better;"
+    " train with another judge (reward.judge)"
+)
 
 
 def lines(*settings: str) -> list[str]:
@@ -96,3 +102,30 @@ def test_the_plan_names_what_steers_the_run(settings: list[str], line: str):
 def test_a_plain_run_has_none_of_these_lines():
     begins = ("process rewards", "turns earn", "reward", "kl", "horizon", "resample", "constraint")
     assert not [line for line in lines("algorithm=grpo") if line.startswith(begins)]
+
+
+JUDGED = 'environment.options.judge_model=\'{"base_url": "http://h/v1", "model": "big"}\''
+
+
+@pytest.mark.parametrize(
+    ("settings", "warned"),
+    [
+        ([JUDGED], True),  # the environment's judge gives both rewards
+        (["algorithm=grpo", JUDGED, "reward.judge=rubric", "reward.options.model=small"], False),
+        (["algorithm=grpo", JUDGED, "reward.judge=rubric", "reward.options.model=big"], True),
+        (["algorithm=grpo", JUDGED, "reward.judge=service", "reward.options.judges=rule, openai:big"], True),
+        (["algorithm=grpo", JUDGED, "reward.judge=service", "reward.options.judges=rule"], False),
+        (["algorithm=grpo", JUDGED, "reward.function=success"], False),
+        (["algorithm=grpo", JUDGED, "reward.function=success", "reward.alpha=0.5"], True),
+        (["environment.options.judge_model=big"], False),  # no endpoint
+        ([], False),
+    ],
+)
+def test_a_judge_of_training_and_evaluation_is_warned_of(settings: list[str], warned: bool) -> None:
+    found = shared_judges(load(None, ["algorithm=grpo", *settings]))
+    assert found == [WARNING] * warned
+
+
+def test_the_plan_has_the_warning() -> None:
+    assert WARNING in lines("algorithm=grpo", JUDGED)
+    assert WARNING not in lines("algorithm=grpo")

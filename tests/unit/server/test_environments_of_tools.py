@@ -16,8 +16,10 @@ from agentgym_server import ServerSettings, create_app
 
 Json = dict[str, Any]
 NAMES = ("assistant", "movie", "sheet", "todo", "weather")
+DESKS = ("tau-airline", "tau-mock", "tau-retail", "tau-telecom")
 WORLDS: dict[str, Callable[[], Environment[Any]]] = {
-    **{name: lambda name=name: make(name) for name in NAMES},
+    **{name: lambda name=name: make(name) for name in (*NAMES, *DESKS)},
+    "dialogue": lambda: make("tau-retail", user="stub"),
     "told": lambda: make("weather", tools_in="text"),
     "echo": Echo,
 }
@@ -53,6 +55,49 @@ async def test_the_catalogue_has_their_tools(http: httpx.AsyncClient, env: str):
     actions = Draft202012Validator((await http.get(f"/openenv/{env}/schema")).json()["action"])
     assert actions.is_valid({"type": "call_tool", "tool_name": "finish", "arguments": {}})
     assert actions.is_valid({"type": "list_tools"})
+
+
+@pytest.mark.parametrize("env", DESKS)
+async def test_what_ends_an_episode_is_listed_in_every_dialect(http: httpx.AsyncClient, env: str):
+    declared = (await http.get(f"/envs/{env}/schema")).json()["tools"]
+    task = make(env).tasks("test")[0].id
+    session = (await http.post(f"/envs/{env}/sessions", json={"task_id": task})).json()
+    assert session["tools"] == declared
+    names = {tool["function"]["name"] for tool in declared}
+    assert names >= ({"done"} if env == "tau-telecom" else {"reply", "done"})
+    listed = (await asked(http, session, "tools/list"))["result"]["tools"]
+    assert {tool["name"] for tool in listed} == names
+    body = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/list",
+        "params": {"session_id": session["session_id"]},
+    }
+    answer = (await http.post(f"/openenv/{env}/mcp", json=body)).json()
+    assert {tool["name"] for tool in answer["result"]["tools"]} == names
+
+
+async def test_mcp_has_a_tool_to_speak_where_there_is_a_user(http: httpx.AsyncClient):
+    task = make("tau-retail").tasks("test")[0].id
+    session = (await http.post("/envs/dialogue/sessions", json={"task_id": task})).json()
+    names = [tool["function"]["name"] for tool in session["tools"]]
+    listed = (await asked(http, session, "tools/list"))["result"]["tools"]
+    assert [tool["name"] for tool in listed] == [*names, "say"]
+    wrong = (await asked(http, session, "tools/call", name="say", arguments={"text": "Hi"}))["error"]
+    assert wrong["code"] == -32602
+    said = (await asked(http, session, "tools/call", name="say", arguments={"message": "Hello."}))["result"]
+    assert said["structuredContent"] == {"result": said["content"][0]["text"]}
+    assert (said["isError"], said["_meta"]["agentevol/turn"]) == (False, 1)
+    path = f"/sessions/{session['session_id']}/steps"  # a repeated turn with the same action is its reply
+    repeated = (await http.post(path, json={"turn": 1, "action": "Hello."})).json()
+    assert repeated["observation"] == said["content"][0]["text"]
+
+
+async def test_nobody_is_spoken_to_where_there_is_no_user(http: httpx.AsyncClient):
+    task = make("tau-retail").tasks("test")[0].id
+    session = (await http.post("/envs/tau-retail/sessions", json={"task_id": task})).json()
+    error = (await asked(http, session, "tools/call", name="say", arguments={"message": "Hi"}))["error"]
+    assert error == {"code": -32602, "message": "Unknown tool: say"}
 
 
 async def of_office(http: httpx.AsyncClient) -> Json:

@@ -16,8 +16,8 @@ from agentgym_envs.social.families.secrets.facts import Fact
 from agentgym_envs.social.families.secrets.rules import SecretsSetting
 from agentgym_envs.social.families.split.rules import SplitSetting
 from agentgym_envs.social.family import Setting
-from agentgym_envs.social.moves import utterance
 from agentgym_envs.social.outcome import LABEL, Outcome
+from agentgym_envs.sotopia.moves import utterance
 from agentgym_envs.sotopia.protocol.actions import from_text
 
 LISTENER = ListenerHidden(

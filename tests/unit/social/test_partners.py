@@ -10,8 +10,8 @@ from agentgym_envs.social.families.price.side import Side
 from agentgym_envs.social.families.schedule.partner import SchedulePartner
 from agentgym_envs.social.families.schedule.week import SLOTS, Calendar
 from agentgym_envs.social.family import LEAVE, LEVELS, TURNS
-from agentgym_envs.social.moves import Move, Utterance, number
 from agentgym_envs.social.partners.temperament import EXPONENTS, Temperament, drawn_temperament, rounded
+from agentgym_envs.sotopia.moves import Move, Utterance, number
 from agentgym_envs.sotopia.protocol.actions import NOTHING, Action
 
 BUYER = Side(sells=False, limit=300.0, target=200.0, listed=400.0)

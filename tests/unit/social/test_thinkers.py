@@ -18,8 +18,8 @@ from agentgym_envs.social.families.schedule.week import Calendar
 from agentgym_envs.social.families.secrets.facts import Fact
 from agentgym_envs.social.families.secrets.thinker import SecretsThinker
 from agentgym_envs.social.families.split.thinker import SplitThinker
-from agentgym_envs.social.moves import Move, Utterance
 from agentgym_envs.social.thoughts import Talk
+from agentgym_envs.sotopia.moves import Move, Utterance
 from agentgym_envs.sotopia.protocol.actions import Action
 from agentgym_envs.thinking import check, extract
 

@@ -1,74 +1,108 @@
-"""Moves inside utterances, and agreements by them."""
+"""Moves: only `[MOVE]` syntax counts, at most one an utterance, and only in words that are said."""
 
 import pytest
-from support.sotopia_profiles import talk
 
-from agentgym_envs.sotopia.moves import Accept, PriceOffer, Reject, Select, SplitOffer, read_move
+from agentgym_envs.social.tasks import task
+from agentgym_envs.sotopia.moves import Move, number, padded, spoken, utterance
 from agentgym_envs.sotopia.protocol.actions import Action
-from agentgym_envs.sotopia.verification.deals import agreed_offer, both_move, moves
+
+
+def said(task_id: str, words: str, kind: str = "speak") -> Move | None:
+    found = task(task_id, [task_id.split("/")[1]])
+    action = Action.model_validate({"action_type": kind, "argument": words})
+    return utterance(action, lambda name, argument: found.family.read(found.setting, name, argument)).move
 
 
 @pytest.mark.parametrize(
-    ("said", "move"),
+    ("text", "value"),
     [
-        ("I can do that. [OFFER 72.50]", PriceOffer(72.5)),
-        ("[OFFER $1,200]", PriceOffer(1200)),
-        ("[OFFER me: hat=2 ball=1 book=0]", SplitOffer({"hat": 2, "ball": 1, "book": 0})),
-        ("[ACCEPT]", Accept()),
-        ("No. [REJECT]", Reject()),
-        ("[SELECT Harvey]", Select("Harvey")),
-        ("[OFFER 5] or rather [OFFER 6]", PriceOffer(6)),
-        ("[ACCEPT] [OFFER cheap]", Accept()),
-        ("[OFFER 0]", None),
-        ("[OFFER -5]", None),
-        ("[OFFER 5.125]", None),
-        ("[OFFER 12,00]", None),
-        ("[OFFER 1e3]", None),
-        ("[OFFER ٣]", None),
-        ("[OFFER 9999999999999]", None),
-        ("[OFFER me: hat=2 hat=1]", None),
-        ("[OFFER me: ]", None),
-        ("[ACCEPT 5]", None),
-        ("[accept]", None),
-        ("[SELECT ]", None),
-        ("ACCEPT", None),
+        ("72.50", 72.5),
+        ("$1,234.5", 1234.5),
+        ("$ 7", 7.0),
+        ("999999999", 999999999.0),
+        ("0", None),
+        ("0.00", None),
+        ("-5", None),
+        ("1e3", None),
+        ("72.505", None),
+        ("1,23", None),
+        ("12,34,567", None),
+        ("inf", None),
+        ("٧٢", None),  # digits, but not ours
         ("", None),
     ],
 )
-def test_the_last_well_formed_move_counts(said: str, move: object) -> None:
-    assert read_move(said) == move
+def test_a_number_has_an_optional_dollar_commas_and_two_decimals(text: str, value: float | None) -> None:
+    assert number(text) == value
 
 
-def price(*words: str) -> float | None:
-    found = agreed_offer(talk(*words), lambda offer: isinstance(offer, PriceOffer))
-    return found[1].price if found and isinstance(found[1], PriceOffer) else None
+@pytest.mark.parametrize(
+    ("words", "move"),
+    [
+        ("I could do $72.50. [OFFER 72.50]", Move("OFFER", 72.5)),
+        ("[OFFER 60] or rather [OFFER 70]", Move("OFFER", 70.0)),
+        ("[OFFER 60] and [OFFER seventy]", Move("OFFER", 60.0)),  # the last well-formed one
+        ("[OFFER 60] then [ACCEPT]", Move("ACCEPT", True)),
+        ("[offer 60]", None),
+        ("[OFFER]", None),
+        ("[OFFER 60", None),
+        ("OFFER 60", None),
+        ("[ACCEPT now]", None),
+        ("[SELL 60]", None),
+        ("[[OFFER 60]]", Move("OFFER", 60.0)),
+        ("I accept your offer of 60.", None),
+    ],
+)
+def test_the_last_well_formed_move_of_an_utterance_counts(words: str, move: Move | None) -> None:
+    assert said("train/price/1/0", words) == move
 
 
-def test_an_acceptance_means_the_partners_standing_offer() -> None:
-    assert price("[OFFER 10]", "[OFFER 8]", "[ACCEPT]") == 8
-    assert price("[OFFER 10]", "[OFFER 8]", "[OFFER 9]", "[ACCEPT]") == 9
-    assert price("[OFFER 10]", "Hm.", "Well?", "[ACCEPT]") == 10
-    assert price("[OFFER 10]", "[ACCEPT]", "[OFFER 20]", "[ACCEPT]") == 10  # the first agreement
+@pytest.mark.parametrize("kind", ["none", "non-verbal communication", "action", "leave"])
+def test_only_words_have_moves(kind: str) -> None:
+    assert said("train/price/1/0", "[ACCEPT]", kind) is None
+    assert said("train/price/1/0", "[ACCEPT]") == Move("ACCEPT", True)
 
 
-def test_without_an_offer_of_the_partner_nothing_is_accepted() -> None:
-    assert price("[ACCEPT]", "[OFFER 8]") is None
-    assert price("[OFFER 10]", "[REJECT]", "[ACCEPT]") is None
-    assert price("[OFFER me: cup=1]", "[ACCEPT]") is None  # not of this kind of goal
+def test_a_share_is_of_the_pool() -> None:
+    found = task("train/split/1/0", ["split"])
+    first, second, _ = found.setting.items  # type: ignore[union-attr] - a setting of this family
+    own = found.setting.pool[0]  # type: ignore[union-attr]
+    offer = said(found.id, f"[OFFER me: {first}={own}, {second}=0]")
+    assert offer == Move("OFFER", (own, 0, 0))
+    assert said(found.id, f"[OFFER me: {first}={own + 1}]") is None
+    assert said(found.id, f"[OFFER me: {first}=0 {first}=1]") is None
+    assert said(found.id, "[OFFER me: unicorn=1]") is None
+    assert said(found.id, f"[OFFER {first}=1]") is None
+    assert said(found.id, "[OFFER me:]") is None
 
 
-def test_in_one_step_an_acceptance_means_an_earlier_offer() -> None:
-    ten, accept = (
-        Action(action_type="speak", argument="[OFFER 10]"),
-        Action(action_type="speak", argument="[ACCEPT]"),
-    )
-    assert agreed_offer([(ten, accept)], lambda _: True) is None
-    assert agreed_offer([(ten, ten), (accept, accept)], lambda _: True) is None
-    assert agreed_offer([(ten, ten), (accept, ten)], lambda _: True) == (1, PriceOffer(10))
+@pytest.mark.parametrize(
+    ("task_id", "words"),
+    [
+        ("train/schedule/1/0", "[PROPOSE Sat 9]"),
+        ("train/schedule/1/0", "[PROPOSE Tue 10]"),
+        ("train/persuade/1/0", "[CITE e16]"),
+        ("train/secrets/1/0", "[TELL colour=red]"),
+        ("train/friends/1/0", "[SELECT Nobody Known]"),
+        ("train/friends/1/0", "[TELL shoe=9]"),
+    ],
+)
+def test_what_a_family_does_not_know_is_small_talk(task_id: str, words: str) -> None:
+    assert said(task_id, words) is None
 
 
-def test_only_words_carry_moves() -> None:
-    gesture = Action(action_type="action", argument="[ACCEPT]")
-    assert moves([(gesture, gesture)]) == [{}]
-    assert not both_move(talk("[OFFER 5]", "fine"))
-    assert both_move(talk("[OFFER 5]", "[REJECT]"))
+def test_moves_of_meetings_and_friends() -> None:
+    assert said("train/schedule/1/0", "[PROPOSE Tue 14]") == Move("PROPOSE", "Tue 14")
+    assert said("train/schedule/1/0", "[NOSLOT]") == Move("NOSLOT", True)
+    found = task("train/friends/1/0", ["friends"])
+    first, second = found.setting.keys[:2]  # type: ignore[union-attr] - a setting of this family
+    described = said(found.id, f"[TELL {first}=Chess {second}=Oslo]")
+    assert described == Move("TELL", {first: "chess", second: "oslo"})
+    assert said(found.id, f"[ASK {second}]") == Move("ASK", second)
+
+
+def test_words_are_whole_and_in_any_case() -> None:
+    text = padded("The THERAPY session, that's private.")
+    assert spoken(("therapy session",), text)
+    assert not spoken(("therapist", "session that is"), text)
+    assert not spoken(("rap",), text)

@@ -282,3 +282,24 @@ def test_an_unjudged_record_has_no_reward() -> None:
     record = episode_log(talk, None, pk="x", environment="e", agents=("a", "b"), models=("j", "m", "n"))
     assert record["rewards"] is None
     assert record["status"] == "unjudged"
+
+
+def test_half_a_character_is_replaced_in_actions_and_reasons() -> None:
+    half = '{"action_type": "speak", "argument": "Oh \\ud83e! \\u00fc"}'
+    assert from_json(half).argument == "Oh ?! ü"
+    assert from_text("Oh \ud83e!").argument == "Oh ?!"
+    entry = {one.name: ["w\\ud83e", 0] for one in SOTOPIA}
+    reply = json.dumps({"evaluations": {"agent_1": entry, "agent_2": entry}}).replace("\\\\u", "\\u")
+    assert read_judgement(reply, ("A B", "C D"), SOTOPIA).reasons[0]["goal"] == "w?"
+
+
+def test_news_are_what_the_other_seat_did() -> None:
+    talk = Conversation(("A B", "C D"), ("", ""), Rules(stale_rule="own"))
+    for turn, action in enumerate((say("one"), NOTHING, say("two"), say("three"))):
+        talk.apply({turn % 2: action})
+    assert talk.news(0, 0) == ["Turn #1: ", 'Turn #3: C D said: "three"']
+    assert talk.news(1, 1) == ['Turn #2: A B said: "two"']
+    both = Conversation(("A B", "C D"), ("", ""), Rules("simultaneous"), masks("simultaneous", 0))
+    both.apply({0: say("one"), 1: say("two")})
+    assert both.news(0, 0) == ['Turn #0: C D said: "two"']
+    assert both.heard == ['A B said: "one";C D said: "two"']

@@ -45,7 +45,7 @@ def test_goals_are_read_from_the_profiles() -> None:
         ["Don", "Mia", "Pat", "Kim", "Olga"],
         ["Olga", "Ivo", "Ute"],
     )
-    assert goal.friends[0]["Don"] == ("Chess", "Hill College")
+    assert goal.friends[0]["Don"] == {"Hobby": "Chess", "School": "Hill College"}
     assert verifiable(scene_of(TALK)) is None
 
 

@@ -170,7 +170,7 @@ def test_imported_tasks_stand_beside_generated_ones(world: SQL, tmp_path: Path) 
     assert world.splits == ("train", "valid", "test", "imported_train")
     assert [task.id for task in world.tasks("imported_train", "easy")] == ["pets/0", "pets/1"]
     assert SQL(home=tmp_path).splits == ("train", "valid", "test")
-    assert world.data_version.startswith("generated:1.1+imported:")
+    assert world.data_version.startswith("generated:1.2+imported:")
 
 
 def test_episodes_in_threads_are_those_played_alone(home: Path) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from agentgym_envs.sql.queries.clauses import Unreadable, read
 from agentgym_envs.sql.queries.conditions import Binding, Join, bindings, joins
+from agentgym_envs.sql.queries.extremes import least
 from agentgym_envs.sql.queries.tokens import joined, tokens
 from agentgym_envs.sql.variants.mutants import mutants
 from agentgym_envs.sql.variants.schema import Column, Reference, Table
@@ -118,3 +119,26 @@ def test_conditions_are_read_with_their_tables() -> None:
 )
 def test_mutants(gold: str, expected: list[str]) -> None:
     assert [f"{mutant.kind}: {mutant.sql}" for mutant in mutants(gold, [PARENT, CHILD])] == expected
+
+
+@pytest.mark.parametrize(
+    ("gold", "expected"),
+    [
+        ("SELECT a FROM t ORDER BY b LIMIT 1", [("t", "b")]),
+        ("SELECT a FROM t ORDER BY b ASC, c DESC, `d` LIMIT 1", [("t", "b"), ("t", "d")]),
+        ("SELECT a FROM t ORDER BY b DESC LIMIT 1", []),  # NULL comes last, as max() leaves it out
+        ("SELECT a FROM t ORDER BY b", []),  # all rows are in the result
+        ("SELECT a FROM t WHERE b IS NOT NULL ORDER BY b LIMIT 1", []),
+        ("SELECT min(b), max(c) FROM t", [("t", "b")]),
+        ("SELECT x.a FROM t AS x JOIN u AS y ON x.i = y.j ORDER BY y.B LIMIT 3", [("u", "b")]),
+        ("SELECT a FROM t JOIN u ON i = j ORDER BY b LIMIT 1", [(None, "b")]),
+        ("SELECT a FROM t GROUP BY a ORDER BY count(*) LIMIT 1", []),
+        ("SELECT a FROM t GROUP BY a ORDER BY sum(b) LIMIT 1", [("t", "b")]),
+        ("SELECT a FROM t WHERE b = (SELECT c FROM t ORDER BY c LIMIT 1) LIMIT 2", [("t", "c")]),
+        ("SELECT a FROM t WHERE b IN (SELECT c FROM t ORDER BY c) LIMIT 2", []),
+    ],
+)
+def test_columns_of_which_the_least_value_is_wanted(
+    gold: str, expected: list[tuple[str | None, str]]
+) -> None:
+    assert [tuple(name) for name in least(tokens(gold))] == expected

@@ -41,14 +41,36 @@ def test_a_statement_near_the_limit_ends_each_time_in_the_same_way(count: int) -
         ("SELECT printf('%.1f*', 2.5)", "2.5*"),
         ("SELECT format('*%s*', 'a')", "*a*"),
         ("SELECT printf('%*d', 5, 7)", "    7"),
+        ("SELECT printf('%*.1f', 6, 2.5)", "   2.5"),
+        ("SELECT printf('%*.1f|%d', 6, 123456.5, 100000)", "123456.5|100000"),
+        ("SELECT printf('%*d', 5.9, 7)", "    7"),
+        ("SELECT printf('%*s|%s', 3, 'a', 'call 100000')", "  a|call 100000"),
+        ("SELECT printf('%%%-*d|', '3x', 7)", "%7  |"),
+        ("SELECT printf('%n%,*d', 9, 1234567)", "1,234,567"),
+        ("SELECT printf('%*d %d', NULL, 1, 999999)", "1 999999"),
     ],
 )
-def test_a_star_in_a_template_is_no_width(statement: str, value: str) -> None:
+def test_only_a_star_of_a_conversion_is_a_width(statement: str, value: str) -> None:
     assert Source(None, pets.image()).opened().run(statement).rows == ((value,),)
 
 
-def test_a_width_that_is_given_is_bounded() -> None:
-    assert Source(None, pets.image()).opened().run("SELECT printf('%*d', 99999999, 7)").status != "ok"
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "'%*d', 99999999, 7",
+        "'%*d', -99999999, 7",
+        "'%*d', 99999999.5, 7",
+        "'%*d', '99999999 and more', 7",
+        "'%*d', CAST('99999999' AS BLOB), 7",
+        "'%d%% %.*c', 1, 99999999, 'x'",
+        "'%*.*c', 3, 99999999, 'x'",
+        "'%99999999999999999999999c', 'x'",
+        "'%,0.99999999ld', 7",
+    ],
+)
+def test_a_width_that_is_given_is_bounded(arguments: str) -> None:
+    result = Source(None, pets.image()).opened().run(f"SELECT printf({arguments})")
+    assert (result.status, result.message) == ("resource_limit", "string or blob too big")
 
 
 @pytest.mark.parametrize(

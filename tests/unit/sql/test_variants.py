@@ -4,6 +4,8 @@ import sqlite3
 
 import pytest
 
+from agentgym_envs.sql.comparison.expectation import expected
+from agentgym_envs.sql.comparison.matching import matches
 from agentgym_envs.sql.executor.database import Database, Source
 from agentgym_envs.sql.variants.resampling import variant
 from agentgym_envs.sql.variants.schema import read_schema
@@ -56,6 +58,36 @@ def test_the_values_of_conditions_and_null_are_among_the_rows(images: list[bytes
     assert any(name is None for _, _, name in rows)
     assert {"cat", "dog", "newt"} <= {kind for kind, _, _ in rows}
     assert max(age for _, _, _, age, _ in PETS) == 6  # the counter-test: the base has none of them
+
+
+@pytest.mark.parametrize(
+    ("gold", "same"),
+    [
+        ("SELECT age FROM pet ORDER BY age LIMIT 1", "SELECT min(age) FROM pet"),
+        ("SELECT min(age) FROM pet", "SELECT age FROM pet ORDER BY age LIMIT 1"),
+        (
+            "SELECT max(name), age FROM pet GROUP BY age ORDER BY age LIMIT 1",
+            "SELECT max(name), age FROM pet WHERE age = (SELECT min(age) FROM pet)",
+        ),
+    ],
+)
+def test_null_does_not_part_ways_to_ask_for_the_least_value(gold: str, same: str) -> None:
+    golds = [*GOLDS, gold]
+    for number in range(1, 9):
+        database = Source(None, variant(BASE, golds, "pets", number)).opened()
+        assert matches(database.run(same), expected(database, gold))
+        assert database.run("SELECT count(*) FROM pet WHERE age IS NULL").rows == ((0,),)
+
+
+def test_null_parts_them_where_the_base_has_it(images: list[bytes]) -> None:
+    """The counter-test: without such a gold, or where the base has NULL already, variants have it."""
+    nulls = "SELECT count(*) FROM pet WHERE age IS NULL"
+    assert any(opened(content).execute(nulls).fetchone() != (0,) for content in images[1:])
+    base = opened(BASE)
+    base.execute("UPDATE pet SET age = NULL WHERE id = 7")
+    base.commit()
+    made = [variant(base.serialize(), ["SELECT min(age) FROM pet"], "pets", number) for number in range(1, 9)]
+    assert any(opened(content).execute(nulls).fetchone() != (0,) for content in made)
 
 
 def test_parents_come_first() -> None:

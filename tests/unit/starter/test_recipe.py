@@ -1,6 +1,7 @@
 """Of which worlds and tasks a starter's demonstrations come."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -173,8 +174,8 @@ def test_the_general_recipe_shows_what_a_run_shows_and_bounds_the_vocabulary():
 def test_a_starter_is_measured_in_the_action_format_of_its_recipe():
     own = evaluation_command(RECIPES["assistant"], "starter")
     assert own == "agentevol eval --env assistant --model starter"
-    alone = evaluation_command(RECIPES["social"], "starter")
-    assert alone == "agentevol eval --env social --model starter --seats 1"
+    alone = evaluation_command(replace(RECIPES["guess"], environment="social"), "starter")
+    assert alone == "agentevol eval --env social --model starter --partner environment"
     react = StarterRecipe("guess", {}, care=0.5, action_format="react")
     assert evaluation_command(react, "F") == "agentevol eval --env guess --model F --format react"
 

@@ -91,7 +91,7 @@ def test_no_call_raises_and_a_refused_one_changes_nothing(
     for _ in range(25):
         task = draw.choice(tasks).model_copy(update={"version": version})
         world = environment.fresh(task, environment.domain_of(task), 0)
-        pool, tools = pool_of(environment, task, draw), list(environment.solo_tools_of(task).values())
+        pool, tools = pool_of(environment, task, draw), list(environment.solo_tools_of(task.version).values())
         for _ in range(60):
             chosen = draw.choice(tools)
             arguments = drawn({"type": "object", **chosen.parameters}, pool, draw)

@@ -13,10 +13,15 @@ from agentgym_envs.tau.airline.tools import TAU1_TOOLS as AIRLINE_TAU1
 from agentgym_envs.tau.airline.tools import TAU2_TOOLS as AIRLINE_TAU2
 from agentgym_envs.tau.data.domain import Domain, Tasks
 from agentgym_envs.tau.desk import DeskEnvironment, DeskWorld
+from agentgym_envs.tau.mock import TauMock
+from agentgym_envs.tau.mock.tools import AGENT_TOOLS as MOCK_TOOLS
+from agentgym_envs.tau.mock.tools import INBOX_TOOLS
 from agentgym_envs.tau.retail import TauRetail
 from agentgym_envs.tau.retail.builtin.shop import shop
 from agentgym_envs.tau.retail.tools import TAU1_TOOLS, TAU2_TOOLS
 from agentgym_envs.tau.tasks import Action, Scenario, TauTask, Version
+from agentgym_envs.tau.telecom import TauTelecom
+from agentgym_envs.tau.telecom.tools import AGENT_TOOLS, PHONE_TOOLS
 from agentgym_envs.tooluse import CallError
 
 DONE = call("done")
@@ -104,6 +109,31 @@ def test_both_versions_have_their_tools() -> None:
         "control",
         "generic",
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "controls"),
+    [
+        ({}, {"reply", "done"}),
+        ({"strict": True}, {"reply", "done", "submit_refusal"}),
+        ({"user": "stub"}, set[str]()),
+    ],
+)
+def test_the_declared_tools_are_those_that_may_be_called(options: dict[str, Any], controls: set[str]) -> None:
+    assert set(TauRetail(**options).toolset) == set(TAU2_TOOLS) | controls
+    assert set(TauAirline(**options).toolset) == set(AIRLINE_TAU2) | controls
+    inbox = set[str]() if "user" in options else set(INBOX_TOOLS)
+    assert set(TauMock(**options).toolset) == set(MOCK_TOOLS) | inbox | controls
+    phone = set[str]() if "user" in options else {*PHONE_TOOLS, "done"}
+    assert set(TauTelecom(**options).toolset) == set(AGENT_TOOLS) | phone
+
+
+def test_tools_of_both_versions_are_declared_where_tasks_of_both_are_there() -> None:
+    task = TauRetail().tasks("train")[0]
+    tasks = {"test": [task, task.model_copy(update={"id": "t", "version": "tau1"})]}
+    environment = TauRetail(sources=(Tasks(tasks, {}, "x"),))
+    assert set(environment.toolset) == {*TAU2_TOOLS, "think", "reply", "done"}
+    assert environment.tools == environment.toolset.functions
 
 
 def test_users_are_found_without_regard_to_case() -> None:

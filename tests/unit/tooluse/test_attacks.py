@@ -1,12 +1,18 @@
 """The attack suite: what it says of a sound environment, and that it notices flaws."""
 
+from itertools import groupby
+
+import pytest
+
 from agentgym_envs.tooluse.attacks import AttackReport, attack
+from agentgym_envs.tooluse.attacks.bounds import is_within, standard_error
 from agentgym_envs.tooluse.attacks.policies import POLICIES
 from agentgym_envs.tooluse.calls import written
 from tests.support.notes import (
     Breaks,
     Erasable,
     IgnoresOthers,
+    KnowsOne,
     Notes,
     NoteTask,
     PaysTwice,
@@ -77,6 +83,54 @@ def test_a_shortcut_that_earns_more_than_its_bounds_is_noticed() -> None:
             return {name: self.expert(task) for name in super().shortcuts(task)}
 
     assert violated(attack(Knows(), tasks=10))["known_number"].startswith("earns 1.0")
+
+
+class KnowsOneOfTen(KnowsOne):
+    attack_bounds = {"known_number": (0.0, 0.1)}  # noqa: RUF012 - a class fact, never changed
+
+
+class KnowsOneOfNone(KnowsOne):
+    attack_bounds = {"known_number": (0.0, 0.0)}  # noqa: RUF012 - a class fact, never changed
+
+
+def test_a_mean_beyond_its_bounds_by_chance_is_told() -> None:
+    """0.1 is 0.05 + 0.73 standard errors of sqrt(0.05 * 0.95 / 10) = 0.0689."""
+    report = attack(KnowsOne(), tasks=10)
+    (played,) = [result for result in report.results if result.name == "known_number"]
+    assert (report.passed, played.mean, played.status) == (True, 0.1, "within error")
+    assert played.standard_error == pytest.approx(0.0689, abs=5e-5)
+    (played,) = [one for one in attack(KnowsOneOfTen(), tasks=10).results if one.name == "known_number"]
+    assert played.status == "ok"
+
+
+def test_beyond_bounds_of_0_there_is_no_chance() -> None:
+    (played,) = [one for one in attack(KnowsOneOfNone(), tasks=10).results if one.name == "known_number"]
+    assert (played.standard_error, played.status) == (0.0, "failed")
+    assert played.violations == ("earns 0.1000 in the mean, not 0 to 0",)
+    assert not is_within(1e-12, 0.0, 0.0, error=0.5)
+    assert is_within(0.0, 0.0, 0.0)
+    assert standard_error(0.0, 0.0, 10) == standard_error(0.0, 1.0, 10) == 0.0
+
+
+def test_a_report_counts_the_tasks_of_each_split() -> None:
+    counts = attack(Notes(), tasks=3, splits=["test"]).splits
+    assert {split: (one.tasks, one.of) for split, one in counts.items()} == {"test": (3, 24)}
+
+
+def test_all_policies_meet_a_task_before_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an environment makes for a task is made once, and not for each policy."""
+    met = list[str]()
+    begin = Notes.begin
+
+    def noted(self: Notes, task: NoteTask, seed: int) -> object:
+        met.append(task.id)
+        return begin(self, task, seed)
+
+    monkeypatch.setattr(Notes, "begin", noted)
+    done = list[int]()
+    attack(Notes(), tasks=4, splits=["train"], progress=done.append)
+    assert len([one for one, _ in groupby(met)]) == len(set(met)) == 4
+    assert done == [1, 2, 3, 4]
 
 
 def result_of(environment: Notes, policy: str) -> tuple[int, float, tuple[str, ...]]:

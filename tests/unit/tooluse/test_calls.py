@@ -5,6 +5,8 @@ import json
 import pytest
 
 from agentgym_envs.tooluse.calls import Call, mentions_call, parse
+from agentgym_envs.tooluse.calls.literals import InvalidLiteral
+from agentgym_envs.tooluse.calls.python_syntax import python_calls
 from agentgym_envs.tooluse.errors import CallError
 
 ONE = (Call("f", {"a": 1}),)
@@ -65,6 +67,51 @@ def test_python_syntax_is_read_only_where_it_is_asked_for() -> None:
     )
     with pytest.raises(CallError, match="no tool call"):
         parse(text)
+
+
+F, G = Call("f", {"a": 1}), Call("g", {}, ("x",))
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        ("f(a=1),", (F,)),
+        ("f(a=1); ", (F,)),
+        ("[f(a=1), g('x'),]", (F, G)),
+        ("f(a=1), g('x')", (F, G)),
+        ("`f(a=1)`", (F,)),
+        ("```\n[f(a=1)]\n```", (F,)),
+        ("```python\nf(a=1)\ng('x')\n```", (F, G)),
+        ("``` Py \r\n[f(a=1),\r\ng('x')]```", (F, G)),
+        ("f(a=1)\n\n# then\ng('x'),", (F, G)),
+        ("[f(a=1)]\n[g('x'), f(a=1)]", (F, G, F)),
+        ("f(\n    a=1,\n)", (F,)),
+    ],
+)
+def test_python_syntax_may_be_fenced_and_on_lines(text: str, calls: tuple[Call, ...]) -> None:
+    assert parse(text, python=True, most=50) == calls
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is:\n```python\nf(a=1)\n```",
+        "f(a=1)\nDone.",
+        "f(a=1)\nx = g('x')",
+        "x = f(a=1)",
+        "f(a=1) g('x')",
+        "```ruby\nf(a=1)\n```",
+        "```python\nf(a=1)\n```\nand\n```python\ng('x')\n```",
+        "# f(a=1)",
+    ],
+)
+def test_calls_among_other_text_are_not_read(text: str) -> None:
+    assert python_calls(text) is None
+
+
+def test_the_number_of_lines_with_calls_is_bounded() -> None:
+    with pytest.raises(InvalidLiteral, match="more than 256 calls"):
+        python_calls("f()\n" * 16_000)
 
 
 def given(value: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from agentgym_envs.assistant.database.changes import NetChange, net_change, takes_back
 from agentgym_envs.assistant.database.image import Image, State
 from agentgym_envs.assistant.database.texts import Texts
-from agentgym_envs.tooluse import ToolError
+from agentgym_envs.tooluse import CallError
 
 Value = str | int | float | None
 NAME = itemgetter(0)
@@ -63,16 +63,16 @@ class Office:
     def write(self, sql: str, *values: Value) -> int:
         """Execute a statement that changes rows; returns the id of an inserted row.
 
-        Raises `ToolError` beyond the number of changes of an episode.
+        Raises `CallError` of the code `limit` beyond the number of changes of an episode.
         """
         if len(self.state.statements) >= MOST_WRITES:
-            raise ToolError(f"limit: an episode changes {MOST_WRITES} rows at most")
+            raise _beyond()
         cursor = self._connection().execute(sql, values)
         self.state = self._image.held = State((*self.state.statements, (sql, values)))
         written = cursor.lastrowid or 0
         # A deletion may reach rows of other tables.
         if self.value("SELECT count(*) FROM _log") > MOST_WRITES:
-            raise ToolError(f"limit: an episode changes {MOST_WRITES} rows at most")
+            raise _beyond()
         return written
 
     @property
@@ -110,3 +110,7 @@ class Office:
                 image.connection.execute(sql, values)
         image.held = self.state
         return image.connection
+
+
+def _beyond() -> CallError:
+    return CallError("limit", f"an episode changes {MOST_WRITES} rows at most")

@@ -62,6 +62,8 @@ class Draft:
     """Tables and keys of the rows that change, by a query of their own; None for new rows only."""
     refusal: tuple[Reason, ...] = ()
     """Accepted reasons, for a task that has to be refused."""
+    refused_part: tuple[Reason, ...] = ()
+    """Accepted reasons, where a part of the task has to be refused; none need be given."""
     evidence: Mapping[str, Sequence[Any]] = field(default_factory=dict[str, Sequence[Any]])
     """Table to keys of rows that a reading tool has to return before the end."""
     looks: tuple[Predicate, ...] = ()

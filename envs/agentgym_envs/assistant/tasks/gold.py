@@ -49,12 +49,14 @@ def _changed(gold: Gold, session: Session) -> Outcome | None:
 
 
 def _submitted(gold: Gold, submission: Submission) -> Outcome | None:
-    """The outcome of another submission than the gold's."""
+    """The outcome of another submission than the gold's; `done` and `answer` mean the same."""
     draft = gold.draft
     if submission.status == "cannot":
         return None if submission.reason_code in draft.refusal else "refused_wrongly"
     if draft.refusal:
         return "wrong_answer"
+    if submission.reason_code not in (None, *draft.refused_part):
+        return "refused_wrongly"
     answered = draft.answer is None or same_answer(
         draft.answer, submission.answer, gold.answer, draft.tolerance
     )

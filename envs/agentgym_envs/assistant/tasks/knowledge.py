@@ -32,9 +32,9 @@ def movie_night(setting: Setting) -> Draft | None:
 
     def program() -> Program:
         people = yield call("search_people", query=name)
-        who = next(one for one in people if one["name"] == name)
+        who = next(one for one in people["items"] if one["name"] == name)
         found = yield call("search_movies", actor_id=who["id"], limit=20)
-        rated = [film for film in found if film["year"] > year and film["vote_average"] is not None]
+        rated = [film for film in found["items"] if film["year"] > year and film["vote_average"] is not None]
         best = max(rated, key=lambda film: film["vote_average"])
         times = {"start": f"{date}T20:00", "end": f"{date}T22:00"}
         yield call("create_event", title=best["title"], **times)

@@ -33,7 +33,7 @@ def todo(title: str) -> Lookup:
 def project(name: str) -> Lookup:
     """The project of a name."""
     found = yield call("list_projects")
-    return _named(found, "name", name)
+    return _named(found["items"], "name", name)
 
 
 def order(item: str) -> Lookup:

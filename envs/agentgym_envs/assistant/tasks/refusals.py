@@ -213,7 +213,7 @@ def _unsaid(setting: Setting, silent: bool) -> Draft | None:
     def program() -> Program:
         answer = yield call("ask_user", question="In which project?")
         found = yield call("list_projects")
-        chosen = [one for one in found if answer.startswith(f"{one['name']},")]
+        chosen = [one for one in found["items"] if answer.startswith(f"{one['name']},")]
         if not chosen:
             return Final("cannot", reason_code="missing_information")
         yield call("create_todo", project_id=chosen[0]["id"], title=title)

@@ -304,7 +304,7 @@ def partial(setting: Setting) -> Draft | None:
                 refused.append(item)
             else:
                 yield call("cancel_order", order_id=order["id"])
-        return Final("done", refused)
+        return Final("done", refused, "not_permitted")
 
     text = (
         f'Mark "{title}" as done, cancel the order of the {items[0]}, and cancel that of the {items[1]}. Do '
@@ -317,6 +317,7 @@ def partial(setting: Setting) -> Draft | None:
         ("todos", "orders"),
         answer="list_string",
         expected=[str(forbidden["item"])],
+        refused_part=("not_permitted",),
         changes=frozenset({("todo", todo["id"]), ("shop_order", allowed["id"])}),
         evidence={"shop_order": [forbidden["id"]]},
     )

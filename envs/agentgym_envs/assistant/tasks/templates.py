@@ -17,8 +17,10 @@ from agentgym_envs.assistant.tasks.gold import Gold
 from agentgym_envs.assistant.tasks.programs import Solved, solved
 from agentgym_envs.tooluse import CallError
 
-REVISION = 2
-"""Version of the templates within that of the offices: another one means other tasks."""
+REVISION = 3
+"""Version of the templates and tools within that of the offices: another one means other tasks, observations
+or verdicts.
+"""
 MOST_TRIED = 200
 LEVELS: dict[str, tuple[tuple[Template, ...], tuple[Template, ...]]] = {
     "single": (single.TEMPLATES, ()),

@@ -3,6 +3,10 @@
 Names for other packages: `TOOLSET`, `APPLICATIONS`, `offered`.
 """
 
+from functools import cached_property
+from typing import Any
+
+from agentgym_envs.assistant.read_only import read_only
 from agentgym_envs.assistant.tools import (
     calendar,
     contacts,
@@ -32,10 +36,20 @@ APPLICATIONS: dict[str, tuple[Tool, ...]] = {
     "papers": knowledge.PAPERS,
 }
 """Application to its tools."""
-TOOLSET = Toolset(tool for tools in APPLICATIONS.values() for tool in tools)
+
+
+class SharedToolset(Toolset):
+    """Tools whose schemas all episodes share."""
+
+    @cached_property
+    def functions(self) -> tuple[dict[str, Any], ...]:
+        return tuple(map(read_only, super().functions))
+
+
+TOOLSET = SharedToolset(tool for tools in APPLICATIONS.values() for tool in tools)
 """All tools."""
 
 
 def offered(*applications: str) -> Toolset:
     """The general tools, and those of the applications."""
-    return Toolset(tool for name in ("general", *applications) for tool in APPLICATIONS[name])
+    return SharedToolset(tool for name in ("general", *applications) for tool in APPLICATIONS[name])

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from agentgym_envs.assistant.clock import later
+from agentgym_envs.assistant.clock import minutes_between
 from agentgym_envs.assistant.session import Session
 from agentgym_envs.assistant.tools.pages import (
     Id,
@@ -14,6 +14,7 @@ from agentgym_envs.assistant.tools.pages import (
     Name,
     Page,
     Search,
+    Selection,
     check_date,
     check_time,
     existing,
@@ -67,7 +68,7 @@ def list_events(
         ("id IN (SELECT event_id FROM attendee WHERE contact_id = ?)", contact_id),
     ]
     columns = 'id, title, start, "end", location, outdoor, status'
-    return page(session, "event", columns, filters, "start, id", limit, cursor)
+    return page(session, Selection("event", columns, filters, "start, id"), limit, cursor)
 
 
 @tool("read")
@@ -122,8 +123,9 @@ def find_free_slots(
     )
     slots, free_from = list[dict[str, str]](), first
     for one in [*busy, {"start": last, "end": last}]:
-        if one["start"] > free_from and later(free_from, duration_min) <= min(one["start"], last):
-            slots.append({"start": free_from, "end": min(one["start"], last)})
+        free_until = min(one["start"], last)
+        if minutes_between(free_from, free_until) >= duration_min:
+            slots.append({"start": free_from, "end": free_until})
         free_from = max(free_from, one["end"])
     return slots
 

@@ -1,6 +1,5 @@
 """Tools for contacts."""
 
-import sqlite3
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -8,7 +7,17 @@ from typing_extensions import TypedDict
 
 from agentgym_envs.assistant.clock import NOW
 from agentgym_envs.assistant.session import Session
-from agentgym_envs.assistant.tools.pages import Id, Limit, Name, Page, Search, existing, page, update
+from agentgym_envs.assistant.tools.pages import (
+    Id,
+    Limit,
+    Name,
+    Page,
+    Search,
+    Selection,
+    existing,
+    page,
+    update,
+)
 from agentgym_envs.tooluse import ToolError, tool
 
 Address = Annotated[str, Field(min_length=3, max_length=200, pattern=r"^[^@\s]+@[^@\s]+$")]
@@ -46,7 +55,8 @@ def search_contacts(
         ("team = ?", team),
         ("city = ?", city),
     ]
-    return page(session, "contact", "id, name, email, phone, team, city", filters, "id", limit, cursor)
+    columns = "id, name, email, phone, team, city"
+    return page(session, Selection("contact", columns, filters), limit, cursor)
 
 
 @tool("read")
@@ -78,17 +88,15 @@ def add_contact(
         team: Team.
         city: City.
     """
-    try:
-        contact_id = session.office.write(
-            "INSERT INTO contact(name, email, phone, team, city) VALUES (?, ?, ?, ?, ?)",
-            name,
-            email,
-            phone,
-            team,
-            city,
-        )
-    except sqlite3.IntegrityError:
-        raise _duplicate() from None
+    _check_address(session, email)
+    contact_id = session.office.write(
+        "INSERT INTO contact(name, email, phone, team, city) VALUES (?, ?, ?, ?, ?)",
+        name,
+        email,
+        phone,
+        team,
+        city,
+    )
     return {"contact_id": contact_id}
 
 
@@ -101,10 +109,8 @@ def update_contact(session: Session, contact_id: Id, fields: ContactFields) -> d
         fields: New values.
     """
     existing(session, "contact", contact_id, "contact_id")
-    try:
-        update(session, "contact", contact_id, dict(fields))
-    except sqlite3.IntegrityError:
-        raise _duplicate() from None
+    _check_address(session, fields.get("email"), contact_id)
+    update(session, "contact", contact_id, dict(fields))
     return existing(session, "contact", contact_id, "contact_id")
 
 
@@ -130,8 +136,13 @@ def delete_contact(session: Session, contact_id: Id) -> dict[str, int]:
     return {"deleted": contact_id}
 
 
-def _duplicate() -> ToolError:
-    return ToolError("duplicate_email: another contact has this address", argument="email")
+def _check_address(session: Session, email: str | None, contact_id: int = 0) -> None:
+    """Raise `ToolError` where another contact than this one has the address, in whatever case."""
+    if email is None:
+        return
+    others = session.office.rows("SELECT email FROM contact WHERE email IS NOT NULL AND id <> ?", contact_id)
+    if email.casefold() in (row["email"].casefold() for row in others):
+        raise ToolError("duplicate_email: another contact has this address", argument="email")
 
 
 TOOLS = (search_contacts, get_contact, add_contact, update_contact, delete_contact)

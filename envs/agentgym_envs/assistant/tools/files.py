@@ -12,6 +12,7 @@ from agentgym_envs.assistant.tools.pages import (
     Name,
     Page,
     Search,
+    Selection,
     Text,
     existing,
     page,
@@ -43,7 +44,7 @@ def search_files(
         Search(("name", "body"), query),
         ("folder = ?", folder),
     ]
-    return page(session, "file", "id, folder, name", filters, "id", limit, cursor)
+    return page(session, Selection("file", "id, folder, name", filters), limit, cursor)
 
 
 @tool("read")

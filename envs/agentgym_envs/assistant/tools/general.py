@@ -7,9 +7,10 @@ from pydantic import Field
 
 from agentgym_envs.assistant.clock import NOW, TIME_ZONE, TODAY, weekday
 from agentgym_envs.assistant.content.offices import OWNER
-from agentgym_envs.assistant.session import Reason, Session, Status, Submission
+from agentgym_envs.assistant.session import REASONS, Reason, Session, Status, Submission
 from agentgym_envs.assistant.tools.calculator import calculated
-from agentgym_envs.tooluse import ToolError, tool
+from agentgym_envs.assistant.tools.pages import Text
+from agentgym_envs.tooluse import CallError, ToolError, tool
 
 MOST_QUESTIONS = 3
 NO_REPLY = "I have nothing to add."
@@ -42,7 +43,7 @@ def ask_user(session: Session, question: Annotated[str, Field(min_length=1, max_
         question: Question.
     """
     if session.questions >= MOST_QUESTIONS:
-        raise ToolError(f"limit: the user answers {MOST_QUESTIONS} questions", argument="question")
+        raise CallError("limit", f"the user answers {MOST_QUESTIONS} questions", argument="question")
     session.questions += 1
     asked = question.lower()
     return next((reply for pattern, reply in session.replies if re.search(pattern, asked)), NO_REPLY)
@@ -54,16 +55,18 @@ def submit(
     status: Status,
     answer: Any = None,
     reason_code: Reason | None = None,
+    note: Text | None = None,  # noqa: ARG001 - the agent's own words, which nothing reads
 ) -> str:
     """End the task; the first submission is final.
 
     Args:
         status: done, answer, or cannot.
         answer: Answer, if one was asked for.
-        reason_code: Why it cannot be done.
+        reason_code: Why it, or a part of it, cannot be done.
+        note: Remarks, which are not judged.
     """
-    if (status == "cannot") != (reason_code is not None):
-        raise ToolError("reason_code goes with the status cannot, and only with it", argument="reason_code")
+    if status == "cannot" and reason_code is None:
+        raise ToolError("the status cannot needs a reason", argument="reason_code", expected=list(REASONS))
     session.submission = Submission(status, answer, reason_code)
     return "submitted"
 

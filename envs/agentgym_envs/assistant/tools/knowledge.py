@@ -1,11 +1,21 @@
 """Tools that read knowledge: weather, films and papers."""
 
+from datetime import date
 from typing import Any
 
-from agentgym_envs.assistant.clock import TODAY
+from agentgym_envs.assistant.clock import TODAY, day
 from agentgym_envs.assistant.session import Session
 from agentgym_envs.assistant.tools.calendar import Date
-from agentgym_envs.assistant.tools.pages import Id, Limit, Name, check_date, like
+from agentgym_envs.assistant.tools.pages import (
+    Id,
+    Limit,
+    Name,
+    Page,
+    Search,
+    Selection,
+    check_date,
+    page,
+)
 from agentgym_envs.tooluse import ToolError, tool
 
 Row = dict[str, Any]
@@ -24,45 +34,48 @@ def get_weather(
         end: Last day.
         country: Country, where several cities have the name.
     """
-    check_date(start, "start")
-    check_date(end, "end")
+    days = _days(start, end)
     rows = _rows(
         session,
         "SELECT day, tmin, tmax, tmean, rain, snow, aqi FROM weather_day WHERE city = ? "
-        f"AND day BETWEEN ? AND ? ORDER BY day LIMIT {MOST_DAYS + 1}",
+        "AND day BETWEEN ? AND ? ORDER BY day",
         _city(session, city, country),
         start,
         end,
     )
-    if not rows:
-        raise ToolError(f"no_data: no weather of {city[:40]!r} from {start} to {end}", argument="start")
-    if len(rows) > MOST_DAYS:
-        raise ToolError(f"too_long: at most {MOST_DAYS} days", argument="end")
+    known = {row["day"] for row in rows}
+    missing = next((one for one in days if one not in known), None)
+    if missing is not None:
+        raise ToolError(
+            f"no_data: there is no weather of {city[:40]!r} on {missing}",
+            argument="start" if missing == start else "end",
+        )
     session.saw("weather_day", [(city, row["day"]) for row in rows])
     return [{**row, "kind": "history" if row["day"] <= TODAY else "forecast"} for row in rows]
 
 
 @tool("read")
 def search_movies(
-    session: Session, query: Name | None = None, actor_id: Id | None = None, limit: Limit = 10
-) -> list[Row]:
+    session: Session,
+    query: Name | None = None,
+    actor_id: Id | None = None,
+    limit: Limit = 10,
+    cursor: str | None = None,
+) -> Page:
     """Search films.
 
     Args:
         query: Part of the title.
         actor_id: Person who plays in it.
-        limit: Items at most.
+        limit: Items of a page.
+        cursor: Next page.
     """
-    return _found(
-        session,
-        "movie",
-        "SELECT id, title, year, vote_average FROM movie WHERE (?1 IS NULL OR title LIKE ?1 ESCAPE '\\') "
-        "AND (?2 IS NULL OR id IN (SELECT movie_id FROM movie_cast WHERE person_id = ?2)) ORDER BY id LIMIT "
-        "?3",
-        like(query),
-        actor_id,
-        limit,
-    )
+    filters = [
+        Search(("title",), query),
+        ("id IN (SELECT movie_id FROM movie_cast WHERE person_id = ?)", actor_id),
+    ]
+    selection = Selection("movie", "id, title, year, vote_average", filters)
+    return page(session, selection, limit, cursor, _Facts(session))
 
 
 @tool("read")
@@ -83,15 +96,16 @@ def get_movie(session: Session, movie_id: Id) -> Row:
 
 
 @tool("read")
-def search_people(session: Session, query: Name, limit: Limit = 10) -> list[Row]:
+def search_people(session: Session, query: Name, limit: Limit = 10, cursor: str | None = None) -> Page:
     """Search people of films.
 
     Args:
         query: Part of the name.
-        limit: Items at most.
+        limit: Items of a page.
+        cursor: Next page.
     """
-    sql = "SELECT id, name FROM person WHERE name LIKE ? ESCAPE '\\' ORDER BY id LIMIT ?"
-    return _found(session, "person", sql, like(query), limit)
+    selection = Selection("person", "id, name", [Search(("name",), query)])
+    return page(session, selection, limit, cursor, _Facts(session))
 
 
 @tool("read")
@@ -106,26 +120,26 @@ def get_person(session: Session, person_id: Id) -> Row:
 
 @tool("read")
 def search_papers(
-    session: Session, query: Name | None = None, author: Name | None = None, limit: Limit = 10
-) -> list[Row]:
+    session: Session,
+    query: Name | None = None,
+    author: Name | None = None,
+    limit: Limit = 10,
+    cursor: str | None = None,
+) -> Page:
     """Search papers.
 
     Args:
         query: Part of the title.
         author: Name of an author.
-        limit: Items at most.
+        limit: Items of a page.
+        cursor: Next page.
     """
-    rows = _rows(
-        session,
-        "SELECT title, year, venue, n_citation FROM paper WHERE (?1 IS NULL OR title LIKE ?1 ESCAPE '\\') "
-        "AND (?2 IS NULL OR title IN (SELECT paper FROM authorship WHERE author = ?2)) ORDER BY title LIMIT "
-        "?3",
-        like(query),
-        author,
-        limit,
-    )
-    session.saw("paper", [row["title"] for row in rows])
-    return rows
+    filters = [
+        Search(("title",), query),
+        ("title IN (SELECT paper FROM authorship WHERE author = ?)", author),
+    ]
+    selection = Selection("paper", "title, year, venue, n_citation", filters, order="title", key="title")
+    return page(session, selection, limit, cursor, _Facts(session))
 
 
 @tool("read")
@@ -158,6 +172,18 @@ def get_author(session: Session, name: Name) -> Row:
     return {**rows[0], "papers": [row["paper"] for row in papers]}
 
 
+def _days(start: str, end: str) -> list[str]:
+    """The days of a period. Raises `ToolError` for what is none, and for a long one."""
+    check_date(start, "start")
+    check_date(end, "end")
+    count = (date.fromisoformat(end) - date.fromisoformat(start)).days + 1
+    if count < 1:
+        raise ToolError("end_before_start: the last day is before the first", argument="end")
+    if count > MOST_DAYS:
+        raise ToolError(f"too_long: {count} days, at most {MOST_DAYS}", argument="end")
+    return [day(offset, start) for offset in range(count)]
+
+
 def _city(session: Session, name: str, country: str | None) -> int:
     sql = "SELECT id, country FROM city WHERE name = ?1 AND (?2 IS NULL OR country = ?2)"
     found = _rows(session, sql, name, country)
@@ -169,12 +195,6 @@ def _city(session: Session, name: str, country: str | None) -> int:
     raise ToolError(f"ambiguous: {name!r} is in several countries", argument="country", expected=countries)
 
 
-def _found(session: Session, table: str, sql: str, *values: Any) -> list[Row]:
-    rows = _rows(session, sql, *values)
-    session.saw(table, [row["id"] for row in rows])
-    return rows
-
-
 def _one(session: Session, table: str, key: int, argument: str) -> Row:
     rows = _rows(session, f"SELECT * FROM {table} WHERE id = ?", key)
     if not rows:
@@ -183,10 +203,26 @@ def _one(session: Session, table: str, key: int, argument: str) -> Row:
     return rows[0]
 
 
+class _Facts:
+    """The knowledge of a session, read as its office is."""
+
+    def __init__(self, session: Session) -> None:
+        self._connection = session.office.knowledge
+
+    def rows(self, sql: str, *values: Any) -> list[Row]:
+        cursor = self._connection.execute(sql, values)
+        columns = [column[0] for column in cursor.description]
+        return [dict(zip(columns, row, strict=True)) for row in cursor]
+
+    def value(self, sql: str, *values: Any) -> Any:
+        return self._connection.execute(sql, values).fetchone()[0]
+
+    def rows_with(self, part: str, table: str, columns: tuple[str, ...]) -> list[int] | None:
+        """None: a query reads all rows, which are few."""
+
+
 def _rows(session: Session, sql: str, *values: Any) -> list[Row]:
-    cursor = session.office.knowledge.execute(sql, values)
-    columns = [column[0] for column in cursor.description]
-    return [dict(zip(columns, row, strict=True)) for row in cursor]
+    return _Facts(session).rows(sql, *values)
 
 
 WEATHER = (get_weather,)

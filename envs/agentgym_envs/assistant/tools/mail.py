@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from agentgym_envs.assistant.clock import NOW
+from agentgym_envs.assistant.clock import NOW, is_date
 from agentgym_envs.assistant.content.offices import OWNER
 from agentgym_envs.assistant.session import Session
 from agentgym_envs.assistant.tools.contacts import Address
@@ -15,7 +15,9 @@ from agentgym_envs.assistant.tools.pages import (
     Name,
     Page,
     Search,
+    Selection,
     Text,
+    check_moment,
     existing,
     page,
 )
@@ -43,21 +45,23 @@ def search_emails(
         sender: Address of the sender.
         folder: Folder.
         unread: True for unread ones.
-        since: Earliest time.
-        until: Latest time.
+        since: Earliest day or time.
+        until: Latest day or time.
         limit: Items of a page.
         cursor: Next page.
     """
+    check_moment(since, "since")
+    check_moment(until, "until")
     filters = [
         Search(("subject", "body"), query),
         ("sender = lower(?)", sender),
         ("folder = ?", folder),
         ("is_read = ?", None if unread is None else int(not unread)),
         ("sent_at >= ?", since),
-        ("sent_at <= ?", until),
+        ("sent_at <= ?", f"{until}T23:59" if until and is_date(until) else until),
     ]
     columns = "id, folder, sender, subject, substr(body, 1, 120) AS body, sent_at, is_read"
-    return page(session, "email", columns, filters, "sent_at DESC, id DESC", limit, cursor)
+    return page(session, Selection("email", columns, filters, "sent_at DESC, id DESC"), limit, cursor)
 
 
 @tool("read")

@@ -3,7 +3,17 @@
 from typing import Any, Literal
 
 from agentgym_envs.assistant.session import Session
-from agentgym_envs.assistant.tools.pages import Id, Limit, Name, Page, Search, existing, page, update
+from agentgym_envs.assistant.tools.pages import (
+    Id,
+    Limit,
+    Name,
+    Page,
+    Search,
+    Selection,
+    existing,
+    page,
+    update,
+)
 from agentgym_envs.tooluse import ToolError, tool
 
 
@@ -24,7 +34,8 @@ def list_orders(
         cursor: Next page.
     """
     filters = [Search(("item",), query), ("status = ?", status)]
-    return page(session, "shop_order", "id, item, quantity, price, status", filters, "id", limit, cursor)
+    columns = "id, item, quantity, price, status"
+    return page(session, Selection("shop_order", columns, filters), limit, cursor)
 
 
 @tool("read")

@@ -1,13 +1,12 @@
 """Pages of rows, and checks that tools share."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Protocol
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from agentgym_envs.assistant.clock import is_date, is_time
-from agentgym_envs.assistant.database import Office
 from agentgym_envs.assistant.session import Session
 from agentgym_envs.tooluse import ToolError
 
@@ -37,30 +36,50 @@ class Search(NamedTuple):
     value: str | None
 
 
-def page(
-    session: Session,
-    table: str,
-    columns: str,
-    filters: Sequence[Filter | Search],
-    order: str,
-    limit: int,
-    cursor: str | None,
-) -> Page:
+class Selection(NamedTuple):
     """Rows of a table that meet all filters with a value."""
-    first = _offset(cursor)
-    where, values = _where(session.office, table, filters)
-    found = session.office.rows(
+
+    table: str
+    columns: str
+    filters: Sequence[Filter | Search] = ()
+    order: str = "id"
+    key: str = "id"
+    """The column by which rows are known to have been read."""
+
+
+class Source(Protocol):
+    """Tables that pages are read from."""
+
+    def rows(self, sql: str, *values: Any) -> list[dict[str, Any]]:
+        """All rows of a query."""
+        ...
+
+    def value(self, sql: str, *values: Any) -> Any:
+        """The first value of the first row of a query."""
+        ...
+
+    def rows_with(self, part: str, table: str, columns: tuple[str, ...]) -> list[int] | None:
+        """As in `Office`."""
+        ...
+
+
+def page(
+    session: Session, selection: Selection, limit: int, cursor: str | None, source: Source | None = None
+) -> Page:
+    """A page of a selection, from the office unless another source is given."""
+    table, columns, filters, order, key = selection
+    tables, first = source or session.office, _offset(cursor)
+    where, values = _where(tables, table, filters)
+    found = tables.rows(
         f"SELECT {columns} FROM {table} WHERE {where} ORDER BY {order} LIMIT {limit + 1} OFFSET {first}",
         *values,
     )
     items = found[:limit]
     more = len(found) > limit
     total = (
-        session.office.value(f"SELECT count(*) FROM {table} WHERE {where}", *values)
-        if more or first
-        else len(items)
+        tables.value(f"SELECT count(*) FROM {table} WHERE {where}", *values) if more or first else len(items)
     )
-    session.saw(table, [item["id"] for item in items])
+    session.saw(table, [item[key] for item in items])
     return {"items": items, "next_cursor": str(first + limit) if more else None, "total": total}
 
 
@@ -92,13 +111,23 @@ def check_time(text: str | None, argument: str) -> None:
         raise ToolError(f"bad_time: {text[:40]!r} is no time", argument=argument, expected="YYYY-MM-DDTHH:MM")
 
 
-def _where(office: Office, table: str, filters: Sequence[Filter | Search]) -> tuple[str, list[Any]]:
+def check_moment(text: str | None, argument: str) -> None:
+    """Raise `ToolError` for a text that is neither a date nor a time."""
+    if text is not None and not (is_date(text) or is_time(text)):
+        raise ToolError(
+            f"bad_time: {text[:40]!r} is no date and no time",
+            argument=argument,
+            expected="YYYY-MM-DD or YYYY-MM-DDTHH:MM",
+        )
+
+
+def _where(source: Source, table: str, filters: Sequence[Filter | Search]) -> tuple[str, list[Any]]:
     """The condition of all filters with a value, and its values."""
     conditions, values = list[str](), list[Any]()
     for one in filters:
         if isinstance(one, Search):
             if one.value is not None:
-                condition, some = _contains(office, table, one.columns, one.value)
+                condition, some = _contains(source, table, one.columns, one.value)
                 conditions.append(condition)
                 values += some
         elif one[1] is not None:
@@ -107,14 +136,14 @@ def _where(office: Office, table: str, filters: Sequence[Filter | Search]) -> tu
     return " AND ".join(conditions) or "1", values
 
 
-def _contains(office: Office, table: str, columns: tuple[str, ...], text: str) -> tuple[str, list[Any]]:
+def _contains(source: Source, table: str, columns: tuple[str, ...], text: str) -> tuple[str, list[Any]]:
     """The condition that one of the columns contains a text, and its values. It is SQLite that decides; where
     few rows can meet it, their ids save reading the others.
     """
     # without the plus SQLite plans the statement anew for each pattern
     condition = " OR ".join(f"{column} LIKE +? ESCAPE '\\'" for column in columns)
     values = list[Any]([like(text)] * len(columns))
-    ids = office.rows_with(text, table, columns)
+    ids = source.rows_with(text, table, columns)
     if ids is None:
         return f"({condition})", values
     return f"({condition}) AND id IN ({', '.join('?' * len(ids))})", [*values, *ids]

@@ -13,6 +13,7 @@ from agentgym_envs.assistant.tools.pages import (
     Name,
     Page,
     Search,
+    Selection,
     Text,
     check_date,
     existing,
@@ -40,11 +41,14 @@ class TodoFields(TypedDict, total=False):
 
 
 @tool("read")
-def list_projects(session: Session) -> list[dict[str, Any]]:
-    """List the projects."""
-    rows = session.office.rows("SELECT id, name, is_favorite FROM project ORDER BY id")
-    session.saw("project", [row["id"] for row in rows])
-    return rows
+def list_projects(session: Session, limit: Limit = 10, cursor: str | None = None) -> Page:
+    """List the projects.
+
+    Args:
+        limit: Items of a page.
+        cursor: Next page.
+    """
+    return page(session, Selection("project", "id, name, is_favorite"), limit, cursor)
 
 
 @tool("write")
@@ -99,7 +103,7 @@ def list_todos(
         ("due > ?", due_after),
         ("priority = ?", priority),
     ]
-    return page(session, "todo", COLUMNS, filters, ORDERS[sort], limit, cursor)
+    return page(session, Selection("todo", COLUMNS, filters, ORDERS[sort]), limit, cursor)
 
 
 @tool("read")

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from agentgym_envs.social.family import Ledger
-from agentgym_envs.social.moves import Utterance
+from agentgym_envs.sotopia.moves import Utterance
 
 
-class Offers(Ledger):
-    """Ledger of offers. An offer stands until its author replaces it; `ACCEPT` takes the other seat's."""
+class Offers:
+    """Offers of both seats. An offer stands until its author replaces it; `ACCEPT` takes the other seat's."""
 
     def __init__(self, move: str) -> None:
         self.move = move

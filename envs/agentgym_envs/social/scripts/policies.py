@@ -16,8 +16,8 @@ from agentgym_envs.social.families.secrets.rules import SecretsSetting
 from agentgym_envs.social.families.split.rules import SplitSetting
 from agentgym_envs.social.families.split.shares import offer_text, shares, worth
 from agentgym_envs.social.family import LEAVE, TURNS, Setting, Speaker, spoke
-from agentgym_envs.social.moves import Utterance, padded, spoken
 from agentgym_envs.social.tasks import SocialTask
+from agentgym_envs.sotopia.moves import Utterance, padded, spoken
 from agentgym_envs.sotopia.protocol.actions import NOTHING, Action
 
 Policy = Callable[[SocialTask, Random], Speaker]

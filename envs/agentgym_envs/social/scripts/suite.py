@@ -21,7 +21,7 @@ from agentgym_envs.social.scripts.policies import Policy
 from agentgym_envs.social.scripts.table import POLICIES, Rule
 from agentgym_envs.social.tasks import SocialTask
 from agentgym_envs.social.tasks import tasks as tasks_of
-from agentgym_envs.tooluse.attacks import AttackReport, AttackResult
+from agentgym_envs.tooluse.attacks import AttackReport, AttackResult, Played, status_of
 
 CONSTANT, BLIND = 0.6, 0.85
 """Shares of the expert's return that one demand, and a plan without regard to the partner, may earn."""
@@ -88,12 +88,17 @@ def violations(scores: Sequence[Scores]) -> Mapping[str, str]:
     told = dict[str, str]()
     for one in scores:
         low, high = bounds(one, best[one.family], first.get(one.family))
-        spread = 3 * math.hypot(one.reward_error, best[one.family].reward_error) if high else 0.0
+        spread = 3 * _error(one, best[one.family], high)
         if one.rule == "zero" and one.highest > 0:
             told[f"{one.family}/{one.policy}"] = f"earns {one.highest:.3f} in an episode, not 0"
         elif not low - 1e-9 <= one.reward <= high + spread + 1e-9:
             told[f"{one.family}/{one.policy}"] = f"earns {one.reward:.3f}, not {low:.3f} to {high:.3f}"
     return told
+
+
+def _error(one: Scores, best: Scores, high: float) -> float:
+    """Standard error of what a policy earns beside the expert; 0 where nothing may be earned."""
+    return math.hypot(one.reward_error, best.reward_error) if high else 0.0
 
 
 def bounds(one: Scores, best: Scores, first: Scores | None) -> tuple[float, float]:
@@ -125,6 +130,8 @@ def attack(environment: Social, tasks: int | None = 50, *, splits: Sequence[str]
                 mean=one.reward,
                 low=round(low, 3),
                 high=round(high, 3),
+                standard_error=_error(one, best[one.family], high),
+                status=status_of(one.reward, low, high, one.episodes, violated=name in told),
                 slowest_ms=one.slowest_ms,
                 violations=(told[name],) if name in told else (),
             )
@@ -133,8 +140,14 @@ def attack(environment: Social, tasks: int | None = 50, *, splits: Sequence[str]
         env=environment.name,
         data_version=environment.data_version,
         tasks=max(one.episodes for one in scores),
+        splits={split: _played_of(environment, split, tasks) for split in chosen},
         results=tuple(results),
     )
+
+
+def _played_of(environment: Social, split: str, count: int | None) -> Played:
+    rows = [(_rows(split, name, count), _rows(split, name, None)) for name in environment.families]
+    return Played(tasks=sum(len(some) for some, _ in rows), of=sum(len(every) for _, every in rows))
 
 
 def _rows(split: str, family: str, count: int | None) -> Sequence[SocialTask]:

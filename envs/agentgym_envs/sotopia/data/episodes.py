@@ -11,10 +11,11 @@ from typing import Annotated, Any, Final, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agentgym_envs.sotopia.data.profile_set import SotopiaDataError
-from agentgym_envs.sotopia.data.sources import Row, first_problem, parse_file
+from agentgym_envs.sotopia.data.sources import first_problem, parse_file
 from agentgym_envs.sotopia.protocol.actions import LEFT, NOTHING, Action, ActionType
 from agentgym_envs.sotopia.protocol.conversation import EndReason
 from agentgym_envs.sotopia.protocol.dimensions import SOTOPIA
+from agentgym_envs.sotopia.protocol.profiles import Scene
 
 ENVIRONMENT: Final = "Environment"
 """Sender of observations, and receiver of actions."""
@@ -29,6 +30,8 @@ FIELDS: Final = {
     "combo_index": "combo",
 }
 """Names of sotopia-rl to those of the record."""
+FORMS: Final = ("messages", "raw_messages")
+"""The field by which a record of either form is known."""
 COMMENTS: Final[Mapping[str, EndReason]] = {
     "The conversation is too long": "too_long",
     "Too few active agents": "left",
@@ -75,6 +78,8 @@ class RecordedEpisode(BaseModel):
     """By seat; None if nobody judged the episode."""
     combo: int | None = None
     """Position of the scenario and the characters in the list of combinations, if it is recorded."""
+    scene: Scene | None = None
+    """Profiles of the episode, if it is recorded with them; the package does not."""
 
     @property
     def names(self) -> tuple[str, str]:
@@ -101,7 +106,24 @@ def read_episodes(path: Path) -> list[RecordedEpisode]:
 
     Raises `SotopiaDataError` for the first that is none, `OSError` if the file cannot be read.
     """
-    return [_episode(row) for row in parse_file(path, sole=("messages", "raw_messages"))]
+    return [read_episode(row.fields, row.place) for row in parse_file(path, sole=FORMS)]
+
+
+def read_episode(given: Mapping[str, Any], place: str = "episode") -> RecordedEpisode:
+    """The episode of one record in either form; raises `SotopiaDataError`, which names the `place`."""
+    # sotopia-rl has `rewards` too, without the means.
+    raw = {name: given[other] for other, name in FIELDS.items() if other in given}
+    fields: dict[str, Any] = {**given, **raw}
+    place = f"{place} ({str(fields.get('pk'))[:80]})"
+    try:
+        fields["scores"] = _scores(fields.get("rewards"))
+        episode = RecordedEpisode.model_validate(fields)
+        _check(episode)
+    except ValidationError as problem:
+        raise SotopiaDataError(f"{place}: {first_problem(problem)}") from None
+    except ValueError as problem:
+        raise SotopiaDataError(f"{place}: {problem}") from None
+    return episode
 
 
 def action_of(text: str) -> Action:
@@ -116,22 +138,6 @@ def action_of(text: str) -> Action:
         if text.startswith(f"[{kind}] "):
             return Action(action_type=kind, argument=text[len(kind) + 3 :])
     raise SotopiaDataError(f"{' '.join(text.split())[:80]!r} is no action")
-
-
-def _episode(row: Row) -> RecordedEpisode:
-    # sotopia-rl has `rewards` too, without the means.
-    raw = {name: row.fields[other] for other, name in FIELDS.items() if other in row.fields}
-    fields: dict[str, Any] = {**row.fields, **raw}
-    place = f"{row.place} ({str(fields.get('pk'))[:80]})"
-    try:
-        fields["scores"] = _scores(fields.get("rewards"))
-        episode = RecordedEpisode.model_validate(fields)
-        _check(episode)
-    except ValidationError as problem:
-        raise SotopiaDataError(f"{place}: {first_problem(problem)}") from None
-    except ValueError as problem:
-        raise SotopiaDataError(f"{place}: {problem}") from None
-    return episode
 
 
 def _scores(rewards: object) -> list[SeatScores] | None:

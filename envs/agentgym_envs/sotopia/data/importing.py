@@ -1,16 +1,12 @@
-"""Import of published profiles: `import_official`. `agentgym_envs.sotopia.data.library` reads imported ones.
+"""Import of published profiles: `import_official`; `sotopia.data.library` reads imported ones."""
 
-The new folder is complete before the manifest names it, so an interrupted import changes nothing.
-"""
-
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from pydantic import BaseModel
 
 from agentgym_envs.files import file_sha256
+from agentgym_envs.import_folders import draft, publish
 from agentgym_envs.import_report import ImportReport
 from agentgym_envs.sotopia.data.library import (
     AGENTS,
@@ -18,7 +14,6 @@ from agentgym_envs.sotopia.data.library import (
     ENVIRONMENTS,
     FILES,
     HARD_POSITIONS,
-    MANIFEST,
     NAME,
     POSITIONS,
     RELATIONSHIPS,
@@ -47,14 +42,10 @@ def import_official(source: Path, home: Path, progress: Callable[[int], None] | 
     """
     profiles = read_profiles(source, progress)
     root = home / NAME
-    root.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix="profiles-", dir=root))
-    try:
+    with draft(root, "profiles-") as folder:
         manifest = _write(profiles, folder)
-        _publish(root, folder, manifest)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+        before = Catalogue.open_if_sound(home)
+        publish(root, folder, manifest, before.manifest.folder if before else None)
     return ImportReport(dict(manifest.splits), (), warnings=_warnings(profiles), notes=(NOTE,))
 
 
@@ -75,17 +66,6 @@ def _write_lines(path: Path, records: Iterable[BaseModel]) -> None:
     """Write the fields that the source has, unknown ones included."""
     lines = (f"{record.model_dump_json(exclude_unset=True)}\n" for record in records)
     path.write_text("".join(lines), encoding="utf-8")
-
-
-def _publish(root: Path, folder: Path, manifest: Manifest) -> None:
-    """Atomically switch to the finished files, and remove earlier ones."""
-    before = Catalogue.open_if_sound(root.parent)
-    folder.chmod(0o755)  # a temporary folder is accessible to its owner only
-    draft = folder / MANIFEST
-    draft.write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    draft.replace(root / MANIFEST)
-    if before is not None and before.manifest.folder != folder.name:
-        shutil.rmtree(root / before.manifest.folder, ignore_errors=True)
 
 
 def _warnings(profiles: ProfileSet) -> tuple[str, ...]:

@@ -16,13 +16,14 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from agentgym_envs.core import Record, TaskNotFound
 from agentgym_envs.files import file_sha256
+from agentgym_envs.import_folders import MANIFEST
 from agentgym_envs.import_report import FileName
 from agentgym_envs.sotopia.data.profile_set import Combo, ProfileSet, RelationshipProfile, SotopiaDataError
 from agentgym_envs.sotopia.protocol.profiles import AgentProfile, EnvironmentProfile, Scene
+from agentgym_envs.sotopia.verification.verifier import verifiable
 
 NAME: Final = "sotopia"
 """Folder below the home."""
-MANIFEST: Final = "manifest.json"
 ENVIRONMENTS, AGENTS, COMBOS = "environments.jsonl", "agents.jsonl", "combos.jsonl"
 RELATIONSHIPS, HARD_POSITIONS = "relationships.jsonl", "hard.json"
 FILES: Final = (ENVIRONMENTS, AGENTS, COMBOS, RELATIONSHIPS, HARD_POSITIONS)
@@ -103,6 +104,16 @@ class Catalogue:
             hard=positions,
             relationships=self._records(RELATIONSHIPS, RelationshipProfile),
         )
+
+    @cached_property
+    def verifiable(self) -> frozenset[int]:
+        """Positions of the combinations whose goals a program can check."""
+        profiles, found = self.profiles, dict[str, bool]()
+        for combo in profiles.combos:  # the characters do not matter
+            if combo.env_id not in found:
+                scene = profiles.scene_of(combo.env_id, combo.agent_ids)
+                found[combo.env_id] = verifiable(scene) is not None
+        return frozenset(n for n, combo in enumerate(profiles.combos) if found[combo.env_id])
 
     def positions(self, split: str) -> tuple[int, ...]:
         """Positions of the combinations of a split; raises `TaskNotFound` for an unknown one."""

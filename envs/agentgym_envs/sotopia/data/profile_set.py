@@ -17,6 +17,10 @@ PREFIX = "sotopia/"
 """Start of a task's id; the position in the list of combinations follows."""
 ALL, HARD = "all", "hard"
 """Splits of every combination, and of the hard ones; each source of scenarios is a split too."""
+VERIFIABLE, JUDGED = "verifiable", "judged"
+"""Splits of the combinations whose goals a program can check, and of the others."""
+RESERVED = (ALL, HARD, VERIFIABLE, JUDGED, "train", "valid", "test")
+"""Names of splits that no source may have."""
 
 
 class SotopiaDataError(ValueError):

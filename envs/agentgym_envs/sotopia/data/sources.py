@@ -17,9 +17,9 @@ from typing import Any, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
+from agentgym_envs.import_folders import bounded_text
 from agentgym_envs.sotopia.data.profile_set import (
-    ALL,
-    HARD,
+    RESERVED,
     Combo,
     ProfileSet,
     RelationshipProfile,
@@ -116,7 +116,7 @@ def first_problem(problem: ValidationError) -> str:
 
 
 def _values(path: Path, sole: tuple[str, ...]) -> Iterable[tuple[str | None, object]]:
-    text = _text(path)
+    text = bounded_text(path, MAX_BYTES, SotopiaDataError, "utf-8-sig")
     if path.suffix == ".jsonl":
         lines = enumerate(text.split("\n"), start=1)
         return [
@@ -129,16 +129,6 @@ def _values(path: Path, sole: tuple[str, ...]) -> Iterable[tuple[str | None, obj
         by_key = cast("dict[str, object]", found)
         return [(None, by_key)] if any(name in by_key for name in sole) else list(by_key.items())
     raise SotopiaDataError(f"{path.name} has neither a list nor an object of records")
-
-
-def _text(path: Path) -> str:
-    size = path.stat().st_size
-    if size > MAX_BYTES:
-        raise SotopiaDataError(f"{path.name} has {size:,} bytes; at most {MAX_BYTES:,} are read")
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise SotopiaDataError(f"{path.name} is not UTF-8: {error.reason}") from None
 
 
 def _parsed(text: str, place: str) -> object:
@@ -177,7 +167,7 @@ def _records(source: Path, part: Part, record: type[RecordT]) -> Iterator[tuple[
             raise SotopiaDataError(f"{row.place}{name}: {first_problem(problem)}") from None
         except ValueError as problem:
             raise SotopiaDataError(f"{row.place}{name}: {problem}") from None
-        if isinstance(one, EnvironmentProfile) and one.source in (ALL, HARD):
+        if isinstance(one, EnvironmentProfile) and one.source in RESERVED:
             raise SotopiaDataError(f"{row.place}{name}: source: {one.source!r} is the name of another split")
         yield f"{row.place}{name}", one
 
@@ -208,7 +198,7 @@ def _hard(source: Path, combos: int) -> tuple[int, ...]:
     path = find_file(source, "hard")
     if path is None:
         return ()
-    found = _parsed(_text(path), path.name)
+    found = _parsed(bounded_text(path, MAX_BYTES, SotopiaDataError, "utf-8-sig"), path.name)
     if not isinstance(found, list):
         raise SotopiaDataError(f"{path.name} has no list of positions")
     positions: set[int] = set()

@@ -79,8 +79,25 @@ async def judged(
     Raises `JudgeFault` if one of the samples is no judgement: fewer samples would be another judge.
     """
     client = ChatClient(model, role="judge", fault=JudgeFault, cache=cache, transport=transport)
+    asked = (
+        judgement(prompt, names, client, dimensions, structured=model.structured, sample=number)
+        for number in range(model.samples)
+    )
+    return aggregated(await asyncio.gather(*asked), model.aggregate, client.figures())
+
+
+async def judgement(
+    prompt: str,
+    names: tuple[str, str],
+    client: ChatClient,
+    dimensions: Sequence[Dimension],
+    *,
+    structured: bool,
+    sample: int,
+) -> Judgement:
+    """One sample of the judgement of a conversation. Raises the client's fault, which is a `JudgeFault`."""
     request: dict[str, Any] = {"messages": [{"role": "user", "content": prompt}]}
-    if model.structured:
+    if structured:
         request["response_format"] = response_format("judgement", judgement_schema(dimensions))
 
     def read(said: Said) -> Judgement:
@@ -93,10 +110,7 @@ async def judged(
         wanted = REPAIR.format(reason=reason, form=judgement_format(dimensions))
         return [{"role": "assistant", "content": answer}, {"role": "user", "content": wanted}]
 
-    samples = await asyncio.gather(
-        *(client.complete(request, read, repair=repair, sample=number) for number in range(model.samples))
-    )
-    return aggregated(samples, model.aggregate, client.figures())
+    return await client.complete(request, read, repair=repair, sample=sample)
 
 
 def aggregated(

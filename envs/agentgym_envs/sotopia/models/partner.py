@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from agentgym_envs.endpoints.cache import AnswerCache
@@ -54,6 +55,12 @@ class ModelPartner:
         if self._model.structured:
             request["response_format"] = response_format("action", ACTION_SCHEMA)
         return await self._client.complete(request, _action, repair=_repair)
+
+    def copied(self) -> "ModelPartner":
+        """A partner that counts its requests on from here."""
+        other = copy(self)
+        other._client = self._client.copied()
+        return other
 
     def figures(self) -> dict[str, Any]:
         """Figures of the requests so far."""

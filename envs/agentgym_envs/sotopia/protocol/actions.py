@@ -82,7 +82,12 @@ def from_text(reply: str) -> Action:
     return Action(action_type="speak", argument=_bounded(text))
 
 
+def whole(text: str) -> str:
+    """The text with `?` for each half of a character (a lone surrogate), which no reply can carry."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
 def _bounded(argument: str) -> str:
     if len(argument) > MOST_CHARACTERS:
         raise ReplyError(f"the argument has {len(argument):,} characters, more than {MOST_CHARACTERS:,}")
-    return argument
+    return whole(argument)

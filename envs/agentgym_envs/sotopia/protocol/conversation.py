@@ -5,13 +5,15 @@ are a `TurnError`. Seats, not names, are the key: two characters may have the sa
 """
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import cycle, repeat
 from typing import Literal
 
 from agentgym_envs.sotopia.protocol.actions import ACTION_TYPES, NOTHING, Action, ActionType
 
 Order = Literal["round-robin", "simultaneous", "random"]
+StaleRule = Literal["package", "own"]
 EndReason = Literal["too_long", "left", "stale", "deal"]
 Mask = tuple[bool, bool]
 """By seat: whether it acts."""
@@ -22,6 +24,11 @@ COMMENTS: dict[EndReason, str] = {
     "stale": "The conversation stales for too long; ",
     "deal": "The agents have agreed; ",
 }
+
+
+def told(reasons: Iterable[EndReason]) -> str:
+    """The sentence for agents that says why a conversation ended."""
+    return "".join(COMMENTS[reason] for reason in reasons).strip().rstrip(";") + "."
 
 
 class TurnError(ValueError):
@@ -37,18 +44,20 @@ class Rules:
     """Steps: in `round-robin`, utterances of both agents together."""
     max_stale: int = 2
     """A longer run of `none` ends the conversation."""
-    stale_rule: Literal["package", "own"] = "package"
+    stale_rule: StaleRule = "package"
     """`package` counts the `none` of seats that may not act, `own` does not."""
 
 
 def masks(order: Order, seed: int) -> Iterator[Mask]:
     """The acting seats of each step, without end; `seed` draws those of `random`."""
+    if order == "simultaneous":
+        yield from repeat((True, True))
+    if order == "round-robin":
+        yield from cycle(((True, False), (False, True)))
     draws = random.Random(seed)
-    turn = 0
     while True:
-        seat = turn % 2 if order == "round-robin" else draws.randrange(2)
-        yield (True, True) if order == "simultaneous" else (seat == 0, seat == 1)
-        turn += 1
+        seat = draws.randrange(2)
+        yield seat == 0, seat == 1
 
 
 @dataclass
@@ -99,6 +108,19 @@ class Conversation:
         """
         start = f"\n{self.backgrounds[seat]}\nConversation Starts:\n"
         return [start, *(f"Turn #{turn}: {text}\n" for turn, text in enumerate(self.heard))]
+
+    def news(self, seat: int, since: int) -> list[str]:
+        """What the other seat did after the first `since` steps, for a reader who knows its own actions; one
+        line for each step in which the other might act, without text where it did nothing.
+        """
+        other = 1 - seat
+        done = [
+            (turn, self.log[turn][other]) for turn in range(since, len(self.log)) if self.acted[turn][other]
+        ]
+        return [
+            f"Turn #{turn}: " + ("" if action.action_type == "none" else f"{self.names[other]} {action.text}")
+            for turn, action in done
+        ]
 
     def apply(self, actions: Mapping[int, Action], *, deal: bool = False) -> None:
         """Execute one step: an action for each seat whose turn it is.

@@ -7,6 +7,7 @@ Copyright (c) 2024 Sotopia Lab), word for word: another wording is another judge
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 _ACCOUNT = (
@@ -150,6 +151,11 @@ def judgement_schema(
 
 def judgement_format(dimensions: Sequence[Dimension]) -> str:
     """The schema as the text of a prompt."""
+    return _format(tuple(dimensions))
+
+
+@lru_cache(maxsize=64)
+def _format(dimensions: tuple[Dimension, ...]) -> str:
     return json.dumps(judgement_schema(dimensions), ensure_ascii=False)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from agentgym_envs.core import Record
+from agentgym_envs.sotopia.protocol.actions import whole
 from agentgym_envs.sotopia.protocol.dimensions import Dimension, overall
 
 _FENCE = re.compile(r"\A\s*```[a-zA-Z]*[ \t]*\n")
@@ -53,12 +54,16 @@ def _object(reply: str) -> dict[str, Any]:
     if start < 0:
         raise JudgementError("the reply has no JSON object")
     decoder = json.JSONDecoder(parse_constant=_refuse_constant)
-    for candidate in (text[start:], _TRAILING_COMMA.sub(lambda found: found[1] or found[2], text[start:])):
+    for repaired in (str, _without_trailing_commas):
         try:
-            return cast("dict[str, Any]", decoder.raw_decode(candidate)[0])
+            return cast("dict[str, Any]", decoder.raw_decode(repaired(text[start:]))[0])
         except (ValueError, RecursionError):
             continue
     raise JudgementError("the reply's JSON object is broken")
+
+
+def _without_trailing_commas(text: str) -> str:
+    return _TRAILING_COMMA.sub(lambda found: found[1] or found[2], text)
 
 
 def _refuse_constant(name: str) -> float:
@@ -114,7 +119,7 @@ def _pair(value: object, dimension: Dimension) -> tuple[str, int]:
         raise JudgementError(
             f"the score {number} of {dimension.name} is outside {dimension.low} to {dimension.high}"
         )
-    return reason, number
+    return whole(reason), number
 
 
 def _reason_and_score(value: object) -> tuple[object, object]:

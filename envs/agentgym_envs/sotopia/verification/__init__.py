@@ -9,4 +9,7 @@
 | `speech` | what was said in plain words: sentences, acceptance, numbers |
 
 The scores are those of a program, not of Sotopia's judge, and no measure of social intelligence.
+
+Names for other packages: `friends.FriendsGoal`, `friends.MOST_NAMES`, `price.PriceGoal`, `speech.Log`,
+`split.SplitGoal`, `verifier.Reading`, `verifier.verifiable`, `verifier.verify`.
 """

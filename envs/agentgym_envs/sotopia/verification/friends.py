@@ -1,10 +1,10 @@
 """Search for a common friend: `FriendsGoal` (source `mutual_friends`)."""
 
 import re
-from typing import Final, Literal
+from collections.abc import Iterable
+from typing import Any, Final, Literal
 
 from agentgym_envs.core import Record
-from agentgym_envs.sotopia.moves import Select
 from agentgym_envs.sotopia.protocol.markup import shown_to
 from agentgym_envs.sotopia.protocol.profiles import Scene
 from agentgym_envs.sotopia.verification.deals import moves
@@ -32,8 +32,8 @@ _WISH: Final = re.compile(
 )
 """Words of somebody who does not know a friend yet."""
 
-Friends = dict[str, tuple[str, ...]]
-"""Values of the attributes of each friend, by name."""
+Friends = dict[str, dict[str, str]]
+"""Attributes of each friend, by name."""
 
 
 class FriendsGoal(Record):
@@ -46,14 +46,28 @@ class FriendsGoal(Record):
     own_names: frozenset[str] = frozenset()
     """Names of the two characters themselves, which do not mean a friend of this name."""
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Attributes that all friends of both lists have."""
+        people = [attributes for friends in self.friends for attributes in friends.values()]
+        return tuple(key for key in people[0] if all(key in one for one in people))
+
+    def read(self, name: str, argument: str) -> Any:
+        """The value of a move: of SELECT a name on one of the lists, of ASK an attribute, of TELL attributes
+        with values (`School=Coe College; Company=ONEOK`), in any case of letters; None for anything else.
+        """
+        if name == "SELECT":
+            return _matching(argument, [one for friends in self.friends for one in friends])
+        if name == "ASK":
+            return _matching(argument, self.keys)
+        return self._description(argument) if name == "TELL" else None
+
     def by_moves(self, log: Log) -> Verdict:
         """The verdict by moves alone: the last `[SELECT Name]` of each seat."""
         selected: dict[int, str] = {}
-        for step in moves(log):
-            selected |= {seat: move.name for seat, move in step.items() if isinstance(move, Select)}
-        if set(selected) == {0, 1} and all(
-            name.casefold() == self.common.casefold() for name in selected.values()
-        ):
+        for step in moves(log, self.read):
+            selected |= {seat: move.value for seat, move in step.items() if move.name == "SELECT"}
+        if selected == {0: self.common, 1: self.common}:
             return self._found(log)
         return self.failed(f"{self.common} was not selected by both")
 
@@ -115,20 +129,32 @@ class FriendsGoal(Record):
         """
         words = set(re.findall(r"\w{4,}", text.lower()))
         spoken = {value for value in self._values if words & set(re.findall(r"\w{4,}", value.lower()))}
-        return all(sum(spoken <= set(values) for values in friends.values()) == 1 for friends in self.friends)
+        return all(
+            sum(spoken <= set(values.values()) for values in friends.values()) == 1
+            for friends in self.friends
+        )
 
     @property
     def _values(self) -> set[str]:
-        return {value for friends in self.friends for value in friends[self.common]}
+        return {value for friends in self.friends for value in friends[self.common].values()}
+
+    def _description(self, argument: str) -> dict[str, str] | None:
+        found = dict[str, str]()
+        for pair in argument.split(";"):
+            key, sign, value = pair.partition("=")
+            known = _matching(key, self.keys)
+            if not sign or not value.strip() or known is None or known in found:
+                return None
+            found[known] = value.strip().casefold()
+        return found
 
     def _undecided(self, reason: str) -> Verdict:
         return Verdict(kind="friends", scores=None, reason=reason)
 
 
 def read_goal(scene: Scene) -> FriendsGoal | None:
-    """The goal of a scene; None unless both lists have exactly one friend in common.
-
-    Where the scenario tells the environment who it is, it has to be the same.
+    """The goal of a scene; None unless both lists have exactly one friend in common, and an attribute that
+    all have. Where the scenario tells the environment who it is, it has to be the same.
     """
     goals = scene.environment.agent_goals
     first, second = (_friends(shown_to(f"agent_{seat}", goal)) for seat, goal in enumerate(goals))
@@ -137,7 +163,8 @@ def read_goal(scene: Scene) -> FriendsGoal | None:
     if len(common) != 1 or (told is not None and told[1].strip() != common[0]):
         return None
     own = frozenset(name for agent in scene.agents for name in agent.name.split())
-    return FriendsGoal(friends=(first, second), common=common[0], own_names=own)
+    goal = FriendsGoal(friends=(first, second), common=common[0], own_names=own)
+    return goal if goal.keys else None
 
 
 def _friends(goal: str) -> Friends:
@@ -148,9 +175,14 @@ def _friends(goal: str) -> Friends:
     return {name: _attributes(rest) for name, rest in _FRIEND.findall(lines) if ": " in rest}
 
 
-def _attributes(text: str) -> tuple[str, ...]:
-    pairs = re.split(r"\s{2,}", text.strip())
-    return tuple(value for pair in pairs if (value := pair.partition(": ")[2].strip()))
+def _attributes(text: str) -> dict[str, str]:
+    pairs = [pair.partition(": ") for pair in re.split(r"\s{2,}", text.strip())]
+    return {key.strip(): value.strip() for key, _, value in pairs if value.strip()}
+
+
+def _matching(text: str, names: Iterable[str]) -> str | None:
+    """The name that a text is, in any case of letters."""
+    return next((name for name in names if name.casefold() == text.strip().casefold()), None)
 
 
 def _mention(name: str) -> re.Pattern[str]:

@@ -5,13 +5,13 @@ The profiles give a target to each seat and no limit, so a score is relative to 
 """
 
 import re
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from agentgym_envs.core import Record
-from agentgym_envs.sotopia.moves import PriceOffer
+from agentgym_envs.sotopia.moves import number
 from agentgym_envs.sotopia.protocol.markup import shown_to
 from agentgym_envs.sotopia.protocol.profiles import Scene
-from agentgym_envs.sotopia.verification.deals import Offer, agreed_offer
+from agentgym_envs.sotopia.verification.deals import agreed_offer, read_answer
 from agentgym_envs.sotopia.verification.speech import (
     Log,
     Statement,
@@ -53,11 +53,14 @@ class PriceGoal(Record):
         """Scores of a deal at this price, or of none; both without rounding."""
         return self._score(0, price), self._score(1, price)
 
+    def read(self, name: str, argument: str) -> Any:
+        """The value of a move: a price of OFFER, True of ACCEPT and REJECT; None for anything else."""
+        return number(argument) if name == "OFFER" else read_answer(name, argument)
+
     def by_moves(self, log: Log) -> Verdict:
         """The verdict by moves alone: what is not accepted by `[ACCEPT]` is no deal."""
-        found = agreed_offer(log, _is_price)
-        price = found[1].price if found and isinstance(found[1], PriceOffer) else None
-        return self._verdict(price) if price is not None else self.failed("no deal by moves")
+        found = agreed_offer(log, self.read)
+        return self.failed("no deal by moves") if found is None else self._verdict(found[1])
 
     def by_words(self, log: Log) -> Verdict:
         """The verdict by plain words: the last price that one proposes and the other explicitly accepts."""
@@ -129,10 +132,6 @@ def _accepted(answer: Statement, before: str | None) -> float | None:
         return offer if is_named or acceptances(answer.text) else None
     unclear = is_vague(before + answer.text) or has_other_numbers(before, {offer})
     return offer if acceptances(answer.text) and not unclear else None
-
-
-def _is_price(offer: Offer) -> bool:
-    return isinstance(offer, PriceOffer)
 
 
 def _number(text: str) -> float:

@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from agentgym_envs.core import Record
-from agentgym_envs.sotopia.moves import SplitOffer
 from agentgym_envs.sotopia.protocol.markup import shown_to
 from agentgym_envs.sotopia.protocol.profiles import Scene
-from agentgym_envs.sotopia.verification.deals import Offer, agreed_offer
+from agentgym_envs.sotopia.verification.deals import agreed_offer, read_answer
 from agentgym_envs.sotopia.verification.speech import (
     Log,
     Statement,
@@ -27,6 +26,7 @@ SOURCE: Final = "deal-or-no-deal"
 Items = dict[str, int]
 """Numbers by kind."""
 
+_KEEPS: Final = re.compile(r"me:((?: [a-z]+=\d{1,3})+)", re.ASCII)
 _COUNT: Final = re.compile(r"\b(\d+) ([a-z]+)\b")
 _TAKES: Final = (
     r"(?:['’](?:ll|d)|,? (?:will|would|could|can|should))?(?: \w+ly| just)? (?:take|get|have|keep)s?\b"
@@ -70,12 +70,18 @@ class SplitGoal(Record):
         """What a share leaves."""
         return {kind: number - share[kind] for kind, number in self.pool.items()}
 
+    def read(self, name: str, argument: str) -> Any:
+        """The value of a move: what the author of OFFER keeps of each kind of the pool, in its order; True of
+        ACCEPT and REJECT; None for anything else. An offer names all kinds.
+        """
+        return self._division(argument) if name == "OFFER" else read_answer(name, argument)
+
     def by_moves(self, log: Log) -> Verdict:
         """The verdict by moves alone: what is not accepted by `[ACCEPT]` is no division."""
-        found = agreed_offer(log, self._is_division)
-        if found is None or not isinstance(found[1], SplitOffer):
+        found = agreed_offer(log, self.read)
+        if found is None:
             return self.failed("no agreement by moves")
-        return self._verdict(found[0], dict(found[1].keeps))
+        return self._verdict(found[0], dict(zip(self.pool, found[1], strict=True)))
 
     def by_words(self, log: Log) -> Verdict:
         """The verdict by plain words: a complete division that one proposes and the other accepts."""
@@ -142,10 +148,14 @@ class SplitGoal(Record):
                 found.append((kind, _meant(amount.lower(), between, bool(plural), number)))
         return found
 
-    def _is_division(self, offer: Offer) -> bool:
-        if not isinstance(offer, SplitOffer) or set(offer.keeps) != set(self.pool):
-            return False
-        return all(offer.keeps[kind] <= number for kind, number in self.pool.items())
+    def _division(self, argument: str) -> tuple[int, ...] | None:
+        found = _KEEPS.fullmatch(argument)
+        pairs = [pair.split("=") for pair in found[1].split()] if found else []
+        keeps = {kind: int(number) for kind, number in pairs}
+        if len(keeps) != len(pairs) or set(keeps) != set(self.pool):
+            return None
+        possible = all(keeps[kind] <= number for kind, number in self.pool.items())
+        return tuple(keeps[kind] for kind in self.pool) if possible else None
 
     def _verdict(self, seat: int, share: Items) -> Verdict:
         shares = (share, self.rest(share)) if seat == 0 else (self.rest(share), share)

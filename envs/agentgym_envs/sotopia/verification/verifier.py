@@ -41,7 +41,7 @@ def verify(scene: Scene, log: Log, reading: Reading = "words") -> Verdict:
     if goal is None:
         raise ValueError(f"no program can check the goals of {scene.environment.pk!r}")
     by_moves = goal.by_moves(log)
-    if reading == "moves" or by_moves.agreed or both_move(log):
+    if reading == "moves" or by_moves.agreed or both_move(log, goal.read):
         return by_moves
     if is_one_sided(log):
         return goal.failed("a seat neither says nor does anything")

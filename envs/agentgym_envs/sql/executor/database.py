@@ -9,11 +9,13 @@
 
 import logging
 import sqlite3
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from agentgym_envs.sql.alone.process import executed_alone
 from agentgym_envs.sql.executor.functions import Functions
 from agentgym_envs.sql.executor.limits import (
     CACHE_KIB,
@@ -33,8 +35,9 @@ reach the limit earlier.
 """
 SEVERAL = "You can only execute one statement"
 """Beginning of the message of Python's module for a second statement."""
-TOO_BIG, NO_MEMORY, INTERRUPTED = 18, 7, 9
+TOO_BIG, INTERRUPTED = 18, 9
 """Primary error codes of SQLite."""
+NO_MEMORY = "the statement needs too much memory"
 
 _log = logging.getLogger(__name__)
 
@@ -45,19 +48,25 @@ class Source(NamedTuple):
     path: Path | None
     image: bytes = b""
 
-    def opened(self, *, writable: bool = False) -> "Database":
+    def opened(self, *, writable: bool = False, alone: bool = False) -> "Database":
         """A database over this content."""
-        return Database(self, writable=writable)
+        return Database(self, writable=writable, alone=alone)
+
+
+class OutOfMemory(MemoryError):
+    """SQLite has no memory left in this process: a statement took too much, or others did."""
 
 
 class Database:
     """A connection with rules and limits, for one thread.
 
     A statement reads; on a `writable` database, which is always in memory, it may also insert, update and
-    delete rows within `transaction`.
+    delete rows within `transaction`. `alone`: nothing else takes SQLite's memory in this process.
     """
 
-    def __init__(self, source: Source, *, writable: bool = False) -> None:
+    def __init__(self, source: Source, *, writable: bool = False, alone: bool = False) -> None:
+        self.source = source
+        self.alone = alone
         self.meter = Meter()
         self.functions = Functions(self.meter)
         self._connection = _connected(source, writable=writable)
@@ -80,19 +89,34 @@ class Database:
         connection.set_authorizer(self.rules.authorize)
 
     def run(self, sql: str, extent: Extent = VERDICT) -> Result:
-        """Execute one statement. It never raises, and leaves the database usable, whatever the statement
-        does.
+        """Execute one statement, whatever it does; the database is usable afterwards.
+
+        Where no memory is left for it, the statement is executed again in a process of its own, so that equal
+        statements on equal content have equal results, whatever else this process does. On a `writable`
+        database, of which such a process knows nothing, this raises `OutOfMemory`.
         """
+        try:
+            return self._run(sql, extent)
+        except OutOfMemory:
+            if self.alone:
+                return failed("resource_limit", NO_MEMORY)
+            if self.rules.writable:
+                raise
+        return Result(*executed_alone("query", self.source.path, self.source.image, sql, extent))
+
+    def _run(self, sql: str, extent: Extent) -> Result:
         word = first_word(sql)
         if word and word not in self.rules.words:
             allowed = ", ".join(one.upper() for one in sorted(self.rules.words))
             return failed("denied", f"a statement begins with {allowed}; not with {word.upper()[:20]}")
         self.meter.start()
         self.functions.start()
-        self.rules.reason = ""
+        self.rules.start()
         try:
             return self._executed(sql, extent)
-        except (sqlite3.Error, MemoryError, ValueError, OverflowError) as cause:
+        except MemoryError:
+            raise OutOfMemory from None
+        except (sqlite3.Error, ValueError, OverflowError) as cause:
             return self._failure(cause)
 
     def _executed(self, sql: str, extent: Extent) -> Result:
@@ -118,10 +142,10 @@ class Database:
             return failed("denied", self.rules.reason)
         if str(cause).startswith(SEVERAL):
             return failed("denied", "one statement at a time")
-        if isinstance(cause, MemoryError):
-            return failed("resource_limit", "the statement needs too much memory")
-        code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
-        if code in (TOO_BIG, NO_MEMORY, INTERRUPTED) or isinstance(cause, sqlite3.DataError):
+        code = getattr(cause, "sqlite_errorcode", 0)
+        if code == sqlite3.SQLITE_IOERR_NOMEM:
+            raise OutOfMemory from None
+        if code & 0xFF in (TOO_BIG, INTERRUPTED) or isinstance(cause, sqlite3.DataError):
             return failed("resource_limit", str(cause))
         return failed("error", str(cause))
 
@@ -186,19 +210,21 @@ def _connected(source: Source, *, writable: bool) -> sqlite3.Connection:
 
 
 _heap_limited = False
+_limiting = threading.Lock()
 
 
 def _limit_heap() -> None:
     """Limit SQLite's memory in this process, once: the limit can be lowered, but not raised again."""
     global _heap_limited
-    if _heap_limited:
-        return
-    _heap_limited = True
-    connection = sqlite3.connect(":memory:")
-    try:
-        row = connection.execute(f"PRAGMA hard_heap_limit={HARD_HEAP_BYTES}").fetchone()
-    finally:
-        connection.close()
+    with _limiting:
+        if _heap_limited:
+            return
+        connection = sqlite3.connect(":memory:")
+        try:
+            row = connection.execute(f"PRAGMA hard_heap_limit={HARD_HEAP_BYTES}").fetchone()
+        finally:
+            connection.close()
+        _heap_limited = True
     if row is None or row[0] != HARD_HEAP_BYTES:
         _log.warning("SQLite did not accept a heap limit of %d bytes: it reports %s", HARD_HEAP_BYTES, row)
 

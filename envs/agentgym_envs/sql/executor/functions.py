@@ -2,7 +2,7 @@
 
 import re
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from agentgym_envs.sql.executor import patterns
@@ -35,9 +35,12 @@ ALLOWED = frozenset(
 
 COMPILING = 1500
 """Steps for which the first use of a pattern counts: about 0.1 ms."""
-CONVERSION = re.compile(r"%[^A-Za-z%]*")
-"""Flags, width and precision of a conversion of printf."""
-WIDTH = re.compile(r"\d{1,18}")
+CONVERSION = re.compile(r"%[-+ #!0,]*([1-9]\d*|\*)?(?:\.(\*|\d*))?l{0,2}(.)", re.DOTALL)
+"""Width, precision and letter of a conversion of printf; a star stands for an argument."""
+WITHOUT_ARGUMENT = "%n"
+"""Letters of conversions that take none."""
+MAX_DIGITS = 18
+"""Digits of a width that are read: so many are too many."""
 TODAY = "the functions of dates need a date: 'now' and the local time zone differ between two executions"
 
 
@@ -160,20 +163,32 @@ class Functions:
 
     def _printf(self, *arguments: Value) -> Value:
         """The built-in function, unless a width is so large that it would loop for seconds."""
-        template = self._text(arguments[0]) if arguments else ""
-        conversions = CONVERSION.findall(template)
-        widths = [int(width) for part in conversions for width in WIDTH.findall(part)]
-        if any("*" in part for part in conversions):
-            widths += [abs(value) for value in arguments[1:] if isinstance(value, int)]
-            widths += [MAX_LENGTH for value in arguments[1:] if isinstance(value, float | bytes)]
-            widths += [
-                int(width) for text in arguments[1:] if isinstance(text, str) for width in WIDTH.findall(text)
-            ]
+        widths = list(self._widths(arguments))
         if max(widths, default=0) >= MAX_LENGTH:
             self._refuse("string or blob too big", "resource_limit")
         texts = sum(len(value) for value in arguments if isinstance(value, str | bytes))
         self.meter.charge(sum(widths) + texts)
         return self._built_in("printf", arguments)
+
+    def _widths(self, arguments: Sequence[Value]) -> Iterator[int]:
+        """Widths and precisions of all conversions: those in the template, and those that are arguments."""
+        template = self._text(arguments[0]) if arguments else ""
+        left = iter(arguments[1:])
+        for conversion in CONVERSION.finditer(template.partition("\0")[0]):
+            *sizes, letter = conversion.groups()
+            for size in filter(None, sizes):
+                yield abs(self._integer(next(left, None))) if size == "*" else int(size[:MAX_DIGITS])
+            if letter not in WITHOUT_ARGUMENT:
+                next(left, None)
+
+    def _integer(self, value: Value) -> int:
+        """A value as SQLite takes it where it needs an integer."""
+        if isinstance(value, int):
+            return value
+        if value is None:
+            return 0
+        self.meter.charge_steps(2 * CALLING)
+        return self._plain.execute("SELECT CAST(? AS INTEGER)", (value,)).fetchone()[0]
 
     def _built_in(self, name: str, arguments: Sequence[Value]) -> Value:
         """Result of SQLite's own version of a function."""

@@ -23,8 +23,18 @@ def borrowed(source: Source) -> Database:
     databases = _opened.databases
     database = databases.get(source)
     if database is None:
-        database = databases[source] = source.opened()
+        database = databases[source] = _opened_in_need(source, databases)
         if len(databases) > OPEN_AT_ONCE:
             databases.popitem(last=False)[1].close()
     databases.move_to_end(source)
     return database
+
+
+def _opened_in_need(source: Source, databases: OrderedDict[Source, Database]) -> Database:
+    """A new database; where SQLite has no memory for it, the other ones of the thread are closed first."""
+    try:
+        return source.opened()
+    except MemoryError:
+        while databases:
+            databases.popitem()[1].close()
+    return source.opened()

@@ -51,8 +51,14 @@ class Rules:
         self.modules = frozenset(name.lower() for name in modules) - self.tables
         self.words = WRITING if writable else READING
         self.writable = writable
+        self.start()
+
+    def start(self) -> None:
+        """Begin a statement."""
         self.reason = ""
-        """Why the latest statement was denied; '' if it was not."""
+        """Why it is denied; '' if it is not."""
+        self.written = set[str]()
+        """Names of the tables that it writes, in lower case."""
 
     def authorize(
         self, action: int, first: str | None, second: str | None, schema: str | None, _inner: str | None
@@ -66,6 +72,7 @@ class Rules:
         if action == sqlite3.SQLITE_FUNCTION:
             return self._answer((second or "").lower() in ALLOWED, f"the function {second} is not allowed")
         if self.writable and action in _WRITES:
+            self.written.add((first or "").lower())
             return self._answer((first or "").lower() in self.tables, f"{first} may not be written")
         if action in _WRITES and first in SCHEMA_TABLES:  # how SQLite compiles the use of a virtual table
             return self._answer(False, "virtual tables are not allowed")

@@ -5,9 +5,7 @@ each `db`. Variants are made and the tasks judged once, here; an episode reads f
 complete before the manifest names it, so an interrupted import changes nothing.
 """
 
-import shutil
 import sqlite3
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,10 +13,10 @@ from pathlib import Path
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from agentgym_envs.files import file_sha256
+from agentgym_envs.import_folders import draft, publish
 from agentgym_envs.import_report import ImportReport, Refused
 from agentgym_envs.sql.executor.database import Database, Source
 from agentgym_envs.sql.imported.library import (
-    MANIFEST,
     SPLITS,
     TASK_LIST,
     TASKS,
@@ -67,17 +65,12 @@ def import_official(source: Path, home: Path, progress: Progress | None = None) 
     """
     tasks = _source_tasks(source)
     root = home / "sql"
-    root.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix="data-", dir=root))
-    try:
+    with draft(root, "data-") as folder:
         importing = _Import(source, folder, progress or (lambda _: None))
         for name in dict.fromkeys(task.db for task in tasks):
             importing.add(name, [(number, task) for number, task in enumerate(tasks) if task.db == name])
         manifest = importing.finished()
-        _publish(root, folder, manifest)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+        publish(root, folder, manifest, _before(root))
     return ImportReport(dict(manifest.splits), tuple(importing.refused), notes=_notes(manifest))
 
 
@@ -219,15 +212,10 @@ def _notes(manifest: Manifest) -> tuple[str, ...]:
     )
 
 
-def _publish(root: Path, folder: Path, manifest: Manifest) -> None:
-    """Atomically switch to the finished files, and remove earlier ones."""
+def _before(root: Path) -> str | None:
+    """Folder of the data that are imported now."""
     try:
-        before = Library.open(root.parent)
+        found = Library.open(root.parent)
     except LibraryError:
-        before = None
-    folder.chmod(0o755)  # a temporary folder is accessible to its owner only
-    draft = root / f"{MANIFEST}.new"
-    draft.write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    draft.replace(root / MANIFEST)
-    if before is not None and before.manifest.folder != folder.name:
-        shutil.rmtree(before.folder, ignore_errors=True)
+        return None
+    return found.manifest.folder if found else None

@@ -14,10 +14,11 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from agentgym_envs.core import Record
 from agentgym_envs.files import file_sha256
+from agentgym_envs.import_folders import MANIFEST
 from agentgym_envs.import_report import FileName
 from agentgym_envs.sql.executor.database import Source
 
-MANIFEST, TASKS = "manifest.json", "tasks.json"
+TASKS = "tasks.json"
 SPLITS = ("imported_train", "imported_valid", "imported_test")
 
 DatabaseName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$")]

@@ -4,6 +4,6 @@ Only golds are read so: a prediction is executed, and never analysed.
 
 Names for other packages: `clauses.COMPOUNDS`, `clauses.Select`, `clauses.Tokens`, `clauses.Unreadable`,
 `clauses.read`, `clauses.split`, `conditions.Binding`, `conditions.COMPARISONS`, `conditions.Join`,
-`conditions.aliases`, `conditions.bindings`, `conditions.joins`, `tokens.Token`, `tokens.joined`,
-`tokens.tokens`.
+`conditions.aliases`, `conditions.bindings`, `conditions.joins`, `extremes.Name`, `extremes.least`,
+`tokens.Token`, `tokens.joined`, `tokens.tokens`.
 """

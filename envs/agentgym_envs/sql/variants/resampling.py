@@ -9,16 +9,21 @@ import random
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import accumulate
+from typing import NamedTuple
 
 from agentgym_envs.sql.executor.results import Row, Value
 from agentgym_envs.sql.queries.conditions import Binding, Join, bindings, joins
+from agentgym_envs.sql.queries.extremes import Name, least
 from agentgym_envs.sql.queries.tokens import tokens
 from agentgym_envs.sql.variants.schema import Reference, Table, quoted, read_schema
 from agentgym_envs.sql.variants.values import Keys, perturbed, satisfying
 
-VERSION = 1
+VERSION = 2
+SEED = "agentevol.sql.variant.1"
+"""As in version 1, of which most rows are the same."""
 DROPPED = (0.1, 0.4)
 ADDED = (0.2, 0.6)
 LEAST_ADDED = 10
@@ -39,15 +44,17 @@ def variant(image: bytes, golds: Sequence[str], name: str, number: int) -> bytes
     base = sqlite3.connect(":memory:", isolation_level=None)
     base.deserialize(image)
     structures = [_structure(gold) for gold in golds]
-    tables = read_schema(base, [join for _, found in structures for join in found])
-    conditions = [found for found, _ in structures]
-    draw = random.Random(f"agentevol.sql.variant.{VERSION}.{name}.{number}")
+    tables = read_schema(base, [join for one in structures for join in one.joins])
+    conditions = [one.bindings for one in structures]
+    wanted = [name for one in structures for name in one.least]
+    draw = random.Random(f"{SEED}.{name}.{number}")
     made = dict[str, Rows]()
     base.execute("BEGIN")
     for table in tables:
         rows = base.execute(f"SELECT * FROM {quoted(table.name)}").fetchall()
         witnesses = _witnesses(tables, table, conditions)
-        made[table.id] = _stored(base, table, _Resampling(table, rows, witnesses, made, draw).rows())
+        own = _with_known(table, rows, wanted)
+        made[table.id] = _stored(base, own, _Resampling(own, rows, witnesses, made, draw).rows())
     base.execute("COMMIT")
     base.execute("VACUUM")
     image = base.serialize()
@@ -55,11 +62,32 @@ def variant(image: bytes, golds: Sequence[str], name: str, number: int) -> bytes
     return image
 
 
+class _Structure(NamedTuple):
+    """What a gold says about columns."""
+
+    bindings: list[Binding]
+    joins: list[Join]
+    least: list[Name]
+
+
 @lru_cache(maxsize=2048)
-def _structure(gold: str) -> tuple[list[Binding], list[Join]]:
-    """Conditions and joins of a gold."""
+def _structure(gold: str) -> _Structure:
     parts = tokens(gold)
-    return bindings(parts), joins(parts)
+    return _Structure(bindings(parts), joins(parts), least(parts))
+
+
+def _with_known(table: Table, rows: Sequence[Row], wanted: Sequence[Name]) -> Table:
+    """The table with columns marked as known of whose values a gold wants the least: SQLite's order puts NULL
+    first, which is no part of a question where the base has none.
+    """
+    names = {name.column for name in wanted if name.table in (table.id, None)}
+    columns = tuple(
+        replace(column, known=True)
+        if column.name.lower() in names and all(row[place] is not None for row in rows)
+        else column
+        for place, column in enumerate(table.columns)
+    )
+    return replace(table, columns=columns)
 
 
 def _stored(base: sqlite3.Connection, table: Table, rows: Rows) -> Rows:
@@ -201,7 +229,7 @@ class _Resampling:
         """NULL in some columns that may be so."""
         for place, column in enumerate(self.table.columns):
             if column.nullable and place not in self.unique and self.draw.random() < NULLS:
-                row[place] = None
+                row[place] = row[place] if column.known else None
 
     def _sound(self, rows: Rows) -> Rows:
         """The rows that keep the unique constraints and those on NULL; self-references point at rows."""

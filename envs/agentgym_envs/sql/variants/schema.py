@@ -13,6 +13,8 @@ class Column:
 
     name: str
     nullable: bool
+    known: bool = False
+    """True if variants have no NULL here, although it may be there."""
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,18 @@ The copy is in memory, and what was written is rolled back. Ids that the databas
 not count.
 """
 
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
+from agentgym_envs.sql.alone.process import executed_alone
 from agentgym_envs.sql.comparison.values import same_rows
 from agentgym_envs.sql.executor.database import Database, Source
+from agentgym_envs.sql.executor.pool import borrowed
 from agentgym_envs.sql.executor.results import Row, Status, Value
 
+CONTENTS = 64
+"""Databases whose rows a process keeps: a verdict reads up to nine."""
 Rows = dict[Value, Row]
 """Rows of a table by rowid."""
 
@@ -34,10 +40,25 @@ class Change(NamedTuple):
 
 
 def net_change(source: Source, sql: str) -> Change:
-    """What a statement changes; it is executed alone, with the limits of a query."""
-    database = source.opened(writable=True)
+    """What a statement changes; it is executed by itself, with the limits of a query.
+
+    Where no memory is left for it, it is executed again in a process of its own.
+    """
     try:
-        return _net_change(database, sql)
+        return change_here(source, sql)
+    except MemoryError:
+        return Change(*executed_alone("change", source.path, source.image, sql))
+
+
+def change_here(source: Source, sql: str, *, alone: bool = False) -> Change:
+    """What a statement changes, executed in this process; raises `MemoryError` unless it is `alone` in it."""
+    database = source.opened(writable=True, alone=alone)
+    try:
+        return _net_change(database, sql, _content(source))
+    except MemoryError:
+        if not alone:
+            raise
+        return Change("resource_limit", {}, {})  # its rows fill the memory in which they would be read
     finally:
         database.close()
 
@@ -55,21 +76,28 @@ def same_change(one: Change, other: Change) -> bool:
     )
 
 
-def _net_change(database: Database, sql: str) -> Change:
-    before = {table: database.rows_by_id(table) for table in database.tables}
+def _net_change(database: Database, sql: str, before: Mapping[str, Rows]) -> Change:
     with database.transaction():
         result = database.run(sql)
-        after = {table: database.rows_by_id(table) for table in database.tables}
-    if result.status not in ("ok", "too_many_rows"):
-        return Change(result.status, {}, {})
+        if result.status not in ("ok", "too_many_rows"):
+            return Change(result.status, {}, {})
+        written = [table for table in database.tables if table.lower() in database.rules.written]
+        after = {table: database.rows_by_id(table) for table in written}
     changed, inserted = dict[tuple[str, Value], tuple[Row, Row | None]](), dict[str, tuple[Row, ...]]()
-    for table, rows in before.items():
-        now = after[table]
+    for table, now in after.items():
+        rows = before[table]
         changed |= {(table, key): (row, now.get(key)) for key, row in rows.items() if now.get(key) != row}
         surrogate = database.surrogate(table)
         new = tuple(_without(row, surrogate) for key, row in now.items() if key not in rows)
         inserted |= {table: new} if new else {}
     return Change("ok", changed, inserted)
+
+
+@lru_cache(maxsize=CONTENTS)
+def _content(source: Source) -> Mapping[str, Rows]:
+    """The rows of all tables, by table."""
+    database = borrowed(source)
+    return {table: database.rows_by_id(table) for table in database.tables}
 
 
 def _without(row: Row, place: int | None) -> Row:

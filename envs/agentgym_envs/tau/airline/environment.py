@@ -24,7 +24,6 @@ class TauAirline(DeskEnvironment):
     """
 
     name = "tau-airline"
-    toolset = TAU2_TOOLS
     attack_bounds = dict.fromkeys(
         (
             *("do_nothing", "empty_submit", "submit_first", "always_refuse", "constant_answer"),

@@ -7,7 +7,7 @@ from typing import Any
 
 from agentgym_envs.core import TaskNotFound
 from agentgym_envs.tau.judging.gold import Gold
-from agentgym_envs.tau.tasks import TauTask
+from agentgym_envs.tau.tasks import TauTask, Version
 from agentgym_envs.tau.world import Base
 
 
@@ -35,6 +35,11 @@ class TaskSource(ABC):
     @abstractmethod
     def splits(self) -> tuple[str, ...]:
         """Names of the splits."""
+
+    @property
+    @abstractmethod
+    def versions(self) -> tuple[Version, ...]:
+        """The benchmarks whose rules hold for some of the tasks."""
 
     @property
     @abstractmethod
@@ -72,6 +77,10 @@ class Tasks(TaskSource):
     @property
     def splits(self) -> tuple[str, ...]:
         return tuple(self._splits)
+
+    @property
+    def versions(self) -> tuple[Version, ...]:
+        return tuple(dict.fromkeys(task.version for task in self._by_id.values()))
 
     @property
     def digest(self) -> str:

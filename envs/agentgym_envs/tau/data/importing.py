@@ -4,18 +4,17 @@ Each task's gold solution is played and has to earn the reward; a task whose sol
 new folder is complete before the manifest names it, so an interrupted import changes nothing.
 """
 
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from agentgym_envs.files import file_sha256
+from agentgym_envs.import_folders import draft, publish
 from agentgym_envs.import_report import ImportReport, Refused
 from agentgym_envs.tau.data.domain import Domain, Tasks, TaskSource
 from agentgym_envs.tau.data.folder import DomainFolder, find_folders, read_folder
-from agentgym_envs.tau.data.library import MANIFEST, TASKS, ImportedData, Manifest, StoredDomain, StoredFile
+from agentgym_envs.tau.data.library import TASKS, ImportedData, Manifest, StoredDomain, StoredFile
 from agentgym_envs.tau.reading import TauDataError, tau1_task, tau2_task
 from agentgym_envs.tau.tasks import TauTask
 
@@ -75,13 +74,8 @@ def import_domain(
     found = _found(rules, source)
     splits = _judged(rules, found, progress or (lambda _: None))
     root = home / rules.env
-    root.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix="data-", dir=root))
-    try:
-        _publish(root, folder, _written(folder, found.domains, splits))
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+    with draft(root, "data-") as folder:
+        publish(root, folder, _written(folder, found.domains, splits), _before(root))
     return ImportReport({name: len(tasks) for name, tasks in splits.items()}, tuple(found.refused))
 
 
@@ -177,15 +171,10 @@ def _written(folder: Path, domains: Mapping[str, Domain], splits: Splits) -> Man
     return Manifest(folder=folder.name, sources=sources, splits=files)
 
 
-def _publish(root: Path, folder: Path, manifest: Manifest) -> None:
-    """Atomically switch to the finished files, and remove earlier ones."""
+def _before(root: Path) -> str | None:
+    """Folder of the data that are imported now."""
     try:
-        before = ImportedData.open(root.parent, root.name)
+        found = ImportedData.open(root.parent, root.name)
     except TauDataError:
-        before = None
-    folder.chmod(0o755)  # a temporary folder is accessible to its owner only
-    draft = folder / MANIFEST
-    draft.write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    draft.replace(root / MANIFEST)
-    if before is not None and before.manifest.folder != folder.name:
-        shutil.rmtree(root / before.manifest.folder, ignore_errors=True)
+        return None
+    return found.manifest.folder if found else None

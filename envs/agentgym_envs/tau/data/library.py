@@ -9,18 +9,18 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
 
 from agentgym_envs.core import Record, TaskNotFound
 from agentgym_envs.files import file_sha256
+from agentgym_envs.import_folders import MANIFEST
 from agentgym_envs.import_report import FileName
 from agentgym_envs.tau.data.domain import Domain, TaskSource
 from agentgym_envs.tau.reading import TauDataError
-from agentgym_envs.tau.tasks import TauTask
+from agentgym_envs.tau.tasks import TauTask, Version
 
-MANIFEST = "manifest.json"
 TASKS = TypeAdapter(tuple[TauTask, ...])
 
 
@@ -71,6 +71,10 @@ class ImportedData(TaskSource):
     @property
     def splits(self) -> tuple[str, ...]:
         return tuple(self.manifest.splits)
+
+    @property
+    def versions(self) -> tuple[Version, ...]:
+        return tuple(version for version in get_args(Version) if version in self.manifest.sources)
 
     @property
     def digest(self) -> str:

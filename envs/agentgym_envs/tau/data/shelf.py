@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from agentgym_envs.core import TaskNotFound
 from agentgym_envs.tau.data.domain import Domain, TaskSource
-from agentgym_envs.tau.tasks import TauTask
+from agentgym_envs.tau.tasks import TauTask, Version
 
 BASE, HALVES = "tau2_base", ("tau2_train", "tau2_test")
 """The benchmark's whole test set, and the splits that it consists of."""
@@ -21,6 +21,11 @@ class Shelf:
     def splits(self) -> tuple[str, ...]:
         """Names of all splits."""
         return tuple(split for source in self._sources for split in source.splits)
+
+    @property
+    def versions(self) -> tuple[Version, ...]:
+        """The benchmarks whose rules hold for some task; the built-in tasks' first."""
+        return tuple(dict.fromkeys(version for source in self._sources for version in source.versions))
 
     @property
     def digest(self) -> str:

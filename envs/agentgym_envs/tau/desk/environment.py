@@ -34,15 +34,15 @@ class DeskEnvironment(TauEnvironment[DeskWorld]):
     def fresh(self, task: TauTask, domain: Domain, seed: int) -> DeskWorld:
         return DeskWorld(domain, task.version)
 
-    def tools_of(self, task: TauTask) -> Toolset:
-        return self.versions[task.version]
+    def tools_of(self, version: Version) -> Toolset:
+        return self.versions[version]
 
-    def solo_tools_of(self, task: TauTask) -> Toolset:
-        key = (self.name, task.version, self.strict)
+    def solo_tools_of(self, version: Version) -> Toolset:
+        key = (self.name, version, self.strict)
         if key not in self._solo_sets:
             ends = [done, submit_refusal] if self.strict else [done]
-            users = self.user_tools_of(task) or Toolset([])
-            own = [*self.versions[task.version].values(), *users.values()]
+            users = self.user_tools_of() or Toolset([])
+            own = [*self.versions[version].values(), *users.values()]
             self._solo_sets[key] = Toolset([*own, reply, *ends])
         return self._solo_sets[key]
 
@@ -67,7 +67,7 @@ class DeskEnvironment(TauEnvironment[DeskWorld]):
         """The solution, what is to be told, and the end; None where there is a user."""
         if self.user_mode != "solo":
             return None
-        tools = self.solo_tools_of(task)
+        tools = self.solo_tools_of(task.version)
         gold = [action for action in self.solution(task) if action.name in tools]
         plan = [written(one.name, **one.arguments) for one in gold if tools[one.name].kind != "control"]
         if task.communicate:

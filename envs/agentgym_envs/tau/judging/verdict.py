@@ -4,7 +4,7 @@ from typing import Any, Protocol
 
 from agentgym_envs.tau.judging import rewards
 from agentgym_envs.tau.judging.gold import Gold
-from agentgym_envs.tau.tasks import Assertion, Part, TauTask
+from agentgym_envs.tau.tasks import Assertion, Part, TauTask, Version
 from agentgym_envs.tau.users import User, UserMode
 from agentgym_envs.tau.world import World
 from agentgym_envs.tooluse import Toolset, Verdict
@@ -30,7 +30,7 @@ class JudgedEnvironment(Protocol):
 
     def holds(self, world: Any, assertion: Assertion) -> bool: ...
 
-    def solo_tools_of(self, task: TauTask) -> Toolset: ...
+    def solo_tools_of(self, version: Version) -> Toolset: ...
 
     def strict_fault(self, task: TauTask, world: Any) -> Outcome | None: ...
 
@@ -77,7 +77,7 @@ def _has_acted(environment: JudgedEnvironment, task: TauTask, world: World) -> b
     Without a judge this, and what is to be told, stand for the statements about the dialogue: an agent that
     did nothing has met none.
     """
-    tools = environment.solo_tools_of(task)
+    tools = environment.solo_tools_of(task.version)
     return bool(world.messages) or any(tools[call.name].kind == "write" for call in world.calls)
 
 

@@ -25,7 +25,6 @@ class TauMock(DeskEnvironment):
 
     name = "tau-mock"
     modes = ("solo", "stub", "llm")
-    toolset = Toolset([*AGENT_TOOLS.values(), *INBOX_TOOLS.values()])
     # Of 9 published tasks any end wins one, a transfer another, and further writes are free in two.
     attack_bounds = dict.fromkeys(
         (
@@ -47,7 +46,7 @@ class TauMock(DeskEnvironment):
             invoke(world, call)
         return world
 
-    def user_tools_of(self, task: TauTask) -> Toolset | None:
+    def user_tools_of(self) -> Toolset | None:
         return INBOX_TOOLS
 
     def policy_of(self, task: TauTask, domain: Domain) -> str:

@@ -22,7 +22,6 @@ class TauRetail(DeskEnvironment):
     """
 
     name = "tau-retail"
-    toolset = TAU2_TOOLS
     attack_bounds = dict.fromkeys(
         (
             *("do_nothing", "empty_submit", "submit_first", "always_refuse", "constant_answer"),

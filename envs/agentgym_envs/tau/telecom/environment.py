@@ -20,7 +20,7 @@ from typing import Any, Literal
 from agentgym_envs.tau.data.domain import Domain, TaskSource
 from agentgym_envs.tau.environment import BUILTIN, TauEnvironment
 from agentgym_envs.tau.judging.judge import JudgeModel
-from agentgym_envs.tau.tasks import Assertion, TauTask
+from agentgym_envs.tau.tasks import Assertion, TauTask, Version
 from agentgym_envs.tau.telecom import assertions, setup, strict
 from agentgym_envs.tau.telecom.builtin import POLICY, builtin_tasks
 from agentgym_envs.tau.telecom.phone import Phone
@@ -46,7 +46,6 @@ class TauTelecom(TauEnvironment[TelecomWorld]):
 
     name = "tau-telecom"
     modes = ("solo", "stub", "llm")
-    toolset = SOLO_TOOLS
     # The assertions are about the outcome: further writes are free, and one in six published tasks is to be
     # handed over, which a policy may do without a look. `strict` closes most of this.
     attack_bounds = {  # noqa: RUF012 - a class fact, never changed
@@ -112,13 +111,13 @@ class TauTelecom(TauEnvironment[TelecomWorld]):
             starts[task.id] = world
         return world.copy(seed)
 
-    def tools_of(self, task: TauTask) -> Toolset:
+    def tools_of(self, version: Version) -> Toolset:
         return AGENT_TOOLS
 
-    def solo_tools_of(self, task: TauTask) -> Toolset:
+    def solo_tools_of(self, version: Version) -> Toolset:
         return SOLO_TOOLS
 
-    def user_tools_of(self, task: TauTask) -> Toolset | None:
+    def user_tools_of(self) -> Toolset | None:
         return PHONE_TOOLS
 
     def after_call(self, world: TelecomWorld) -> None:

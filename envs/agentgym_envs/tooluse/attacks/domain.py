@@ -3,7 +3,7 @@
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
@@ -29,8 +29,9 @@ class Domain:
     """The expert's actions by the id of the task."""
     known: Sequence[str]
     """Ids of tasks whose solutions an attacker may know: those of the training split."""
+    played: Mapping[str, tuple[int, int]]
+    """By split, the number of tasks that are attacked, and of all that it has."""
     seed: int = 0
-    _others: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
     def random(self, task: Task, purpose: str) -> random.Random:
         """Random numbers for one policy on one task."""

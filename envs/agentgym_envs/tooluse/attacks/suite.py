@@ -1,29 +1,23 @@
 """The suite: plays the policies, and compares their mean returns with what they may earn."""
 
-import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agentgym_envs.core import Record, Task
 from agentgym_envs.testing.subject import spaced
+from agentgym_envs.tooluse.attacks.bounds import (
+    BOUNDS,
+    STRICT_BOUNDS,
+    Status,
+    is_within,
+    standard_error,
+    status_of,
+)
 from agentgym_envs.tooluse.attacks.changes import double_send, extra_write
 from agentgym_envs.tooluse.attacks.domain import AnyEnvironment, Domain
 from agentgym_envs.tooluse.attacks.policies import POLICIES, Policy, shortcut_policies
 
-Bounds = tuple[float, float]
-BOUNDS: dict[str, Bounds] = {
-    "oracle": (1.0, 1.0),
-    "oracle_shuffled": (1.0, 1.0),
-    "undo_redo": (1.0, 1.0),
-    "always_refuse": (0.0, 0.03),
-    "constant_answer": (0.0, 0.05),
-    "schema_dump": (0.0, 0.05),
-    "random_calls": (0.0, 0.02),
-}
-"""Mean returns that a policy may have; 0 for others. An environment's `attack_bounds` come first."""
-STRICT_BOUNDS: dict[str, Bounds] = {"undo_redo": (0.0, 0.0)}
-"""The bounds of environments with `strict_history`."""
 HARMFUL = ("forge_object", "hostile_strings", "call_flood", "control_reach", "write_spray")
 """Policies after each of whose episodes an honest one has to earn the maximum."""
 MOST_CONSTANTS = 20
@@ -40,9 +34,20 @@ class AttackResult(Record):
     low: float
     high: float
     """Bounds of the mean."""
+    standard_error: float
+    """Standard error of a mean at these bounds, of which three are tolerated; 0 where they are 0 or 1."""
+    status: Status
     slowest_ms: float
     """Longest answer to an action."""
     violations: tuple[str, ...]
+
+
+class Played(Record):
+    """Tasks of a split that were attacked."""
+
+    tasks: int
+    of: int
+    """Tasks that the split has."""
 
 
 class AttackReport(Record):
@@ -51,6 +56,7 @@ class AttackReport(Record):
     env: str
     data_version: str
     tasks: int
+    splits: dict[str, Played]
     results: tuple[AttackResult, ...]
 
     @property
@@ -72,66 +78,89 @@ def attack(
     *,
     splits: Sequence[str] = (),
     step_limit_s: float = 5.0,
+    progress: Callable[[int], None] = lambda _: None,
 ) -> AttackReport:
     """Play every policy on `tasks` tasks of each of the splits (all by default), evenly spaced; None plays
     all.
 
     An answer to an action may take `step_limit_s`. After an episode that tries to do harm, the expert's in
-    the same instance has to earn 1.
+    the same instance has to earn 1. `progress` is called with the number of tasks that are done.
     """
-    domain = _domain(environment, tasks, splits or environment.splits)
+    chosen = splits or environment.splits
+    domain = _domain(environment, tasks, chosen)
     policies: dict[str, Policy] = {
         **POLICIES,
         "extra_write": extra_write,
         "double_send": double_send,
         **shortcut_policies(domain),
     }
-    results = [_played(domain, name, policy, step_limit_s) for name, policy in policies.items()]
     refusals = [[action] for action in environment.refusals]
     finals = [[action] for action in domain.finals[:MOST_CONSTANTS] if [action] not in refusals]
-    results.append(_best_constant(domain, "always_refuse", refusals, step_limit_s))
-    results.append(_best_constant(domain, "constant_answer", finals, step_limit_s))
+    constants = {"always_refuse": refusals, "constant_answer": finals}
+    tallies = _tallies(domain, policies, constants, progress)
+    results = [_result(domain, name, _best(found), step_limit_s) for name, found in tallies.items()]
     return AttackReport(
         env=environment.name,
         data_version=environment.data_version,
         tasks=len(domain.tasks),
+        splits={split: Played(tasks=count, of=of) for split, (count, of) in domain.played.items()},
         results=tuple(results),
     )
 
 
+def _tallies(
+    domain: Domain,
+    policies: Mapping[str, Policy],
+    constants: Mapping[str, Sequence[Sequence[str]]],
+    progress: Callable[[int], None],
+) -> dict[str, list[_Tally]]:
+    """What each policy earns, and each of the actions that a constant one may take.
+
+    A task meets all policies before the next one does: its data are made once, and not for each policy.
+    """
+    played = {name: _Tally() for name in policies}
+    constant = {name: [_Tally() for _ in choices] for name, choices in constants.items()}
+    for number, task in enumerate(domain.tasks, 1):
+        for name, policy in policies.items():
+            _attacked(domain, task, name, policy(domain, task), played[name])
+        for name, choices in constants.items():
+            for actions, tally in zip(choices, constant[name], strict=True):
+                _play(domain, task, actions, tally)
+        progress(number)
+    return {name: [tally] for name, tally in played.items()} | constant
+
+
 def _domain(environment: AnyEnvironment, tasks: int | None, splits: Sequence[str]) -> Domain:
-    found = list[Task]()
+    """The tasks that have an expert, of which those of the first split are known to an attacker."""
+    found, plans, known = list[Task](), dict[str, Sequence[str]](), list[str]()
+    played = dict[str, tuple[int, int]]()
     for split in splits:
         rows = environment.tasks(split)
-        found += list(rows) if tasks is None else spaced(rows, tasks)
-    plans = {task.id: plan for task in found if (plan := environment.expert(task)) is not None}
-    known = [task.id for task in found if task.id in plans and task.split == splits[0]]
-    return Domain(environment, [task for task in found if task.id in plans], plans, known)
+        drawn = list(rows) if tasks is None else spaced(rows, tasks)
+        own = {task.id: plan for task in drawn if (plan := environment.expert(task)) is not None}
+        found += [task for task in drawn if task.id in own]
+        known = list(own) if split == splits[0] else known
+        played[split] = (len(own), len(rows))
+        plans |= own
+    return Domain(environment, found, plans, known, played)
 
 
-def _played(domain: Domain, name: str, policy: Policy, step_limit_s: float) -> AttackResult:
-    tally = _Tally()
-    for task in domain.tasks:
-        actions = policy(domain, task)
-        if actions is None:
-            continue
-        _play(domain, task, actions, tally, again=name in HARMFUL)
-        if name in HARMFUL:
-            _honest(domain, task, tally)
-    return _result(domain, name, tally, step_limit_s)
+def _attacked(domain: Domain, task: Task, name: str, actions: Sequence[str] | None, tally: _Tally) -> None:
+    """Play the actions of a policy, and after those that try to do harm the expert's."""
+    if actions is None:
+        return
+    _play(domain, task, actions, tally, again=name in HARMFUL)
+    if name in HARMFUL:
+        _honest(domain, task, tally)
 
 
-def _best_constant(
-    domain: Domain, name: str, constants: Sequence[Sequence[str]], step_limit_s: float
-) -> AttackResult:
-    """The constant policy that earns most."""
-    tallies = [_Tally()]
-    for actions in constants:
-        tallies.append(_Tally())
-        for task in domain.tasks:
-            _play(domain, task, actions, tallies[-1])
-    best = max(tallies, key=lambda tally: sum(tally.returns) / max(1, len(tally.returns)))
-    return _result(domain, name, best if best.returns else tallies[-1], step_limit_s)
+def _best(tallies: Sequence[_Tally]) -> _Tally:
+    """The constant policy that earns most; of a policy that is not constant, its only tally."""
+    return max(tallies, key=_mean, default=_Tally())
+
+
+def _mean(tally: _Tally) -> float:
+    return sum(tally.returns) / max(1, len(tally.returns))
 
 
 def _play(domain: Domain, task: Task, actions: Sequence[str], tally: _Tally, *, again: bool = False) -> None:
@@ -162,30 +191,23 @@ def _honest(domain: Domain, task: Task, tally: _Tally) -> None:
         tally.violations.append(f"{task.id}: after it the expert earns {honest.returns[0]}")
 
 
-def chance(low: float, high: float, count: int) -> float:
-    """Three standard errors of the mean of `count` returns of 0 or 1 whose true mean is `low` or `high`; 0
-    where the bounds are 0 or 1, for then no other return is allowed.
-    """
-    variance = max(mean * (1 - mean) for mean in (low, high))
-    return 3 * math.sqrt(variance / max(1, count))
-
-
 def _result(domain: Domain, name: str, tally: _Tally, step_limit_s: float) -> AttackResult:
     bounds = {**BOUNDS, **(STRICT_BOUNDS if domain.environment.strict_history else {})}
     low, high = domain.environment.attack_bounds.get(name, bounds.get(name, (0.0, 0.0)))
-    mean = sum(tally.returns) / max(1, len(tally.returns))
-    violations = tally.violations
-    spread = chance(low, high, len(tally.returns))
-    if tally.returns and not low - spread - 1e-9 <= mean <= high + spread + 1e-9:
+    mean, violations, count = _mean(tally), tally.violations, len(tally.returns)
+    error = standard_error(low, high, count)
+    if count and not is_within(mean, low, high, error):
         violations = [f"earns {mean:.4f} in the mean, not {low:g} to {high:g}", *violations]
     if tally.slowest_s > step_limit_s:
         violations = [f"an answer took {tally.slowest_s:.1f} s, more than {step_limit_s} s", *violations]
     return AttackResult(
         name=name,
-        episodes=len(tally.returns),
+        episodes=count,
         mean=mean,
         low=low,
         high=high,
+        standard_error=error,
+        status=status_of(mean, low, high, count, violated=bool(violations)),
         slowest_ms=tally.slowest_s * 1000,
         violations=tuple(violations[:20]),
     )

@@ -1,13 +1,21 @@
 """Calls in Python's syntax, `[sort(name='a.txt'), cd('docs')]`, as BFCL writes them.
 
-The text is parsed, not evaluated: a call of a plain name, with literal arguments, or a list of such calls.
+The text is parsed, not evaluated: a call of a plain name, with literal arguments, or several. As in BFCL's
+own decoder the brackets may be missing and a comma may follow; the message may be one fenced block, and calls
+may also stand on a line each.
 """
 
 import ast
+import re
 from typing import Any
 
 from agentgym_envs.tooluse.calls.call import Call
-from agentgym_envs.tooluse.calls.literals import MAX_TEXT, InvalidLiteral, literal_of
+from agentgym_envs.tooluse.calls.literals import MAX_MEMBERS, MAX_TEXT, InvalidLiteral, literal_of
+
+FENCE = re.compile(r"```[ \t]*(?:python|py|tool_code)?[ \t]*\r?\n(.*)```", re.DOTALL | re.IGNORECASE)
+AROUND = "` \t\r\n"
+SEPARATORS = ",; \t\r\n"
+"""What may stand after a call."""
 
 
 def python_calls(text: str) -> tuple[Call, ...] | None:
@@ -15,17 +23,48 @@ def python_calls(text: str) -> tuple[Call, ...] | None:
 
     Raises `InvalidLiteral` for calls of anything but a name, and for arguments that are no literals.
     """
-    bare = text.strip()
+    fenced = FENCE.fullmatch(text.strip())
+    bare = (fenced[1] if fenced else text).strip(AROUND).rstrip(SEPARATORS)
     if not bare.endswith((")", "]")) or "(" not in bare:
         return None
     if len(bare) > MAX_TEXT:
         raise InvalidLiteral(f"the text is longer than {MAX_TEXT} characters")
+    whole = _expression(bare)
+    nodes = _lines(bare) if whole is None else _members(whole)
+    return tuple(map(_call, nodes)) or None
+
+
+def _expression(text: str) -> ast.expr | None:
+    """The parsed expression; None for a text that is none."""
     try:
-        tree = ast.parse(bare, mode="eval").body
+        return ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return None
-    nodes = tree.elts if isinstance(tree, ast.List | ast.Tuple) else [tree]
-    return tuple(_call(node) for node in nodes)
+
+
+def _members(node: ast.expr) -> list[ast.expr]:
+    return node.elts if isinstance(node, ast.List | ast.Tuple) else [node]
+
+
+def _lines(text: str) -> list[ast.expr]:
+    """The calls of a text with some on each line, comments left out; [] if a line has anything else."""
+    found = list[ast.expr]()
+    for line in text.splitlines():
+        written = line.strip().rstrip(SEPARATORS)
+        if not written or written.startswith("#"):
+            continue
+        node = _expression(written)
+        nodes = [] if node is None else _members(node)
+        if not nodes or not all(map(_is_call_by_name, nodes)):
+            return []
+        found += nodes
+        if len(found) > MAX_MEMBERS:
+            raise InvalidLiteral(f"more than {MAX_MEMBERS} calls")
+    return found
+
+
+def _is_call_by_name(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
 
 
 def _call(node: ast.expr) -> Call:

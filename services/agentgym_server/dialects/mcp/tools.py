@@ -1,7 +1,7 @@
 """Tools of a session in MCP's format, and tool calls, which play turns.
 
-The tools are those of the environment; one without tools is played through `act` and `look`. Operations of
-the trainer (reset, fork, close, rewards) are no tools.
+The tools are those of the environment, and `say` where its agents also speak; one without tools is played
+through `act` and `look`. Operations of the trainer (reset, fork, close, rewards) are no tools.
 """
 
 import inspect
@@ -44,23 +44,41 @@ LOOK: Json = {
     "inputSchema": {"type": "object", "properties": {}, "additionalProperties": False},
     "annotations": {"readOnlyHint": True},
 }
+SAY: Json = {
+    "name": "say",
+    "description": "Say something, without another call, and read the answer. Every call takes one turn.",
+    "inputSchema": {
+        "type": "object",
+        "properties": {"message": {"type": "string", "description": "What you say."}},
+        "required": ["message"],
+        "additionalProperties": False,
+    },
+}
+MESSAGES = {"act": "action", "say": "message"}
+"""Tools of this dialect that play a turn, and the argument that is its action."""
 
 
 def tools_of(service: Service, session: Session) -> list[Json]:
     """The tools in MCP's format."""
+    reads_only = service.catalogue.of(session.origin.env).environment.read_only_tools
+    functions = [tool["function"] for tool in session.tools or ()]
+    listed = [mcp_tool(function, reads_only.get(function["name"])) for function in functions]
+    return [*listed, *_own_tools(service, session)]
+
+
+def _own_tools(service: Service, session: Session) -> list[Json]:
+    """The tools of this dialect that a session has."""
     if session.tools is None:
         return [ACT, LOOK]
-    reads_only = service.catalogue.of(session.origin.env).environment.read_only_tools
-    functions = [tool["function"] for tool in session.tools]
-    return [mcp_tool(function, reads_only.get(function["name"])) for function in functions]
+    taken = any(tool["function"]["name"] == SAY["name"] for tool in session.tools)
+    return [SAY] if service.catalogue.of(session.origin.env).environment.speaks and not taken else []
 
 
-def _schema(session: Session, name: str) -> Json | None:
+def _schema(session: Session, own: Sequence[Json], name: str) -> Json | None:
     """The schema of a tool's arguments; None for an unknown tool."""
-    if session.tools is None:
-        return next((tool["inputSchema"] for tool in (ACT, LOOK) if tool["name"] == name), None)
-    functions = (tool["function"] for tool in session.tools)
-    return next((mcp_tool(one)["inputSchema"] for one in functions if one["name"] == name), None)
+    functions = (tool["function"] for tool in session.tools or ())
+    listed = [*own, *(mcp_tool(one) for one in functions if one["name"] == name)]
+    return next((tool["inputSchema"] for tool in listed if tool["name"] == name), None)
 
 
 async def call_tool(service: Service, session: Session, message: Message) -> Json:
@@ -69,13 +87,14 @@ async def call_tool(service: Service, session: Session, message: Message) -> Jso
     arguments = optional_object(message.params.get("arguments"), "arguments")
     if not isinstance(name, str):
         raise RpcError(INVALID_PARAMS, "name must be a string")
-    ours = session.tools is None and name in ("act", "look")
+    own = _own_tools(service, session)
+    ours = any(tool["name"] == name for tool in own)
     if ours or not _is_repeat(session, message):  # the tools may have changed since the first time
-        _check_call(service, session, name, arguments)
+        _check_call(service, session, own, name, arguments)
     if ours and name == "look":
         return _look(service, session)
     call: Json = {"type": "tool_call", "name": name, "arguments": arguments}
-    reply = await _played(service, session, message, arguments["action"] if ours else call)
+    reply = await _played(service, session, message, arguments[MESSAGES[name]] if ours else call)
     return _turn_result(reply, ours, service.settings.mcp_expose_reward)
 
 
@@ -85,11 +104,11 @@ def _is_repeat(session: Session, message: Message) -> bool:
     return type(turn) is int and 0 < turn <= session.turn
 
 
-def _check_call(service: Service, session: Session, name: str, arguments: Json) -> None:
+def _check_call(service: Service, session: Session, own: Sequence[Json], name: str, arguments: Json) -> None:
     """Raise `RpcError` for an unknown tool, and the problem `validation` for arguments that violate its
     schema.
     """
-    schema = _schema(session, name)
+    schema = _schema(session, own, name)
     if schema is None:
         if session.state != "open":
             return  # an ended episode has no tools, and the caller is told that it ended

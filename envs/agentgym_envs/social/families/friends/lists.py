@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agentgym_envs.core import Record
-from agentgym_envs.social.moves import padded
+from agentgym_envs.sotopia.moves import padded
 
 _PAIR = re.compile(r"([a-z]+)=([\w-]+)")
 

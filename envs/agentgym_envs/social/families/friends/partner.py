@@ -6,8 +6,8 @@ from typing import cast
 from agentgym_envs.social.content.phrases import MEETING
 from agentgym_envs.social.families.friends.lists import AddressList, Index
 from agentgym_envs.social.family import LEAVE, Speaker
-from agentgym_envs.social.moves import Utterance
 from agentgym_envs.social.partners.voice import Voice
+from agentgym_envs.sotopia.moves import Utterance
 from agentgym_envs.sotopia.protocol.actions import Action
 
 MOST_TIMES = 2

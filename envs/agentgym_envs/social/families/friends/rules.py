@@ -13,8 +13,8 @@ from agentgym_envs.social.families.friends.partner import FriendsPartner
 from agentgym_envs.social.families.friends.player import FriendsPlayer
 from agentgym_envs.social.families.friends.thinker import FriendsThinker
 from agentgym_envs.social.family import TURNS, Family, Ledger, Setting, Speaker
-from agentgym_envs.social.moves import Utterance
 from agentgym_envs.social.outcome import Outcome
+from agentgym_envs.sotopia.moves import Utterance
 from agentgym_envs.sotopia.protocol.conversation import EndReason
 
 SIZES = {"1": (5, 7), "2": (8, 9), "3": (10, 12)}

@@ -6,8 +6,8 @@ from typing import cast
 
 from agentgym_envs.social.families.friends.lists import AddressList, Person
 from agentgym_envs.social.family import TURNS
-from agentgym_envs.social.moves import Utterance
 from agentgym_envs.social.thoughts import Talk, Thinker, Thought
+from agentgym_envs.sotopia.moves import Utterance
 
 FEW = 2
 """Friends that are described without a further question."""

@@ -5,8 +5,8 @@ from random import Random
 from agentgym_envs.social.content.phrases import LISTENING
 from agentgym_envs.social.families.persuade.opinion import MOST_CARDS, Card, ListenerHidden, Opinion
 from agentgym_envs.social.family import LEAVE, Speaker
-from agentgym_envs.social.moves import Utterance
 from agentgym_envs.social.partners.voice import Voice
+from agentgym_envs.sotopia.moves import Utterance
 from agentgym_envs.sotopia.protocol.actions import Action
 
 

@@ -8,7 +8,7 @@ from agentgym_envs.social.content.evidence import TYPES
 from agentgym_envs.social.content.phrases import LISTENING
 from agentgym_envs.social.families.persuade.opinion import FADING, Card
 from agentgym_envs.social.family import LEAVE, Speaker, spoke
-from agentgym_envs.social.moves import Utterance
+from agentgym_envs.sotopia.moves import Utterance
 from agentgym_envs.sotopia.protocol.actions import Action
 
 STRENGTHS: Final = {

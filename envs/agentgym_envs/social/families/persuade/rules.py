@@ -18,8 +18,8 @@ from agentgym_envs.social.families.persuade.partner import PersuadePartner
 from agentgym_envs.social.families.persuade.player import PersuadePlayer
 from agentgym_envs.social.families.persuade.thinker import PersuadeThinker
 from agentgym_envs.social.family import TURNS, Family, Ledger, Setting, Speaker
-from agentgym_envs.social.moves import Utterance
 from agentgym_envs.social.outcome import Outcome
+from agentgym_envs.sotopia.moves import Utterance
 from agentgym_envs.sotopia.protocol.conversation import EndReason
 
 CARDS_A_TYPE = 3

@@ -6,9 +6,9 @@ from agentgym_envs.social.content.phrases import BARGAINING
 from agentgym_envs.social.families.price.side import NEW, Side
 from agentgym_envs.social.families.standing import Patience
 from agentgym_envs.social.family import LEAVE, TURNS, Speaker
-from agentgym_envs.social.moves import Utterance
 from agentgym_envs.social.partners.temperament import Temperament, rounded
 from agentgym_envs.social.partners.voice import Voice
+from agentgym_envs.sotopia.moves import Utterance
 from agentgym_envs.sotopia.protocol.actions import Action
 
 CLOSE, FAR = 0.08, 0.3

@@ -5,7 +5,7 @@ from random import Random
 
 from agentgym_envs.social.families.price.side import LEAST, NEW, Side
 from agentgym_envs.social.family import TURNS, Speaker, spoke
-from agentgym_envs.social.moves import Utterance
+from agentgym_envs.sotopia.moves import Utterance
 from agentgym_envs.sotopia.protocol.actions import Action
 
 NEARER = 1.02 * NEW

@@ -13,9 +13,9 @@ from agentgym_envs.social.families.price.side import Side
 from agentgym_envs.social.families.price.thinker import PriceThinker
 from agentgym_envs.social.families.standing import Offers
 from agentgym_envs.social.family import TURNS, Family, Ledger, Setting, Speaker
-from agentgym_envs.social.moves import number
 from agentgym_envs.social.outcome import Outcome
 from agentgym_envs.social.partners.temperament import Temperament, drawn_temperament
+from agentgym_envs.sotopia.moves import number
 from agentgym_envs.sotopia.protocol.conversation import EndReason
 
 ZONES = {"1": (0.52, 0.7), "2": (0.33, 0.52), "3": (0.15, 0.33)}
@@ -48,7 +48,7 @@ class PriceSetting(Setting):
         return Side(seat == self.seller, self.limits[seat], self.targets[seat], self.listed)
 
 
-class PriceLedger(Offers):
+class PriceLedger(Offers, Ledger):
     """Offers of a sale."""
 
     def __init__(self, setting: PriceSetting) -> None:

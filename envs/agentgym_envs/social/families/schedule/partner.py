@@ -6,9 +6,9 @@ from agentgym_envs.social.content.phrases import SCHEDULING
 from agentgym_envs.social.families.schedule.week import SLOTS, Calendar, day_of
 from agentgym_envs.social.families.standing import Patience
 from agentgym_envs.social.family import LEAVE, Speaker
-from agentgym_envs.social.moves import Utterance
 from agentgym_envs.social.partners.temperament import Temperament
 from agentgym_envs.social.partners.voice import Voice
+from agentgym_envs.sotopia.moves import Utterance
 from agentgym_envs.sotopia.protocol.actions import Action
 
 BEST, WORST = 3.0, 1.0

@@ -7,7 +7,7 @@ from typing import Final
 from agentgym_envs.social.content.phrases import SCHEDULING
 from agentgym_envs.social.families.schedule.week import SLOTS, Calendar, day_of
 from agentgym_envs.social.family import TURNS, Speaker, spoke
-from agentgym_envs.social.moves import Utterance
+from agentgym_envs.sotopia.moves import Utterance
 from agentgym_envs.sotopia.protocol.actions import Action
 
 UNWILLING: Final = tuple(words for pool in SCHEDULING["unwilling"].values() for words in pool)

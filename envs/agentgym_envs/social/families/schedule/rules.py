@@ -13,9 +13,9 @@ from agentgym_envs.social.families.schedule.thinker import ScheduleThinker
 from agentgym_envs.social.families.schedule.week import SLOTS, Calendar
 from agentgym_envs.social.families.standing import Offers
 from agentgym_envs.social.family import TURNS, Family, Ledger, Setting, Speaker
-from agentgym_envs.social.moves import Utterance, padded, spoken
 from agentgym_envs.social.outcome import Outcome
 from agentgym_envs.social.partners.temperament import Temperament, drawn_temperament
+from agentgym_envs.sotopia.moves import Utterance, padded, spoken
 from agentgym_envs.sotopia.protocol.conversation import EndReason
 
 BUSY = (8, 14)
@@ -51,7 +51,7 @@ class ScheduleHidden(Record):
     temperament: Temperament
 
 
-class ScheduleLedger(Offers):
+class ScheduleLedger(Offers, Ledger):
     """Proposals, and whether both seats say that there is no slot."""
 
     def __init__(self, setting: ScheduleSetting) -> None:

@@ -4,7 +4,7 @@ from typing import Final
 
 from agentgym_envs.core import Record
 from agentgym_envs.social.content.projects import LABELS
-from agentgym_envs.social.moves import padded, spoken
+from agentgym_envs.sotopia.moves import padded, spoken
 
 YES: Final = ("yes", "yeah", "yep", "correct", "right", "exactly", "indeed", "true", "sure", "certainly")
 AFFIRMED: Final = ("that is", "that s", "it is", "you are")

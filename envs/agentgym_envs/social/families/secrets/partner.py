@@ -6,8 +6,8 @@ from random import Random
 from agentgym_envs.social.content.phrases import ASKING
 from agentgym_envs.social.families.secrets.facts import Fact
 from agentgym_envs.social.family import LEAVE, TURNS, Speaker
-from agentgym_envs.social.moves import Utterance
 from agentgym_envs.social.partners.voice import Voice
+from agentgym_envs.sotopia.moves import Utterance
 from agentgym_envs.sotopia.protocol.actions import Action
 
 

@@ -5,7 +5,7 @@ from random import Random
 
 from agentgym_envs.social.families.secrets.facts import Fact
 from agentgym_envs.social.family import Speaker, spoke
-from agentgym_envs.social.moves import Utterance
+from agentgym_envs.sotopia.moves import Utterance
 from agentgym_envs.sotopia.protocol.actions import Action
 
 

@@ -12,8 +12,8 @@ from agentgym_envs.social.families.secrets.partner import SecretsPartner
 from agentgym_envs.social.families.secrets.player import SecretsPlayer
 from agentgym_envs.social.families.secrets.thinker import SecretsThinker
 from agentgym_envs.social.family import TURNS, Family, Ledger, Setting, Speaker
-from agentgym_envs.social.moves import Utterance, padded
 from agentgym_envs.social.outcome import Outcome
+from agentgym_envs.sotopia.moves import Utterance, padded
 from agentgym_envs.sotopia.protocol.conversation import EndReason
 
 FACTS = 6

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from agentgym_envs.social.families.secrets.facts import Fact
-from agentgym_envs.social.moves import padded
 from agentgym_envs.social.thoughts import Talk, Thinker, Thought
+from agentgym_envs.sotopia.moves import padded
 
 
 class SecretsThinker(Thinker):

@@ -6,13 +6,16 @@ from agentgym_envs.social.content.phrases import BARGAINING
 from agentgym_envs.social.families.split.shares import Share, offer_text, rest, shares, worth
 from agentgym_envs.social.families.standing import Patience
 from agentgym_envs.social.family import LEAVE, TURNS, Speaker
-from agentgym_envs.social.moves import Utterance
 from agentgym_envs.social.partners.temperament import Temperament
 from agentgym_envs.social.partners.voice import Voice
+from agentgym_envs.sotopia.moves import Utterance
 from agentgym_envs.sotopia.protocol.actions import Action
 
 TARGET, TOTAL = 7, 10
-"""Points that a partner aims at, which its greed exceeds, and those of the whole pool."""
+"""Points that a partner aims at, which its greed exceeds, and those of the whole pool.
+
+These and the ones below are tenths of the pool where it is worth something else.
+"""
 CLOSE, FAR = 1, 4
 """Points that are missing, for its hints."""
 
@@ -31,11 +34,14 @@ class SplitPartner(Speaker):
         draws: Random,
         split: str,
     ) -> None:
-        self._items, self._pool, self._values, self._floor = items, pool, values, floor
+        self._items, self._pool, self._values = items, pool, values
+        self._total = worth(pool, values)
+        self._tenth = self._total / TOTAL
+        self._floor = floor * self._tenth
         self._others, self._temperament, self._draws = others, temperament, draws
         self._voice = Voice(BARGAINING, split, draws)
         self._patience = Patience(temperament.patience)
-        self._start = TARGET * (1 + temperament.greed)
+        self._start = TARGET * self._tenth * (1 + temperament.greed)
         self._turn, self._known = 0, 0
         self._demand = self._start
 
@@ -70,7 +76,7 @@ class SplitPartner(Speaker):
         if len(self._others) < 2:
             return 0.0
         first, latest = self._given(self._others[0]), self._given(self._others[-1])
-        return (latest - first) / max(1, TOTAL - first)
+        return (latest - first) / max(1, self._total - first)
 
     def _kept(self) -> Share:
         """The share with the fewest points that meet the demand; among equals the one with the fewest items,
@@ -85,7 +91,7 @@ class SplitPartner(Speaker):
             return self._voice.words("open" if self._turn == 1 else "waiting")
         if self._patience.is_tried:
             return self._voice.words("stuck")
-        missing = self._demand - given
+        missing = (self._demand - given) / self._tenth
         return self._voice.words("close" if missing <= CLOSE else "far" if missing > FAR else "nearer")
 
 

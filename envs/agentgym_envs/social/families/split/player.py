@@ -6,7 +6,7 @@ from random import Random
 
 from agentgym_envs.social.families.split.shares import Share, offer_text, rest, shares, value_vectors, worth
 from agentgym_envs.social.family import TURNS, Speaker, spoke
-from agentgym_envs.social.moves import Utterance
+from agentgym_envs.sotopia.moves import Utterance
 from agentgym_envs.sotopia.protocol.actions import Action
 
 TOTAL, LEAST_FIRST = 10, 7

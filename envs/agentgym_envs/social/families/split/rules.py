@@ -54,7 +54,7 @@ class SplitHidden(Record):
     temperament: Temperament
 
 
-class SplitLedger(Offers):
+class SplitLedger(Offers, Ledger):
     """Offers of a division: what their author keeps."""
 
     def __init__(self, setting: SplitSetting) -> None:

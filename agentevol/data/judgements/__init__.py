@@ -1,0 +1,21 @@
+"""Judgements of conversations and transcripts by rules, models and records.
+
+| module | what it holds |
+|---|---|
+| `items` | what is judged: `Item` |
+| `dimension_sets` | what is scored: `DimensionSet`, `dimensions_of` |
+| `outcomes` | scores, or a failure without any: `Judgement`, `Opinion` |
+| `judges` | judges by rules, by models, by records |
+| `panel` | several judges: `Panel` |
+| `aggregation`, `agreement` | means, medians, spreads; how far judges agree |
+| `summary` | figures of several judgements |
+| `conversations` | profiles of recorded conversations |
+| `budget` | limit of dollars or tokens |
+| `files`, `batch` | judgements of a file, and their resumption |
+
+Names for other packages: `aggregation.Aggregate`, `batch.judge_entries`, `budget.Budget`,
+`conversations.Conversations`, `dimension_sets.DimensionSet`, `dimension_sets.read_dimensions`,
+`files.read_entries`, `items.Item`, `items.Transcript`, `outcomes.Failed`, `outcomes.Judgement`,
+`outcomes.Ok`, `outcomes.Scores`, `outcomes.Usage`, `outcomes.counted`, `panel.Asked`, `panel.Panel`,
+`panel.described_judges`, `summary.Summary`, `summary.summary`.
+"""

@@ -1,0 +1,157 @@
+"""What is judged: conversations of two, and transcripts of one agent in any environment.
+
+{"type": "conversation", "id": "a", "names": ["Ana Reed", "Bo Lind"], "background": "Here is ...",
+ "log": [[{"action_type": "speak", "argument": "Hello."}, {"action_type": "none"}]]}
+{"type": "episode", "episode": {"pk": "b", "environment": "...", "messages": [...], ...}}
+{"type": "social", "id": "c", "task_id": "test/price/1/0", "seed": 7, "log": [...]}
+{"type": "transcript", "id": "d", "env": "guess", "task_id": "guess-4", "instruction": "Find the number.",
+ "turns": [{"action": "4", "observation": "Right."}]}
+"""
+
+import json
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Annotated, Any, ClassVar, Final, Literal, cast
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, TypeAdapter, WithJsonSchema
+from pydantic_core import PydanticSerializationError
+
+from agentevol.core.judges import JudgedEpisode, JudgedTurn
+from agentevol.data.judgements.dimension_sets import DimensionSet
+from agentevol.data.judgements.outcomes import sendable
+from agentgym_envs.core import Record
+from agentgym_envs.sotopia.data.episodes import FORMS, RecordedEpisode, read_episode
+from agentgym_envs.sotopia.protocol.actions import Action
+from agentgym_envs.sotopia.protocol.profiles import Scene
+
+MOST_STEPS: Final = 10_000
+"""Steps of a conversation, or turns of a transcript."""
+
+Name = Annotated[str, Field(min_length=1, max_length=256)]
+Log = Annotated[tuple[tuple[Action, Action], ...], Field(max_length=MOST_STEPS)]
+"""Actions of both seats by step."""
+
+
+class _Judged(Record):
+    id: Annotated[str, Field(max_length=256)] = ""
+    """Name of the item in the reply."""
+    dimensions: DimensionSet | None = None
+    """Dimensions of this item; None: those of the request."""
+
+    seats: ClassVar[int] = 2
+    """Number of those who are judged."""
+
+    @property
+    def digest(self) -> str:
+        """Hexadecimal digits that are equal for items of equal content, whatever their ids."""
+        try:
+            content = self.model_dump_json(exclude={"id"})
+        except PydanticSerializationError:  # a lone surrogate, which only escapes can hold
+            content = json.dumps(self.model_dump(exclude={"id"}))
+        return sha256(content.encode()).hexdigest()[:16]
+
+
+class Conversation(_Judged):
+    """Conversation of two seats, with all that a judge reads."""
+
+    type: Literal["conversation"] = "conversation"
+    background: str
+    """Context, both biographies and both goals (`agentgym_envs.sotopia.protocol.views.judge_background`)."""
+    names: tuple[Name, Name]
+    """By seat."""
+    log: Log
+    scene: Annotated[Scene, WithJsonSchema({"type": "object"})] | None = None
+    """Profiles in their published form, from which rules read the goals; a model does not see them."""
+
+
+def _episode(given: object) -> object:
+    if not isinstance(given, Mapping):
+        return given
+    return read_episode(cast("Mapping[str, Any]", given))
+
+
+class Episode(_Judged):
+    """Recorded conversation in the form of Sotopia's `EpisodeLog`; its profiles are looked up by their
+    keys.
+    """
+
+    type: Literal["episode"] = "episode"
+    episode: Annotated[RecordedEpisode, BeforeValidator(_episode), WithJsonSchema({"type": "object"})]
+
+
+class Social(_Judged):
+    """Conversation of the environment `social`, which is found again by its task and seed."""
+
+    type: Literal["social"] = "social"
+    task_id: Name
+    seed: Annotated[int, Field(ge=0, le=2**53 - 1, strict=True)]
+    log: Log
+
+
+class Turn(Record):
+    """Action of an agent, and what it observes then."""
+
+    action: str
+    observation: str = ""
+
+
+class Transcript(_Judged):
+    """Episode of one agent in any environment, as text."""
+
+    seats = 1
+    type: Literal["transcript"] = "transcript"
+    env: Annotated[str, Field(max_length=256)] = ""
+    task_id: Annotated[str, Field(max_length=256)] = ""
+    instruction: str = ""
+    initial_observation: str = ""
+    turns: Annotated[tuple[Turn, ...], Field(max_length=MOST_STEPS)]
+    seat: Annotated[int, Field(ge=0, le=63, strict=True)] = 0
+
+    @classmethod
+    def of(cls, episode: JudgedEpisode, name: str = "") -> "Transcript":
+        """Item of an episode as a run's judge sees it."""
+        turns = tuple(
+            Turn(action=sendable(one.action), observation=sendable(one.observation)) for one in episode.turns
+        )
+        return cls(
+            id=name,
+            env=sendable(episode.env),
+            task_id=sendable(episode.task_id),
+            instruction=sendable(episode.instruction),
+            initial_observation=sendable(episode.initial_observation),
+            turns=turns,
+            seat=episode.seat,
+        )
+
+    @property
+    def episode(self) -> JudgedEpisode:
+        """The episode as a run's judge sees it."""
+        turns = tuple(JudgedTurn(one.action, one.observation) for one in self.turns)
+        return JudgedEpisode(
+            self.env, self.task_id, self.instruction, self.initial_observation, turns, self.seat
+        )
+
+
+def _tag(given: object) -> str | None:
+    """Type of an item; without one, the form of its fields."""
+    if isinstance(given, _Judged):
+        return str(getattr(given, "type", ""))
+    if not isinstance(given, Mapping):
+        return None
+    fields = cast("Mapping[str, object]", given)
+    own = {"turns": "transcript", "episode": "episode", "seed": "social"}
+    named = fields.get("type", next((kind for name, kind in own.items() if name in fields), "conversation"))
+    return named if isinstance(named, str) else None
+
+
+Item = Annotated[
+    Annotated[Conversation, Tag("conversation")]
+    | Annotated[Episode, Tag("episode")]
+    | Annotated[Social, Tag("social")]
+    | Annotated[Transcript, Tag("transcript")],
+    Discriminator(_tag),
+]
+"""What is judged."""
+ITEM: Final[TypeAdapter[Item]] = TypeAdapter(Item)
+EPISODE_LOG: Final = FORMS
+"""Fields by which a record outside of a request is known as an `EpisodeLog`."""

@@ -1,0 +1,52 @@
+"""Transcripts of episodes for a judge, and the scores in its answer."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from agentevol.core.judges import JudgedEpisode
+
+Range = tuple[float, float]
+"""Lowest and highest score."""
+
+
+class AnswerError(ValueError):
+    """An answer without the scores that were asked for; the message says why."""
+
+
+def transcript(episode: JudgedEpisode) -> str:
+    """The episode as JSON, so that no text of it can end the transcript."""
+    turns = [{"agent": turn.action, "environment": turn.observation} for turn in episode.turns]
+    told = {
+        "environment": episode.env,
+        "task": episode.instruction,
+        "first observation": episode.initial_observation,
+        "turns": turns,
+    }
+    return f"Transcript:\n{json.dumps(told, ensure_ascii=False, indent=1)}"
+
+
+def scores_in(answer: str, ranges: Mapping[str, Range]) -> tuple[dict[str, float], dict[str, Any]]:
+    """Scores of an answer by dimension, and the whole object.
+
+    The answer has one JSON object, whose `scores` has these dimensions and no other; a score is a whole
+    number, or an object with a `score`. Raises `AnswerError`.
+    """
+    start = answer.find("{")
+    try:
+        told, _ = json.JSONDecoder().raw_decode(answer[start:] if start >= 0 else answer)
+    except (ValueError, RecursionError):
+        raise AnswerError(f"the answer is no JSON object: {answer[:100]!r}") from None
+    scores: Any = told.get("scores") if isinstance(told, dict) else None
+    if not isinstance(scores, dict) or set(scores) != set(ranges):
+        raise AnswerError(f"the answer has other scores than {', '.join(ranges)}: {answer[:100]!r}")
+    return {name: _score(name, scores[name], within) for name, within in ranges.items()}, told
+
+
+def _score(name: str, given: Any, within: Range) -> float:
+    value = given.get("score") if isinstance(given, dict) else given
+    if isinstance(value, bool) or not isinstance(value, int | float) or value % 1 != 0:
+        raise AnswerError(f"the score of {name} is {value!r}, not a whole number")
+    if not within[0] <= value <= within[1]:
+        raise AnswerError(f"the score of {name} is {value!r}, not from {within[0]:g} to {within[1]:g}")
+    return float(value)

@@ -1,0 +1,189 @@
+"""One episode of the environment `sotopia`: a conversation, its partner, and what each seat observes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from agentgym_envs.core import TaskUnplayable
+from agentgym_envs.endpoints.cache import SHARED
+from agentgym_envs.social.outcome import Outcome
+from agentgym_envs.social.verifier import TaskVerifier
+from agentgym_envs.sotopia.moves import Utterance
+from agentgym_envs.sotopia.options import Options
+from agentgym_envs.sotopia.play.partners import EndpointPartner, Partner, RulePartner, recorded_partner
+from agentgym_envs.sotopia.play.published import AnyPublishedVerifier, verifier_of
+from agentgym_envs.sotopia.protocol.actions import Action
+from agentgym_envs.sotopia.protocol.conversation import Conversation, Rules, masks, told
+from agentgym_envs.sotopia.protocol.profiles import Scene
+from agentgym_envs.sotopia.protocol.prompts import agent_prompt
+from agentgym_envs.sotopia.protocol.views import background, judge_background
+from agentgym_envs.sotopia.tasks import SotopiaTask
+
+Verifier = TaskVerifier | AnyPublishedVerifier
+
+HOW: Final = {
+    "json": 'Note: each of your messages is one JSON object: {"action_type": "speak", "argument": "..."}.'
+    " Action types: none, speak, non-verbal communication, action, leave.",
+    "text": "Note: what you write is said. `[action] ...` and `[non-verbal communication] ...` are done, the"
+    " whole message `left the conversation` leaves, and an empty one does nothing.",
+}
+"""What an agent is told of its messages, by their form."""
+
+
+class Episode:
+    """An episode of a task: with a partner beside one agent, or with agents in both seats.
+
+    Raises `TaskUnplayable` where the options do not suffice for the task.
+    """
+
+    def __init__(self, task: SotopiaTask, seed: int, options: Options, *, both_seats: bool) -> None:
+        self.task, self.seed, self.options, self.both_seats = task, seed, options, both_seats
+        generated = task.generated
+        self.seat = generated.seat if generated is not None else options.seat
+        """Seat of the agent where a partner has the other one."""
+        self.verifier: Verifier | None = _verifier(task, self.seat, seed)
+        self.scene: Scene = _scene(task, self.verifier)
+        _check(self)
+        self.partner: Partner | None = None if both_seats else self._new_partner()
+        self.counts_moves = self.verifier is not None and (
+            generated is not None or options.judge_kind == "verify" or isinstance(self.partner, RulePartner)
+        )
+        """Whether an agreement by moves ends the conversation, and both seats know of moves."""
+        self.conversation = self._started()
+        self.latest: list[Utterance | None] = [None, None]
+        """The latest action of each seat, where moves count."""
+        self.seen: list[int | None] = [None, None]
+        """By seat: steps that it has observed; None before its background."""
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it was only the number of turns that ended it."""
+        return self.conversation.end_reasons == ("too_long",)
+
+    @property
+    def judge_background(self) -> str:
+        """What a judge reads before the conversation: both characters, except in `lite`, and both goals."""
+        return judge_background(self.scene, "lite" if self.options.view == "lite" else "package")
+
+    async def begin(self) -> None:
+        """Let the partner act until it is the agent's turn. Raises `PartnerFault`."""
+        talk = self.conversation
+        while self.partner is not None and not talk.ended and not talk.acting[self.seat]:
+            await self._step({})
+
+    async def act(self, actions: Mapping[int, Action]) -> None:
+        """The actions of all agents whose turn it is, and those of the partner until it is the agent's turn
+        again. Raises `PartnerFault`.
+        """
+        await self._step(actions)
+        await self.begin()
+
+    def observe(self, seat: int) -> str:
+        """What a seat has not observed yet: at first its background, then what the other seat did."""
+        talk, seen = self.conversation, self.seen[seat]
+        self.seen[seat] = talk.turn_number
+        if self.options.observation == "prompt" and not talk.ended:
+            return agent_prompt(talk, seat)
+        lines = talk.news(seat, seen or 0)
+        if seen is None:
+            lines = [talk.backgrounds[seat], HOW[self.options.actions], "Conversation Starts:", *lines]
+        return "\n".join([*lines, told(talk.end_reasons)] if talk.ended else lines)
+
+    def outcomes(self) -> tuple[Outcome, Outcome]:
+        """Scores of a program for both seats; raises `ValueError` where none can give them."""
+        if self.verifier is None:
+            raise ValueError(f"no program can check the goals of {self.task.id!r}")
+        talk = self.conversation
+        first, second = (self.verifier.outcome(seat, talk.end_reasons, talk.log) for seat in (0, 1))
+        return first, second
+
+    async def replay(self, log: Sequence[tuple[Action, Action]], partner: Partner | None) -> None:
+        """Repeat the steps of another episode of this task and seed; `partner` is its partner, None for one
+        that has to act again itself.
+        """
+        for both in log:
+            acting = self.conversation.acting
+            if self.partner is not None and partner is None and acting[1 - self.seat]:
+                await self.partner.act(self.conversation, 1 - self.seat, self.latest[self.seat])
+            self._apply({seat: both[seat] for seat in (0, 1) if acting[seat]})
+        self.partner = partner or self.partner
+
+    async def _step(self, actions: Mapping[int, Action]) -> None:
+        other = 1 - self.seat
+        if self.partner is not None and self.conversation.acting[other]:
+            action = await self.partner.act(self.conversation, other, self.latest[self.seat])
+            actions = {**actions, other: action}
+        self._apply(actions)
+
+    def _apply(self, actions: Mapping[int, Action]) -> None:
+        deal = False
+        if self.verifier is not None and self.counts_moves:
+            said = {seat: self.verifier.said(action) for seat, action in actions.items()}
+            deal = _agreed(self.verifier, said)
+            for seat, one in said.items():
+                self.latest[seat] = one
+        self.conversation.apply(actions, deal=deal)
+
+    def _started(self) -> Conversation:
+        options, scene = self.options, self.scene
+        notes = self.verifier.notes if self.verifier is not None and self.counts_moves else ("", "")
+        first, second = (
+            "\n".join(filter(None, (background(scene, seat, options.view), notes[seat]))) for seat in (0, 1)
+        )
+        stale = options.stale_rule or ("package" if self.task.generated is None else "own")
+        rules = Rules(options.order, options.max_turns, options.max_stale, stale)
+        return Conversation(scene.names, (first, second), rules, masks(options.order, self.seed))
+
+    def _new_partner(self) -> Partner:
+        options = self.options
+        if options.partner_kind == "openai":
+            cache = SHARED if options.partner_cache else None
+            return EndpointPartner(options.partner_endpoint, self.seed, cache)
+        if options.partner_kind == "replay":
+            recorded = recorded_partner(options.replay or "", self.scene, 1 - self.seat)
+            if recorded is None:
+                raise TaskUnplayable(f"replay={options.replay!r} has no episode of {self.task.id!r}")
+            return recorded
+        if self.verifier is None:
+            raise TaskUnplayable(
+                f"the goals of {self.task.id!r} are open, so that no rule-based partner plays it; give"
+                " partner_model=NAME and partner_url=URL"
+            )
+        return RulePartner(self.verifier.partner(), self.verifier.hidden)
+
+
+def _verifier(task: SotopiaTask, seat: int, seed: int) -> Verifier | None:
+    if isinstance(task.content, Scene):
+        return verifier_of(task.content, seat, seed)
+    return TaskVerifier(task.content, seed)
+
+
+def _scene(task: SotopiaTask, verifier: Verifier | None) -> Scene:
+    if isinstance(task.content, Scene):
+        return task.content
+    if verifier is None:
+        raise TypeError(f"{task.id!r} has no verifier")
+    return verifier.scene
+
+
+def _check(episode: Episode) -> None:
+    """Raise `TaskUnplayable` where the options cannot score, or would show what is hidden."""
+    options, task = episode.options, episode.task
+    if options.judge_kind == "verify" and episode.verifier is None:
+        raise TaskUnplayable(
+            f"no program can check the goals of {task.id!r}; give judge_model=NAME and judge_url=URL, or"
+            " judge=none"
+        )
+    if options.view == "omniscient" and task.generated is not None:
+        raise TaskUnplayable(f"view='omniscient' would show hidden parameters of the partner in {task.id!r}")
+
+
+def _agreed(verifier: Verifier, said: Mapping[int, Utterance]) -> bool:
+    """Enter the actions of one step; whether one of them seals an agreement.
+
+    An acceptance means an offer of an earlier step, and two in one step are none.
+    """
+    accepting = [seat for seat, one in said.items() if one.value("ACCEPT") is not None]
+    if len(accepting) == 2:
+        return False
+    deals = [verifier.record(seat, said[seat]) for seat in sorted(said, key=lambda one: one not in accepting)]
+    return any(deals)

@@ -1,0 +1,131 @@
+"""Judges of one episode: a program, a model behind an endpoint, or nobody. `Judged` is what they find."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import sha256
+from typing import Any, Final
+
+from agentgym_envs.endpoints.cache import AnswerCache
+from agentgym_envs.social.outcome import LABEL, Outcome
+from agentgym_envs.sotopia.models.judge import JudgeFault, JudgeModel, judged
+from agentgym_envs.sotopia.options import RewardMix
+from agentgym_envs.sotopia.protocol.dimensions import SOTOPIA, Dimension, overall
+from agentgym_envs.sotopia.protocol.judgement import Judgement
+from agentgym_envs.sotopia.protocol.prompts import judge_prompt
+
+UNJUDGED: Final = "nobody has judged this episode: its reward of 0 is no score"
+LOWEST: Final = sum(one.low for one in SOTOPIA) / len(SOTOPIA)
+HIGHEST: Final = sum(one.high for one in SOTOPIA) / len(SOTOPIA)
+"""Range of the overall score."""
+
+Scores = Mapping[str, float | None]
+"""All seven dimensions in their order; None where there is no score, which is not 0."""
+
+
+@dataclass(frozen=True)
+class SeatScores:
+    """Scores of one seat."""
+
+    dimensions: Scores
+    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What a program found besides: `deal`, ..."""
+    spread: Mapping[str, float] | None = None
+    """Of several samples, the largest minus the smallest."""
+
+    @property
+    def overall(self) -> float | None:
+        """Mean of the seven scores; None unless there are all."""
+        scores = {name: score for name, score in self.dimensions.items() if score is not None}
+        return overall(scores) if len(scores) == len(SOTOPIA) else None
+
+    def reward(self, mix: RewardMix) -> float:
+        """The reward, 0 to 1; 0 without a score of the goal.
+
+        `goal`: goal/10; `overall`: the overall score as a share of its range; `product`: goal/10 x (1 +
+        secret/10) x (1 + social_rules/10), where None has factor 1.
+        """
+        goal = self.dimensions["goal"]
+        if goal is None:
+            return 0.0
+        if mix == "overall" and self.overall is not None:
+            return (self.overall - LOWEST) / (HIGHEST - LOWEST)
+        factors = [1 + (self.dimensions[name] or 0.0) / 10 for name in ("secret", "social_rules")]
+        return goal / 10 * (factors[0] * factors[1] if mix == "product" else 1.0)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Scores of both seats, or none, and who gave them."""
+
+    label: str
+    """What the scores are; it stands beside them everywhere."""
+    seats: tuple[SeatScores, SeatScores]
+    judge: Mapping[str, Any]
+    """Identity, parameters and figures of the judge."""
+    samples: tuple[Judgement, ...] = ()
+    """Each judgement of a model."""
+    is_scored: bool = True
+
+
+def verified(outcomes: tuple[Outcome, Outcome]) -> Judged:
+    """The scores of a program."""
+    first, second = (SeatScores(one.scores, facts=one.facts) for one in outcomes)
+    return Judged(LABEL, (first, second), {"kind": "verify"})
+
+
+def unjudged() -> Judged:
+    """No scores."""
+    nothing = SeatScores(dict.fromkeys(one.name for one in SOTOPIA))
+    return Judged(UNJUDGED, (nothing, nothing), {"kind": "none"}, is_scored=False)
+
+
+async def judged_by(
+    model: JudgeModel,
+    prompt: str,
+    names: tuple[str, str],
+    dimensions: Sequence[Dimension],
+    cached: AnswerCache | None,
+) -> Judged:
+    """The scores of a model. Raises `JudgeFault`."""
+    limit_s = model.longest_s * model.samples
+    try:
+        async with asyncio.timeout(limit_s):
+            found = await judged(prompt, names, model, dimensions=dimensions, cache=cached)
+    except TimeoutError:
+        raise JudgeFault(f"the judge gave no judgement within {limit_s:g} s") from None
+    first, second = (
+        SeatScores(
+            {one.name: scores.get(one.name) for one in SOTOPIA},
+            spread=spread if model.samples > 1 else None,
+        )
+        for scores, spread in zip(found.scores, found.spread, strict=True)
+    )
+    return Judged(
+        label=f"scores of the judge {model.model}",
+        seats=(first, second),
+        judge={**identity(model, dimensions), **found.figures},
+        samples=found.samples,
+    )
+
+
+def identity(model: JudgeModel, dimensions: Sequence[Dimension]) -> dict[str, Any]:
+    """What decides a judge's scores besides the conversation."""
+    return {
+        "kind": "openai",
+        "model": model.model,
+        "host": model.host,
+        "temperature": model.temperature,
+        "max_tokens": model.max_tokens,
+        "samples": model.samples,
+        "aggregate": model.aggregate,
+        "dimensions": [one.name for one in dimensions],
+        "prompt_sha256": form_digest(tuple(dimensions)),
+    }
+
+
+@cache
+def form_digest(dimensions: tuple[Dimension, ...]) -> str:
+    """SHA-256 of the judge's prompt without a conversation: equal for judges that are asked the same."""
+    return sha256(judge_prompt("", ("", ""), (), dimensions).encode()).hexdigest()
