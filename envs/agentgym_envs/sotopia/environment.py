@@ -35,6 +35,7 @@ from agentgym_envs.sotopia.play.report import mix_of, report
 from agentgym_envs.sotopia.protocol.actions import NOTHING, Action, ReplyError, from_json, from_text
 from agentgym_envs.sotopia.protocol.prompts import judge_prompt
 from agentgym_envs.sotopia.tasks import NAME, Published, SotopiaTask, Tasks
+from agentgym_envs.thinking import HEADERS
 
 SEATS: Final = ("first", "second")
 UNJUDGED: Final = "unjudged.jsonl"
@@ -146,6 +147,14 @@ class Sotopia(Environment[SotopiaTask]):
         if task.generated is None:
             raise NotImplementedError(f"{NAME} has no player for published scenarios")
         return Social(actions=self.options.actions).demonstrate(task.generated, seed, care)
+
+    def demonstrate_in_modes(
+        self, task: SotopiaTask, seed: int, care: float = 1.0, modes: Sequence[int] = tuple(HEADERS)
+    ) -> list[str]:
+        """Replies of the social worlds' thinking players, for generated tasks with plain words as actions."""
+        if task.generated is None or self.options.actions != "text":
+            raise NotImplementedError(f"{NAME} has no thinking player for published scenarios, nor for JSON")
+        return Social().demonstrate_in_modes(task.generated, seed, care, modes)
 
     def snapshot(self) -> object:
         episode = self._playing()

@@ -18,6 +18,7 @@ from agentgym_envs.sotopia.environment import SEATS, Sotopia
 from agentgym_envs.sotopia.protocol.dimensions import SOTOPIA
 from agentgym_envs.sotopia.protocol.episode_log import episode_log
 from agentgym_envs.sotopia.tasks import SotopiaTask
+from agentgym_envs.thinking import extract
 
 NAMES = [one.name for one in SOTOPIA]
 LAMP_TASK, TALK_TASK, CUPS_TASK, LAMP_2_TASK, PARTY_TASK = (f"sotopia/{position}" for position in range(5))
@@ -62,6 +63,17 @@ def test_a_generated_task_is_played_and_scored_as_in_social(family: str) -> None
         for name in ("label", "view", "seat", "end_reasons", "dimensions", "overall_score", "facts"):
             assert last[name] == theirs[name]
         assert last["partner"] == {"kind": "rule", "hidden": theirs["partner"]}
+
+
+def test_the_thinking_player_of_the_social_worlds_plays_generated_tasks_in_plain_words(home: Path) -> None:
+    world, other = Sotopia(home=home, actions="text"), Social()
+    for number, task in enumerate(world.tasks("train")[:6]):
+        replies = world.demonstrate_in_modes(task, number)
+        assert replies == other.demonstrate_in_modes(other.task(task.id), number)
+        results = play(world, task, [extract(one) or "" for one in replies], number)
+        assert results[-1].terminated or results[-1].truncated
+    with pytest.raises(NotImplementedError, match="nor for JSON"):
+        Sotopia(home=home).demonstrate_in_modes(world.tasks("train")[0], 0)
 
 
 def test_the_last_info_has_scores_sources_and_the_conversation(home: Path) -> None:
