@@ -86,6 +86,13 @@ OFFICIAL: Mapping[str, Mapping[str, Any]] = {
 MODE_STARTERS = ("social",)
 """Environments whose starters in thinking modes are part of the package, as `starter:NAME-modes`."""
 
+
+def starter_name(environment: str, action_format: str) -> str:
+    """Name of the environment's starter that writes in the action format, where there is one."""
+    in_modes = action_format == "modes" or action_format.startswith("modes-")
+    return f"{environment}-modes" if in_modes and environment in MODE_STARTERS else environment
+
+
 IMITATION_BY_ENVIRONMENT: Mapping[str, Mapping[str, Any]] = {"webshop": {"start": "base"}}
 """Additional settings of runs that imitate whole episodes: where wins are few, a policy that trains on the
 same ones in every iteration soon memorises them, and gets worse on all others.

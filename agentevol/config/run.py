@@ -35,10 +35,10 @@ from agentevol.config.presets import (
     BY_REWARD,
     IMITATION,
     IMITATION_BY_ENVIRONMENT,
-    MODE_STARTERS,
     OFFICIAL,
     STALE,
     TRAIN_BY_DATA,
+    starter_name,
 )
 from agentevol.config.rewards.process import EnvironmentTurnReward, ProcessConfig, TrainedProcess
 from agentevol.config.rewards.reward import (
@@ -402,7 +402,8 @@ def _preset(values: Mapping[str, Any], kind: type[Section]) -> dict[str, Any]:
 def _of_environment(values: Mapping[str, Any]) -> dict[str, Any]:
     name = _given(values, "environment", "name") or EnvironmentConfig().name
     learnt_by = _given(values, "learn", "algorithm")
-    found = {"base": f"starter:{_starter(name, values)}", **BY_ENVIRONMENT.get(name, {})}
+    own = starter_name(name, _given(values, "environment", "format") or "")
+    found = {"base": f"starter:{own}", **BY_ENVIRONMENT.get(name, {})}
     if learnt_by is None or algorithm(learnt_by).data == "episodes":
         found |= IMITATION_BY_ENVIRONMENT.get(name, {})
     if _given(values, "environment", "data") == "official":
@@ -413,13 +414,6 @@ def _of_environment(values: Mapping[str, Any]) -> dict[str, Any]:
             )
         found = _merged(found, dict(OFFICIAL[name]))
     return found
-
-
-def _starter(environment: str, values: Mapping[str, Any]) -> str:
-    """Name of the environment's starter that writes in the given action format, where there is one."""
-    action_format = _given(values, "environment", "format") or ""
-    in_modes = action_format == "modes" or action_format.startswith("modes-")
-    return f"{environment}-modes" if in_modes and environment in MODE_STARTERS else environment
 
 
 def _given(values: Mapping[str, Any], section: str, key: str) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from agentevol.config.engine import VllmConfig, VllmServersConfig
+from agentevol.config.presets import starter_name
 from agentevol.config.run import load
 from agentevol.config.sections import EnvironmentConfig
 from agentevol.core.action_formats.registry import CheckedFormat
@@ -100,7 +101,8 @@ def player(
         sampling = Sampling(temperature=settings.temperature, max_new_tokens=tokens)
         policy = openai_policy(model.removeprefix(PREFIX), sampling, SLOTS)
         return Player(model, policy, form, settings.temperature)
-    checkpoint = resolve(f"{STARTER}:{environment.name}" if model == STARTER else model.removeprefix(VLLM))
+    own = f"{STARTER}:{starter_name(environment.name, form.name)}"
+    checkpoint = resolve(own if model == STARTER else model.removeprefix(VLLM))
     shown = environment.model_copy(update={"format": form.name})
     tokens = settings.max_new_tokens or usual_action_tokens(shown, load_tokenizer(checkpoint.path))
     overrides = ["engine=vllm", *settings.engine] if model.startswith(VLLM) else settings.engine
