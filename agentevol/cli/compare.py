@@ -1,6 +1,6 @@
 """`agentevol compare`: comparison of runs, and of evaluations."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -44,9 +44,17 @@ def compare(folders: Folders, by: By = None, force: Force = False, json: AsJson 
 
     Example: agentevol compare runs/social --by kind
     """
+    from agentevol.core.errors import ConfigError
+
     if force or any(folder.is_file() for folder in folders):
+        if by is not None:
+            raise ConfigError("--by has no effect on records: it is for runs")
         compare_records(folders, force, json)
-        return
+    else:
+        _compare_runs(folders, by, json)
+
+
+def _compare_runs(folders: Sequence[Path], by: str | None, json: bool) -> None:
     from agentevol.loop.report.comparison import (
         ALL,
         differ_in_seed_alone,

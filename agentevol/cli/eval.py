@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from agentevol.loop.report.pass_rates import PassRate
     from agentevol.runs.evaluation import Trial
+    from agentevol.runs.seating import Seating
 
 
 def register(parent: typer.Typer) -> None:
@@ -117,12 +118,10 @@ def evaluate(
     from agentevol.loop.report.pass_rates import pass_rates
     from agentevol.loop.state.progress import Progress, evaluation_table
     from agentevol.runs.evaluation import trial
-    from agentevol.runs.seating import Seating
 
     progress = Progress(_console(stderr=True))
     form = ACTION_FORMATS.checked(action_format)
-    other = None if partner_format is None else ACTION_FORMATS.checked(partner_format)
-    seating, groups = Seating(partner, other, _seats(seats)), groups_of(by or ())
+    seating, groups = _seating(partner, partner_format, seats), groups_of(by or ())
     title = model if seating.model is None else f"{model} beside {partner}"
     with progress.playing_once(f"{title} on {env}/{split}") as started:
         played = trial(
@@ -142,8 +141,8 @@ def evaluate(
         )
     for remark in played.remarks():
         progress.say(remark)
-    rates = pass_rates(played.episodes, repeats) if repeats > 1 else {}
     summary, figures = played.summary(split), figures_of(played.records(), groups)
+    rates = pass_rates(played.episodes, repeats) if repeats > 1 else {}
     if json:
         told = {
             "model": model,
@@ -160,15 +159,16 @@ def evaluate(
         raise typer.Exit(1)
 
 
-def _seats(text: str) -> tuple[int, ...] | None:
-    """The policy's seats; None is all of them. Raises `ConfigError`."""
+def _seating(partner: str | None, partner_format: str | None, seats: str) -> "Seating":
+    """Players of the seats; `seats` is `both`, or the policy's seat. Raises `ConfigError`."""
+    from agentevol.core.action_formats.registry import ACTION_FORMATS
     from agentevol.core.errors import ConfigError
+    from agentevol.runs.seating import Seating
 
-    if text == "both":
-        return None
-    if not text.isdecimal():
-        raise ConfigError(f"--seats {text!r} is no seat: give 0, 1, ... or both")
-    return (int(text),)
+    if seats != "both" and not seats.isdecimal():
+        raise ConfigError(f"--seats {seats!r} is no seat: give 0, 1, ... or both")
+    form = None if partner_format is None else ACTION_FORMATS.checked(partner_format)
+    return Seating(partner, form, None if seats == "both" else (int(seats),))
 
 
 def _figures(rates: Mapping[str, "PassRate"], played: "Trial") -> dict[str, Any]:

@@ -20,7 +20,7 @@ UNJUDGED = "without a judgement"
 
 
 class Seat(NamedTuple):
-    """What one agent of an episode was told at its end."""
+    """Last info of one agent of an episode."""
 
     episode: str
     tag: str

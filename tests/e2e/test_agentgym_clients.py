@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.readiness import ready_address
 
 from agentgym_envs.alfworld.dialects import Dialect
 from agentgym_envs.alfworld.environment import ALFWorld
@@ -107,10 +108,7 @@ def running(*command: str, **environment: str) -> Generator[str]:
         [sys.executable, *command], env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True
     )
     try:
-        assert process.stdout is not None
-        word, address = process.stdout.readline().split()
-        assert word == "ready"
-        yield address
+        yield ready_address(process)
     finally:
         process.send_signal(signal.SIGINT)  # SIGTERM would wait for open episodes
         process.wait()

@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 import websockets
+from support.readiness import ready_address
 
 from agentgym_client import EnvClient, ServerProblem
 from agentgym_server.sessions.session import instance_tag
@@ -55,9 +56,7 @@ def running(*arguments: str, environment: dict[str, str] | None = None) -> Itera
     )
     up = Up(process, "")
     try:
-        assert process.stdout is not None
-        word, up.address = process.stdout.readline().split()
-        assert word == "ready"
+        up.address = ready_address(process)
         yield up
     finally:
         for pid in [process.pid, *up.children().values()]:

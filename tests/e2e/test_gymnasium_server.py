@@ -11,6 +11,7 @@ import httpx
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
+from support.readiness import ready_address
 
 import agentgym_client.gymnasium  # noqa: F401 - registers the ids
 from agentgym_client.gymnasium import EnvInfrastructureError
@@ -25,10 +26,7 @@ ALFWORLD = "agentgym/ALFWorld-v0"
 def server() -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A server process and its address."""
     with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        word, _, url = process.stdout.readline().strip().partition(" ")
-        assert word == "ready"
-        yield process, url
+        yield process, ready_address(process)
         process.kill()
 
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from support.readiness import ready_address
 
 from agentgym_client import EnvClient, EnvClientError, ServerProblem, Session
 from agentgym_envs.alfworld import ALFWorld
@@ -38,10 +39,7 @@ def served(env: str, **settings: object) -> Iterator[tuple["subprocess.Popen[str
     command = [sys.executable, "-c", SERVE, env, json.dumps(settings)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
-        assert process.stdout is not None
-        word, address = process.stdout.readline().split()
-        assert word == "ready"
-        yield process, address
+        yield process, ready_address(process)
     finally:
         process.kill()
         process.wait()

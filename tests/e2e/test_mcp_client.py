@@ -9,6 +9,7 @@ import httpx
 import pytest
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
+from support.readiness import ready_address
 
 from agentgym_client import EnvClient
 from agentgym_envs.registry import make
@@ -21,10 +22,7 @@ def address() -> Iterator[str]:
     """A server of this very command line."""
     command = [sys.executable, "-m", "agentevol", "envs", "up", "alfworld", "assistant", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        word, _, url = process.stdout.readline().strip().partition(" ")
-        assert word == "ready"
-        yield url
+        yield ready_address(process)
         process.kill()
 
 

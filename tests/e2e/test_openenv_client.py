@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.readiness import ready_address
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
@@ -139,10 +140,7 @@ def served(*command: str) -> Iterator[str]:
     """The address of a server process; what is left of it is killed."""
     process = subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE, text=True)
     try:
-        assert process.stdout is not None
-        word, address = process.stdout.readline().split()
-        assert word == "ready"
-        yield address
+        yield ready_address(process)
     finally:
         process.kill()
         process.wait()

@@ -17,6 +17,7 @@ from typing import Any
 
 import httpx
 import pytest
+from support.readiness import ready_address
 
 from agentevol.core.errors import ConfigError
 from agentevol.engines.vllm.capabilities import check_installed
@@ -46,9 +47,7 @@ def served(model: Path | str, *options: str) -> Generator[tuple[subprocess.Popen
         text=True,
     )
     try:
-        assert process.stdout is not None
-        word, address = process.stdout.readline().split()
-        assert word == "ready"
+        address = ready_address(process)
         with httpx.Client(base_url=address, timeout=60, trust_env=False) as client:
             yield process, client
     finally:

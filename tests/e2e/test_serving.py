@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from support.readiness import ready_address
 
 from agentgym_client import EnvClient, ServerProblem, Session, TransportError
 
@@ -38,10 +39,7 @@ def served(**settings: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
         command(0, settings), stdout=subprocess.PIPE, text=True, start_new_session=True
     )
     try:
-        assert process.stdout is not None
-        word, address = process.stdout.readline().split()
-        assert word == "ready"
-        yield process, address
+        yield process, ready_address(process)
     finally:
         process.kill()
         process.wait()

@@ -1,14 +1,12 @@
 """`agentevol.evaluate`: a split played once, by a name or by a policy of the caller."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
-import uvicorn
 from support.server.environments import Duel
+from support.server.threaded import served
 
 import agentevol
 from agentevol.config.sections import EnvironmentConfig
@@ -112,14 +110,8 @@ def test_an_unknown_environment_is_not_said_to_lack_a_starter() -> None:
 def duel(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """URL of a server of an environment with two seats, which is registered."""
     monkeypatch.setitem(REGISTRY, "duel", "support.server.environments:Duel")
-    server = uvicorn.Server(uvicorn.Config(create_app({"duel": Duel}), port=0, log_level="error"))
-    thread = Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    server.should_exit = True
-    thread.join()
+    with served(create_app({"duel": Duel})) as url:
+        yield url
 
 
 def test_a_policy_plays_all_seats_or_one_and_the_expert_one(duel: str) -> None:

@@ -1,20 +1,18 @@
 """Evaluation of two policies in the seats of one episode: seats, links, scores, totals and faults."""
 
 import json
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from random import Random
-from threading import Thread
 from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 from support.server.environments import Debate, Duel
+from support.server.threaded import served
 from typer.testing import CliRunner
 
 import agentevol
@@ -67,14 +65,8 @@ class Shouting(Plain):
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     """A server of environments with several seats."""
-    server = uvicorn.Server(uvicorn.Config(create_app(WORLDS), port=0, log_level="error"))
-    thread = Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    server.should_exit = True
-    thread.join()
+    with served(create_app(WORLDS)) as url:
+        yield url
 
 
 def play(url: str, model: Any = None, partner: Any = None, **choices: Any) -> Trial:
@@ -380,6 +372,7 @@ def test_evaluations_are_compared_by_task_unless_they_were_judged_otherwise(url:
     ]
     refused = command("compare", first, other)
     assert 'differ in partner: "rival" and "self". --force' in str(refused.exception)
+    assert "--by has no effect on records" in str(command("compare", first, other, "--by=kind").exception)
     forced = command("compare", first, other, "--force", "--json")
     told = json.loads(forced.stdout)["against_first"][other]
     assert (told["differs_in"], told["scores"]["goal"]["difference"]["mean"]) == (

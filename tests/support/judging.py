@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
+from support.readiness import ready_address
 from support.sotopia_profiles import LAMP, scene_of, talk
 
 from agentevol.data.judgements.conversations import Conversations
@@ -200,10 +201,7 @@ def judge_service(*options: str) -> Generator[tuple[str, "subprocess.Popen[str]"
         text=True,
     )
     try:
-        assert process.stdout is not None
-        word, address = process.stdout.readline().split()
-        assert word == "ready"
-        yield address, process
+        yield ready_address(process), process
     finally:
         process.kill()
         process.wait()

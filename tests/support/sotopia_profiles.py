@@ -73,6 +73,8 @@ COMBOS: tuple[dict[str, Any], ...] = (
     {"pk": "c3", "env_id": "lamp", "agent_ids": ["cy", "bo"]},
     {"pk": "c4", "env_id": "party", "agent_ids": ["ana", "cy"]},
 )
+LAMP_TASK, TALK_TASK, CUPS_TASK, LAMP_2_TASK, PARTY_TASK = (f"sotopia/{position}" for position in range(5))
+"""Ids of the tasks of these combinations, by their scenarios."""
 HARD = [3, 0]
 RELATIONSHIPS: tuple[dict[str, Any], ...] = (
     {"relationship_id": "r0", "agent1_id": "bo", "agent2_id": "ana", "relationship": "0"},

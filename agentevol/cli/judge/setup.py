@@ -56,7 +56,7 @@ class Setup:
         )
 
     def asked(self) -> "Asked":
-        """What is asked for every item. Raises `ConfigError` for dimensions that cannot be read."""
+        """Requests for every item. Raises `ConfigError` for dimensions that cannot be read."""
         from agentevol.data.judgements.dimension_sets import read_dimensions
         from agentevol.data.judgements.panel import Asked
 

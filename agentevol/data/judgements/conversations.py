@@ -8,7 +8,7 @@ from agentevol.data.judgements.outcomes import NoRating
 from agentgym_envs.core import TaskNotFound
 from agentgym_envs.home import data_home
 from agentgym_envs.social.episode import Episode as SocialEpisode
-from agentgym_envs.social.verification import replayed
+from agentgym_envs.social.replay import replayed
 from agentgym_envs.sotopia.data.library import Catalogue
 from agentgym_envs.sotopia.data.profile_set import ProfileSet, SotopiaDataError
 from agentgym_envs.sotopia.data.sources import read_profiles

@@ -1,4 +1,4 @@
-"""What is judged: conversations of two, and transcripts of one agent in any environment.
+"""Items to be judged: conversations of two, and transcripts of one agent in any environment.
 
 {"type": "conversation", "id": "a", "names": ["Ana Reed", "Bo Lind"], "background": "Here is ...",
  "log": [[{"action_type": "speak", "argument": "Hello."}, {"action_type": "none"}]]}

@@ -30,7 +30,7 @@ from agentgym_envs.sotopia.protocol.dimensions import Dimension
 
 
 class Asked(Record):
-    """What is asked of the judges for every item of a request."""
+    """Requests to the judges for every item of a batch."""
 
     dimensions: DimensionSet | None = None
     """None: Sotopia's for conversations, those of the rubric for transcripts."""

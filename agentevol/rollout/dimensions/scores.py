@@ -19,7 +19,7 @@ Scores = Mapping[str, float | None]
 
 
 def last_info(trajectory: Trajectory) -> Mapping[str, object]:
-    """What the last step told; empty without a step."""
+    """Info of the last step; empty without a step."""
     return trajectory.turns[-1].info if trajectory.turns else {}
 
 

@@ -27,7 +27,7 @@ class JudgementsBody(Body):
     aggregate: Omittable[Aggregate] = absent()
 
     def asked(self, default: Asked) -> Asked:
-        """What is asked for every item."""
+        """Requests for every item."""
         given = {name: getattr(self, name) for name in Asked.model_fields}
         return default.model_copy(update={name: value for name, value in given.items() if value is not None})
 

@@ -16,7 +16,7 @@ FAILED = "Error during execution"
 
 
 class Trial(NamedTuple):
-    """What the solution of a task leads to."""
+    """Outcome of the solution of a task."""
 
     fault: str
     """Why the task cannot be won by its solution; '' if it can."""

@@ -68,7 +68,7 @@ class Episode:
             self._reply()
 
     def observe(self, seat: int) -> str:
-        """What a seat has not observed yet: at first its background, then what the other seat did."""
+        """News of a seat since its last observation: first its background, then the other seat's actions."""
         talk, seen = self.conversation, self._seen[seat]
         self._seen[seat] = talk.turn_number
         lines = talk.news(seat, seen or 0)

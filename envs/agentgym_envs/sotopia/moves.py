@@ -38,7 +38,7 @@ class Utterance:
 
     @property
     def words(self) -> str:
-        """What was said; empty for other actions."""
+        """Spoken words; empty for other actions."""
         return self.action.argument if self.action.action_type == "speak" else ""
 
     def value(self, *names: str) -> Any:

@@ -100,7 +100,7 @@ class Options(Record):
 
     @property
     def judge_kind(self) -> JudgeKind:
-        """What scores an episode."""
+        """Kind of judge of an episode."""
         return self.judge or ("openai" if self.judge_model is not None else "verify")
 
     @property

@@ -21,6 +21,7 @@ from zlib import crc32
 
 import httpx
 import pytest
+from support.readiness import ready_address
 from websockets.sync.client import ClientConnection, connect
 
 SERVE = """
@@ -297,10 +298,7 @@ def running(log: Path, *behind: str) -> Iterator[tuple[subprocess.Popen[str], st
             text=True,
         )
     try:
-        assert process.stdout is not None
-        word, address = process.stdout.readline().split()
-        assert word == "ready"
-        yield process, address
+        yield process, ready_address(process)
     finally:
         process.kill()
         process.wait()

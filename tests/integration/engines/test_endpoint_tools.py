@@ -3,12 +3,11 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
-from threading import Thread
 from typing import Any
 
 import pytest
-import uvicorn
 from fastapi import FastAPI, Request
+from support.server.threaded import served
 
 from agentevol.config.sections import EnvironmentConfig
 from agentevol.rollout.environment_server import EnvironmentServer
@@ -54,17 +53,9 @@ class Stub:
 @pytest.fixture(scope="module")
 def stub() -> Iterator[Stub]:
     found = Stub()
-    server = uvicorn.Server(uvicorn.Config(found.app, port=0, log_level="error"))
-    thread = Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        thread.join(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{port}/v1")
+    with served(found.app) as url, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_BASE_URL", f"{url}/v1")
         yield found
-    server.should_exit = True
-    thread.join()
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from support.policy_service import CHATML, ScriptedEngine, running, save_tokenizer
+from support.server.leaving import LeavingCaller
 
 from agentevol.service import completions
 from agentevol.service.app import App
@@ -314,29 +315,10 @@ async def test_a_reply_that_nobody_waited_for_is_traced_and_never_a_turn(served,
     session = await begun(client)
     engine.free.clear()
     body = json.dumps({"messages": [ASK], "stream": True}).encode()
-    hang_up = asyncio.Event()
-    sent: list[dict[str, Any]] = []
-    messages = iter([{"type": "http.request", "body": body, "more_body": False}])
-
-    async def receive() -> Any:
-        for message in messages:
-            return message
-        await hang_up.wait()
-        return {"type": "http.disconnect"}
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    scope = {
-        "type": "http",
-        "method": "POST",
-        "path": f"/sessions/{session}/v1/chat/completions",
-        "scheme": "http",
-        "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")],
-    }
-    call = asyncio.create_task(App(service)(scope, receive, send))
+    caller = LeavingCaller(f"/sessions/{session}/v1/chat/completions", body)
+    call = asyncio.create_task(caller.call(App(service)))
     await engine.asked_for(1)
-    hang_up.set()
+    caller.hang_up()
     await asyncio.sleep(0.01)
     engine.free.set()
     await call

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from support.judging import Fixed, Model, Stuck, conversation, log_of, model_judge, transcript
+from support.server.leaving import LeavingCaller
 
 from agentevol.data.judgements.panel import Asked, Panel
 from agentevol.service.judge.app import application
@@ -183,36 +184,13 @@ async def test_a_caller_who_leaves_cancels_the_calls_of_the_request() -> None:
     stuck = Stuck()
     service = JudgeService(Panel([stuck]), JudgeSettings(server=LOCAL))
     body = json.dumps({"items": items("a", "b")}).encode()
-    messages = iter(
-        [
-            {"type": "http.request", "body": body[:9], "more_body": True},
-            {"type": "http.request", "body": body[9:], "more_body": False},
-        ]
-    )
-    leaves, sent = asyncio.Event(), list[Any]()
-
-    async def receive() -> Any:
-        for message in messages:
-            return message
-        await leaves.wait()
-        return {"type": "http.disconnect"}
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    scope = {
-        "type": "http",
-        "method": "POST",
-        "path": PATH,
-        "query_string": b"",
-        "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")],
-    }
-    call = asyncio.create_task(application(service)(scope, receive, send))
+    caller = LeavingCaller(PATH, body[:9], body[9:])
+    call = asyncio.create_task(caller.call(application(service)))
     await stuck.begun.wait()
     assert service.active == 1
-    leaves.set()
+    caller.hang_up()
     await call
-    assert (sent, stuck.cancelled, service.active) == ([], 2, 0)
+    assert (caller.sent, stuck.cancelled, service.active) == ([], 2, 0)
 
 
 async def test_who_may_what() -> None:

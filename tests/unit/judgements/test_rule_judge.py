@@ -19,7 +19,7 @@ from agentevol.data.judgements.conversations import Conversations
 from agentevol.data.judgements.items import Item, Social
 from agentevol.data.judgements.judges.rules import RuleJudge
 from agentgym_envs.social import Social as SocialWorld
-from agentgym_envs.social.verification import replayed
+from agentgym_envs.social.replay import replayed
 from agentgym_envs.sotopia.protocol.dimensions import SOTOPIA, Dimension
 
 JUDGE = RuleJudge(Conversations())

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from support.sotopia_models import JUDGE, PARTNER, SCORES, URL, Models, act, judgement, run, say, settled
-from support.sotopia_profiles import write_profiles
+from support.sotopia_profiles import LAMP_TASK, TALK_TASK, write_profiles
 
 from agentgym_envs.core import DependencyFault, StepResult
 from agentgym_envs.endpoints.cache import SHARED
@@ -23,7 +23,6 @@ from agentgym_envs.sotopia.protocol.judgement import Judgement
 from agentgym_envs.sotopia.protocol.prompts import agent_prompt, judge_prompt
 from agentgym_envs.testing import check_environment
 
-LAMP_TASK, TALK_TASK = "sotopia/0", "sotopia/1"
 NAMES = [one.name for one in SOTOPIA]
 
 

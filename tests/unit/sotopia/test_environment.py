@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.sotopia_models import act, say
-from support.sotopia_profiles import AGENTS, write_profiles
+from support.sotopia_profiles import (
+    AGENTS,
+    CUPS_TASK,
+    LAMP_2_TASK,
+    LAMP_TASK,
+    PARTY_TASK,
+    TALK_TASK,
+    write_profiles,
+)
 
 from agentgym_envs.core import StepResult, TaskUnplayable
 from agentgym_envs.social import Social
@@ -21,15 +29,6 @@ from agentgym_envs.sotopia.tasks import SotopiaTask
 from agentgym_envs.thinking import extract
 
 NAMES = [one.name for one in SOTOPIA]
-LAMP_TASK, TALK_TASK, CUPS_TASK, LAMP_2_TASK, PARTY_TASK = (f"sotopia/{position}" for position in range(5))
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with the invented profiles."""
-    folder = tmp_path_factory.mktemp("sotopia")
-    import_official(write_profiles(folder / "source"), folder / "home")
-    return folder / "home"
 
 
 def play(world: Sotopia, task: SotopiaTask, messages: list[str], seed: int = 0) -> list[StepResult]:

@@ -4,21 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.sotopia_profiles import LAMP, write_profiles
+from support.sotopia_profiles import CUPS_TASK, LAMP, LAMP_2_TASK, LAMP_TASK, PARTY_TASK, TALK_TASK
 
 from agentgym_envs.core import TaskNotFound, TaskUnplayable
-from agentgym_envs.sotopia.data.importing import import_official
 from agentgym_envs.sotopia.environment import Sotopia
-
-LAMP_TASK, TALK_TASK, CUPS_TASK, LAMP_2_TASK, PARTY_TASK = (f"sotopia/{position}" for position in range(5))
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with the invented profiles."""
-    folder = tmp_path_factory.mktemp("sotopia")
-    import_official(write_profiles(folder / "source"), folder / "home")
-    return folder / "home"
 
 
 def test_without_imported_data_there_are_generated_tasks() -> None:

@@ -5,22 +5,12 @@ from typing import Any
 
 import pytest
 from support.sotopia_models import act, say
-from support.sotopia_profiles import write_profiles
+from support.sotopia_profiles import LAMP_TASK, TALK_TASK
 
-from agentgym_envs.sotopia.data.importing import import_official
 from agentgym_envs.sotopia.environment import SEATS, Sotopia
 from agentgym_envs.sotopia.protocol.dimensions import SOTOPIA
 
 NAMES = [one.name for one in SOTOPIA]
-LAMP_TASK, TALK_TASK = "sotopia/0", "sotopia/1"
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with the invented profiles."""
-    folder = tmp_path_factory.mktemp("sotopia")
-    import_official(write_profiles(folder / "source"), folder / "home")
-    return folder / "home"
 
 
 def test_the_package_counts_masked_seats_as_silent_and_our_own_rule_does_not(home: Path) -> None:

@@ -23,5 +23,5 @@ class ItemJudge(Protocol):
         ...
 
     def facts(self) -> dict[str, Any]:
-        """What else is to be told of the judge, as JSON: its model, for example."""
+        """Further facts about the judge, as JSON: its model, for example."""
         ...

@@ -46,7 +46,7 @@ class RuleJudge:
         return [Rating(scores=scores, reasons=reasons)], Usage()
 
     def facts(self) -> dict[str, Any]:
-        """How the rules read a conversation."""
+        """Reading of a conversation by the rules."""
         return {"kind": "rule", "reading": self._reading}
 
     def _social(self, item: Social) -> tuple[Sequence[SeatScores], str]:

@@ -25,15 +25,13 @@ MODES = "modes"
 """Action format in which a reply has a thinking mode."""
 CONVERSATION = "conversation"
 """Member of the last step's `info` with the environment's own record of what all agents said."""
-
-
 MODEL = ("model", "host", "temperature", "max_tokens")
 JUDGE = ("kind", *MODEL, "samples", "aggregate", "dimensions", "prompt_sha256")
 """Members of what is told of a partner's model, and of a judge, that identify it."""
 
 
 class EvaluationRecord(Record):
-    """What one agent did in one episode, and how it was scored."""
+    """Record of one agent in one episode, with its scores."""
 
     format: Literal["agentevol.evaluation/1"] = FORMAT
     id: str
@@ -122,7 +120,7 @@ class Agent(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What the records of an evaluation share."""
+    """Setting that the records of an evaluation share."""
 
     requested: int
     partner: str
@@ -177,7 +175,7 @@ def record_of(trajectory: Trajectory, agent: Agent, setting: Setting) -> Evaluat
 
 
 def seat_of(record: EvaluationRecord) -> Seat:
-    """What is exported as a conversation."""
+    """Seat of an exported conversation."""
     info = {**record.info, "conversation": record.conversation, "judge": record.judge}
     single = record.partner == "environment"
     return Seat(record.episode, "eval", None if single else record.seat, record.model, info)

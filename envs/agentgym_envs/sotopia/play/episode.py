@@ -61,7 +61,7 @@ class Episode:
 
     @property
     def judge_background(self) -> str:
-        """What a judge reads before the conversation: both characters, except in `lite`, and both goals."""
+        """Text before the conversation, for a judge: both characters, except in `lite`, and both goals."""
         return judge_background(self.scene, "lite" if self.options.view == "lite" else "package")
 
     async def begin(self) -> None:
@@ -78,7 +78,7 @@ class Episode:
         await self.begin()
 
     def observe(self, seat: int) -> str:
-        """What a seat has not observed yet: at first its background, then what the other seat did."""
+        """News of a seat since its last observation: first its background, then the other seat's actions."""
         talk, seen = self.conversation, self.seen[seat]
         self.seen[seat] = talk.turn_number
         if self.options.observation == "prompt" and not talk.ended:

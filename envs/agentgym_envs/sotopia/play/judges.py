@@ -111,7 +111,7 @@ async def judged_by(
 
 
 def identity(model: JudgeModel, dimensions: Sequence[Dimension]) -> dict[str, Any]:
-    """What decides a judge's scores besides the conversation."""
+    """Identity of a judge: all that decides its scores besides the conversation."""
     return {
         "kind": "openai",
         "model": model.model,

@@ -36,7 +36,7 @@ class Partner(Protocol):
         ...
 
     def told(self) -> dict[str, Any]:
-        """What the record of an episode has of the partner, hidden parameters included."""
+        """Facts about the partner for the record of an episode, hidden parameters included."""
         ...
 
 

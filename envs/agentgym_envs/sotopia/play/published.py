@@ -97,6 +97,18 @@ class PublishedVerifier(ABC, Generic[GoalT, HiddenT]):
         return Outcome(goal=scores.goal, financial=scores.financial_and_material_benefits, facts=facts)
 
 
+class OfferVerifier(PublishedVerifier[GoalT, HiddenT]):
+    """Verifier of what is agreed on by offers."""
+
+    def __init__(self, scene: Scene, goal: GoalT, seat: int, seed: int) -> None:
+        super().__init__(scene, goal, seat, seed)
+        self._offers = Offers("OFFER")
+
+    def record(self, seat: int, said: Utterance) -> bool:
+        """Enter an action; whether it accepts a standing offer."""
+        return self._offers.record(seat, said)
+
+
 class PriceHidden(Record):
     """Hidden parameters of a partner in a sale."""
 
@@ -105,12 +117,8 @@ class PriceHidden(Record):
     temperament: Temperament
 
 
-class PriceVerifier(PublishedVerifier[PriceGoal, PriceHidden]):
+class PriceVerifier(OfferVerifier[PriceGoal, PriceHidden]):
     """Verifier of a sale."""
-
-    def __init__(self, scene: Scene, goal: PriceGoal, seat: int, seed: int) -> None:
-        super().__init__(scene, goal, seat, seed)
-        self._offers = Offers("OFFER")
 
     def partner(self) -> Speaker:
         """The other side of the sale."""
@@ -121,10 +129,6 @@ class PriceVerifier(PublishedVerifier[PriceGoal, PriceHidden]):
         heard = self._offers.made[1 - other]
         return PricePartner(side, heard, self._hidden.temperament, self._draws, SPLIT)
 
-    def record(self, seat: int, said: Utterance) -> bool:
-        """Enter an action; whether it accepts a standing offer."""
-        return self._offers.record(seat, said)
-
     def _drawn(self, draws: Random) -> PriceHidden:
         temperament = drawn_temperament(draws, SPLIT, LEVEL)
         return PriceHidden(yields=round(draws.uniform(*YIELDS), 4), temperament=temperament)
@@ -133,12 +137,8 @@ class PriceVerifier(PublishedVerifier[PriceGoal, PriceHidden]):
         return f"[OFFER 72.50] offers a price, {ANSWERS} Example: I could do a little better. [OFFER 72.50]"
 
 
-class SplitVerifier(PublishedVerifier[SplitGoal, SplitHidden]):
+class SplitVerifier(OfferVerifier[SplitGoal, SplitHidden]):
     """Verifier of a division."""
-
-    def __init__(self, scene: Scene, goal: SplitGoal, seat: int, seed: int) -> None:
-        super().__init__(scene, goal, seat, seed)
-        self._offers = Offers("OFFER")
 
     def partner(self) -> Speaker:
         """The other side of the division."""
@@ -148,10 +148,6 @@ class SplitVerifier(PublishedVerifier[SplitGoal, SplitHidden]):
         heard = self._offers.made[1 - self._other]
         pool = tuple(goal.pool.values())
         return SplitPartner(kinds, pool, values, hidden.floor, heard, hidden.temperament, self._draws, SPLIT)
-
-    def record(self, seat: int, said: Utterance) -> bool:
-        """Enter an action; whether it accepts a standing offer."""
-        return self._offers.record(seat, said)
 
     def _drawn(self, draws: Random) -> SplitHidden:
         return SplitHidden(floor=draws.randint(*FLOORS), temperament=drawn_temperament(draws, SPLIT, LEVEL))

@@ -1,4 +1,4 @@
-"""What is told of an episode at its end: `report`."""
+"""Report of an episode at its end: `report`."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ def report(episode: Episode, judged: Judged, seat: int) -> dict[str, Any]:
 
 
 def mix_of(episode: Episode) -> RewardMix:
-    """How the reward is made of the scores."""
+    """Mix of the scores that is the reward."""
     return episode.options.reward or ("goal" if episode.task.generated is None else "product")
 
 

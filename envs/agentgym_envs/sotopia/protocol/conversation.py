@@ -110,7 +110,7 @@ class Conversation:
         return [start, *(f"Turn #{turn}: {text}\n" for turn, text in enumerate(self.heard))]
 
     def news(self, seat: int, since: int) -> list[str]:
-        """What the other seat did after the first `since` steps, for a reader who knows its own actions; one
+        """Actions of the other seat after the first `since` steps, for a reader who knows its own; one
         line for each step in which the other might act, without text where it did nothing.
         """
         other = 1 - seat

@@ -63,7 +63,7 @@ def variant(image: bytes, golds: Sequence[str], name: str, number: int) -> bytes
 
 
 class _Structure(NamedTuple):
-    """What a gold says about columns."""
+    """Statements of a gold about columns."""
 
     bindings: list[Binding]
     joins: list[Join]

@@ -40,7 +40,7 @@ class Change(NamedTuple):
 
 
 def net_change(source: Source, sql: str) -> Change:
-    """What a statement changes; it is executed by itself, with the limits of a query.
+    """Net change by a statement, which is executed by itself, with the limits of a query.
 
     Where no memory is left for it, it is executed again in a process of its own.
     """
@@ -51,7 +51,7 @@ def net_change(source: Source, sql: str) -> Change:
 
 
 def change_here(source: Source, sql: str, *, alone: bool = False) -> Change:
-    """What a statement changes, executed in this process; raises `MemoryError` unless it is `alone` in it."""
+    """Net change by a statement in this process; raises `MemoryError` unless it is `alone` in it."""
     database = source.opened(writable=True, alone=alone)
     try:
         return _net_change(database, sql, _content(source))

@@ -1,4 +1,4 @@
-"""What policies may earn: `BOUNDS`, the error that a sample allows, and how a mean stands to them."""
+"""Bounds of the returns of policies: `BOUNDS`, the error that a sample allows, and the standing of a mean."""
 
 import math
 from typing import Literal

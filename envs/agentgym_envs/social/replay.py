@@ -1,4 +1,4 @@
-"""Verification of a recorded conversation: its outcome follows from the task, the seed and the log alone."""
+"""Replay of a recorded conversation: its outcome follows from the task, the seed and the log alone."""
 
 from collections.abc import Sequence
 
