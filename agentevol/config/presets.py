@@ -84,7 +84,7 @@ OFFICIAL: Mapping[str, Mapping[str, Any]] = {
 """Settings by environment of `environment.data = "official"`, over `BY_ENVIRONMENT`."""
 
 MODE_STARTERS = ("social",)
-"""Environments whose starters in thinking modes are part of the package, as `starter:NAME-modes`."""
+"""Environments with a recipe for a starter in thinking modes, `starter:NAME-modes`."""
 
 
 def starter_name(environment: str, action_format: str) -> str:

@@ -13,7 +13,10 @@ from agentevol.models.resolution import MODES, resolve, shipped_starters, starte
 from agentevol.runs.starter.mode_recipes import MODE_RECIPES
 from agentevol.runs.starter.shipped_recipes import RECIPES
 
-SHIPPED = {**RECIPES, **{f"{name}{MODES}": recipe for name, recipe in MODE_RECIPES.items()}}
+UNTRAINED = ("social-modes",)
+"""Starters of recipes whose weights the package does not have: `agentevol starter build` makes them."""
+_ALL = {**RECIPES, **{f"{name}{MODES}": recipe for name, recipe in MODE_RECIPES.items()}}
+SHIPPED = {name: recipe for name, recipe in _ALL.items() if name not in UNTRAINED}
 
 
 @pytest.mark.parametrize("name", SHIPPED)

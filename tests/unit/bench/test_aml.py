@@ -13,7 +13,7 @@ from agentevol.cli.benchmarks.aml.outcomes import Outcome, keep, kept
 from agentevol.cli.benchmarks.aml.table import table
 from agentevol.config.methods import METHODS
 from agentevol.core.errors import ConfigError
-from agentevol.core.summaries import ModeFigures, ThinkingSummary
+from agentevol.core.summaries import MeanScore, ModeFigures, ThinkingSummary
 from agentgym_store.records import Failed, Sample, Trajectory, Turn
 
 
@@ -42,10 +42,18 @@ def test_figures_are_means_over_scored_episodes() -> None:
     assert found.endings == {"failed(judge)": 1, "terminated": 2}
 
 
-def test_an_overall_score_needs_all_seven_dimensions() -> None:
+def test_an_overall_score_is_that_of_episodes_in_which_all_dimensions_were_scored() -> None:
     scored = [talk(name, "x", 5.0, [1], overall_score=score) for name, score in (("a", 3.0), ("b", 4.0))]
     assert counted(scored).overall == 3.5
-    assert counted([*scored, talk("c", "x", 5.0, [1])]).overall is None
+    found = counted([*scored, talk("c", "x", 5.0, [1])])
+    assert (found.overall, found.dimensions["overall"].n, found.dimensions["goal"].n) == (3.5, 2, 3)
+    assert counted([talk("c", "x", 5.0, [1])]).overall is None
+
+
+def test_an_episode_that_a_limit_cut_before_it_was_scored_has_a_reward_and_no_goal() -> None:
+    cut = trajectory(id="c", kind="cut", turns=(turn(1, 5),))
+    found = counted([talk("a", "price", 8.0, [1]), cut])
+    assert (found.n, found.goal, found.reward, found.kinds) == (2, 8.0, pytest.approx(0.4), {"price": 8.0})
 
 
 def test_without_goals_the_reward_is_compared() -> None:
@@ -66,8 +74,7 @@ def figures(goal: float, tokens: float, modes: dict[int, int]) -> PlayFigures:
     return PlayFigures(
         n=total,
         reward=goal / 10,
-        goal=goal,
-        overall=None,
+        dimensions={"goal": MeanScore(mean=goal, n=total, clusters=total)},
         kinds={"price": goal},
         turns=1.0,
         thinking=thinking,

@@ -109,6 +109,11 @@ def test_the_manifest_of_openenv_is_written_into_a_folder(
         (["envs", "chek"], 2, "error: usage: No such command 'chek'."),
         (["envs", "list", "--jsn"], 2, "error: usage: No such option: --jsn"),
         (["bench", "nothing"], 2, "error: usage: Invalid value"),
+        (
+            ["bench", "aml", "--arms", "x"],
+            2,
+            "error: configuration: no arm 'x'; there are: all, bc, bc-mode-1,",
+        ),
         (["data", "import", "guess", "."], 2, "error: usage: Invalid value"),
         (["data", "import", "webshop", "tests"], 1, "error: data: tests has no items_shuffle.json or items_"),
         (

@@ -2,27 +2,28 @@
 
 from collections.abc import Sequence
 from statistics import fmean
-from typing import Any, cast
 
 from pydantic import Field
 
-from agentevol.core.summaries import ThinkingSummary
+from agentevol.core.summaries import MeanScore, ThinkingSummary
+from agentevol.rollout.dimensions.means import dimensions_of
+from agentevol.rollout.dimensions.scores import OVERALL
 from agentevol.rollout.metrics import endings
 from agentevol.rollout.thinking import thinking_summary
 from agentgym_envs.core import Record
 from agentgym_store.records import Trajectory
+
+GOAL = "goal"
 
 
 class PlayFigures(Record):
     """Means over the scored episodes of a policy, each of its seats by itself."""
 
     n: int
-    """Scored episodes."""
+    """Episodes that have a return."""
     reward: float
-    goal: float | None
-    """Goal score, 0 to 10; None in environments without Sotopia's dimensions."""
-    overall: float | None
-    """Mean of the seven dimensions; None where one of them is not defined."""
+    dimensions: dict[str, MeanScore] = Field(default_factory=dict[str, MeanScore])
+    """Scores by dimension, as in evaluations; none in environments without Sotopia's dimensions."""
     kinds: dict[str, float] = Field(default_factory=dict[str, float])
     """Goal, or reward without goals, by kind of task."""
     turns: float
@@ -30,40 +31,44 @@ class PlayFigures(Record):
     thinking: ThinkingSummary | None
     endings: dict[str, int]
 
+    @property
+    def goal(self) -> float | None:
+        """Goal score, 0 to 10; None where none was given."""
+        return self._score(GOAL)
+
+    @property
+    def overall(self) -> float | None:
+        """Mean of the seven dimensions over the episodes in which all were scored; None without any."""
+        return self._score(OVERALL)
+
+    def _score(self, name: str) -> float | None:
+        return self.dimensions.get(name, MeanScore()).mean
+
 
 def counted(episodes: Sequence[Trajectory]) -> PlayFigures:
     """Figures of a policy's episodes; failed ones are in `endings` alone."""
     scored = [one for one in episodes if one.total_reward is not None]
-    rewards = [one.total_reward or 0.0 for one in scored]
-    goals = [_goal(one) for one in scored]
-    has_goals = bool(goals) and None not in goals
-    values = [goal or 0.0 for goal in goals] if has_goals else rewards
-    overall = [_last(one).get("overall_score") for one in scored]
+    by_kind = {kind: [one for one in scored if one.kind == kind] for kind in sorted({o.kind for o in scored})}
+    dimensions = dimensions_of(scored)
+    measure = _goal if GOAL in dimensions else _reward
     return PlayFigures(
         n=len(scored),
-        reward=_mean(rewards),
-        goal=_mean(values) if has_goals else None,
-        overall=_mean(cast("list[float]", overall)) if overall and None not in overall else None,
-        kinds={
-            kind: _mean([value for value, one in zip(values, scored, strict=True) if one.kind == kind])
-            for kind in sorted({one.kind for one in scored})
-        },
-        turns=_mean([len(one.turns) for one in scored]),
+        reward=_reward(scored) or 0.0,
+        dimensions=dimensions,
+        kinds={kind: mean for kind, ones in by_kind.items() if (mean := measure(ones)) is not None},
+        turns=_mean([len(one.turns) for one in scored]) or 0.0,
         thinking=thinking_summary(scored),
         endings=endings(episodes),
     )
 
 
-def _goal(episode: Trajectory) -> float | None:
-    dimensions = _last(episode).get("dimensions")
-    goal = cast("dict[str, Any]", dimensions).get("goal") if isinstance(dimensions, dict) else None
-    return float(goal) if isinstance(goal, int | float) else None
+def _goal(episodes: Sequence[Trajectory]) -> float | None:
+    return dimensions_of(episodes).get(GOAL, MeanScore()).mean
 
 
-def _last(episode: Trajectory) -> dict[str, Any]:
-    """Information of the last step; empty in an episode without a turn."""
-    return cast("dict[str, Any]", episode.turns[-1].info) if episode.turns else {}
+def _reward(episodes: Sequence[Trajectory]) -> float | None:
+    return _mean([one.total_reward or 0.0 for one in episodes])
 
 
-def _mean(values: Sequence[float]) -> float:
-    return fmean(values) if values else 0.0
+def _mean(values: Sequence[float]) -> float | None:
+    return fmean(values) if values else None
