@@ -9,7 +9,7 @@
 | `report` | what is told at the end: `report` |
 | `records` | conversations for exports and for judging later: `record_of`, `keep` |
 
-Names for other packages: `episode.Episode`, `judges.Judged`, `judges.judged_by`, `judges.unjudged`,
-`judges.verified`, `partners.Partner`, `partners.check_recorded`, `records.FORMAT`, `records.episode_log_of`,
-`records.keep`, `records.record_of`, `report.mix_of`, `report.report`.
+Names for other packages: `episode.Episode`, `episode.agreed`, `judges.Judged`, `judges.judged_by`,
+`judges.unjudged`, `judges.verified`, `partners.Partner`, `partners.check_recorded`, `records.FORMAT`,
+`records.episode_log_of`, `records.keep`, `records.record_of`, `report.mix_of`, `report.report`.
 """

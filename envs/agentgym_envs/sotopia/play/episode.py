@@ -118,7 +118,7 @@ class Episode:
         deal = False
         if self.verifier is not None and self.counts_moves:
             said = {seat: self.verifier.said(action) for seat, action in actions.items()}
-            deal = _agreed(self.verifier, said)
+            deal = agreed(self.verifier, said)
             for seat, one in said.items():
                 self.latest[seat] = one
         self.conversation.apply(actions, deal=deal)
@@ -177,7 +177,7 @@ def _check(episode: Episode) -> None:
         raise TaskUnplayable(f"view='omniscient' would show hidden parameters of the partner in {task.id!r}")
 
 
-def _agreed(verifier: Verifier, said: Mapping[int, Utterance]) -> bool:
+def agreed(verifier: Verifier, said: Mapping[int, Utterance]) -> bool:
     """Enter the actions of one step; whether one of them seals an agreement.
 
     An acceptance means an offer of an earlier step, and two in one step are none.
