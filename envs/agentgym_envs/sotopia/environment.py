@@ -11,8 +11,10 @@ Without a model, partners follow rules and a program scores the outcome: not Sot
 of social intelligence. With endpoints, models play the partner and judge the conversation.
 """
 
+import asyncio
 import tempfile
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+import time
+from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -20,19 +22,21 @@ from typing import Any, Final, TypeVar
 from agentgym_envs.core import Environment, Observation, StepResult
 from agentgym_envs.endpoints.cache import SHARED
 from agentgym_envs.endpoints.records import EndpointFault
-from agentgym_envs.formats import THINKING, after_thinking
 from agentgym_envs.home import data_home
 from agentgym_envs.social import Social
 from agentgym_envs.social.family import LEVELS
 from agentgym_envs.social.tasks import families_of
 from agentgym_envs.sotopia.data.library import Catalogue
+from agentgym_envs.sotopia.models.judge import JudgeFault
+from agentgym_envs.sotopia.models.partner import PartnerFault
 from agentgym_envs.sotopia.options import Options
 from agentgym_envs.sotopia.play.episode import Episode
-from agentgym_envs.sotopia.play.judges import Judged, judged_by, unjudged, verified
+from agentgym_envs.sotopia.play.judges import Judged, judged_by, recorded, unjudged, verified
+from agentgym_envs.sotopia.play.messages import action_in, refused
 from agentgym_envs.sotopia.play.partners import Partner, check_recorded
 from agentgym_envs.sotopia.play.records import keep, record_of
 from agentgym_envs.sotopia.play.report import mix_of, report
-from agentgym_envs.sotopia.protocol.actions import NOTHING, Action, ReplyError, from_json, from_text
+from agentgym_envs.sotopia.protocol.actions import NOTHING, Action, ReplyError
 from agentgym_envs.sotopia.protocol.prompts import judge_prompt
 from agentgym_envs.sotopia.tasks import NAME, Published, SotopiaTask, Tasks
 
@@ -61,6 +65,8 @@ class Snapshot:
     failed: frozenset[int]
     held: Mapping[int, Action]
     notes: Mapping[int, Info]
+    left_s: float | None
+    """What is left of the episode's time."""
 
 
 class Sotopia(Environment[SotopiaTask]):
@@ -82,7 +88,9 @@ class Sotopia(Environment[SotopiaTask]):
     def __init__(self, *, home: Path | None = None, **options: Any) -> None:
         self.options = given = Options.of(options)
         if given.partner_kind == "replay":
-            check_recorded(given.replay or "")
+            check_recorded("replay", given.replay or "")
+        if given.judge_kind == "replay":
+            check_recorded("judge_replay", given.judge_replay or "")
         self._home = home or data_home()
         catalogue = Catalogue.open(self._home)
         verifies = given.judge_kind == "verify"
@@ -90,9 +98,7 @@ class Sotopia(Environment[SotopiaTask]):
         self._tasks = Tasks(families_of(given.families), published)
         own_turns = -(-given.max_turns // 2) if given.order == "round-robin" else given.max_turns
         self.max_turns = TRIES * own_turns
-        self._read: Callable[[str], Action] = from_json if given.actions == "json" else from_text
-        self._partner_waits = given.partner_kind == "openai"
-        self._judge_waits = given.judge_kind == "openai"
+        self._partner_waits, self._judge_waits = given.partner_waits, given.judge_waits
         if self._partner_waits or self._judge_waits:
             self.deterministic = False
             self._wait_for_endpoints()
@@ -159,6 +165,7 @@ class Sotopia(Environment[SotopiaTask]):
             frozenset(self._failed),
             dict(self._held),
             dict(self._notes),
+            None if self._until is None else self._until - time.monotonic(),
         )
 
     def restore(self, snapshot: object) -> None:
@@ -170,6 +177,7 @@ class Sotopia(Environment[SotopiaTask]):
         episode.seen = list(snapshot.seen)
         self._failed, self._held = set(snapshot.failed), dict(snapshot.held)
         self._notes = dict(snapshot.notes)
+        self._until = None if snapshot.left_s is None else time.monotonic() + snapshot.left_s
 
     def close(self) -> None:
         self._episode = None
@@ -192,6 +200,9 @@ class Sotopia(Environment[SotopiaTask]):
         self._notes: dict[int, Info] = {}
         """What the next result of a seat tells of its messages."""
         self._is_over = False
+        limit_s = self.options.episode_timeout_s
+        self._until = None if limit_s is None else time.monotonic() + limit_s
+        """When the episode's time is over, by the monotonic clock."""
 
     def _wait_for_endpoints(self) -> None:
         """Set how many coroutines may wait, and how long, by the endpoints' own limits."""
@@ -205,9 +216,10 @@ class Sotopia(Environment[SotopiaTask]):
             judge = given.judge_endpoint
             self.max_waiting += judge.concurrency
             self.waits_s += judge.longest_s * judge.samples
+        self.waits_s = min(self.waits_s, given.episode_timeout_s or self.waits_s)
 
     async def _begun(self, episode: Episode) -> Observation:
-        await self._kept(episode, episode.begin())
+        await self._kept(episode, self._in_time(episode.begin(), PartnerFault))
         return Observation(text=episode.observe(episode.seat))
 
     async def _step(self, episode: Episode, message: str) -> StepResult:
@@ -218,7 +230,7 @@ class Sotopia(Environment[SotopiaTask]):
             error = self._take(seat, message)
             if error:
                 return self._again(error)
-            await self._kept(episode, episode.act(self._taken()))
+            await self._kept(episode, self._in_time(episode.act(self._taken()), PartnerFault))
         return (await self._results(episode, (seat,)))[seat]
 
     async def _step_seats(self, episode: Episode, messages: Mapping[int, str]) -> Mapping[str, StepResult]:
@@ -239,11 +251,11 @@ class Sotopia(Environment[SotopiaTask]):
         The first malformed message of a turn may be repeated, the second one does nothing.
         """
         try:
-            self._held[seat] = self._read(_without_thought(message))
+            self._held[seat] = action_in(message, self.options.actions)
         except ReplyError as fault:
             if seat not in self._failed:
                 self._failed.add(seat)
-                return f"That is no action: {fault}. Write it again."
+                return refused(fault)
             self._held[seat] = NOTHING
             self._notes[seat] = {"parse": "failed", "invalid_action": True}
         self._failed.discard(seat)
@@ -267,7 +279,7 @@ class Sotopia(Environment[SotopiaTask]):
                 )
                 for seat in seats
             }
-        judged = await self._kept(episode, self._judged(episode))
+        judged = await self._kept(episode, self._in_time(self._judged(episode), JudgeFault))
         self._is_over = True
         return {seat: self._last(episode, judged, seat) for seat in seats}
 
@@ -287,11 +299,28 @@ class Sotopia(Environment[SotopiaTask]):
             return unjudged()
         if given.judge_kind == "verify":
             return verified(episode.outcomes())
+        names, log = episode.scene.names, episode.conversation.log
+        if given.judge_kind == "replay":
+            return recorded(Path(given.judge_replay or ""), episode.scene, log, given.scored)
         model = given.judge_endpoint
         is_cached = model.temperature == 0 if given.judge_cache is None else given.judge_cache
-        names, log = episode.scene.names, episode.conversation.log
         prompt = judge_prompt(episode.judge_background, names, log, given.scored)
-        return await judged_by(model, prompt, names, given.scored, SHARED if is_cached else None)
+        cached = SHARED if is_cached else None
+        return await judged_by(model, prompt, names, given.scored, cached, given.endpoint_budget)
+
+    async def _in_time(self, work: Awaitable[ValueT], fault: type[EndpointFault]) -> ValueT:
+        """The result of a partner's or a judge's work, unless the episode's time is over before.
+
+        Work that waits for no endpoint is done at any time. Raises `fault`.
+        """
+        waits = self._partner_waits if fault is PartnerFault else self._judge_waits
+        if self._until is None or not waits:
+            return await work
+        try:
+            async with asyncio.timeout(self._until - time.monotonic()):
+                return await work
+        except TimeoutError:
+            raise fault(f"the episode takes longer than {self.options.episode_timeout_s:g} s") from None
 
     async def _kept(self, episode: Episode, work: Awaitable[ValueT]) -> ValueT:
         """The result of work that waits for an endpoint; if that fails, the conversation is kept."""
@@ -320,8 +349,3 @@ def finished(work: Coroutine[Any, Any, ValueT]) -> ValueT:
 
 def _acting(episode: Episode) -> tuple[int, ...]:
     return tuple(seat for seat in (0, 1) if episode.conversation.acting[seat])
-
-
-def _without_thought(message: str) -> str:
-    """The message without a thought at its start, which nobody else may read."""
-    return after_thinking(message) if message.lstrip().startswith(THINKING) else message

@@ -1,7 +1,6 @@
 """One episode of the environment `sotopia`: a conversation, its partner, and what each seat observes."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from agentgym_envs.core import TaskUnplayable
 from agentgym_envs.endpoints.cache import SHARED
@@ -9,24 +8,17 @@ from agentgym_envs.social.outcome import Outcome
 from agentgym_envs.social.verifier import TaskVerifier
 from agentgym_envs.sotopia.moves import Utterance
 from agentgym_envs.sotopia.options import Options
+from agentgym_envs.sotopia.play.messages import observed
 from agentgym_envs.sotopia.play.partners import EndpointPartner, Partner, RulePartner, recorded_partner
+from agentgym_envs.sotopia.play.policies import PolicyPartner
 from agentgym_envs.sotopia.play.published import AnyPublishedVerifier, verifier_of
 from agentgym_envs.sotopia.protocol.actions import Action
-from agentgym_envs.sotopia.protocol.conversation import Conversation, Rules, masks, told
+from agentgym_envs.sotopia.protocol.conversation import Conversation, Rules, masks
 from agentgym_envs.sotopia.protocol.profiles import Scene
-from agentgym_envs.sotopia.protocol.prompts import agent_prompt
 from agentgym_envs.sotopia.protocol.views import background, judge_background
 from agentgym_envs.sotopia.tasks import SotopiaTask
 
 Verifier = TaskVerifier | AnyPublishedVerifier
-
-HOW: Final = {
-    "json": 'Note: each of your messages is one JSON object: {"action_type": "speak", "argument": "..."}.'
-    " Action types: none, speak, non-verbal communication, action, leave.",
-    "text": "Note: what you write is said. `[action] ...` and `[non-verbal communication] ...` are done, the"
-    " whole message `left the conversation` leaves, and an empty one does nothing.",
-}
-"""What an agent is told of its messages, by their form."""
 
 
 class Episode:
@@ -81,12 +73,7 @@ class Episode:
         """News of a seat since its last observation: first its background, then the other seat's actions."""
         talk, seen = self.conversation, self.seen[seat]
         self.seen[seat] = talk.turn_number
-        if self.options.observation == "prompt" and not talk.ended:
-            return agent_prompt(talk, seat)
-        lines = talk.news(seat, seen or 0)
-        if seen is None:
-            lines = [talk.backgrounds[seat], HOW[self.options.actions], "Conversation Starts:", *lines]
-        return "\n".join([*lines, told(talk.end_reasons)] if talk.ended else lines)
+        return observed(talk, seat, seen, self.options)
 
     def outcomes(self) -> tuple[Outcome, Outcome]:
         """Scores of a program for both seats; raises `ValueError` where none can give them."""
@@ -137,7 +124,14 @@ class Episode:
         options = self.options
         if options.partner_kind == "openai":
             cache = SHARED if options.partner_cache else None
-            return EndpointPartner(options.partner_endpoint, self.seed, cache)
+            return EndpointPartner(options.partner_endpoint, self.seed, cache, options.endpoint_budget)
+        if options.partner_kind == "policy":
+            return PolicyPartner(options, self.seed)
+        if options.partner_kind == "human":
+            raise TaskUnplayable(
+                "partner=human: a person has the other seat in a session of its own; open the episode with"
+                " seats=2"
+            )
         if options.partner_kind == "replay":
             recorded = recorded_partner(options.replay or "", self.scene, 1 - self.seat)
             if recorded is None:
