@@ -62,7 +62,7 @@ class Snapshot:
     log: tuple[tuple[Action, Action], ...]
     partner: Partner | None
     seen: tuple[int | None, ...]
-    failed: frozenset[int]
+    failed: tuple[int, ...]
     held: Mapping[int, Action]
     notes: Mapping[int, Info]
     left_s: float | None
@@ -91,8 +91,8 @@ class Sotopia(Environment[SotopiaTask]):
             check_recorded("replay", given.replay or "")
         if given.judge_kind == "replay":
             check_recorded("judge_replay", given.judge_replay or "")
-        self._home = home or data_home()
-        catalogue = Catalogue.open(self._home)
+        self._home = home
+        catalogue = Catalogue.open(home or data_home())
         verifies = given.judge_kind == "verify"
         published = Published(catalogue, given.seat, only_verifiable=verifies) if catalogue else None
         self._tasks = Tasks(families_of(given.families), published)
@@ -162,7 +162,7 @@ class Sotopia(Environment[SotopiaTask]):
             tuple(episode.conversation.log),
             None if episode.partner is None else episode.partner.copied(),
             tuple(episode.seen),
-            frozenset(self._failed),
+            self._failed,
             dict(self._held),
             dict(self._notes),
             None if self._until is None else self._until - time.monotonic(),
@@ -175,7 +175,7 @@ class Sotopia(Environment[SotopiaTask]):
         partner = None if snapshot.partner is None else snapshot.partner.copied()
         finished(episode.replay(snapshot.log, partner))
         episode.seen = list(snapshot.seen)
-        self._failed, self._held = set(snapshot.failed), dict(snapshot.held)
+        self._failed, self._held = snapshot.failed, dict(snapshot.held)
         self._notes = dict(snapshot.notes)
         self._until = None if snapshot.left_s is None else time.monotonic() + snapshot.left_s
 
@@ -193,7 +193,7 @@ class Sotopia(Environment[SotopiaTask]):
         return self._episode
 
     def _forget(self) -> None:
-        self._failed = set[int]()
+        self._failed: tuple[int, ...] = ()
         """Seats whose latest message was malformed and may be repeated."""
         self._held: dict[int, Action] = {}
         """Actions of this step, until all seats that are to act have acted."""
@@ -254,11 +254,11 @@ class Sotopia(Environment[SotopiaTask]):
             self._held[seat] = action_in(message, self.options.actions)
         except ReplyError as fault:
             if seat not in self._failed:
-                self._failed.add(seat)
+                self._failed = (*self._failed, seat)
                 return refused(fault)
             self._held[seat] = NOTHING
             self._notes[seat] = {"parse": "failed", "invalid_action": True}
-        self._failed.discard(seat)
+        self._failed = tuple(one for one in self._failed if one != seat)
         return ""
 
     def _taken(self) -> dict[int, Action]:
@@ -332,7 +332,10 @@ class Sotopia(Environment[SotopiaTask]):
             record = {**record_of(episode, status, backgrounds=True), "failure": failure}
             chosen = self.options.unjudged
             # In a container the home may be read-only.
-            usual = self._home / NAME / UNJUDGED, Path(tempfile.gettempdir()) / f"{NAME}-{UNJUDGED}"
+            usual = (
+                (self._home or data_home()) / NAME / UNJUDGED,
+                Path(tempfile.gettempdir()) / f"{NAME}-{UNJUDGED}",
+            )
             fault.add_note(keep(record, [Path(chosen)] if chosen else usual))
             raise
 

@@ -1,6 +1,8 @@
 """One episode of the environment `sotopia`: a conversation, its partner, and what each seat observes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import overload
 
 from agentgym_envs.core import TaskUnplayable
 from agentgym_envs.endpoints.cache import SHARED
@@ -15,7 +17,7 @@ from agentgym_envs.sotopia.play.published import AnyPublishedVerifier, verifier_
 from agentgym_envs.sotopia.protocol.actions import Action
 from agentgym_envs.sotopia.protocol.conversation import Conversation, Rules, masks
 from agentgym_envs.sotopia.protocol.profiles import Scene
-from agentgym_envs.sotopia.protocol.views import background, judge_background
+from agentgym_envs.sotopia.protocol.views import View, background, judge_background
 from agentgym_envs.sotopia.tasks import SotopiaTask
 
 Verifier = TaskVerifier | AnyPublishedVerifier
@@ -27,13 +29,26 @@ class Episode:
     Raises `TaskUnplayable` where the options do not suffice for the task.
     """
 
+    __slots__ = (
+        "both_seats",
+        "conversation",
+        "counts_moves",
+        "latest",
+        "options",
+        "partner",
+        "seat",
+        "seed",
+        "seen",
+        "task",
+        "verifier",
+    )
+
     def __init__(self, task: SotopiaTask, seed: int, options: Options, *, both_seats: bool) -> None:
         self.task, self.seed, self.options, self.both_seats = task, seed, options, both_seats
         generated = task.generated
         self.seat = generated.seat if generated is not None else options.seat
         """Seat of the agent where a partner has the other one."""
-        self.verifier: Verifier | None = _verifier(task, self.seat, seed)
-        self.scene: Scene = _scene(task, self.verifier)
+        self.verifier: Verifier | None = _verifier(task, self.seat, seed, has_partner=not both_seats)
         _check(self)
         self.partner: Partner | None = None if both_seats else self._new_partner()
         self.counts_moves = self.verifier is not None and (
@@ -45,6 +60,11 @@ class Episode:
         """The latest action of each seat, where moves count."""
         self.seen: list[int | None] = [None, None]
         """By seat: steps that it has observed; None before its background."""
+
+    @property
+    def scene(self) -> Scene:
+        """Profiles of the episode; of a generated task made anew each time."""
+        return _scene(self.task, self.verifier)
 
     @property
     def is_cut(self) -> bool:
@@ -111,14 +131,14 @@ class Episode:
         self.conversation.apply(actions, deal=deal)
 
     def _started(self) -> Conversation:
-        options, scene = self.options, self.scene
+        options = self.options
         notes = self.verifier.notes if self.verifier is not None and self.counts_moves else ("", "")
-        first, second = (
-            "\n".join(filter(None, (background(scene, seat, options.view), notes[seat]))) for seat in (0, 1)
-        )
+        made = Backgrounds(partial(_scene, self.task, self.verifier), options.view, notes)
+        # Where each prompt has a background in it, it is kept.
+        backgrounds = tuple(made) if options.observation == "prompt" or options.partner_waits else made
         stale = options.stale_rule or ("package" if self.task.generated is None else "own")
         rules = Rules(options.order, options.max_turns, options.max_stale, stale)
-        return Conversation(scene.names, (first, second), rules, masks(options.order, self.seed))
+        return Conversation(self.scene.names, backgrounds, rules, masks(options.order, self.seed))
 
     def _new_partner(self) -> Partner:
         options = self.options
@@ -145,10 +165,32 @@ class Episode:
         return RulePartner(self.verifier.partner(), self.verifier.hidden)
 
 
-def _verifier(task: SotopiaTask, seat: int, seed: int) -> Verifier | None:
+class Backgrounds(Sequence[str]):
+    """What each seat reads first, made where it is read: most of an open episode's texts are in it."""
+
+    __slots__ = "_notes", "_scene", "_view"
+
+    def __init__(self, scene: Callable[[], Scene], view: View, notes: tuple[str, str]) -> None:
+        self._scene, self._view, self._notes = scene, view, notes
+
+    def __len__(self) -> int:
+        return 2
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        if isinstance(index, slice):
+            return tuple(self)[index]
+        seat = range(2)[index]
+        return "\n".join(filter(None, (background(self._scene(), seat, self._view), self._notes[seat])))
+
+
+def _verifier(task: SotopiaTask, seat: int, seed: int, *, has_partner: bool) -> Verifier | None:
     if isinstance(task.content, Scene):
         return verifier_of(task.content, seat, seed)
-    return TaskVerifier(task.content, seed)
+    return TaskVerifier(task.content, seed, has_partner=has_partner)
 
 
 def _scene(task: SotopiaTask, verifier: Verifier | None) -> Scene:
