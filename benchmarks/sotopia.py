@@ -2,6 +2,7 @@
 
     AGENTEVOL_SOTOPIA_PYTHON=DIR/bin/python python -m benchmarks sotopia [--json]
     python -m benchmarks sotopia --environment
+    python -m benchmarks sotopia --memory
 
 `steps`: a reset and 20 utterances, with the observations of both agents. `episodes`: the same with the
 prompts of agents and judge, the judgement and the record, which are compared first: a ratio of two that
@@ -12,9 +13,14 @@ does not count.
 last info included. `beside rules`: a player beside a rule-based partner, scored by a program, in generated
 tasks; `two seats`: 20 utterances of two scripts, not judged; `prompts`: the same, where each observation is
 the whole prompt of the package.
+
+`--memory`: what an open episode holds by tracemalloc, the instance of the environment included and its task
+not (tasks are shared by the episodes that play them): 1,000 of them, at the start and after ten steps.
 """
 
 import argparse
+import gc
+import tracemalloc
 from collections.abc import Sequence
 from statistics import median
 from time import perf_counter
@@ -150,7 +156,7 @@ def two_seats(episodes: int, observation: str) -> tuple[int, float]:
     """Utterances and seconds of two scripts."""
     world = make("sotopia", judge="none", stale_rule="own", families="friends", observation=observation)
     tasks = [world.tasks("train")[number] for number in range(episodes)]
-    words = [Action(action_type="speak", argument=WORDS.format(n)).model_dump_json() for n in range(20)]
+    words = [Action(action_type="speak", argument=WORDS.format(n)).json for n in range(20)]
     turns, began = 0, perf_counter()
     for seed, task in enumerate(tasks):
         world.reset_seats(task, seed)
@@ -175,6 +181,39 @@ def print_environment(episodes: int) -> None:
         print(f"{name:20}{minute:>20,.0f}{second:>22,.0f}")
 
 
+def open_episodes(count: int, *, both_seats: bool) -> tuple[float, float]:
+    """KiB of each of several open episodes: at the start, and after ten steps, five of them an agent's."""
+    options = {"judge": "none", "stale_rule": "own"} if both_seats else {}
+    tasks = [make("sotopia").tasks("train")[number] for number in range(count)]
+    words = [Action(action_type="speak", argument=WORDS.format(n)).json for n in range(10)]
+    warm = make("sotopia", **options)
+    warm.reset_seats(tasks[0], 0)
+    tracemalloc.start()
+    worlds = [make("sotopia", **options) for _ in tasks]
+    for seed, (world, task) in enumerate(zip(worlds, tasks, strict=True)):
+        (world.reset_seats if both_seats else world.reset)(task, seed)
+    held = [_traced()]
+    for world in worlds:
+        for turn, message in enumerate(words if both_seats else words[:5]):
+            _ = world.step_seats({world.seats[turn % 2]: message}) if both_seats else world.step(message)
+    held.append(_traced())
+    tracemalloc.stop()
+    return held[0] / count / 1024, held[1] / count / 1024
+
+
+def _traced() -> int:
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0]
+
+
+def print_memory(count: int) -> None:
+    """Print what open episodes hold."""
+    print(f"{'KiB an open episode':24}{'at the start':>14}{'after 10 steps':>16}")
+    for name, both_seats in (("beside rules", False), ("two seats", True)):
+        start, later = open_episodes(count, both_seats=both_seats)
+        print(f"{name:24}{start:>14.1f}{later:>16.1f}")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Start the package's engine, and compare."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks sotopia")
@@ -182,7 +221,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--episodes", type=int, default=30, help="of the package in each repetition")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.add_argument("--environment", action="store_true", help="speed of the environment, without it")
+    parser.add_argument("--memory", action="store_true", help="memory of open episodes, without the package")
     given = parser.parse_args(arguments)
+    if given.memory:
+        print_memory(1000)
+        return
     if given.environment:
         print_environment(10 * given.episodes)
         return

@@ -11,8 +11,8 @@ from agentevol.config.sections import EnvironmentConfig
 def shared_judges(config: RunConfig) -> list[str]:
     """A line for each model that judges both what is trained on and what is evaluated.
 
-    Evaluations use the environment's own rewards; an option of the environment whose name has `judge` in it,
-    and whose value is an endpoint as JSON, is a judge of these.
+    Evaluations use the environment's own rewards. Judges of these are options of the environment:
+    `judge_model`, and others with `judge` in their name whose value is an endpoint as JSON.
     """
     evaluation = set(_of_environment(config.environment))
     shared = evaluation & set(_of_training(config.reward, evaluation))
@@ -29,8 +29,8 @@ def _of_environment(environment: EnvironmentConfig) -> Iterator[str]:
             continue
         try:
             told = json.loads(value)
-        except ValueError:
-            continue
+        except ValueError:  # the name alone
+            told = {"model": value} if name.endswith("judge_model") else {}
         if isinstance(told, dict) and isinstance(told.get("model"), str):
             yield told["model"]
 

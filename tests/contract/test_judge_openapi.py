@@ -20,6 +20,22 @@ from agentgym_server.settings import ServerSettings
 
 answered: Counter[tuple[str, int]] = Counter()
 """Replies by operation and status."""
+RECORD = {
+    **{"format": "sotopia-conversation/1", "task_id": "sotopia/0", "seed": 0, "order": "round-robin"},
+    **{
+        "scenario": "lamp",
+        "agents": ["ana", "bo"],
+        "names": ["Ana Reed", "Bo Lind"],
+        "judge_background": "b",
+    },
+    **{"log": [[["speak", "Hello."], ["none", ""]]], "end_reasons": [], "status": "unjudged"},
+}
+WHOLE = {
+    "episode": log_of("e", "Hello."),
+    "record": RECORD,
+    "scene": scene_of(LAMP).model_dump(mode="json"),
+}
+"""Members that the document calls objects, and the service reads by their own rules."""
 LAX = ("samples", "seed", "seat", "low", "high")
 """Integers, which JSON Schema also calls 1.0, and the service does not."""
 
@@ -59,13 +75,10 @@ def aim(value: Any) -> Any:
         found["low"], found["high"] = -1000 if found["low"] == 1000 else found["low"], 1000
     if isinstance(own := found.get("dimensions"), list) and 0 < len(own) <= 32:
         found["dimensions"] = own[:1]
-    if isinstance(found.get("episode"), dict):
-        found["episode"] = log_of("e", "Hello.")
-    if isinstance(found.get("scene"), dict):
-        found["scene"] = scene_of(LAMP).model_dump(mode="json")
+    whole = {name: one for name, one in WHOLE.items() if isinstance(found.get(name), dict)}
     if isinstance(names := found.get("judges"), list) and names:
         del found["judges"]
-    return found
+    return found | whole
 
 
 def bounded(examples: int, **more: Any) -> settings:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from agentevol.data.judgements.panel import Asked, Panel
+    from agentgym_envs.endpoints.budget import Budget
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,6 @@ class Setup:
 
     def panel(self) -> "Panel":
         """The judges. Raises `ConfigError`, and for files `SotopiaDataError` and `OSError`."""
-        from agentevol.data.judgements.budget import Budget
         from agentevol.data.judgements.conversations import Conversations
         from agentevol.data.judgements.judges.names import ModelSettings, judges_named, read_prices
         from agentevol.data.judgements.panel import Panel
@@ -50,7 +50,7 @@ class Setup:
             prices={} if self.prices is None else read_prices(self.prices),
             cache=self.cache,
         )
-        budget = None if self.budget is None else Budget.of(self.budget)
+        budget = None if self.budget is None else _budget(self.budget)
         return Panel(
             judges_named(self.judges or ["rule"], conversations, settings, budget), self.item_timeout_s
         )
@@ -62,3 +62,14 @@ class Setup:
 
         chosen = None if self.dimensions is None else read_dimensions(self.dimensions)
         return Asked(dimensions=chosen, samples=self.samples, aggregate=self.aggregate)
+
+
+def _budget(text: str) -> "Budget":
+    """The budget of `--budget`. Raises `ConfigError`."""
+    from agentevol.core.errors import ConfigError
+    from agentgym_envs.endpoints.budget import Budget
+
+    try:
+        return Budget.of(text)
+    except ValueError as cause:
+        raise ConfigError(str(cause)) from None

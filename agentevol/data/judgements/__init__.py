@@ -10,10 +10,9 @@
 | `aggregation`, `agreement` | means, medians, spreads; how far judges agree |
 | `summary` | figures of several judgements |
 | `conversations` | profiles of recorded conversations |
-| `budget` | limit of dollars or tokens |
 | `files`, `batch` | judgements of a file, and their resumption |
 
-Names for other packages: `aggregation.Aggregate`, `batch.judge_entries`, `budget.Budget`,
+Names for other packages: `aggregation.Aggregate`, `batch.judge_entries`,
 `conversations.Conversations`, `dimension_sets.DimensionSet`, `dimension_sets.read_dimensions`,
 `files.read_entries`, `items.Item`, `items.Transcript`, `outcomes.Failed`, `outcomes.Judgement`,
 `outcomes.Ok`, `outcomes.Scores`, `outcomes.Usage`, `outcomes.counted`, `panel.Asked`, `panel.Panel`,

@@ -4,6 +4,7 @@
 |---|---|
 | an object with `messages` or `raw_messages` | recorded conversations, with their scores if there are any |
 | an object with `ending` and `initial_observation` | episodes that `agentevol trajectories export` wrote |
+| an object with the `format` of a record of `sotopia` | conversations that the environment has kept |
 | another object | items of `agentevol.data.judgements.items` |
 
 A folder or a URL is a run, or its table of episodes.
@@ -18,7 +19,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from agentevol.core.errors import ConfigError
-from agentevol.data.judgements.items import EPISODE_LOG, ITEM, Episode, Item, Transcript
+from agentevol.data.judgements.items import EPISODE_LOG, ITEM, RECORDED, Episode, Item, Transcript
 from agentevol.data.judgements.judges.replay import recorded_scores
 from agentevol.data.judgements.outcomes import Scores
 from agentgym_envs.sotopia.data.episodes import read_episodes
@@ -65,6 +66,9 @@ def _of_file(path: Path) -> Iterator[Entry]:
     if "type" not in fields and not fields.isdisjoint(EPISODE_LOG):
         for episode in read_episodes(path):
             yield Entry(Episode(id=episode.pk, episode=episode), recorded_scores(episode))
+    elif isinstance(first, dict) and first.get("format") == RECORDED:
+        for place, record in records:
+            yield Entry(_item({"type": "record", "record": record}, place))
     elif fields >= _EXPORT:
         yield from _transcripts(_exported(path))
     else:
@@ -119,11 +123,22 @@ def _stored(place: Path | str) -> Iterator[Entry]:
 
 
 def _transcripts(episodes: Iterable[Trajectory]) -> Iterator[Entry]:
-    """Items of the episodes that have a return: others were cut off by a failure."""
+    """Items of the episodes that have a return: others were cut off by a failure.
+
+    An episode of `sotopia` is the conversation that it was recorded with, once for both seats.
+    """
     from agentevol.data.judges.judging import as_text
 
+    told = set[str]()
     for episode in episodes:
-        if episode.total_reward is not None:
+        if episode.total_reward is None or episode.episode in told:
+            continue
+        record = episode.turns[-1].info.get("conversation") if episode.turns else None
+        if isinstance(record, dict) and record.get("format") == RECORDED:
+            told.add(episode.episode)
+            fields = {"type": "record", "id": episode.episode, "record": record}
+            yield Entry(_item(fields, f"episode {episode.id}"))
+        else:
             yield Entry(Transcript.of(as_text(episode), episode.id))
 
 

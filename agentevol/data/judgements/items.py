@@ -3,17 +3,27 @@
 {"type": "conversation", "id": "a", "names": ["Ana Reed", "Bo Lind"], "background": "Here is ...",
  "log": [[{"action_type": "speak", "argument": "Hello."}, {"action_type": "none"}]]}
 {"type": "episode", "episode": {"pk": "b", "environment": "...", "messages": [...], ...}}
+{"type": "record", "record": {"format": "sotopia-conversation/1", "task_id": "sotopia/290", ...}}
 {"type": "social", "id": "c", "task_id": "test/price/1/0", "seed": 7, "log": [...]}
 {"type": "transcript", "id": "d", "env": "guess", "task_id": "guess-4", "instruction": "Find the number.",
  "turns": [{"action": "4", "observation": "Right."}]}
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Annotated, Any, ClassVar, Final, Literal, cast
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, TypeAdapter, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    TypeAdapter,
+    WithJsonSchema,
+)
 from pydantic_core import PydanticSerializationError
 
 from agentevol.core.judges import JudgedEpisode, JudgedTurn
@@ -21,7 +31,9 @@ from agentevol.data.judgements.dimension_sets import DimensionSet
 from agentevol.data.judgements.outcomes import sendable
 from agentgym_envs.core import Record
 from agentgym_envs.sotopia.data.episodes import FORMS, RecordedEpisode, read_episode
+from agentgym_envs.sotopia.data.profile_set import PREFIX
 from agentgym_envs.sotopia.protocol.actions import Action
+from agentgym_envs.sotopia.protocol.conversation import EndReason, Order
 from agentgym_envs.sotopia.protocol.profiles import Scene
 
 MOST_STEPS: Final = 10_000
@@ -77,6 +89,49 @@ class Episode(_Judged):
 
     type: Literal["episode"] = "episode"
     episode: Annotated[RecordedEpisode, BeforeValidator(_episode), WithJsonSchema({"type": "object"})]
+
+
+def _pair(given: object) -> object:
+    """An action as an object; records have it as its type and argument."""
+    if isinstance(given, list | tuple) and len(pair := cast("Sequence[object]", given)) == 2:
+        return {"action_type": pair[0], "argument": pair[1]}
+    return given
+
+
+RecordedAction = Annotated[Action, BeforeValidator(_pair)]
+
+
+class RecordedTalk(BaseModel):
+    """Conversation as the environment `sotopia` keeps it (`agentgym_envs.sotopia.play.records`)."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    format: Literal["sotopia-conversation/1"]
+    task_id: Name
+    seed: Annotated[int, Field(ge=0, le=2**53 - 1, strict=True)]
+    scenario: Name
+    """Key of the scenario."""
+    agents: tuple[Name, Name]
+    """Keys of the characters by seat."""
+    names: tuple[Name, Name]
+    order: Order
+    judge_background: str | None = None
+    """None where a program judged; then it is that of the profiles."""
+    log: Annotated[tuple[tuple[RecordedAction, RecordedAction], ...], Field(max_length=MOST_STEPS)]
+    end_reasons: tuple[EndReason, ...]
+    status: Literal["judged", "unjudged", "unfinished"]
+
+    @property
+    def is_published(self) -> bool:
+        """Whether it is of a published task, and not of a generated one."""
+        return self.task_id.startswith(PREFIX)
+
+
+class Recording(_Judged):
+    """Conversation that the environment `sotopia` has kept, whether it was judged or not."""
+
+    type: Literal["record"] = "record"
+    record: Annotated[RecordedTalk, WithJsonSchema({"type": "object"})]
 
 
 class Social(_Judged):
@@ -139,7 +194,7 @@ def _tag(given: object) -> str | None:
     if not isinstance(given, Mapping):
         return None
     fields = cast("Mapping[str, object]", given)
-    own = {"turns": "transcript", "episode": "episode", "seed": "social"}
+    own = {"turns": "transcript", "episode": "episode", "record": "record", "seed": "social"}
     named = fields.get("type", next((kind for name, kind in own.items() if name in fields), "conversation"))
     return named if isinstance(named, str) else None
 
@@ -147,11 +202,14 @@ def _tag(given: object) -> str | None:
 Item = Annotated[
     Annotated[Conversation, Tag("conversation")]
     | Annotated[Episode, Tag("episode")]
+    | Annotated[Recording, Tag("record")]
     | Annotated[Social, Tag("social")]
     | Annotated[Transcript, Tag("transcript")],
     Discriminator(_tag),
 ]
 """What is judged."""
 ITEM: Final[TypeAdapter[Item]] = TypeAdapter(Item)
+RECORDED: Final = "sotopia-conversation/1"
+"""Field `format` of a record of the environment `sotopia`."""
 EPISODE_LOG: Final = FORMS
 """Fields by which a record outside of a request is known as an `EpisodeLog`."""

@@ -11,7 +11,7 @@ from pydantic import Field
 from agentevol.core.errors import described
 from agentevol.data.judgements.aggregation import Aggregate, combined, normalised, overall, spread
 from agentevol.data.judgements.dimension_sets import DimensionSet, dimensions_of
-from agentevol.data.judgements.items import Conversation, Episode, Item, Social, Transcript
+from agentevol.data.judgements.items import Conversation, Episode, Item, Recording, Social, Transcript
 from agentevol.data.judgements.judges.interface import ItemJudge
 from agentevol.data.judgements.outcomes import (
     Failed,
@@ -117,7 +117,7 @@ def judgement(
 def default_dimensions(item: Item) -> DimensionSet:
     """Set of dimensions of an item for which none is named."""
     match item:
-        case Conversation() | Episode() | Social():
+        case Conversation() | Episode() | Recording() | Social():
             return "sotopia"
         case Transcript():
             return "rubric"

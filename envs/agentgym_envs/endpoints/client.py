@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
+from agentgym_envs.endpoints.budget import Budget
 from agentgym_envs.endpoints.cache import AnswerCache, key_of
 from agentgym_envs.endpoints.connections import Connections, connections
 from agentgym_envs.endpoints.figures import Figures
@@ -27,7 +28,8 @@ class ChatClient:
     """Requests to one endpoint, with their number, tokens and time.
 
     `role` and `fault` name the endpoint's part in an episode and its exception. `total` counts the requests
-    of several clients. `transport` is a seam for tests.
+    of several clients. Once the `budget` is spent no request is made, and the fault says so. `transport` is
+    a seam for tests.
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class ChatClient:
         fault: type[EndpointFault],
         cache: AnswerCache | None = None,
         total: Figures | None = None,
+        budget: Budget | None = None,
         transport: "httpx.AsyncBaseTransport | None" = None,
     ) -> None:
         self.endpoint = endpoint
@@ -46,7 +49,9 @@ class ChatClient:
         self._cache = cache
         self._transport = transport
         self._figures = Figures()
-        self._total = total
+        self._budget = budget
+        spent = None if budget is None else budget.figures(endpoint)
+        self._totals = tuple(one for one in (total, spent) if one is not None)
 
     async def complete(
         self,
@@ -120,8 +125,6 @@ class ChatClient:
 
     async def _timed(self, request: Mapping[str, Any]) -> Said:
         started = time.perf_counter()
-        for figures in self._counted():
-            figures.requests += 1
         try:
             completion = await self._requested(request)
         finally:
@@ -133,7 +136,7 @@ class ChatClient:
         return completion.said
 
     def _counted(self) -> tuple[Figures, ...]:
-        return (self._figures,) if self._total is None else (self._figures, self._total)
+        return (self._figures, *self._totals)
 
     async def _requested(self, request: Mapping[str, Any]) -> Completion:
         url = self.endpoint.url
@@ -179,6 +182,9 @@ class ChatClient:
         try:
             # httpx limits each read alone: an endpoint that drips would hold the episode.
             async with pool.client() as http, asyncio.timeout(self.endpoint.timeout_s):
+                self._check_budget()  # a request may have waited for its connection while others spent
+                for figures in self._counted():
+                    figures.requests += 1
                 return await http.post(self.endpoint.url, json=body, headers=headers)
         except TimeoutError:
             reason = f"{self.endpoint.url}: no answer within {self.endpoint.timeout_s:g} s"
@@ -186,6 +192,10 @@ class ChatClient:
         except (httpx.HTTPError, httpx.InvalidURL) as cause:
             reason = f"{self.endpoint.url}: {type(cause).__name__}: {cause}"
             raise Unanswered(reason, again=not isinstance(cause, httpx.InvalidURL)) from cause
+
+    def _check_budget(self) -> None:
+        if self._budget is not None and self._budget.is_spent:
+            raise self._fault(f"the budget of {self._budget} is spent")
 
     def _httpx(self) -> Any:
         try:

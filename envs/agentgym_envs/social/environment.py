@@ -202,7 +202,7 @@ class Social(Environment[SocialTask]):
 
     def _written(self, action: Action) -> str:
         if self._read is from_json:
-            return action.model_dump_json()
+            return action.json
         return action.argument if action.action_type == "speak" else _plain(action)
 
 

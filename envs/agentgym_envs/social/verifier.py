@@ -21,15 +21,22 @@ class TaskVerifier:
     notes: Final = "", ""
     """What each seat is told of moves besides its goal: nothing, as the goal says it."""
 
-    def __init__(self, task: SocialTask, seed: int) -> None:
+    def __init__(self, task: SocialTask, seed: int, *, has_partner: bool = True) -> None:
+        """Without `has_partner` nothing is kept that only a partner needs: its generator takes 2.5 KiB."""
         self._task = task
-        family, other = task.family, 1 - task.seat
+        family = task.family
         # Of the seed alone: equal seeds give equal partners in all tasks of a kind.
-        self._draws = Random(f"{task.kind}/{task.split}/{task.difficulty}/{seed}")
-        self._hidden = family.hidden(self._draws, task.split, task.difficulty)
+        draws = Random(f"{task.kind}/{task.split}/{task.difficulty}/{seed}")
+        self._hidden = family.hidden(draws, task.split, task.difficulty)
+        self._draws = draws if has_partner else None
         self._ledger = family.ledger(task.setting, self._hidden)
-        goals = task.instruction, family.other_goal(task.setting, other, self._hidden)
-        self.scene: Scene = task.scene(goals if task.seat == 0 else (goals[1], goals[0]))
+
+    @property
+    def scene(self) -> Scene:
+        """Profiles of the episode; made anew each time, since open episodes seldom need them."""
+        task = self._task
+        goals = task.instruction, task.family.other_goal(task.setting, 1 - task.seat, self._hidden)
+        return task.scene(goals if task.seat == 0 else (goals[1], goals[0]))
 
     @property
     def hidden(self) -> dict[str, Any]:
@@ -50,6 +57,8 @@ class TaskVerifier:
     def partner(self) -> Speaker:
         """The rule-based partner, in the seat that the agent does not have; once an episode."""
         task = self._task
+        if self._draws is None:
+            raise RuntimeError(f"the episode of {task.id!r} has no partner")
         return task.family.partner(
             task.setting, 1 - task.seat, self._hidden, self._ledger, self._draws, task.split
         )

@@ -11,8 +11,10 @@ Without a model, partners follow rules and a program scores the outcome: not Sot
 of social intelligence. With endpoints, models play the partner and judge the conversation.
 """
 
+import asyncio
 import tempfile
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+import time
+from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -20,19 +22,21 @@ from typing import Any, Final, TypeVar
 from agentgym_envs.core import Environment, Observation, StepResult
 from agentgym_envs.endpoints.cache import SHARED
 from agentgym_envs.endpoints.records import EndpointFault
-from agentgym_envs.formats import THINKING, after_thinking
 from agentgym_envs.home import data_home
 from agentgym_envs.social import Social
 from agentgym_envs.social.family import LEVELS
 from agentgym_envs.social.tasks import families_of
 from agentgym_envs.sotopia.data.library import Catalogue
+from agentgym_envs.sotopia.models.judge import JudgeFault
+from agentgym_envs.sotopia.models.partner import PartnerFault
 from agentgym_envs.sotopia.options import Options
 from agentgym_envs.sotopia.play.episode import Episode
-from agentgym_envs.sotopia.play.judges import Judged, judged_by, unjudged, verified
+from agentgym_envs.sotopia.play.judges import Judged, judged_by, recorded, unjudged, verified
+from agentgym_envs.sotopia.play.messages import action_in, refused
 from agentgym_envs.sotopia.play.partners import Partner, check_recorded
 from agentgym_envs.sotopia.play.records import keep, record_of
 from agentgym_envs.sotopia.play.report import mix_of, report
-from agentgym_envs.sotopia.protocol.actions import NOTHING, Action, ReplyError, from_json, from_text
+from agentgym_envs.sotopia.protocol.actions import NOTHING, Action, ReplyError
 from agentgym_envs.sotopia.protocol.prompts import judge_prompt
 from agentgym_envs.sotopia.tasks import NAME, Published, SotopiaTask, Tasks
 from agentgym_envs.thinking import HEADERS
@@ -59,9 +63,11 @@ class Snapshot:
     log: tuple[tuple[Action, Action], ...]
     partner: Partner | None
     seen: tuple[int | None, ...]
-    failed: frozenset[int]
+    failed: tuple[int, ...]
     held: Mapping[int, Action]
     notes: Mapping[int, Info]
+    left_s: float | None
+    """What is left of the episode's time."""
 
 
 class Sotopia(Environment[SotopiaTask]):
@@ -83,17 +89,17 @@ class Sotopia(Environment[SotopiaTask]):
     def __init__(self, *, home: Path | None = None, **options: Any) -> None:
         self.options = given = Options.of(options)
         if given.partner_kind == "replay":
-            check_recorded(given.replay or "")
-        self._home = home or data_home()
-        catalogue = Catalogue.open(self._home)
+            check_recorded("replay", given.replay or "")
+        if given.judge_kind == "replay":
+            check_recorded("judge_replay", given.judge_replay or "")
+        self._home = home
+        catalogue = Catalogue.open(home or data_home())
         verifies = given.judge_kind == "verify"
         published = Published(catalogue, given.seat, only_verifiable=verifies) if catalogue else None
         self._tasks = Tasks(families_of(given.families), published)
         own_turns = -(-given.max_turns // 2) if given.order == "round-robin" else given.max_turns
         self.max_turns = TRIES * own_turns
-        self._read: Callable[[str], Action] = from_json if given.actions == "json" else from_text
-        self._partner_waits = given.partner_kind == "openai"
-        self._judge_waits = given.judge_kind == "openai"
+        self._partner_waits, self._judge_waits = given.partner_waits, given.judge_waits
         if self._partner_waits or self._judge_waits:
             self.deterministic = False
             self._wait_for_endpoints()
@@ -165,9 +171,10 @@ class Sotopia(Environment[SotopiaTask]):
             tuple(episode.conversation.log),
             None if episode.partner is None else episode.partner.copied(),
             tuple(episode.seen),
-            frozenset(self._failed),
+            self._failed,
             dict(self._held),
             dict(self._notes),
+            None if self._until is None else self._until - time.monotonic(),
         )
 
     def restore(self, snapshot: object) -> None:
@@ -177,8 +184,9 @@ class Sotopia(Environment[SotopiaTask]):
         partner = None if snapshot.partner is None else snapshot.partner.copied()
         finished(episode.replay(snapshot.log, partner))
         episode.seen = list(snapshot.seen)
-        self._failed, self._held = set(snapshot.failed), dict(snapshot.held)
+        self._failed, self._held = snapshot.failed, dict(snapshot.held)
         self._notes = dict(snapshot.notes)
+        self._until = None if snapshot.left_s is None else time.monotonic() + snapshot.left_s
 
     def close(self) -> None:
         self._episode = None
@@ -194,13 +202,16 @@ class Sotopia(Environment[SotopiaTask]):
         return self._episode
 
     def _forget(self) -> None:
-        self._failed = set[int]()
+        self._failed: tuple[int, ...] = ()
         """Seats whose latest message was malformed and may be repeated."""
         self._held: dict[int, Action] = {}
         """Actions of this step, until all seats that are to act have acted."""
         self._notes: dict[int, Info] = {}
         """What the next result of a seat tells of its messages."""
         self._is_over = False
+        limit_s = self.options.episode_timeout_s
+        self._until = None if limit_s is None else time.monotonic() + limit_s
+        """When the episode's time is over, by the monotonic clock."""
 
     def _wait_for_endpoints(self) -> None:
         """Set how many coroutines may wait, and how long, by the endpoints' own limits."""
@@ -214,9 +225,10 @@ class Sotopia(Environment[SotopiaTask]):
             judge = given.judge_endpoint
             self.max_waiting += judge.concurrency
             self.waits_s += judge.longest_s * judge.samples
+        self.waits_s = min(self.waits_s, given.episode_timeout_s or self.waits_s)
 
     async def _begun(self, episode: Episode) -> Observation:
-        await self._kept(episode, episode.begin())
+        await self._kept(episode, self._in_time(episode.begin(), PartnerFault))
         return Observation(text=episode.observe(episode.seat))
 
     async def _step(self, episode: Episode, message: str) -> StepResult:
@@ -227,7 +239,7 @@ class Sotopia(Environment[SotopiaTask]):
             error = self._take(seat, message)
             if error:
                 return self._again(error)
-            await self._kept(episode, episode.act(self._taken()))
+            await self._kept(episode, self._in_time(episode.act(self._taken()), PartnerFault))
         return (await self._results(episode, (seat,)))[seat]
 
     async def _step_seats(self, episode: Episode, messages: Mapping[int, str]) -> Mapping[str, StepResult]:
@@ -248,14 +260,14 @@ class Sotopia(Environment[SotopiaTask]):
         The first malformed message of a turn may be repeated, the second one does nothing.
         """
         try:
-            self._held[seat] = self._read(_without_thought(message))
+            self._held[seat] = action_in(message, self.options.actions)
         except ReplyError as fault:
             if seat not in self._failed:
-                self._failed.add(seat)
-                return f"That is no action: {fault}. Write it again."
+                self._failed = (*self._failed, seat)
+                return refused(fault)
             self._held[seat] = NOTHING
             self._notes[seat] = {"parse": "failed", "invalid_action": True}
-        self._failed.discard(seat)
+        self._failed = tuple(one for one in self._failed if one != seat)
         return ""
 
     def _taken(self) -> dict[int, Action]:
@@ -276,7 +288,7 @@ class Sotopia(Environment[SotopiaTask]):
                 )
                 for seat in seats
             }
-        judged = await self._kept(episode, self._judged(episode))
+        judged = await self._kept(episode, self._in_time(self._judged(episode), JudgeFault))
         self._is_over = True
         return {seat: self._last(episode, judged, seat) for seat in seats}
 
@@ -296,11 +308,28 @@ class Sotopia(Environment[SotopiaTask]):
             return unjudged()
         if given.judge_kind == "verify":
             return verified(episode.outcomes())
+        names, log = episode.scene.names, episode.conversation.log
+        if given.judge_kind == "replay":
+            return recorded(Path(given.judge_replay or ""), episode.scene, log, given.scored)
         model = given.judge_endpoint
         is_cached = model.temperature == 0 if given.judge_cache is None else given.judge_cache
-        names, log = episode.scene.names, episode.conversation.log
         prompt = judge_prompt(episode.judge_background, names, log, given.scored)
-        return await judged_by(model, prompt, names, given.scored, SHARED if is_cached else None)
+        cached = SHARED if is_cached else None
+        return await judged_by(model, prompt, names, given.scored, cached, given.endpoint_budget)
+
+    async def _in_time(self, work: Awaitable[ValueT], fault: type[EndpointFault]) -> ValueT:
+        """The result of a partner's or a judge's work, unless the episode's time is over before.
+
+        Work that waits for no endpoint is done at any time. Raises `fault`.
+        """
+        waits = self._partner_waits if fault is PartnerFault else self._judge_waits
+        if self._until is None or not waits:
+            return await work
+        try:
+            async with asyncio.timeout(self._until - time.monotonic()):
+                return await work
+        except TimeoutError:
+            raise fault(f"the episode takes longer than {self.options.episode_timeout_s:g} s") from None
 
     async def _kept(self, episode: Episode, work: Awaitable[ValueT]) -> ValueT:
         """The result of work that waits for an endpoint; if that fails, the conversation is kept."""
@@ -312,7 +341,10 @@ class Sotopia(Environment[SotopiaTask]):
             record = {**record_of(episode, status, backgrounds=True), "failure": failure}
             chosen = self.options.unjudged
             # In a container the home may be read-only.
-            usual = self._home / NAME / UNJUDGED, Path(tempfile.gettempdir()) / f"{NAME}-{UNJUDGED}"
+            usual = (
+                (self._home or data_home()) / NAME / UNJUDGED,
+                Path(tempfile.gettempdir()) / f"{NAME}-{UNJUDGED}",
+            )
             fault.add_note(keep(record, [Path(chosen)] if chosen else usual))
             raise
 
@@ -329,8 +361,3 @@ def finished(work: Coroutine[Any, Any, ValueT]) -> ValueT:
 
 def _acting(episode: Episode) -> tuple[int, ...]:
     return tuple(seat for seat in (0, 1) if episode.conversation.acting[seat])
-
-
-def _without_thought(message: str) -> str:
-    """The message without a thought at its start, which nobody else may read."""
-    return after_thinking(message) if message.lstrip().startswith(THINKING) else message

@@ -4,20 +4,25 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal, Self, cast
+from typing import Any, Final, Literal, Self, cast
 
 from pydantic import Field, ValidationError, model_validator
 
 from agentgym_envs.core import Record
+from agentgym_envs.endpoints.budget import Budget, shared_budget
 from agentgym_envs.sotopia.models.judge import JudgeModel
 from agentgym_envs.sotopia.models.partner import PartnerModel
 from agentgym_envs.sotopia.protocol.conversation import Order, StaleRule
 from agentgym_envs.sotopia.protocol.dimensions import SOTOPIA, Dimension
 from agentgym_envs.sotopia.protocol.views import View
 
-PartnerKind = Literal["rule", "openai", "replay"]
-JudgeKind = Literal["verify", "openai", "none"]
+PartnerKind = Literal["rule", "openai", "policy", "replay", "human"]
+JudgeKind = Literal["verify", "openai", "replay", "none"]
+Form = Literal["json", "text"]
+"""Form of an agent's messages."""
 RewardMix = Literal["goal", "overall", "product"]
+POLICY: Final = "policy"
+"""Name of the model of a partner `policy` that is given none: a policy service has one model."""
 EndpointTable = str | dict[str, Any]
 """Name of a model, or all fields of its endpoint: a table, or a JSON object as text."""
 
@@ -27,7 +32,7 @@ class Options(Record):
 
     view: View = "relationship"
     """What the agent reads of its partner's character."""
-    actions: Literal["json", "text"] = "json"
+    actions: Form = "json"
     """`json`: `{"action_type", "argument"}`; `text`: words, `[action] ...`, `left the conversation`."""
     observation: Literal["turns", "prompt"] = "turns"
     """`turns`: what is new to the seat; `prompt`: the whole message for a model, as the package writes it."""
@@ -44,7 +49,9 @@ class Options(Record):
     """Families of generated tasks, separated by commas; all by default."""
 
     partner: PartnerKind | None = None
-    """None: `openai` with `partner_model`, `replay` with `replay`, and otherwise `rule`."""
+    """None: `openai` with `partner_model`, `replay` with `replay`, and otherwise `rule`. `policy`: a policy
+    served at `partner_url`; `human`: somebody in a session of the other seat.
+    """
     partner_model: EndpointTable | None = None
     partner_url: str | None = None
     """Base address, for example `http://127.0.0.1:8000/v1`; `judge_url` too."""
@@ -53,11 +60,13 @@ class Options(Record):
     """Environment variable with the key; `judge_key_env` too."""
     partner_cache: bool = False
     """Whether equal requests have one answer."""
+    partner_format: Literal["plain", "react", "modes"] = "plain"
+    """Format of the messages of a partner `policy`."""
     replay: str | None = None
     """File of recorded episodes, whose actions the partner repeats."""
 
     judge: JudgeKind | None = None
-    """None: `openai` with `judge_model`, and otherwise `verify`."""
+    """None: `openai` with `judge_model`, `replay` with `judge_replay`, and otherwise `verify`."""
     judge_model: EndpointTable | None = None
     judge_url: str | None = None
     judge_temperature: float = Field(default=0.0, ge=0)
@@ -66,15 +75,21 @@ class Options(Record):
     judge_aggregate: Literal["mean", "median"] = "mean"
     judge_cache: bool | None = None
     """None: at temperature 0."""
+    judge_replay: str | None = None
+    """File of recorded episodes, whose scores the judge repeats."""
     dimensions: str = "sotopia"
     """`sotopia`: all seven; or names separated by commas."""
 
     timeout_s: float = Field(default=60.0, gt=0)
     """Limit of one request to an endpoint."""
+    episode_timeout_s: float | None = Field(default=None, gt=0)
+    """Limit of an episode by the clock, after which no model is waited for."""
     retries: int = Field(default=2, ge=0, le=10)
     """Further attempts after a failed or useless answer."""
     concurrency: int = Field(default=64, ge=1, le=4096)
     """Requests at once to each endpoint."""
+    budget: str | None = None
+    """What the endpoints of partner and judge may cost one process together: `2.50usd`, `100000tokens`."""
 
     reward: RewardMix | None = None
     """None: `product` for generated tasks, `goal` for published scenarios."""
@@ -101,11 +116,23 @@ class Options(Record):
     @property
     def judge_kind(self) -> JudgeKind:
         """Kind of judge of an episode."""
-        return self.judge or ("openai" if self.judge_model is not None else "verify")
+        if self.judge is not None:
+            return self.judge
+        return "openai" if self.judge_model is not None else "replay" if self.judge_replay else "verify"
+
+    @property
+    def partner_waits(self) -> bool:
+        """Whether the partner is behind an endpoint."""
+        return self.partner_kind in ("openai", "policy")
+
+    @property
+    def judge_waits(self) -> bool:
+        """Whether the judge is behind an endpoint."""
+        return self.judge_kind == "openai"
 
     @property
     def partner_endpoint(self) -> PartnerModel:
-        """Endpoint of the partner `openai`."""
+        """Endpoint of the partner `openai` or `policy`."""
         more = {"temperature": self.partner_temperature, "api_key_env": self.partner_key_env}
         return PartnerModel.of(self._fields("partner", more))
 
@@ -121,14 +148,23 @@ class Options(Record):
         return JudgeModel.of(self._fields("judge", more))
 
     @property
+    def endpoint_budget(self) -> Budget | None:
+        """What this process may spend on the endpoints of partner and judge; None without a limit."""
+        if self.budget is None:
+            return None
+        partner = [self.partner_endpoint] if self.partner_waits else []
+        return shared_budget(self.budget, [*partner, *([self.judge_endpoint] if self.judge_waits else [])])
+
+    @property
     def scored(self) -> tuple[Dimension, ...]:
-        """Dimensions that the judge `openai` scores, in their order."""
+        """Dimensions that the judge scores, in their order."""
         names = _names(self.dimensions)
         return SOTOPIA if names == ["sotopia"] else tuple(one for one in SOTOPIA if one.name in names)
 
     @model_validator(mode="after")
     def _fit(self) -> Self:
         self._check_roles()
+        self._check_limits()
         known = [one.name for one in SOTOPIA]
         names = _names(self.dimensions)
         if names != ["sotopia"] and (wrong := [name for name in names or [""] if name not in known]):
@@ -140,28 +176,44 @@ class Options(Record):
 
     def _check_roles(self) -> None:
         """Check that partner and judge have what they need, and nothing that they do not use."""
-        if self.partner_kind == "replay" and not self.replay:
-            raise ValueError("partner=replay needs replay=FILE of recorded episodes")
+        for role, option in (("partner", "replay"), ("judge", "judge_replay")):
+            kind, file = getattr(self, f"{role}_kind"), getattr(self, option)
+            if kind == "replay" and not file:
+                raise ValueError(f"{role}=replay needs {option}=FILE of recorded episodes")
+            if kind != "replay" and file:
+                raise ValueError(f"{option} goes with {role}=replay, not with {role}={kind}")
         for role, kind in (("partner", self.partner_kind), ("judge", self.judge_kind)):
             model, url = getattr(self, f"{role}_model"), getattr(self, f"{role}_url")
             if kind == "openai" and model is None:
                 raise ValueError(f"{role}=openai needs {role}_model=NAME and {role}_url=URL")
-            if kind != "openai" and (model is not None or url is not None):
+            if kind == "policy" and url is None and not isinstance(model, dict):
+                raise ValueError(
+                    f"{role}=policy needs {role}_url=URL of a policy that `agentevol serve` serves"
+                )
+            if kind not in ("openai", "policy") and (model is not None or url is not None):
                 raise ValueError(f"{role}_model and {role}_url go with {role}=openai, not with {role}={kind}")
-        if self.partner_kind == "openai":
-            _ = self.partner_endpoint
-        if self.judge_kind == "openai":
-            _ = self.judge_endpoint
+        _ = self.partner_waits and self.partner_endpoint
+        _ = self.judge_waits and self.judge_endpoint
+
+    def _check_limits(self) -> None:
+        """Check what limits the endpoints; without one, there would be nothing to limit."""
+        for option in ("budget", "episode_timeout_s"):
+            if getattr(self, option) is not None and not (self.partner_waits or self.judge_waits):
+                raise ValueError(f"{option} is of models: give partner_model and partner_url, or the judge's")
+        _ = self.endpoint_budget
 
     def _check_reward(self, names: list[str]) -> None:
-        if self.reward == "overall" and (self.judge_kind != "openai" or names != ["sotopia"]):
+        is_judged = self.judge_kind in ("openai", "replay")
+        if self.reward == "overall" and not (is_judged and names == ["sotopia"]):
             raise ValueError("reward=overall needs all seven dimensions: judge=openai, dimensions=sotopia")
-        if self.judge_kind == "openai" and not any(one.name == "goal" for one in self.scored):
+        if is_judged and not any(one.name == "goal" for one in self.scored):
             raise ValueError(f"dimensions={self.dimensions!r} has no goal, from which the reward is computed")
 
     def _fields(self, role: str, more: Mapping[str, Any]) -> dict[str, Any]:
         """The fields of an endpoint: those of its table, and the options for what the table leaves out."""
         model, url = getattr(self, f"{role}_model"), getattr(self, f"{role}_url")
+        if model is None:
+            model = POLICY
         shared = {"timeout_s": self.timeout_s, "retries": self.retries, "concurrency": self.concurrency}
         if isinstance(model, str) and not model.lstrip().startswith("{"):
             if url is None:

@@ -9,11 +9,13 @@ sources of scenarios name parts of them.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from agentgym_envs.core import Task, TaskNotFound, TaskUnplayable
 from agentgym_envs.lazy_sequence import LazySequence
 from agentgym_envs.social import tasks as social
+from agentgym_envs.social.families import FAMILIES
 from agentgym_envs.social.family import LEVELS
 from agentgym_envs.social.tasks import SocialTask
 from agentgym_envs.sotopia.data.library import Catalogue
@@ -124,7 +126,7 @@ class Tasks:
         if split in social.COUNTS:
             chosen = [level for level in LEVELS if difficulty in (None, level)]
             made = social.tasks(split, self.families, chosen) if chosen else ()
-            return LazySequence(len(made), lambda number: _generated(made[number]))
+            return LazySequence(len(made), lambda number: _generated(made[number].id))
         if self.published and split in self.published.names:
             return self.published.tasks(split, difficulty)
         known = ", ".join((*social.COUNTS, *(self.published.names if self.published else ())))
@@ -135,7 +137,7 @@ class Tasks:
         """The task with this id; raises `TaskNotFound`."""
         if task_id.partition("/")[0] in social.COUNTS:
             try:
-                return _generated(social.task(task_id, self.families))
+                return _generated(social.task(task_id, self.families).id)
             except TaskNotFound:
                 raise TaskNotFound(f"{NAME} has no task {task_id[:80]!r}") from None
         if self.published is None:
@@ -143,7 +145,10 @@ class Tasks:
         return self.published.task(task_id)
 
 
-def _generated(task: SocialTask) -> SotopiaTask:
+@lru_cache(maxsize=1024)
+def _generated(task_id: str) -> SotopiaTask:
+    """The generated task with this id, one object for the episodes that play it at a time."""
+    task = social.task(task_id, tuple(FAMILIES))
     return SotopiaTask(
         env=NAME,
         id=task.id,

@@ -170,6 +170,7 @@ def kept(home: Path) -> list[dict[str, Any]]:
         ("dies", "fine", 1, "failed(partner)"),
         ("fine", "slow", 0, "failed(judge)"),
         ("fine", "nonsense", 1, "failed(judge)"),
+        ("fine", "dies", 1, "failed(judge)"),
     ],
 )
 async def test_all_episodes_end_alike_where_all_meet_the_same_fault(
@@ -195,6 +196,38 @@ async def test_where_half_of_the_calls_fail_without_another_try_the_sums_are_rig
     assert Counter(totals) == {0.8: EPISODES / 2, None: EPISODES / 2}
     assert stub.asked["judge"] == EPISODES
     assert len(kept(home)) == EPISODES / 2
+
+
+async def test_where_half_of_a_partners_calls_fail_each_failed_call_is_one_failed_episode(home: Path) -> None:
+    with listening(Stub("half", "fine")) as stub:
+        async with in_process(home, options(stub, retries=0)) as client:
+            found, totals = await endings(client)
+    failed = -(-stub.asked["talker"] // 2)  # every other call, the first included
+    assert found == {"terminated": EPISODES - failed, "failed(partner)": failed}
+    assert Counter(totals) == {0.8: EPISODES - failed, None: failed}
+    assert stub.asked["judge"] == EPISODES - failed
+    assert {one["status"] for one in kept(home)} == {"unfinished"}
+    assert len(kept(home)) == failed
+
+
+async def test_a_spent_budget_fails_what_is_open_by_its_kind_and_asks_nobody(home: Path) -> None:
+    with listening(Stub()) as stub:
+        async with in_process(home, options(stub, budget="1 tokens", concurrency=1)) as client:
+            found, totals = await endings(client)
+    assert (found, totals) == ({"failed(partner)": EPISODES}, [None] * EPISODES)
+    assert stub.asked == {"talker": 1}
+    assert len(kept(home)) == EPISODES
+
+
+async def test_an_episode_beyond_its_time_fails_at_the_server_too(home: Path) -> None:
+    with listening(Stub("fine", "slow")) as stub:
+        late = json.dumps({"model": "judge", "base_url": stub.url, "timeout_s": 60})
+        given = options(stub, retries=0) | {"judge_model": late, "episode_timeout_s": 2}
+        async with in_process(home, given) as client:
+            found, totals = await endings(client)
+    assert sum(found.values()) == EPISODES
+    assert set(found) <= {"failed(judge)", "failed(partner)"}  # on a slow machine time may end before
+    assert totals == [None] * EPISODES
 
 
 async def test_a_seat_whose_client_is_gone_fails_the_other_and_is_not_judged(home: Path) -> None:

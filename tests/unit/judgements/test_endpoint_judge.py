@@ -18,12 +18,12 @@ from support.judging import (
 )
 
 from agentevol.core.errors import ConfigError
-from agentevol.data.judgements.budget import Budget
 from agentevol.data.judgements.conversations import Conversations
 from agentevol.data.judgements.dimension_sets import RUBRIC
 from agentevol.data.judgements.judges.endpoint import EndpointJudge, instructions
 from agentevol.data.judgements.outcomes import NoRating
 from agentevol.data.judgements.panel import Asked, Panel
+from agentgym_envs.endpoints.budget import Budget
 from agentgym_envs.endpoints.cache import AnswerCache
 from agentgym_envs.sotopia.models.judge import JudgeModel
 from agentgym_envs.sotopia.protocol.dimensions import SOTOPIA
@@ -127,7 +127,7 @@ async def test_dollars_need_prices() -> None:
 
 @pytest.mark.parametrize("text", ["", "5", "5 euro", "-1usd", "0tokens", "1e9tokens", "٣tokens", "usd"])
 def test_a_budget_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match=r"neither dollars, as 2\.50usd, nor tokens"):
+    with pytest.raises(ValueError, match=r"neither dollars, as 2\.50usd, nor tokens"):
         Budget.of(text)
 
 

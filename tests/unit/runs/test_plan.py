@@ -117,7 +117,8 @@ JUDGED = 'environment.options.judge_model=\'{"base_url": "http://h/v1", "model":
         (["algorithm=grpo", JUDGED, "reward.judge=service", "reward.options.judges=rule"], False),
         (["algorithm=grpo", JUDGED, "reward.function=success"], False),
         (["algorithm=grpo", JUDGED, "reward.function=success", "reward.alpha=0.5"], True),
-        (["environment.options.judge_model=big"], False),  # no endpoint
+        (["environment.options.judge_model=big"], True),
+        (["environment.options.judge=big"], False),  # a kind of judge, no model
         ([], False),
     ],
 )

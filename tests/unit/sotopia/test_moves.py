@@ -9,7 +9,7 @@ from agentgym_envs.sotopia.protocol.actions import Action
 
 def said(task_id: str, words: str, kind: str = "speak") -> Move | None:
     found = task(task_id, [task_id.split("/")[1]])
-    action = Action.model_validate({"action_type": kind, "argument": words})
+    action = Action(kind, words)
     return utterance(action, lambda name, argument: found.family.read(found.setting, name, argument)).move
 
 

@@ -11,11 +11,12 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from agentevol.data.judgements.budget import Budget
+from agentevol.core.errors import ConfigError
 from agentevol.data.judgements.conversations import Conversations
 from agentevol.data.judgements.items import Conversation, Item, Transcript
 from agentevol.data.judgements.outcomes import NoRating, Rating, SeatScores, Usage, sendable
 from agentevol.data.judges.answers import AnswerError, scores_in, transcript
+from agentgym_envs.endpoints.budget import Budget
 from agentgym_envs.endpoints.cache import AnswerCache
 from agentgym_envs.endpoints.client import ChatClient, Message
 from agentgym_envs.endpoints.figures import Figures
@@ -59,7 +60,7 @@ class EndpointJudge:
         self._transport = transport
         self._free = asyncio.Semaphore(model.concurrency)
         if budget is not None:
-            budget.watch(model, self.total)
+            _watch(budget, model, self.total)
 
     async def rate(
         self, item: Item, dimensions: Sequence[Dimension], samples: int
@@ -150,6 +151,13 @@ class EndpointJudge:
 
     def _usage(self, client: ChatClient) -> Usage:
         return usage_of(client.counted, self._model)
+
+
+def _watch(budget: Budget, model: JudgeModel, total: Figures) -> None:
+    try:
+        budget.watch(model, total)
+    except ValueError as cause:
+        raise ConfigError(f"{cause}: give --prices") from None
 
 
 def instructions(dimensions: Sequence[Dimension]) -> str:

@@ -12,13 +12,13 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from agentevol.config.urls import KEY_VARIABLE, openai_url
 from agentevol.core.errors import ConfigError
-from agentevol.data.judgements.budget import Budget
 from agentevol.data.judgements.conversations import Conversations
 from agentevol.data.judgements.judges.endpoint import EndpointJudge
 from agentevol.data.judgements.judges.interface import ItemJudge
 from agentevol.data.judgements.judges.replay import ReplayJudge
 from agentevol.data.judgements.judges.rules import RuleJudge
 from agentgym_envs.core import Record
+from agentgym_envs.endpoints.budget import Budget
 from agentgym_envs.endpoints.cache import AnswerCache, StoredCache
 from agentgym_envs.sotopia.models.judge import JudgeModel
 

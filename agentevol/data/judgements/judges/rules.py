@@ -3,12 +3,13 @@
 Its scores are those of a program: not Sotopia's judge, and no measure of social intelligence.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
-from agentevol.data.judgements.conversations import Conversations, social_episode
-from agentevol.data.judgements.items import Item, Social
+from agentevol.data.judgements.conversations import Conversations, recorded_outcomes, social_episode
+from agentevol.data.judgements.items import Item, Recording, Social
 from agentevol.data.judgements.outcomes import NoRating, Rating, SeatScores, Usage, sendable
+from agentgym_envs.social.outcome import Outcome
 from agentgym_envs.sotopia.protocol.dimensions import SOTOPIA, Dimension
 from agentgym_envs.sotopia.verification.verifier import Reading, verifiable, verify
 
@@ -33,7 +34,7 @@ class RuleJudge:
         samples: int,
     ) -> tuple[Sequence[Rating], Usage]:
         """Scores of both seats in the dimensions that the rules define. Raises `NoRating`."""
-        found, reason = self._social(item) if isinstance(item, Social) else self._verified(item)
+        found, reason = self._found(item)
         wanted = {one.name for one in dimensions if _RANGES.get(one.name) == (one.low, one.high)}
         if not any(scores.get(name) is not None for scores in found for name in wanted):
             raise NoRating("unsupported", "the rules define none of the dimensions")
@@ -49,16 +50,24 @@ class RuleJudge:
         """Reading of a conversation by the rules."""
         return {"kind": "rule", "reading": self._reading}
 
+    def _found(self, item: Item) -> tuple[Sequence[SeatScores], str]:
+        if isinstance(item, Social):
+            return self._social(item)
+        if isinstance(item, Recording) and not item.record.is_published:
+            return _outcomes(recorded_outcomes(item.record))
+        return self._verified(item)
+
     def _social(self, item: Social) -> tuple[Sequence[SeatScores], str]:
         episode = social_episode(item)
         if not episode.ended:
             raise NoRating("undecided", "the conversation is not over")
-        outcomes = [episode.outcome(seat) for seat in (0, 1)]
-        return [dict(one.dimensions) for one in outcomes], _told(outcomes[0].facts)
+        return _outcomes((episode.outcome(0), episode.outcome(1)))
 
     def _verified(self, item: Item) -> tuple[Sequence[SeatScores], str]:
         conversation = self._conversations.of(item)
         scene = None if conversation is None else conversation.scene
+        if isinstance(item, Recording):
+            scene = self._conversations.scene_of(item.record)
         if conversation is None or scene is None or verifiable(scene) is None:
             raise NoRating("unsupported", "no program can check the goals of this item")
         verdict = verify(scene, conversation.log, self._reading)
@@ -67,5 +76,7 @@ class RuleJudge:
         return [dict(one.by_dimension) for one in verdict.scores], verdict.reason
 
 
-def _told(facts: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in facts.items())
+def _outcomes(found: tuple[Outcome, Outcome]) -> tuple[Sequence[SeatScores], str]:
+    """Scores of both seats, and the facts of the first as the reason."""
+    reason = ", ".join(f"{name} {value}" for name, value in found[0].facts.items())
+    return [dict(one.dimensions) for one in found], reason

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from agentgym_envs.core import Record
+from agentgym_envs.endpoints.budget import Budget
 from agentgym_envs.endpoints.cache import AnswerCache
 from agentgym_envs.endpoints.client import ChatClient, Message
 from agentgym_envs.endpoints.records import Endpoint, EndpointFault, Said
@@ -72,13 +73,16 @@ async def judged(
     *,
     dimensions: Sequence[Dimension] = SOTOPIA,
     cache: AnswerCache | None = None,
+    budget: Budget | None = None,
     transport: "httpx.AsyncBaseTransport | None" = None,
 ) -> Scores:
     """The judgement of a conversation whose `prompt` is that of `protocol.prompts.judge_prompt`.
 
     Raises `JudgeFault` if one of the samples is no judgement: fewer samples would be another judge.
     """
-    client = ChatClient(model, role="judge", fault=JudgeFault, cache=cache, transport=transport)
+    client = ChatClient(
+        model, role="judge", fault=JudgeFault, cache=cache, budget=budget, transport=transport
+    )
     asked = (
         judgement(prompt, names, client, dimensions, structured=model.structured, sample=number)
         for number in range(model.samples)

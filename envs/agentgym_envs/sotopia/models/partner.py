@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
+from agentgym_envs.endpoints.budget import Budget
 from agentgym_envs.endpoints.cache import AnswerCache
 from agentgym_envs.endpoints.client import ChatClient, Message
 from agentgym_envs.endpoints.records import Endpoint, EndpointFault, Said
@@ -40,11 +41,14 @@ class ModelPartner:
         seed: int,
         *,
         cache: AnswerCache | None = None,
+        budget: Budget | None = None,
         transport: "httpx.AsyncBaseTransport | None" = None,
     ) -> None:
         self._model = model
         self._seed = seed
-        self._client = ChatClient(model, role="partner", fault=PartnerFault, cache=cache, transport=transport)
+        self._client = ChatClient(
+            model, role="partner", fault=PartnerFault, cache=cache, budget=budget, transport=transport
+        )
 
     async def act(self, conversation: Conversation, seat: int) -> Action:
         """The next action of a seat. Raises `PartnerFault`."""

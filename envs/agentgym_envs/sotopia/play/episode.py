@@ -1,7 +1,8 @@
 """One episode of the environment `sotopia`: a conversation, its partner, and what each seat observes."""
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import overload
 
 from agentgym_envs.core import TaskUnplayable
 from agentgym_envs.endpoints.cache import SHARED
@@ -9,24 +10,17 @@ from agentgym_envs.social.outcome import Outcome
 from agentgym_envs.social.verifier import TaskVerifier
 from agentgym_envs.sotopia.moves import Utterance
 from agentgym_envs.sotopia.options import Options
+from agentgym_envs.sotopia.play.messages import observed
 from agentgym_envs.sotopia.play.partners import EndpointPartner, Partner, RulePartner, recorded_partner
+from agentgym_envs.sotopia.play.policies import PolicyPartner
 from agentgym_envs.sotopia.play.published import AnyPublishedVerifier, verifier_of
 from agentgym_envs.sotopia.protocol.actions import Action
-from agentgym_envs.sotopia.protocol.conversation import Conversation, Rules, masks, told
+from agentgym_envs.sotopia.protocol.conversation import Conversation, Rules, masks
 from agentgym_envs.sotopia.protocol.profiles import Scene
-from agentgym_envs.sotopia.protocol.prompts import agent_prompt
-from agentgym_envs.sotopia.protocol.views import background, judge_background
+from agentgym_envs.sotopia.protocol.views import View, background, judge_background
 from agentgym_envs.sotopia.tasks import SotopiaTask
 
 Verifier = TaskVerifier | AnyPublishedVerifier
-
-HOW: Final = {
-    "json": 'Note: each of your messages is one JSON object: {"action_type": "speak", "argument": "..."}.'
-    " Action types: none, speak, non-verbal communication, action, leave.",
-    "text": "Note: what you write is said. `[action] ...` and `[non-verbal communication] ...` are done, the"
-    " whole message `left the conversation` leaves, and an empty one does nothing.",
-}
-"""What an agent is told of its messages, by their form."""
 
 
 class Episode:
@@ -35,13 +29,26 @@ class Episode:
     Raises `TaskUnplayable` where the options do not suffice for the task.
     """
 
+    __slots__ = (
+        "both_seats",
+        "conversation",
+        "counts_moves",
+        "latest",
+        "options",
+        "partner",
+        "seat",
+        "seed",
+        "seen",
+        "task",
+        "verifier",
+    )
+
     def __init__(self, task: SotopiaTask, seed: int, options: Options, *, both_seats: bool) -> None:
         self.task, self.seed, self.options, self.both_seats = task, seed, options, both_seats
         generated = task.generated
         self.seat = generated.seat if generated is not None else options.seat
         """Seat of the agent where a partner has the other one."""
-        self.verifier: Verifier | None = _verifier(task, self.seat, seed)
-        self.scene: Scene = _scene(task, self.verifier)
+        self.verifier: Verifier | None = _verifier(task, self.seat, seed, has_partner=not both_seats)
         _check(self)
         self.partner: Partner | None = None if both_seats else self._new_partner()
         self.counts_moves = self.verifier is not None and (
@@ -53,6 +60,11 @@ class Episode:
         """The latest action of each seat, where moves count."""
         self.seen: list[int | None] = [None, None]
         """By seat: steps that it has observed; None before its background."""
+
+    @property
+    def scene(self) -> Scene:
+        """Profiles of the episode; of a generated task made anew each time."""
+        return _scene(self.task, self.verifier)
 
     @property
     def is_cut(self) -> bool:
@@ -81,12 +93,7 @@ class Episode:
         """News of a seat since its last observation: first its background, then the other seat's actions."""
         talk, seen = self.conversation, self.seen[seat]
         self.seen[seat] = talk.turn_number
-        if self.options.observation == "prompt" and not talk.ended:
-            return agent_prompt(talk, seat)
-        lines = talk.news(seat, seen or 0)
-        if seen is None:
-            lines = [talk.backgrounds[seat], HOW[self.options.actions], "Conversation Starts:", *lines]
-        return "\n".join([*lines, told(talk.end_reasons)] if talk.ended else lines)
+        return observed(talk, seat, seen, self.options)
 
     def outcomes(self) -> tuple[Outcome, Outcome]:
         """Scores of a program for both seats; raises `ValueError` where none can give them."""
@@ -118,26 +125,33 @@ class Episode:
         deal = False
         if self.verifier is not None and self.counts_moves:
             said = {seat: self.verifier.said(action) for seat, action in actions.items()}
-            deal = _agreed(self.verifier, said)
+            deal = agreed(self.verifier, said)
             for seat, one in said.items():
                 self.latest[seat] = one
         self.conversation.apply(actions, deal=deal)
 
     def _started(self) -> Conversation:
-        options, scene = self.options, self.scene
+        options = self.options
         notes = self.verifier.notes if self.verifier is not None and self.counts_moves else ("", "")
-        first, second = (
-            "\n".join(filter(None, (background(scene, seat, options.view), notes[seat]))) for seat in (0, 1)
-        )
+        made = Backgrounds(partial(_scene, self.task, self.verifier), options.view, notes)
+        # Where each prompt has a background in it, it is kept.
+        backgrounds = tuple(made) if options.observation == "prompt" or options.partner_waits else made
         stale = options.stale_rule or ("package" if self.task.generated is None else "own")
         rules = Rules(options.order, options.max_turns, options.max_stale, stale)
-        return Conversation(scene.names, (first, second), rules, masks(options.order, self.seed))
+        return Conversation(self.scene.names, backgrounds, rules, masks(options.order, self.seed))
 
     def _new_partner(self) -> Partner:
         options = self.options
         if options.partner_kind == "openai":
             cache = SHARED if options.partner_cache else None
-            return EndpointPartner(options.partner_endpoint, self.seed, cache)
+            return EndpointPartner(options.partner_endpoint, self.seed, cache, options.endpoint_budget)
+        if options.partner_kind == "policy":
+            return PolicyPartner(options, self.seed)
+        if options.partner_kind == "human":
+            raise TaskUnplayable(
+                "partner=human: a person has the other seat in a session of its own; open the episode with"
+                " seats=2"
+            )
         if options.partner_kind == "replay":
             recorded = recorded_partner(options.replay or "", self.scene, 1 - self.seat)
             if recorded is None:
@@ -151,10 +165,32 @@ class Episode:
         return RulePartner(self.verifier.partner(), self.verifier.hidden)
 
 
-def _verifier(task: SotopiaTask, seat: int, seed: int) -> Verifier | None:
+class Backgrounds(Sequence[str]):
+    """What each seat reads first, made where it is read: most of an open episode's texts are in it."""
+
+    __slots__ = "_notes", "_scene", "_view"
+
+    def __init__(self, scene: Callable[[], Scene], view: View, notes: tuple[str, str]) -> None:
+        self._scene, self._view, self._notes = scene, view, notes
+
+    def __len__(self) -> int:
+        return 2
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        if isinstance(index, slice):
+            return tuple(self)[index]
+        seat = range(2)[index]
+        return "\n".join(filter(None, (background(self._scene(), seat, self._view), self._notes[seat])))
+
+
+def _verifier(task: SotopiaTask, seat: int, seed: int, *, has_partner: bool) -> Verifier | None:
     if isinstance(task.content, Scene):
         return verifier_of(task.content, seat, seed)
-    return TaskVerifier(task.content, seed)
+    return TaskVerifier(task.content, seed, has_partner=has_partner)
 
 
 def _scene(task: SotopiaTask, verifier: Verifier | None) -> Scene:
@@ -177,7 +213,7 @@ def _check(episode: Episode) -> None:
         raise TaskUnplayable(f"view='omniscient' would show hidden parameters of the partner in {task.id!r}")
 
 
-def _agreed(verifier: Verifier, said: Mapping[int, Utterance]) -> bool:
+def agreed(verifier: Verifier, said: Mapping[int, Utterance]) -> bool:
     """Enter the actions of one step; whether one of them seals an agreement.
 
     An acceptance means an offer of an earlier step, and two in one step are none.

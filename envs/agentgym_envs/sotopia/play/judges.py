@@ -1,18 +1,25 @@
-"""Judges of one episode: a program, a model behind an endpoint, or nobody. `Judged` is what they find."""
+"""Judges of one episode: a program, a model behind an endpoint, a record, or nobody. They find a `Judged`."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, Final
 
+from agentgym_envs.endpoints.budget import Budget
 from agentgym_envs.endpoints.cache import AnswerCache
 from agentgym_envs.social.outcome import LABEL, Outcome
+from agentgym_envs.sotopia.data.episodes import RecordedEpisode
 from agentgym_envs.sotopia.models.judge import JudgeFault, JudgeModel, judged
 from agentgym_envs.sotopia.options import RewardMix
+from agentgym_envs.sotopia.play.partners import recorded_episodes
+from agentgym_envs.sotopia.protocol.actions import Action
 from agentgym_envs.sotopia.protocol.dimensions import SOTOPIA, Dimension, overall
 from agentgym_envs.sotopia.protocol.judgement import Judgement
+from agentgym_envs.sotopia.protocol.profiles import Scene
 from agentgym_envs.sotopia.protocol.prompts import judge_prompt
 
 UNJUDGED: Final = "nobody has judged this episode: its reward of 0 is no score"
@@ -87,12 +94,13 @@ async def judged_by(
     names: tuple[str, str],
     dimensions: Sequence[Dimension],
     cached: AnswerCache | None,
+    budget: Budget | None,
 ) -> Judged:
     """The scores of a model. Raises `JudgeFault`."""
     limit_s = model.longest_s * model.samples
     try:
         async with asyncio.timeout(limit_s):
-            found = await judged(prompt, names, model, dimensions=dimensions, cache=cached)
+            found = await judged(prompt, names, model, dimensions=dimensions, cache=cached, budget=budget)
     except TimeoutError:
         raise JudgeFault(f"the judge gave no judgement within {limit_s:g} s") from None
     first, second = (
@@ -108,6 +116,45 @@ async def judged_by(
         judge={**identity(model, dimensions), **found.figures},
         samples=found.samples,
     )
+
+
+def recorded(
+    file: Path, scene: Scene, log: Sequence[tuple[Action, Action]], dimensions: Sequence[Dimension]
+) -> Judged:
+    """The scores that a file has of this conversation: of these characters, with all these actions.
+
+    Raises `JudgeFault` for a conversation that the file does not have, or has without scores.
+    """
+    found = _recorded(file).get(_key(scene.environment.pk, [one.pk for one in scene.agents], log))
+    if found is None:
+        raise JudgeFault("no judgement of this conversation is recorded")
+    if found.scores is None:
+        raise JudgeFault(f"the conversation is recorded as {found.pk[:80]!r}, and nobody judged it")
+    chosen = {one.name for one in dimensions}
+    first, second = (
+        SeatScores({one.name: seat.by_dimension[one.name] if one.name in chosen else None for one in SOTOPIA})
+        for seat in found.scores
+    )
+    judge = {"kind": "replay", "model": found.models[0], "dimensions": [one.name for one in dimensions]}
+    return Judged(
+        f"recorded scores of the judge {found.models[0]}", (first, second), {**judge, "episode": found.pk}
+    )
+
+
+@lru_cache(maxsize=4)
+def _recorded(file: Path) -> Mapping[str, RecordedEpisode]:
+    """Recorded episodes by their conversation; of several with one, the first that was judged."""
+    found: dict[str, RecordedEpisode] = {}
+    for episode in recorded_episodes(file):
+        key = _key(episode.environment, episode.agents, episode.log)
+        if key not in found or found[key].scores is None:
+            found[key] = episode
+    return found
+
+
+def _key(scenario: str, agents: Iterable[str], log: Sequence[tuple[Action, Action]]) -> str:
+    said = [[action.text for action in both] for both in log]
+    return sha256(json.dumps([scenario, *agents, said]).encode()).hexdigest()
 
 
 def identity(model: JudgeModel, dimensions: Sequence[Dimension]) -> dict[str, Any]:

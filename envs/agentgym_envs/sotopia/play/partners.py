@@ -1,4 +1,4 @@
-"""Partners of one agent: `RulePartner`, `EndpointPartner`, `ReplayPartner`.
+"""Partners of one agent: `RulePartner`, `EndpointPartner`, `ReplayPartner`; `policies` has another one.
 
 A partner reads what its own seat observes, and nothing else.
 """
@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from agentgym_envs.endpoints.budget import Budget
 from agentgym_envs.endpoints.cache import AnswerCache
 from agentgym_envs.social.family import LEAVE, Speaker
 from agentgym_envs.sotopia.data.episodes import RecordedEpisode, read_episodes
@@ -68,9 +69,11 @@ class RulePartner:
 class EndpointPartner:
     """Partner whose actions a model behind an endpoint chooses."""
 
-    def __init__(self, model: PartnerModel, seed: int, cache: AnswerCache | None) -> None:
+    def __init__(
+        self, model: PartnerModel, seed: int, cache: AnswerCache | None, budget: Budget | None
+    ) -> None:
         self._model = model
-        self._partner = ModelPartner(model, seed, cache=cache)
+        self._partner = ModelPartner(model, seed, cache=cache, budget=budget)
 
     async def act(self, conversation: Conversation, seat: int, heard: Utterance | None) -> Action:
         """The model's action."""
@@ -111,14 +114,14 @@ class ReplayPartner:
         return {"kind": "replay", "episode": self._source}
 
 
-def check_recorded(file: str) -> None:
-    """Raise `ValueError`, in one line, unless a file has recorded episodes."""
+def check_recorded(option: str, file: str) -> None:
+    """Raise `ValueError`, in one line, unless the file of this option has recorded episodes."""
     try:
-        _episodes(Path(file))
+        recorded_episodes(Path(file))
     except OSError as cause:
-        raise ValueError(f"sotopia: replay={file!r}: {cause.strerror or cause}") from None
+        raise ValueError(f"sotopia: {option}={file!r}: {cause.strerror or cause}") from None
     except SotopiaDataError as cause:
-        raise ValueError(f"sotopia: replay={file!r}: {cause}") from None
+        raise ValueError(f"sotopia: {option}={file!r}: {cause}") from None
 
 
 def recorded_partner(file: str, scene: Scene, seat: int) -> ReplayPartner | None:
@@ -127,7 +130,7 @@ def recorded_partner(file: str, scene: Scene, seat: int) -> ReplayPartner | None
     `check_recorded` has accepted the file.
     """
     agents = scene.agents[0].pk, scene.agents[1].pk
-    for episode in _episodes(Path(file)):
+    for episode in recorded_episodes(Path(file)):
         if (episode.environment, episode.agents) == (scene.environment.pk, agents):
             # Of a seat that might not act, the record has `none` too.
             turns = [both[seat] for turn, both in enumerate(episode.log) if turn % 2 == seat]
@@ -136,5 +139,6 @@ def recorded_partner(file: str, scene: Scene, seat: int) -> ReplayPartner | None
 
 
 @lru_cache(maxsize=4)
-def _episodes(file: Path) -> tuple[RecordedEpisode, ...]:
+def recorded_episodes(file: Path) -> tuple[RecordedEpisode, ...]:
+    """The episodes of a file. Raises `OSError` and `SotopiaDataError`."""
     return tuple(read_episodes(file))

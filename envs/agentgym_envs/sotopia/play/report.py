@@ -57,7 +57,8 @@ def _partner(episode: Episode) -> dict[str, Any]:
         return episode.partner.told()
     verifier = episode.verifier
     has_hidden = verifier is not None and verifier.has_hidden_roles
-    return {"kind": "agent", **({"hidden": verifier.hidden} if verifier is not None and has_hidden else {})}
+    kind = "human" if episode.options.partner_kind == "human" else "agent"
+    return {"kind": kind, **({"hidden": verifier.hidden} if verifier is not None and has_hidden else {})}
 
 
 def _label(episode: Episode, judged: Judged) -> str:

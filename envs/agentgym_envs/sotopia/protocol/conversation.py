@@ -5,7 +5,7 @@ are a `TurnError`. Seats, not names, are the key: two characters may have the sa
 """
 
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle, repeat
 from typing import Literal
@@ -60,12 +60,12 @@ def masks(order: Order, seed: int) -> Iterator[Mask]:
         yield seat == 0, seat == 1
 
 
-@dataclass
+@dataclass(slots=True)
 class Conversation:
     """One conversation of two seats, from the start to its end."""
 
     names: tuple[str, str]
-    backgrounds: tuple[str, str]
+    backgrounds: Sequence[str]
     """What each seat reads first (`views.background`)."""
     rules: Rules = Rules()
     schedule: Iterator[Mask] = field(default_factory=lambda: masks("round-robin", 0))
@@ -73,11 +73,10 @@ class Conversation:
     """The actions of both seats in each step; `NOTHING` for a seat that might not act."""
     acted: list[Mask] = field(default_factory=list[Mask])
     """Which seats acted in each step."""
-    heard: list[str] = field(default_factory=list[str])
-    """What both seats observe after each step."""
     end_reasons: tuple[EndReason, ...] = ()
     acting: Mask = (False, False)
     """Which seats act next; neither after the end."""
+    _heard: list[str] = field(default_factory=list[str])
     _stale: int = 0
 
     def __post_init__(self) -> None:
@@ -93,13 +92,24 @@ class Conversation:
         """Whether the conversation is over."""
         return bool(self.end_reasons)
 
+    @property
+    def heard(self) -> list[str]:
+        """What both seats observe after each step.
+
+        The texts are made when they are first read: an open conversation that is read through `news` alone
+        does not hold what was said twice.
+        """
+        for both in self.log[len(self._heard) :]:
+            self._heard.append(self._told(both))
+        return self._heard
+
     def available(self, seat: int) -> tuple[ActionType, ...]:
         """The action types of a seat in the next step."""
         return ACTION_TYPES if self.acting[seat] else ("none",)
 
     def last_turn(self, seat: int) -> str:
         """The latest observation of a seat: its background, or what was done in the last step."""
-        return self.heard[-1] if self.heard else self.backgrounds[seat]
+        return self.heard[-1] if self.log else self.backgrounds[seat]
 
     def observations(self, seat: int) -> list[str]:
         """All observations of a seat in the form of prompts and records.
@@ -137,13 +147,6 @@ class Conversation:
         both = actions.get(0, NOTHING), actions.get(1, NOTHING)
         self.log.append(both)
         self.acted.append(acting)
-        self.heard.append(
-            ";".join(
-                f"{name} {action.text}"
-                for name, action in zip(self.names, both, strict=True)
-                if action.action_type != "none"
-            )
-        )
         self._count_stale(both, acting)
         self.end_reasons = self._reasons(both, deal)
         self.acting = (False, False) if self.end_reasons else next(self.schedule)
@@ -152,6 +155,14 @@ class Conversation:
     def comments(self) -> str:
         """Why the conversation ended, in the words of the package's record."""
         return "".join(COMMENTS[reason] for reason in self.end_reasons)
+
+    def _told(self, both: tuple[Action, Action]) -> str:
+        """Text of one step."""
+        return ";".join(
+            f"{name} {action.text}"
+            for name, action in zip(self.names, both, strict=True)
+            if action.action_type != "none"
+        )
 
     def _count_stale(self, both: tuple[Action, Action], acting: Mask) -> None:
         for action, acts in zip(both, acting, strict=True):
