@@ -171,7 +171,8 @@ class Backgrounds(Sequence[str]):
     __slots__ = "_notes", "_scene", "_view"
 
     def __init__(self, scene: Callable[[], Scene], view: View, notes: tuple[str, str]) -> None:
-        self._scene, self._view, self._notes = scene, view, notes
+        self._scene, self._notes = scene, notes
+        self._view: View = view
 
     def __len__(self) -> int:
         return 2
