@@ -1,5 +1,6 @@
 """The attack suite: what it says of a sound environment, and that it notices flaws."""
 
+import time
 from itertools import groupby
 
 import pytest
@@ -155,6 +156,11 @@ def test_an_environment_that_punishes_what_was_undone_is_noticed() -> None:
 def test_many_slow_calls_in_one_message_are_noticed() -> None:
     report = attack(Slow(), tasks=2, step_limit_s=0.02)
     assert "call_flood" in violated(report)
+
+
+def test_waiting_for_a_core_is_no_slow_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agentgym_envs.testing.stopwatch.queued_s", time.perf_counter)  # it never had one
+    assert "call_flood" not in violated(attack(Slow(), tasks=2, step_limit_s=0.02))
 
 
 def test_a_snapshot_keeps_the_history() -> None:

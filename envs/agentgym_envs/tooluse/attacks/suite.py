@@ -1,10 +1,10 @@
 """The suite: plays the policies, and compares their mean returns with what they may earn."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agentgym_envs.core import Record, Task
+from agentgym_envs.testing.stopwatch import Stopwatch
 from agentgym_envs.testing.subject import spaced
 from agentgym_envs.tooluse.attacks.bounds import (
     BOUNDS,
@@ -83,8 +83,9 @@ def attack(
     """Play every policy on `tasks` tasks of each of the splits (all by default), evenly spaced; None plays
     all.
 
-    An answer to an action may take `step_limit_s`. After an episode that tries to do harm, the expert's in
-    the same instance has to earn 1. `progress` is called with the number of tasks that are done.
+    An answer to an action may take `step_limit_s`, without what the thread waits for a core. After an
+    episode that tries to do harm, the expert's in the same instance has to earn 1. `progress` is called with
+    the number of tasks that are done.
     """
     chosen = splits or environment.splits
     domain = _domain(environment, tasks, chosen)
@@ -172,9 +173,9 @@ def _play(domain: Domain, task: Task, actions: Sequence[str], tally: _Tally, *, 
     try:
         domain.environment.reset(task, domain.seed)
         for action in actions:
-            started = time.perf_counter()
+            watch = Stopwatch()
             result = domain.environment.step(action)
-            tally.slowest_s = max(tally.slowest_s, time.perf_counter() - started)
+            tally.slowest_s = max(tally.slowest_s, watch.seconds)
             total += result.reward
             if result.truncated and again:
                 domain.environment.reset(task, domain.seed)
