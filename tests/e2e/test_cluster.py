@@ -114,7 +114,7 @@ def test_a_run_on_three_nodes_survives_the_loss_of_two_and_ends_like_one_on_one_
 ):
     out = tmp_path / "run"
     with going(command(out, *SAME, f"ray.address={nodes.address}"), "nodes") as process:
-        until(lambda: episodes(out) >= EVALUATED + 40, process)
+        until(lambda: episodes(out) > EVALUATED, process)  # the table is behind what was played
         lose(node_of("RolloutWorker", nodes))
         until(lambda: (out / "checkpoints" / ".0001.state").exists(), process)
         lose(node_of("LearnerWorker", nodes))

@@ -139,7 +139,7 @@ class Learners:
                 self._processes.results(done)
             except AgentEvolError:
                 if len(replies) > 1:
-                    self._raise_a_loss(waiting)
+                    self._raise_a_loss([*done, *waiting])
                     self.end()  # some may still wait for the one that failed
                 raise
         self._made_up(work, work.furthest)

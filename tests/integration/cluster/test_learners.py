@@ -48,10 +48,10 @@ class Learner:
 
 
 class Processes:
-    """Starts these learners, one after another."""
+    """Starts these learners, one after another; at most `at_once` replies are seen at the same time."""
 
-    def __init__(self, *learners: Learner, nodes: Sequence[Node] = (NODE,)) -> None:
-        self._learners, self._nodes = list(learners), nodes
+    def __init__(self, *learners: Learner, nodes: Sequence[Node] = (NODE,), at_once: int = 1) -> None:
+        self._learners, self._nodes, self._at_once = list(learners), nodes, at_once
         self.killed: list[Learner] = []
         self.places: list[list[Place]] = []
 
@@ -69,7 +69,7 @@ class Processes:
         done = [reply for reply in replies if reply.patience <= 0]
         for reply in replies:
             reply.patience -= 1
-        return done[:1]
+        return done[: self._at_once]
 
     def results(self, replies: Sequence[Reply], timeout_s: float | None = None) -> list[Any]:
         for reply in replies:
@@ -157,9 +157,11 @@ def test_a_learner_that_comes_further_every_time_goes_on():
     assert faults.take().lost_learners == 5
 
 
-def test_where_one_of_several_dies_the_complaints_of_the_others_are_no_reason_to_stop():
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_where_one_of_several_dies_the_complaints_of_the_others_are_no_reason_to_stop(at_once: int):
     processes = Processes(
-        Learner([1], BROKEN), Learner([1], LOST), Learner([1], "report"), Learner([1], "report of rank 1")
+        *(Learner([1], BROKEN), Learner([1], LOST), Learner([1], "report"), Learner([1], "report of rank 1")),
+        at_once=at_once,
     )
     made, faults, _ = learners(processes, "learn.shards=2")
     assert learnt(made, lambda *_: None, nothing) == "report"
