@@ -55,8 +55,9 @@ def build(
 
     Example: agentevol starter build --env webshop --out starters/shop
     """
+    from agentevol.core.starter_names import MODES
     from agentevol.loop.state.progress import Progress
-    from agentevol.models.resolution import MODES, built_starter, shipped_starters
+    from agentevol.models.resolution import built_starter, shipped_starters
     from agentevol.runs.starter.build import build
     from agentevol.runs.starter.card import evaluation_command
     from agentevol.runs.starter.general_recipe import recipe_for

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from agentevol.config.merging import merged
+from agentevol.core.starter_names import MODES
 from agentgym_envs.thinking import HEADERS, NAMES
 
 Settings = Mapping[str, Any]
@@ -63,22 +65,12 @@ LENGTHS: Settings = {"learn": {"options": {"length_target": 24.0, "length_span":
 """Answers in the social worlds have 4 to 20 tokens where a language model's have hundreds."""
 
 
-def _merged(*parts: Settings) -> dict[str, Any]:
-    """Nested settings, later ones over earlier ones."""
-    merged: dict[str, Any] = {}
-    for part in parts:
-        for key, value in part.items():
-            inherited = merged.get(key, {})
-            merged[key] = _merged(inherited, value) if isinstance(value, Mapping) else value
-    return merged
-
-
 def _ampo(summary: str, *parts: Settings) -> Method:
     """A method that trains with AMPO's reward."""
     return Method(
         summary,
-        _merged(AMPO, PLAY, *parts),
-        {"social": _merged(SMALL, LENGTHS), "sotopia": LARGE},
+        merged(AMPO, PLAY, *parts),
+        {"social": merged(SMALL, LENGTHS), "sotopia": LARGE},
     )
 
 
@@ -89,7 +81,7 @@ METHODS: Mapping[str, Method] = {
     "aml-grpo": _ampo("the same with GRPO: equal rewards, and modes are not compared", _GRPO),
     "aml-sft": Method(
         "supervised learning alone: each round clones the two best of sixteen episodes of a task",
-        _merged(
+        merged(
             {"algorithm": "sft"},
             PLAY,
             {"select": {"rule": "best_of", "k": 2, "turns": "valid", "merge": "none"}},
@@ -97,7 +89,7 @@ METHODS: Mapping[str, Method] = {
         ),
         {
             "social": SMALL,
-            "sotopia": _merged(LARGE, {"learn": {"learning_rate": 2e-6, "epochs": 3}}),
+            "sotopia": merged(LARGE, {"learn": {"learning_rate": 2e-6, "epochs": 3}}),
         },
     ),
     **{
@@ -115,5 +107,5 @@ METHODS: Mapping[str, Method] = {
 def method_settings(name: str, environment: str) -> dict[str, Any]:
     """Settings of a method in an environment, with the starter that writes in thinking modes as its base."""
     method = METHODS[name]
-    base: Settings = {"base": f"starter:{environment}-modes"}
-    return _merged(base, method.settings, method.by_environment.get(environment, {}))
+    base: Settings = {"base": f"starter:{environment}{MODES}"}
+    return merged(base, method.settings, method.by_environment.get(environment, {}))

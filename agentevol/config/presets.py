@@ -83,16 +83,6 @@ OFFICIAL: Mapping[str, Mapping[str, Any]] = {
 }
 """Settings by environment of `environment.data = "official"`, over `BY_ENVIRONMENT`."""
 
-MODE_STARTERS = ("social",)
-"""Environments with a recipe for a starter in thinking modes, `starter:NAME-modes`."""
-
-
-def starter_name(environment: str, action_format: str) -> str:
-    """Name of the environment's starter that writes in the action format, where there is one."""
-    in_modes = action_format == "modes" or action_format.startswith("modes-")
-    return f"{environment}-modes" if in_modes and environment in MODE_STARTERS else environment
-
-
 IMITATION_BY_ENVIRONMENT: Mapping[str, Mapping[str, Any]] = {"webshop": {"start": "base"}}
 """Additional settings of runs that imitate whole episodes: where wins are few, a policy that trains on the
 same ones in every iteration soon memorises them, and gets worse on all others.

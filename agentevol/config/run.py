@@ -24,6 +24,7 @@ from agentevol.config.forgetting import (
     RetainedConfig,
 )
 from agentevol.config.learner import LearnConfig
+from agentevol.config.merging import merged
 from agentevol.config.methods import METHODS, method_settings
 from agentevol.config.migration import migrated
 from agentevol.config.placements import names as placements
@@ -38,7 +39,6 @@ from agentevol.config.presets import (
     OFFICIAL,
     STALE,
     TRAIN_BY_DATA,
-    starter_name,
 )
 from agentevol.config.rewards.process import EnvironmentTurnReward, ProcessConfig, TrainedProcess
 from agentevol.config.rewards.reward import (
@@ -67,6 +67,7 @@ from agentevol.core.algorithms.registry import algorithm, objective
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import NEW_TOKENS, Sampling
 from agentevol.core.splits import parent
+from agentevol.core.starter_names import starter_name
 from agentgym_store.errors import StoreError
 from agentgym_store.urls import checked
 
@@ -351,8 +352,8 @@ def load(
     environment = _given(given, "environment", "name") or EnvironmentConfig().name
     values: dict[str, Any] = {}
     for name in [preset] if isinstance(preset, str) else preset or ():
-        values = _merged(values, _named(name, environment))
-    return validated(_merged(values, given), kind)
+        values = merged(values, _named(name, environment))
+    return validated(merged(values, given), kind)
 
 
 def _named(preset: str, environment: str) -> dict[str, Any]:
@@ -382,13 +383,13 @@ def validated(values: dict[str, Any], kind: type[ConfigT] = RunConfig) -> Config
     if named is not None:
         learnt: Mapping[str, Any] = {"learn": {"algorithm": named}}
         begun = BY_REWARD.get(named, learnt) if kind is RunConfig else learnt
-        values = _merged(dict(begun), values)
+        values = merged(dict(begun), values)
     try:
         # A section that is given in part keeps the run's own defaults for the rest, not the section's.
-        defaults = _merged(kind().model_dump(), _preset(values, kind))
+        defaults = merged(kind().model_dump(), _preset(values, kind))
         if kind is RunConfig and values.get("base") == "starter":
             del values["base"]
-        return kind.model_validate(_merged(defaults, values))
+        return kind.model_validate(merged(defaults, values))
     except ValidationError as cause:
         raise ConfigError("; ".join(complaint(kind, error) for error in cause.errors())) from cause
 
@@ -396,7 +397,7 @@ def validated(values: dict[str, Any], kind: type[ConfigT] = RunConfig) -> Config
 def _preset(values: Mapping[str, Any], kind: type[Section]) -> dict[str, Any]:
     """Defaults of the chosen environment, overridden by those of the algorithm."""
     of_environment = _of_environment(values) if kind is RunConfig else {}
-    return _merged(of_environment, _of_algorithm(values, kind))
+    return merged(of_environment, _of_algorithm(values, kind))
 
 
 def _of_environment(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -412,7 +413,7 @@ def _of_environment(values: Mapping[str, Any]) -> dict[str, Any]:
                 f"environment.data = 'official' has no effect for {name!r}: name its splits with"
                 " explore.split, evaluate.split and evaluate.validation_split"
             )
-        found = _merged(found, dict(OFFICIAL[name]))
+        found = merged(found, dict(OFFICIAL[name]))
     return found
 
 
@@ -431,11 +432,11 @@ def _of_algorithm(values: Mapping[str, Any], kind: type[Section]) -> dict[str, A
     data = algorithm(name).data
     preset = {**BY_DATA.get(data, IMITATION), **BY_NAME.get(name, {})}
     if kind is TrainConfig:
-        preset = _merged(preset, dict(TRAIN_BY_DATA.get(data, {})))
+        preset = merged(preset, dict(TRAIN_BY_DATA.get(data, {})))
     ahead = _given(values, "rollout", "mode") in ("one_step_off", "asynchronous")
     stale = ahead and learn.get("old_logprobs") != "rollout"
     if stale and "importance" in objective(name).options:
-        preset = _merged(dict(preset), dict(STALE))
+        preset = merged(dict(preset), dict(STALE))
     return {section: dict(given) for section, given in preset.items() if section in kind.model_fields}
 
 
@@ -493,13 +494,3 @@ def _text_as_nulls(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _text_as_nulls(item) for key, item in value.items()}
     return None if value == NULL else value
-
-
-def _merged(defaults: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-    merged = dict(defaults)
-    for key, value in values.items():
-        inherited = merged.get(key)
-        merged[key] = (
-            _merged(inherited, value) if isinstance(inherited, dict) and isinstance(value, dict) else value
-        )
-    return merged

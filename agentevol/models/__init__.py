@@ -7,7 +7,7 @@ Names for other packages: `causal_lm.BUILDING`, `causal_lm.DTYPES`, `causal_lm.l
 `limits.adapter_rank`, `limits.check_room`, `limits.check_sampling`, `limits.check_split`,
 `limits.context_of`, `lora`, `lora.FILE`, `lora.adapted`, `lora.adapted_from`, `lora.read`, `lora.trained`,
 `lora_config.LoraConfig`, `rendering.ACTION_MARK`, `rendering.ChatRenderer`, `rendering.load_tokenizer`,
-`rendering.renderer_of`, `resolution.MODES`, `resolution.built_starter`, `resolution.check_folder`,
+`rendering.renderer_of`, `resolution.built_starter`, `resolution.check_folder`,
 `resolution.pinned`, `resolution.resolve`, `resolution.shipped_starters`, `tokenizer_checks.action_tokens`,
 `tokenizer_checks.check_tokenizer`, `tokenizer_checks.check_vocabulary`, `tokenizer_checks.check_words`,
 `word_tokenizer.END`, `word_tokenizer.LONGEST_NUMBER`, `word_tokenizer.PAD`, `word_tokenizer.SPACE`,

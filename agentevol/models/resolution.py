@@ -9,12 +9,11 @@ from typing import Any
 
 from agentevol.core.errors import ConfigError, one_line
 from agentevol.core.protocols import Checkpoint
+from agentevol.core.starter_names import MODES
 from agentevol.models.hub import HubName, hub_name, snapshot
 from agentgym_envs.home import data_home
 
 STARTERS = Path(__file__).parent.parent / "runs" / "starter"
-MODES = "-modes"
-"""End of the name of a starter that writes in thinking modes, after that of its environment."""
 _STARTER = re.compile(r"starter(?::(.*))?", re.DOTALL)
 """Name with the starter's environment; without, it is ALFWorld's."""
 

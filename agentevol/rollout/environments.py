@@ -153,11 +153,11 @@ def _as_message(message: str, form: ActionFormat) -> str:
 def usual_action_tokens(config: EnvironmentConfig, tokenizer: "PreTrainedTokenizerBase") -> int:
     """Default maximum tokens of an action for runs in this environment."""
     preset = BY_ENVIRONMENT.get(config.name, {}).get("explore", {}).get("max_new_tokens")
-    if preset is not None and not action_format(config.format).modes:  # thoughts take many more
+    form = action_format(config.format)
+    if preset is not None and not form.modes:  # thoughts take many more
         return preset
     if config.url is not None and config.name not in names():
         return NEW_TOKENS
     with opened(config) as environment:
-        form = action_format(config.format)
         played = player_episodes(environment, environment.splits[0], None, form)
     return action_tokens(tokenizer, [message for one in played for message in one.messages])

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from agentevol.config.engine import VllmConfig, VllmServersConfig
-from agentevol.config.presets import starter_name
 from agentevol.config.run import load
 from agentevol.config.sections import EnvironmentConfig
 from agentevol.core.action_formats.registry import CheckedFormat
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint, Policy, RolloutEngine, Sampling
+from agentevol.core.starter_names import starter_name
 from agentevol.data.selection.filters import sampled_tokens
 from agentevol.engines.openai import MAX_NEW_TOKENS as ENDPOINT_TOKENS
 from agentevol.engines.openai import PREFIX, OpenAIPolicy, Usage, openai_policy

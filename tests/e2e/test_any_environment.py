@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from agentevol.core.starter_names import MODES
 from agentevol.loop.state.run_folder import RunFolder
-from agentevol.models.resolution import MODES, shipped_starters
+from agentevol.models.resolution import shipped_starters
 from agentgym_store.store import Store, Where
 
 pytestmark = pytest.mark.usefixtures("clean_environment")

@@ -9,7 +9,8 @@ from transformers import AutoConfig, AutoTokenizer
 
 from agentevol.config.learner import LearnConfig
 from agentevol.core.errors import ConfigError
-from agentevol.models.resolution import MODES, resolve, shipped_starters, starter_folder
+from agentevol.core.starter_names import MODE_STARTERS, MODES
+from agentevol.models.resolution import resolve, shipped_starters, starter_folder
 from agentevol.runs.starter.mode_recipes import MODE_RECIPES
 from agentevol.runs.starter.shipped_recipes import RECIPES
 
@@ -48,6 +49,10 @@ def test_any_text_is_read_and_written(name: str):
     tokenizer = AutoTokenizer.from_pretrained(starter_folder(name))
     text = "click[b087480765] naïve 漢字 🙂 3.5 oz [sep] go to cabinet 12"
     assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_runs_look_for_the_starters_in_modes_that_have_recipes():
+    assert tuple(MODE_RECIPES) == MODE_STARTERS
 
 
 def test_every_recipe_has_its_starter():

@@ -19,7 +19,7 @@ from agentgym_envs.social.tasks import COUNTS, VERSION, SocialTask, tasks
 from agentgym_envs.social.tasks import task as social_task
 from agentgym_envs.social.thinking_seat import ThinkingSeat
 from agentgym_envs.sotopia.models.judge import JudgeFault, JudgeModel
-from agentgym_envs.sotopia.protocol.actions import ReplyError, from_text
+from agentgym_envs.sotopia.protocol.actions import NOTHING, Action, ReplyError, from_text
 from agentgym_envs.thinking import HEADERS
 
 STATES = "states"
@@ -107,7 +107,7 @@ class Ampo(Environment[AmpoTask]):
             return StepResult(observation=Observation(text="It is over."), terminated=True)
         self._is_over = True
         if self._seat is not None:
-            return self._result(value(self._seat, from_text(_spoken(action))), {"label": LABEL})
+            return self._result(value(self._seat, _spoken(action)), {"label": LABEL})
         if task.state is None or self._judge is None:
             raise JudgeFault("no judge: set environment.options.judge to its endpoint")
         return self._result(await goal_after(task.state, action, self._judge), {})
@@ -137,14 +137,12 @@ class Ampo(Environment[AmpoTask]):
         )
 
 
-def _spoken(action: str) -> str:
-    """The action without half characters; an empty one where it is none."""
-    text = action.encode("utf-8", "replace").decode("utf-8")
+def _spoken(message: str) -> Action:
+    """The action in a message; a message that is none does nothing."""
     try:
-        from_text(text)
+        return from_text(message)
     except ReplyError:
-        return ""
-    return text
+        return NOTHING
 
 
 def _social(task_id: str) -> SocialTask:

@@ -1,4 +1,4 @@
-"""What the agent of a seat reads, and how its messages are read: `observed`, `action_in`."""
+"""Observations of an agent in a seat, and the actions in its messages: `observed`, `action_in`."""
 
 from typing import Final
 
