@@ -3,7 +3,6 @@
 A partner reads what its own seat observes, and nothing else.
 """
 
-import asyncio
 from collections.abc import Sequence
 from copy import copy
 from functools import lru_cache
@@ -15,7 +14,7 @@ from agentgym_envs.endpoints.cache import AnswerCache
 from agentgym_envs.social.family import LEAVE, Speaker
 from agentgym_envs.sotopia.data.episodes import RecordedEpisode, read_episodes
 from agentgym_envs.sotopia.data.profile_set import SotopiaDataError
-from agentgym_envs.sotopia.models.partner import ModelPartner, PartnerFault, PartnerModel
+from agentgym_envs.sotopia.models.partner import ModelPartner, PartnerModel
 from agentgym_envs.sotopia.moves import Utterance
 from agentgym_envs.sotopia.protocol.actions import Action
 from agentgym_envs.sotopia.protocol.conversation import Conversation
@@ -72,16 +71,11 @@ class EndpointPartner:
     def __init__(
         self, model: PartnerModel, seed: int, cache: AnswerCache | None, budget: Budget | None
     ) -> None:
-        self._model = model
         self._partner = ModelPartner(model, seed, cache=cache, budget=budget)
 
     async def act(self, conversation: Conversation, seat: int, heard: Utterance | None) -> Action:
         """The model's action."""
-        try:
-            async with asyncio.timeout(self._model.longest_s):
-                return await self._partner.act(conversation, seat)
-        except TimeoutError:
-            raise PartnerFault(f"the partner gave no action within {self._model.longest_s:g} s") from None
+        return await self._partner.act(conversation, seat)
 
     def copied(self) -> "Partner | None":
         """A partner that counts its requests on."""
