@@ -368,7 +368,10 @@ def test_requests_of_judge_and_partner_are_summed_once_for_each_episode() -> Non
         "judge": {"requests": 4, "prompt_tokens": 200, "cost": 0.5},
         "partner": {"requests": 10},
     }
-    assert "endpoint of the judge: requests 4, prompt tokens 200, cost 0.5" in list(lines(found))
+    counts = "requests 4, prompt tokens 200, cost 0.5"
+    assert f"endpoint of the judge: {counts}" in list(lines(found))
+    broken = found.model_copy(update={"failures": {"judge": 1}})
+    assert f"endpoint of the judge, without failed episodes: {counts}" in list(lines(broken))
     assert found.judges == [{"model": "j"}]
 
 
