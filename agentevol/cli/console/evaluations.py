@@ -11,8 +11,11 @@ if TYPE_CHECKING:
     from agentevol.loop.report.evaluations.summary import EvaluationFigures
 
 
-def print_scores(figures: "EvaluationFigures", partner: str) -> None:
-    """Print scores by dimension and group, where there are any, and the sum of endings."""
+def print_scores(figures: "EvaluationFigures", partner: str, *, has_modes: bool = False) -> None:
+    """Print scores by dimension and group, where there are any, and the sum of endings.
+
+    `has_modes`: thinking modes and their tokens stand above already, and are left out.
+    """
     from agentevol.loop.report.evaluations.tables import clusters, group_rows, lines, score_rows
 
     if figures.scores:
@@ -20,7 +23,8 @@ def print_scores(figures: "EvaluationFigures", partner: str) -> None:
         print_table(*score_rows(figures, partner), title=title)
         for group, values in figures.by.items():
             print_table(*group_rows(group, values))
-    for line in lines(figures):
+    left_out = {"levels": {}, "tokens_per_turn": None} if has_modes else {}
+    for line in lines(figures.model_copy(update=left_out)):
         print(line)
 
 

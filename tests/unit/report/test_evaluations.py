@@ -8,6 +8,7 @@ import pytest
 from support.evaluations import record
 from support.trajectories import trajectory
 
+from agentevol.cli.console.evaluations import print_scores
 from agentevol.core.errors import ConfigError
 from agentevol.core.summaries import MeanScore
 from agentevol.loop.report.evaluations.paired import differing, paired
@@ -193,6 +194,19 @@ def test_every_requested_episode_has_one_ending_and_the_sum_is_printed() -> None
     assert (
         next(lines(figures_of(SELF[:4]))) == "endings: 4 terminated = 2 episodes x 2 seats; 2 unaccounted for"
     )
+
+
+def test_modes_that_stand_above_are_not_printed_again(capsys: pytest.CaptureFixture[str]) -> None:
+    print_scores(figures_of(SELF), "self", has_modes=True)
+    once = capsys.readouterr().out
+    print_scores(figures_of(SELF), "self")
+    told = capsys.readouterr().out
+    assert "thinking mode" not in once
+    assert told.splitlines() == [
+        *once.splitlines(),
+        "turns by thinking mode: 1 8, 2 8",
+        "tokens per turn: 3.0",
+    ]
 
 
 def test_episodes_that_a_limit_cut_before_they_were_scored_are_counted() -> None:
