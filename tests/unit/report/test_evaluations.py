@@ -10,7 +10,7 @@ from support.trajectories import trajectory
 
 from agentevol.cli.console.evaluations import print_scores
 from agentevol.core.errors import ConfigError
-from agentevol.core.summaries import MeanScore
+from agentevol.core.summaries import MeanScore, ModeFigures, ThinkingSummary
 from agentevol.loop.report.evaluations.paired import differing, paired
 from agentevol.loop.report.evaluations.records import (
     Agent,
@@ -197,16 +197,16 @@ def test_every_requested_episode_has_one_ending_and_the_sum_is_printed() -> None
 
 
 def test_modes_that_stand_above_are_not_printed_again(capsys: pytest.CaptureFixture[str]) -> None:
-    print_scores(figures_of(SELF), "self", has_modes=True)
-    once = capsys.readouterr().out
-    print_scores(figures_of(SELF), "self")
-    told = capsys.readouterr().out
-    assert "thinking mode" not in once
-    assert told.splitlines() == [
-        *once.splitlines(),
-        "turns by thinking mode: 1 8, 2 8",
-        "tokens per turn: 3.0",
-    ]
+    def told(thinking: ThinkingSummary | None) -> list[str]:
+        print_scores(figures_of(SELF), "self", thinking)
+        return capsys.readouterr().out.splitlines()
+
+    modes, tokens = "turns by thinking mode: 1 8, 2 8", "tokens per turn: 3.0"
+    without = told(ThinkingSummary(all=ModeFigures(turns=16, tokens=3.0), malformed=0.0))
+    of_an_endpoint = told(ThinkingSummary(all=ModeFigures(turns=16, tokens=None), malformed=0.0))
+    assert modes not in without
+    assert told(None) == [*without, modes, tokens]
+    assert of_an_endpoint == [*without, tokens]
 
 
 def test_episodes_that_a_limit_cut_before_they_were_scored_are_counted() -> None:
