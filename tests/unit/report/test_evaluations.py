@@ -8,8 +8,9 @@ import pytest
 from support.evaluations import record
 from support.trajectories import trajectory
 
+from agentevol.cli.console.evaluations import print_scores
 from agentevol.core.errors import ConfigError
-from agentevol.core.summaries import MeanScore
+from agentevol.core.summaries import MeanScore, ModeFigures, ThinkingSummary
 from agentevol.loop.report.evaluations.paired import differing, paired
 from agentevol.loop.report.evaluations.records import (
     Agent,
@@ -193,6 +194,19 @@ def test_every_requested_episode_has_one_ending_and_the_sum_is_printed() -> None
     assert (
         next(lines(figures_of(SELF[:4]))) == "endings: 4 terminated = 2 episodes x 2 seats; 2 unaccounted for"
     )
+
+
+def test_modes_that_stand_above_are_not_printed_again(capsys: pytest.CaptureFixture[str]) -> None:
+    def told(thinking: ThinkingSummary | None) -> list[str]:
+        print_scores(figures_of(SELF), "self", thinking)
+        return capsys.readouterr().out.splitlines()
+
+    modes, tokens = "turns by thinking mode: 1 8, 2 8", "tokens per turn: 3.0"
+    without = told(ThinkingSummary(all=ModeFigures(turns=16, tokens=3.0), malformed=0.0))
+    of_an_endpoint = told(ThinkingSummary(all=ModeFigures(turns=16, tokens=None), malformed=0.0))
+    assert modes not in without
+    assert told(None) == [*without, modes, tokens]
+    assert of_an_endpoint == [*without, tokens]
 
 
 def test_episodes_that_a_limit_cut_before_they_were_scored_are_counted() -> None:
