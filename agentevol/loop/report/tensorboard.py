@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from agentevol.core.summaries import IterationSummary, ThinkingSummary
+from agentevol.core.summaries import EvaluationSummary, IterationSummary, ThinkingSummary
 from agentgym_store.files import whole_file
 
 FILE_VERSION = "brain.Event:2"
@@ -46,7 +46,7 @@ def scalars(summary: IterationSummary) -> Iterator[tuple[str, float]]:
     for evaluation in (summary.evaluation, summary.validation):
         if evaluation is not None and evaluation.n:
             yield f"success/{evaluation.split}", evaluation.successes / evaluation.n
-            yield f"turns/{evaluation.split}", evaluation.mean_turns
+            yield from _means(evaluation)
             if evaluation.gained is not None and evaluation.lost is not None:
                 yield f"gained/{evaluation.split}", float(evaluation.gained)
                 yield f"lost/{evaluation.split}", float(evaluation.lost)
@@ -58,6 +58,16 @@ def scalars(summary: IterationSummary) -> Iterator[tuple[str, float]]:
     yield from ((f"learn/{name}", value) for name, value in summary.learn.items())
     yield from ((f"seconds/{name}", value) for name, value in summary.seconds.items())
     yield from ((f"faults/{name}", value) for name, value in summary.faults.figures().items())
+
+
+def _means(evaluation: EvaluationSummary) -> Iterator[tuple[str, float]]:
+    means = {
+        "reward": evaluation.mean_reward,
+        "turns": evaluation.mean_turns,
+        "tokens": evaluation.mean_tokens,
+        "invalid_actions": evaluation.invalid_actions,
+    }
+    yield from ((f"{name}/{evaluation.split}", mean) for name, mean in means.items() if mean is not None)
 
 
 def _thinking(split: str, thinking: ThinkingSummary) -> Iterator[tuple[str, float]]:
