@@ -173,6 +173,8 @@ class IterationSummary(Record):
     """Phase -> duration, for example `{"explore": 31.2, "learn": 40.0}`; `AHEAD` runs concurrently with
     others.
     """
+    system: dict[str, float] = Field(default_factory=dict[str, float])
+    """Use of the system (`agentevol.loop.state.system_log`), for example `explore_sampled_tokens_per_s`."""
     faults: Faults = Faults()
     """Faults since the previous iteration finished."""
 

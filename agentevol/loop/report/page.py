@@ -6,6 +6,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from agentevol.config.settings import flattened
 from agentevol.core.summaries import IterationSummary, RunSummary, best
 from agentevol.loop.report.comparison import checkpoint_strengths
 from agentevol.loop.report.document import Document, Table, as_html
@@ -88,15 +89,6 @@ def run_document(
         examples=[_example(example) for example in examples],
         configuration=[[key, value] for key, value in flattened(summary.config)],
     )
-
-
-def flattened(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Dotted key and value as JSON of a nested configuration."""
-    for key, value in config.items():
-        if isinstance(value, Mapping) and value:
-            yield from flattened(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", json.dumps(value, ensure_ascii=False, default=str)
 
 
 def success_table(summary: RunSummary) -> Rows:
@@ -200,6 +192,17 @@ def _figures(rows: Sequence[tuple[int, Mapping[str, float]]], pattern: str) -> t
     return ["iteration", *names], table
 
 
+def _by_figure(rows: Sequence[tuple[int, Mapping[str, float]]], pattern: str) -> tuple[list[str], Rows]:
+    """Header and rows of `_figures`, turned: a line for each number, which may be many."""
+    header, lines = _figures(rows, pattern)
+    numbers = [f"iteration {line[0]}" for line in lines]
+    return ["figure", *numbers], [
+        [name.replace("_", " "), *(line[place] for line in lines)]
+        for place, name in enumerate(header[1:], start=1)
+        if lines
+    ]
+
+
 def _tables(summary: RunSummary) -> Iterator[Table]:
     success = [
         "iteration",
@@ -246,6 +249,13 @@ def _tables(summary: RunSummary) -> Iterator[Table]:
     note = "Processes and nodes that were lost and replaced, episodes played again, and seconds that it took."
     broken = [(one.iteration, one.faults.figures()) for one in summary.iterations]
     yield Table("What broke, and what it cost", note, *_figures(broken, ",.6g"))
+    note = (
+        "Sampled tokens and episodes per second while episodes are played; mean and longest wait of an"
+        " episode for a rollout worker (queue) and of a turn for a place in the embedded engine; peak memory"
+        " of a process since its start, of rollout workers the largest. The learner's is under Learning."
+    )
+    system = [(one.iteration, one.system) for one in summary.iterations]
+    yield Table("Use of the system", note, *_by_figure(system, ",.4g"))
     seconds = [(one.iteration, _with_total(one.seconds)) for one in summary.iterations]
     yield Table("Time, in seconds", "", *_figures(seconds, ",.1f"))
 

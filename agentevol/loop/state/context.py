@@ -13,8 +13,9 @@ from agentevol.loop.state.cache import CacheKeys
 from agentevol.loop.state.episodes import Episodes
 from agentevol.loop.state.manifest_writer import ManifestWriter
 from agentevol.loop.state.progress import Progress
-from agentevol.loop.state.run_folder import RunFolder
+from agentevol.loop.state.run_folder import RunFolder, recorder_of
 from agentevol.loop.state.summary_builder import SummaryBuilder
+from agentevol.loop.tracking.recorder import Recorder
 from agentevol.rollout.faults import FaultLog
 
 
@@ -34,6 +35,8 @@ class RunContext:
     drafts: SummaryBuilder
     manifests: ManifestWriter
     keys: CacheKeys
+    recorder: Recorder
+    """Recorder of metrics. Whoever runs the loop closes it."""
     given_up: Event
     """Set when rounds explored ahead are no longer needed: their episodes under way are abandoned."""
 
@@ -60,6 +63,7 @@ class RunContext:
             SummaryBuilder(),
             ManifestWriter(folder),
             CacheKeys(folder.config, base),
+            recorder_of(folder, progress.say),
             given_up,
         )
 
