@@ -81,5 +81,8 @@ def test_trackio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     identity = recorded(tmp_path, "trackio")
     (run,) = trackio.Api().runs("agentevol")
     assert run.name == f"evolve-{identity[:8]}"
-    history = [(one["step"], one["value"]) for one in run.metrics("success/test")]
+    from trackio.sqlite_storage import SQLiteStorage
+
+    logs = SQLiteStorage.get_logs("agentevol", run.name)
+    history = [(one["step"], one["success/test"]) for one in logs]
     assert history == [(0, 0.25), (1, 0.5)]
