@@ -41,7 +41,7 @@ class Evaluation:
             validation=validation,
             proxy=self._rewards.proxy(iteration),
             learn={**context.drafts.of(iteration).learn, **figures},
-            system=context.episodes.system.take(context.cluster.usage()),
+            system=context.system.take(context.cluster.usage()),
             faults=context.faults.take(),
         )
         context.manifests.evaluated(iteration, policy, context.episodes.of("evaluate", iteration))

@@ -45,12 +45,13 @@ class Episodes:
         loaded: Checkpoint,
         progress: Progress,
         given_up: Event | None = None,
+        system: SystemLog | None = None,
     ) -> None:
         self._config = folder.config
         self._folder, self._cluster, self._url = folder, cluster, url
         self._loaded, self._progress = loaded, progress
         self._given_up, self._writing = given_up or Event(), Lock()
-        self.system = SystemLog()
+        self._system = system or SystemLog()
         self._first_won: dict[str, int] = {}
         self._rounds_read = set[int]()
 
@@ -214,7 +215,7 @@ class Episodes:
                 tokens += sum(map(sampled_tokens, batch))
                 broken += filter(_is_broken, failed_episodes(batch))
                 self._stop_above_limit(broken, len(there.union(request.id for request in requests)))
-        self.system.note(purpose, played, len(missing), tokens, time.perf_counter() - began)
+        self._system.note(purpose, played, len(missing), tokens, time.perf_counter() - began)
         return played
 
     def append(self, batch: Sequence[Trajectory], iteration: int, purpose: Purpose) -> None:
