@@ -46,23 +46,24 @@ def evaluated(url: str, model: str, folder: Path, *more: object) -> Path:
 
 def test_an_evaluation_is_reported_in_all_formats(url: str, tmp_path: Path) -> None:
     files = [tmp_path / f"r{suffix}" for suffix in (".md", ".html", ".json")]
-    # spray says 0, 1, 2, 3: 0 is refused, and 3 is found in the last turn
+    # idle says the same in all four turns, which is no number
     options = [part for file in files for part in ("--report", file)]
-    records = evaluated(url, "spray", tmp_path, *options)
+    records = evaluated(url, "idle", tmp_path, *options)
     found = json.loads(files[2].read_text())
     whole = found["performance"]
-    assert (whole["tasks"], whole["episodes"], whole["success"]["mean"]) == (2, 4, 0.5)
+    assert (whole["tasks"], whole["episodes"], whole["success"]["mean"]) == (2, 4, 0.0)
     assert (whole["turns"]["mean"], whole["tokens"]["mean"]) == (4.0, 0.0)
+    assert whole["invalid_actions"]["mean"] == 1.0
     assert {name: one["mean"] for name, one in found["pass_rates"].items()} == {
-        **{"pass^1": 0.5, "pass^2": 0.5},
-        **{"pass@1": 0.5, "pass@2": 0.5},
+        **{"pass^1": 0.0, "pass^2": 0.0},
+        **{"pass@1": 0.0, "pass@2": 0.0},
     }
     assert [(one["reason"], one["episodes"], one["example"]) for one in found["reasons"]] == [
-        ("truncated(max_turns)", 2, "guess-6")
+        ("truncated(max_turns)", 4, "guess-3")
     ]
     page = files[0].read_text()
-    assert "Success is 50.0 %" in page
-    assert "| truncated(max_turns) | 2 | 50.0 % | guess-6 |  |" in page
+    assert "Success is 0.0 %" in page
+    assert "| truncated(max_turns) | 4 | 100.0 % | guess-3 |  |" in page
     assert "<h2>Repeated episodes</h2>" in files[1].read_text()
     again = told("report", records)  # from the records alone
     assert (again.exit_code, again.stdout) == (0, page)
@@ -72,7 +73,7 @@ def test_an_evaluation_is_reported_in_all_formats(url: str, tmp_path: Path) -> N
 def test_what_exists_is_not_overwritten_and_nothing_is_played_for_it(url: str, tmp_path: Path) -> None:
     mine = tmp_path / "mine.json"
     mine.write_text("{}")
-    done = told("eval", "--model", "spray", "--env", "guess", "--url", url, "--report", mine)
+    done = told("eval", "--model", "idle", "--env", "guess", "--url", url, "--report", mine)
     assert isinstance(done.exception, FileExistsError)
     assert (done.stdout, mine.read_text()) == ("", "{}")
 
@@ -87,15 +88,15 @@ def test_without_a_return_there_is_no_mean(url: str) -> None:
 
 
 def test_two_evaluations_are_compared_in_a_report(url: str, tmp_path: Path) -> None:
-    spray, expert = (evaluated(url, model, tmp_path) for model in ("spray", "expert"))
-    done = told("compare", spray, expert, "--report", tmp_path / "c.json", "--report", tmp_path / "c.html")
+    idle, expert = (evaluated(url, model, tmp_path) for model in ("idle", "expert"))
+    done = told("compare", idle, expert, "--report", tmp_path / "c.json", "--report", tmp_path / "c.html")
     assert done.exit_code == 0, done.output
     assert "success" in done.stdout
     found = json.loads((tmp_path / "c.json").read_text())["against_first"][str(expert)]["scores"]
     success = found["success"]
-    assert (success["first"], success["second"], success["difference"]["n"]) == (0.5, 1.0, 2)
+    assert (success["first"], success["second"], success["difference"]["n"]) == (0.0, 1.0, 2)
     assert found["turns"]["difference"]["mean"] == -3.0  # the expert needs one
-    assert "+50.0 points" in (tmp_path / "c.html").read_text()
+    assert "+100.0 points" in (tmp_path / "c.html").read_text()
 
 
 def run_folder(path: Path, seed: int, won_at_last: str) -> Path:
