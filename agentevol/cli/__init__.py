@@ -22,6 +22,7 @@ MODULES = (
     "serve",
     "judge",
     "compare",
+    "report",
     "envs",
     "data",
     "trajectories",

@@ -26,6 +26,7 @@ from agentevol.config.forgetting import (
 from agentevol.config.learner import LearnConfig
 from agentevol.config.merging import merged
 from agentevol.config.methods import METHODS, method_settings
+from agentevol.config.metrics import DEFAULT, SINKS, sink_names
 from agentevol.config.migration import migrated
 from agentevol.config.placements import names as placements
 from agentevol.config.placements import preset_file
@@ -136,6 +137,11 @@ class RunConfig(Section):
     kl: KLTarget | None = None
     """For algorithms with the option `kl_coef`, which is the initial value."""
     horizon: HorizonConfig | None = None
+    metrics: tuple[str, ...] = DEFAULT
+    """Sinks of the metrics of each iteration: `jsonl` (`metrics.jsonl`), `tensorboard`, `wandb`, `mlflow`,
+    `trackio`, one of another distribution, or `module:attribute`
+    (`agentevol.loop.tracking.sinks.SinkFactory`). Nothing is sent anywhere by the default.
+    """
     evaluate: EvaluateConfig = EvaluateConfig()
     ray: RayConfig = RayConfig()
 
@@ -180,6 +186,16 @@ class RunConfig(Section):
         checks.check_controllers(self.constraints, self.kl, learn)
         checks.check_groups(self.explore, learn)
         return self
+
+    @field_validator("metrics", mode="before")
+    @classmethod
+    def _names(cls, value: object) -> object:
+        return sink_names(value)
+
+    @field_validator("metrics")
+    @classmethod
+    def _are_sinks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(SINKS.checked(name) for name in value))
 
     @model_validator(mode="after")
     def _has_successive_updates(self) -> "RunConfig":

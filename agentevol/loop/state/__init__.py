@@ -3,5 +3,5 @@
 Names for other packages: `cache.CacheKeys`, `cache.SequenceCache`, `checkpoints.RunCheckpoints`,
 `context.RunContext`, `episodes.Episodes`, `progress.Progress`, `progress.evaluation_table`,
 `progress.progress_on`, `reward_figures.note_reward_figures`, `reward_figures.reward_figures`,
-`run_folder.RunFolder`, `run_folder.read_summary`, `summaries.append_metrics`.
+`run_folder.RunFolder`, `run_folder.read_summary`.
 """

@@ -5,7 +5,7 @@ once a minute.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -16,7 +16,7 @@ from rich.table import Table
 from agentevol.core.summaries import EvaluationSummary, IterationSummary
 from agentevol.data.selection.filters import sampled_tokens
 from agentevol.loop.report.intervals import wilson
-from agentevol.loop.report.rates import interval_text, rate_text, thinking_text
+from agentevol.loop.report.rates import interval_text, mean_text, rate_text, share_text, thinking_text
 from agentevol.rollout.faults import sentence
 from agentevol.rollout.metrics import failed_episodes
 from agentgym_store.records import Trajectory
@@ -149,8 +149,12 @@ def figures(evaluation: EvaluationSummary) -> str:
     return f"success on {evaluation.split} {rate:.1%} [{low:.1%}, {high:.1%}] of {evaluation.n}"
 
 
-def evaluation_table(model: str, evaluation: EvaluationSummary) -> Table:
-    """Success by task type and difficulty, each with its interval, under a line for all."""
+def evaluation_table(
+    model: str, evaluation: EvaluationSummary, intervals: Mapping[str, str] | None = None
+) -> Table:
+    """Success by task type and difficulty, each with its interval, under a line for all. `intervals` are
+    those of repeated episodes by group; others are Wilson's.
+    """
     table = Table(title=f"{model} on {evaluation.split}", title_justify="left")
     for name in ("tasks", "success", "95 % interval", "won"):
         table.add_column(name, justify="left" if name == "tasks" else "right")
@@ -158,13 +162,17 @@ def evaluation_table(model: str, evaluation: EvaluationSummary) -> Table:
     for values in evaluation.by.values():
         groups |= values
     for name, (successes, n) in groups.items():
-        table.add_row(name, rate_text(successes, n), interval_text(successes, n), f"{successes}/{n}")
-    table.caption = (
-        f"mean reward {evaluation.mean_reward:.3f}, {evaluation.mean_turns:.1f} turns,"
-        f" {evaluation.mean_tokens:.0f} sampled tokens"
-        if evaluation.n
-        else "no episode has a return"
-    )
+        interval = (intervals or {}).get(name) or interval_text(successes, n)
+        table.add_row(name, rate_text(successes, n), interval, f"{successes}/{n}")
+    table.caption = _means(evaluation) if evaluation.n else "no episode has a return"
     if evaluation.thinking is not None:
         table.caption += f"\n{thinking_text(evaluation.thinking)}"
     return table
+
+
+def _means(evaluation: EvaluationSummary) -> str:
+    return (
+        f"mean reward {mean_text(evaluation.mean_reward, '.3f')}, {mean_text(evaluation.mean_turns, '.1f')}"
+        f" turns, {mean_text(evaluation.mean_tokens, '.0f')} sampled tokens,"
+        f" {share_text(evaluation.invalid_actions)} invalid actions"
+    )
