@@ -3,26 +3,21 @@
 import math
 from collections.abc import Iterator
 from itertools import islice
-from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from agentevol.cli.console.output import AsJson, print_json, print_json_line, print_table, printable
-from agentgym_store.purposes import Purpose
+from agentevol.cli.trajectories.export import export
+from agentevol.cli.trajectories.tables import Iteration, OnlyPurpose, Table, open_table, where_of
 
 if TYPE_CHECKING:
     from agentgym_store.records import Trajectory
     from agentgym_store.statistics import Group
-    from agentgym_store.store import Store, Where
+    from agentgym_store.store import Store
 
 app = typer.Typer(no_args_is_help=True, help="Read the table of a run's episodes.")
-
-Table = Annotated[str, typer.Argument(help="A run folder, or a table of trajectories, which may be a URL.")]
-Iteration = Annotated[int | None, typer.Option(min=0, help="Only this iteration.")]
-OnlyPurpose = Annotated[Purpose | None, typer.Option(help="Only episodes of this purpose.")]
-Format = Literal["jsonl", "agenttraj", "sft", "sotopia"]
 
 LISTED: dict[str, str] = {
     "id": "id",
@@ -104,7 +99,7 @@ def stats(
     """
     from agentgym_store.statistics import statistics
 
-    found = statistics(open_table(path).scan(_where(iteration, purpose)))
+    found = statistics(open_table(path).scan(where_of(iteration, purpose)))
     if json:
         print_json(found.model_dump())
         return
@@ -133,52 +128,7 @@ def show(
     print("\n".join(transcript(found)))
 
 
-@app.command()
-def export(
-    path: Table,
-    out: Annotated[Path, typer.Argument(help="The file to write.")],
-    format: Annotated[  # noqa: A002 - the name of the option
-        Format,
-        typer.Option(help="jsonl is lossless; agenttraj and sft hold text; sotopia is EpisodeLog, by line."),
-    ] = "jsonl",
-    iteration: Iteration = None,
-    purpose: OnlyPurpose = None,
-    allow_unjudged: Annotated[
-        bool, typer.Option("--allow-unjudged", help="Of sotopia, also episodes that nobody judged.")
-    ] = False,
-) -> None:
-    """Write episodes as a data set; the file appears when it is complete.
-
-    Format sotopia also takes a file of records of agentevol eval.
-
-    Example: agentevol trajectories export runs/first out.jsonl --format sft --iteration 3
-
-    Example: agentevol trajectories export records.jsonl logs.jsonl --format sotopia
-    """
-    from agentgym_store.exports import export_agent_traj, export_sft
-    from agentgym_store.jsonl import export_jsonl
-
-    if out.exists():
-        raise FileExistsError(17, "the file exists", str(out))
-    if format == "sotopia":
-        _export_logs(path, out, _where(iteration, purpose), allow_unjudged)
-        return
-    write = {"jsonl": export_jsonl, "agenttraj": export_agent_traj, "sft": export_sft}[format]
-    print(f"{write(open_table(path).trajectories(_where(iteration, purpose)), out)} episodes in {out}")
-
-
-def _export_logs(path: str, out: Path, where: "Where", allow_unjudged: bool) -> None:
-    from agentevol.data.episode_logs import episode_logs, left_out_text, seats_of
-    from agentevol.loop.report.evaluations.records import read_records, seat_of
-    from agentgym_store.files import write_lines
-
-    if Path(path).is_file():
-        seats = map(seat_of, read_records(Path(path)))
-    else:
-        seats = seats_of(open_table(path).trajectories(where))
-    logs, left_out = episode_logs(seats, allow_unjudged=allow_unjudged)
-    written = write_lines((dumps(log, ensure_ascii=False) for log in logs), out)
-    print(f"{written} episodes in {out}{left_out_text(left_out)}")
+app.command()(export)
 
 
 @app.command()
@@ -210,7 +160,7 @@ def score(
         raise FileExistsError(17, "the file exists", str(out))
     settings, scale = load(None, caution or [], CautionConfig), load_scale(model)
     scale.weights(settings.weights)  # a wrong name is reported before anything is read
-    episodes = list(open_table(path).trajectories(_where(iteration, purpose)))
+    episodes = list(open_table(path).trajectories(where_of(iteration, purpose)))
     said = GradientLearner(LearnConfig()).scores(Checkpoint(model, 0), sequences_to_judge(episodes))
     judged = judge(scale, said, settings)
     if out is not None:
@@ -221,14 +171,6 @@ def score(
         return
     rows = [(name, _number(_finite(value), ".4g")) for name, value in found.items()]
     print_table(("figure", settings.combination), rows)
-
-
-def open_table(path: str) -> "Store":
-    """The table at a path or URL, or the one of the run in this folder; raises `StoreError`."""
-    from agentevol.data.stored_episodes import open_table
-    from agentgym_store.urls import named
-
-    return open_table(named(path))
 
 
 def find(store: "Store", wanted: str) -> "Trajectory":
@@ -268,12 +210,6 @@ def transcript(episode: "Trajectory") -> Iterator[str]:
 
 def _cost(cost: float | None) -> str:
     return "not judged" if cost is None else f"{cost:g}"
-
-
-def _where(iteration: int | None, purpose: str | None) -> "Where":
-    from agentgym_store.store import Where
-
-    return Where(iteration=iteration, purpose=purpose)
 
 
 def _members(row: tuple[Any, ...]) -> dict[str, object]:
