@@ -24,10 +24,11 @@ def export_jsonl(trajectories: Iterable[Trajectory], path: Path) -> int:
     Raises `StoreError` if the disk refuses, and for a reward or log-probability that is not finite, since
     JSON has no such number.
     """
-    return write_lines((_line(episode) for episode in trajectories), path)
+    return write_lines((line_of(episode) for episode in trajectories), path)
 
 
-def _line(episode: Trajectory) -> str:
+def line_of(episode: Trajectory) -> str:
+    """The line of an episode; raises `StoreError` for a number that is not finite."""
     if not _finite(episode):
         raise StoreError(f"episode {episode.id!r} holds a number that is not finite, which JSON cannot hold")
     return episode.model_dump_json()

@@ -40,6 +40,8 @@ class Sample(Record):
 
 STATE = "state"
 TOOLS = "tools"
+MESSAGE = "agent_message"
+LEARNT = "learnt"
 
 
 class Turn(Record):
@@ -57,10 +59,27 @@ class Turn(Record):
     """Output of the model; None for scripted agents."""
     info: dict[str, object] = Field(default_factory=dict[str, object])
     """Further members of the environment's reply; under `STATE` the text of the state in which the turn was
-    taken, if it was recorded, and under `TOOLS` the tools after the action, if they changed.
+    taken, if it was recorded, and under `TOOLS` the tools after the action, if they changed. A turn without a
+    sample may have under `MESSAGE` the agent's whole message, where it is more than the action, and under
+    `LEARNT` False if it is not to be learnt.
     """
     costs: Costs = Field(default_factory=Costs)
     """Costs of this action by name, as the environment reported them; None is a cost that was not judged."""
+
+
+def message_of(turn: Turn) -> str:
+    """The agent's message: its text as sampled or recorded, else its action."""
+    if turn.sample is not None:
+        return turn.sample.text
+    told = turn.info.get(MESSAGE)
+    return told if isinstance(told, str) else turn.action
+
+
+def may_be_learnt(turn: Turn) -> bool:
+    """True if any token of the agent's message may be trained on."""
+    if turn.sample is None:
+        return turn.info.get(LEARNT) is not False
+    return turn.sample.loss_mask is None or 1 in turn.sample.loss_mask
 
 
 def total_costs(turns: Iterable[Turn]) -> dict[str, float]:

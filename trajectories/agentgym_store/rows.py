@@ -12,8 +12,8 @@ Columns are built and read in bulk: 10,000 episodes are 120,000 turns and millio
 
 import json
 from array import array
-from collections.abc import Iterator, Sequence
-from itertools import accumulate, chain, pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, chain, pairwise, repeat
 from typing import Any, Literal
 
 from agentgym_store.arrow import SAMPLE, SCHEMA, TURN, pa
@@ -188,15 +188,17 @@ def _offsets(lengths: Iterator[int]) -> Any:
     return _numbers("i", accumulate(lengths, initial=0), pa.int32())
 
 
-def from_batch(batch: Any) -> list[Trajectory]:
+def from_batch(batch: Any, *, contexts: bool = True) -> list[Trajectory]:
     """The trajectories of a `pyarrow.RecordBatch` of `SCHEMA`.
 
-    Nothing is validated again: the table's format and schema were checked when it was opened.
+    Without `contexts`, samples have no `prompt_ids` and no `logprobs`: those are most of an episode's size,
+    and no part of its texts. Nothing is validated again: the table's format and schema were checked when it
+    was opened.
     """
     columns = {name: batch.column(name).to_pylist() for name in _PLAIN}
     for name in ("given_turns", "seat"):  # null in the files of older tables
         columns[name] = [value or 0 for value in columns[name]]
-    columns["turns"] = _read_turn_lists(batch.column("turns"))
+    columns["turns"] = _read_turn_lists(batch.column("turns"), contexts)
     columns["ending"] = _read_endings(batch)
     names = tuple(columns)
     rows = zip(*columns.values(), strict=True)
@@ -221,11 +223,12 @@ def _ending(kind: str, limit: str | None, failure: str | None, detail: str | Non
     raise StoreError(f"the table holds an ending that this version does not know: {kind!r}")
 
 
-def _read_turn_lists(lists: Any) -> list[tuple[Turn, ...]]:
+def _read_turn_lists(lists: Any, contexts: bool) -> list[tuple[Turn, ...]]:
     structs = lists.flatten()
     starts = _read_offsets(lists)
     offsets = [start - starts[0] for start in starts]  # a slice of a larger batch does not start at 0
-    samples = _read_samples(structs.field("sample"), offsets)
+    said = structs.field("sample")
+    samples = _read_samples(said, _read_contexts(said, offsets) if contexts else repeat(((), ())))
     turns = [
         Turn.model_construct(
             action=action,
@@ -248,39 +251,55 @@ def _read_turn_lists(lists: Any) -> list[tuple[Turn, ...]]:
     return [tuple(turns[start:end]) for start, end in pairwise(offsets)]
 
 
-def _read_samples(structs: Any, offsets: Sequence[int]) -> list[Sample | None]:
-    """Samples per turn; `offsets` bound the episodes: a prompt shares ids with its own episode only."""
+def _read_samples(structs: Any, contexts: Iterable[tuple[Ids, tuple[float, ...]]]) -> list[Sample | None]:
+    """Samples per turn; `contexts` are the ids of each prompt, and the log-probabilities."""
+    columns = zip(
+        structs.is_valid().to_pylist(),
+        structs.field("text").to_pylist(),
+        _read_number_lists("i", structs.field("token_ids")),
+        _read_numbers("q", structs.field("policy_version")),
+        structs.field("finish_reason").to_pylist(),
+        _read_loss_masks(structs.field("loss_mask")),
+        strict=True,
+    )
+    return [
+        Sample.model_construct(
+            text=text,
+            prompt_ids=prompt_ids,
+            token_ids=token_ids,
+            logprobs=logprobs,
+            policy_version=version,
+            finish_reason=reason,
+            loss_mask=mask,
+        )
+        if is_sample
+        else None
+        for (is_sample, text, token_ids, version, reason, mask), (prompt_ids, logprobs) in zip(
+            columns, contexts, strict=False
+        )
+    ]
+
+
+def _read_contexts(structs: Any, offsets: Sequence[int]) -> Iterator[tuple[Ids, tuple[float, ...]]]:
+    """Prompt and log-probabilities per turn; `offsets` bound the episodes: a prompt shares ids with its own
+    episode only.
+    """
     valid = structs.is_valid().to_pylist()
-    texts = structs.field("text").to_pylist()
     shared = _read_numbers("i", structs.field("prompt_shared"))
     news = _read_number_lists("i", structs.field("prompt_new"))
     token_ids = _read_number_lists("i", structs.field("token_ids"))
     logprobs = _read_number_lists("d", structs.field("logprobs"))
-    versions = _read_numbers("q", structs.field("policy_version"))
-    reasons = structs.field("finish_reason").to_pylist()
-    masks = _read_loss_masks(structs.field("loss_mask"))
     starts = set(offsets)
-    samples: list[Sample | None] = []
     seen: Ids = ()
     for k, is_sample in enumerate(valid):
         if k in starts:
             seen = ()
         if not is_sample:
-            samples.append(None)
+            yield (), ()
             continue
         prompt = seen[: shared[k]] + news[k]
         seen = prompt + token_ids[k]
-        sample = Sample.model_construct(
-            text=texts[k],
-            prompt_ids=prompt,
-            token_ids=token_ids[k],
-            logprobs=logprobs[k],
-            policy_version=versions[k],
-            finish_reason=reasons[k],
-            loss_mask=masks[k],
-        )
-        samples.append(sample)
-    return samples
+        yield prompt, logprobs[k]
 
 
 def _read_loss_masks(lists: Any) -> list[tuple[Literal[0, 1], ...] | None]:

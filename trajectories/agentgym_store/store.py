@@ -64,6 +64,8 @@ class Where:
     ending: str | None = None
     env: str | None = None
     split: str | None = None
+    kind: str | None = None
+    policy: str | None = None
     task_ids: Collection[str] | None = None
     ids: Collection[str] | None = None
     min_reward: float | None = None
@@ -72,7 +74,7 @@ class Where:
 
     def terms(self) -> Iterator[tuple[str, list[str | int]]]:
         """Columns, and their matching values."""
-        for name in ("run", "iteration", "purpose", "ending", "env", "split"):
+        for name in ("run", "iteration", "purpose", "ending", "env", "split", "kind", "policy"):
             value = getattr(self, name)
             if value is not None:
                 yield name, [value]
@@ -188,14 +190,27 @@ class Store:
             files = [self.place.full(name) for name in self._files(version, where)]
             return _scanned(files).select(EPISODE_COLUMNS).filter(where.polars())
 
-    def files(self, *wheres: Where) -> list[list[str]]:
+    def files(self, *wheres: Where, version: int | None = None) -> list[list[str]]:
         """For each filter, the names of the Parquet files that may hold a matching episode; reads no episode.
 
         Files are immutable: equal names hold equal episodes.
         """
         with self._errors("read"):
-            log = self._log(None)
+            log = self._log(version)
             return [log.files(where) for where in wheres]
+
+    def batches(self, file: str, where: Where = ALL) -> Iterator[Any]:
+        """The matching rows of one of `files` as `pyarrow.RecordBatch` of `SCHEMA`, in order; equal ones for
+        an equal filter.
+        """
+        with self._errors("read"):
+            batches = self._batches([file], where, None)
+        while True:
+            with self._errors("read"):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            yield batch
 
     def trajectories(self, where: Where = ALL, *, version: int | None = None) -> Iterator[Trajectory]:
         """The matching episodes exactly as they were appended, in that order; a few hundred are in memory."""
@@ -218,7 +233,7 @@ class Store:
     ) -> Iterator[ReadT]:
         """Results of `read` for each batch, one by one; `columns` None: all."""
         with self._errors("read"):
-            batches = self._batches(where, version, columns)
+            batches = self._batches(self._files(version, where), where, columns)
         while True:
             with self._errors("read"):
                 batch = next(batches, None)
@@ -257,8 +272,7 @@ class Store:
         self._table.update_incremental()
         return self._table
 
-    def _batches(self, where: Where, version: int | None, columns: list[str] | None) -> Iterator[Any]:
-        files = self._files(version, where)
+    def _batches(self, files: list[str], where: Where, columns: list[str] | None) -> Iterator[Any]:
         if not files:
             return iter(())
         rows = dataset.dataset(files, schema=SCHEMA, format="parquet", filesystem=self.place.files)
