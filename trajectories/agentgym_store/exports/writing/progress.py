@@ -86,6 +86,9 @@ def discard(progress: Progress) -> None:
 def _opened(folder: Path) -> sqlite3.Connection:
     database = sqlite3.connect(folder / "progress.db", timeout=0)
     database.execute("PRAGMA locking_mode = EXCLUSIVE")
+    # A power cut may lose the latest checkpoints, never the order: rows are on disk before theirs
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = NORMAL")
     database.execute("PRAGMA cache_size = -65536")  # 64 MiB
     database.execute("BEGIN EXCLUSIVE")
     database.commit()
