@@ -29,12 +29,13 @@ def export_jsonl(trajectories: Iterable[Trajectory], path: Path) -> int:
 
 def line_of(episode: Trajectory) -> str:
     """The line of an episode; raises `StoreError` for a number that is not finite."""
-    if not _finite(episode):
+    if not is_finite(episode):
         raise StoreError(f"episode {episode.id!r} holds a number that is not finite, which JSON cannot hold")
     return episode.model_dump_json()
 
 
-def _finite(episode: Trajectory) -> bool:
+def is_finite(episode: Trajectory) -> bool:
+    """True if JSON can hold every number of the episode."""
     total = episode.wall_s + (episode.temperature or 0.0)
     for turn in episode.turns:
         total += turn.reward + sum(cost or 0.0 for cost in turn.costs.values())

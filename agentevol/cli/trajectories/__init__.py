@@ -1,4 +1,4 @@
-"""`agentevol trajectories`: listing, statistics, display and export of a run's episodes."""
+"""`agentevol trajectories`: a run's table of episodes, exports of it and imports into one."""
 
 import math
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ import typer
 
 from agentevol.cli.console.output import AsJson, print_json, print_json_line, print_table, printable
 from agentevol.cli.trajectories.export import export
+from agentevol.cli.trajectories.importing import import_episodes
 from agentevol.cli.trajectories.tables import Iteration, OnlyPurpose, Table, open_table, where_of
 
 if TYPE_CHECKING:
@@ -129,6 +130,7 @@ def show(
 
 
 app.command()(export)
+app.command("import")(import_episodes)
 
 
 @app.command()
