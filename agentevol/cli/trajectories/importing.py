@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from agentgym_store.imports import ImportReport
     from agentgym_store.imports.replay import ReplayReport
 
+SHOWN = 5
+"""Maximum number of differences that are printed; --json has more."""
+
 Format = Literal["auto", "jsonl", "parquet", "agenttraj", "sharegpt", "openai", "react", "webshop"]
 
 Files = Annotated[list[Path], typer.Argument(help="JSON, JSON Lines, Parquet, or a text of transcripts.")]
@@ -136,7 +139,7 @@ def _replayed(report: "ReplayReport") -> Iterator[str]:
     yield f"replay: {report.same:,} the same, {different:,} different, {unplayed:,} not replayed"
     yield from _counted("different", report.different)
     yield from _counted("not replayed", report.not_replayed)
-    for one in report.differences:
+    for one in report.differences[:SHOWN]:
         yield f"  {one.episode}: {one.where}: recorded {one.recorded!r}, replayed {one.replayed!r}"
 
 

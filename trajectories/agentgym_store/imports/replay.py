@@ -23,6 +23,8 @@ SHOWN = 20
 """Maximum number of differences that are named."""
 TEXT = 120
 """Maximum characters of a text that is shown."""
+BEFORE = 20
+"""Of these, how many come before the first difference."""
 CLOSE = 1e-6
 """Rewards that differ by less are the same."""
 
@@ -78,7 +80,7 @@ class Replayer:
         if found is None:
             self._same += 1
             return
-        self._different[found.where.partition(" ")[0]] += 1
+        self._different[f"{found.where.partition(' ')[0]}{self._versions(episode)}"] += 1
         if len(self._differences) < SHOWN:
             self._differences.append(found)
 
@@ -108,6 +110,18 @@ class Replayer:
             raise _NotReplayed(made)
         return made
 
+    def _versions(self, episode: Trajectory) -> str:
+        """The versions that an episode was recorded with, where they are known and others than those here."""
+        environment = self._environment(episode.env)
+        here = {"environment": environment.version, "data": environment.data_version}
+        recorded = {"environment": episode.env_version, "data": episode.data_version}
+        told = [
+            f"{name} {version}, here {here[name]}"
+            for name, version in recorded.items()
+            if version not in ("", here[name]) and not version.startswith("imported:")
+        ]
+        return f" ({'; '.join(told)})" if told else ""
+
     def _difference(self, episode: Trajectory) -> Difference | None:
         """The first difference. Raises `_NotReplayed`."""
         if episode.episode_id is not None:
@@ -134,7 +148,7 @@ class Replayer:
 
 def _compared(episode: Trajectory, texts: list[str], rewards: list[float]) -> Difference | None:
     def differs(where: str, recorded: object, replayed: object) -> Difference:
-        return Difference(episode.id, where, str(recorded)[:TEXT], str(replayed)[:TEXT])
+        return Difference(episode.id, where, *_parting(str(recorded), str(replayed)))
 
     if not episode.initial_observation.endswith(texts[0]):
         return differs("opening", episode.initial_observation, texts[0])
@@ -148,3 +162,14 @@ def _compared(episode: Trajectory, texts: list[str], rewards: list[float]) -> Di
     if total is not None and abs(total - sum(rewards)) > CLOSE:
         return differs("return of the episode", total, sum(rewards))
     return None
+
+
+def _parting(recorded: str, replayed: str) -> tuple[str, str]:
+    """Both texts around the first character in which they differ."""
+    equal = next(
+        (place for place, two in enumerate(zip(recorded, replayed, strict=False)) if two[0] != two[1]), None
+    )
+    place = min(len(recorded), len(replayed)) if equal is None else equal
+    start = max(place - BEFORE, 0)
+    dots = "..." if start else ""
+    return dots + recorded[start : start + TEXT], dots + replayed[start : start + TEXT]

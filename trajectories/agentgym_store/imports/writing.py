@@ -9,7 +9,7 @@ import hashlib
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import islice
@@ -57,12 +57,12 @@ class ImportReport:
     """Episodes that are in the table now, those of an earlier call included."""
     already: int = 0
     """Of these, those that an earlier call had brought."""
-    environments: Counter[str] = field(default_factory=Counter[str])
+    environments: dict[str, int] = field(default_factory=dict[str, int])
     """Environment -> episodes."""
     successes: int = 0
     dropped: dict[str, Dropped] = field(default_factory=dict[str, Dropped])
     """Reason -> records."""
-    notes: Counter[str] = field(default_factory=Counter[str])
+    notes: dict[str, int] = field(default_factory=dict[str, int])
     """What was left out of episodes, or taken for granted -> episodes."""
     replay: ReplayReport | None = None
 
@@ -78,7 +78,12 @@ class ImportReport:
         self.imported += len(episodes)
         self.already += len(episodes) * already
         self.successes += sum(episode.succeeded() for episode in episodes)
-        self.environments.update(episode.env for episode in episodes)
+        _add(self.environments, (episode.env for episode in episodes))
+
+
+def _add(counts: dict[str, int], names: Iterable[str]) -> None:
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
 
 
 def import_files(
@@ -211,7 +216,7 @@ class _Job:
             policy=reader.name,
         )
         self._attempts[task] += 1
-        self._report.notes.update(notes_of(found))
+        _add(self._report.notes, notes_of(found))
         return episode
 
     def _append(self, part: list[tuple[str, Trajectory]], key: dict[str, str]) -> None:
