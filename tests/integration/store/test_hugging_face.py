@@ -4,22 +4,19 @@ Runs where these are installed (`pip install 'agentevol[trl]'`); nothing is down
 """
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.exports import rows, table_of, varied_episodes
+from support.tiny_models import write_checkpoint
 
-os.environ["HF_HUB_OFFLINE"] = "1"  # before the import, which reads it
+from agentevol.data.exports.registry import ALL_FORMATS
+from agentgym_store.exports import Plan, export, export_format
+from agentgym_store.records import Trajectory
+from agentgym_store.store import Store
+
 datasets = pytest.importorskip("datasets", reason="datasets is not installed: agentevol[trl]")
-
-from support.exports import rows, table_of, varied_episodes  # noqa: E402
-from support.tiny_models import write_checkpoint  # noqa: E402
-
-from agentevol.data.exports.registry import ALL_FORMATS  # noqa: E402
-from agentgym_store.exports import Plan, export, export_format  # noqa: E402
-from agentgym_store.records import Trajectory  # noqa: E402
-from agentgym_store.store import Store  # noqa: E402
 
 EPISODES = varied_episodes(80)
 WRITTEN = sorted(set(ALL_FORMATS) - {"sotopia"})

@@ -148,9 +148,6 @@ def _table(out: Path | str, identity: str) -> Generator[Store]:
     parts = place.with_name(f".{place.name}.import")
     partial = parts / identity[:16]
     try:
-        for other in parts.iterdir() if parts.exists() else ():
-            if other != partial:
-                shutil.rmtree(other)
         partial.mkdir(parents=True, exist_ok=True)
         store = Store.open(partial)
         yield store

@@ -7,4 +7,6 @@ progress    what a killed export continues with
 shards      rows -> files
 facts       counts and lineage, gathered on the way; `card` describes them
 export      all of it
+
+Names for other packages: `export.Report`, `export.export`, `plan.Plan`, `selection.Selection`, `sources.Source`.
 """
