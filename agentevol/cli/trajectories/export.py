@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
+from inspect import signature
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -120,17 +121,16 @@ def export(
     """
     given = dict(locals())
     if format == "sotopia" and Path(path).is_file():
+        _check_of_records(given)
         _export_records(Path(path), out, allow_unjudged)
         return
     report = _exported(given)
+    address = None if push_to_hub is None else _pushed(report.out, push_to_hub)
     if json:
-        print_json({**asdict(report), "out": str(report.out), "card": str(report.card)})
+        uploaded = {"out": str(report.out), "card": str(report.card), "uploaded": address}
+        print_json({**asdict(report), **uploaded})
     else:
-        print("\n".join(_lines(report)))
-    if push_to_hub is not None:
-        from agentevol.data.exports.hub import push
-
-        print(push(report.out, push_to_hub))
+        print("\n".join([*_lines(report), *([address] if address else [])]))
 
 
 def _exported(given: Mapping[str, Any]) -> "Report":
@@ -152,6 +152,12 @@ def _exported(given: Mapping[str, Any]) -> "Report":
             plan=_plan(given),
             progress=progress,
         )
+
+
+def _pushed(folder: Path, repository: str) -> str:
+    from agentevol.data.exports.hub import push
+
+    return push(folder, repository)
 
 
 def _selection(given: Mapping[str, Any]) -> "Selection":
@@ -203,6 +209,14 @@ def _lines(report: "Report") -> list[str]:
         *left_out,
         f"{report.out}: {files}; {report.card}",
     ]
+
+
+def _check_of_records(given: Mapping[str, Any]) -> None:
+    """Refuse options that have no effect on a file of records."""
+    effective = ("path", "out", "format", "allow_unjudged")
+    for name, parameter in signature(export).parameters.items():
+        if name not in effective and given[name] != parameter.default:
+            raise typer.BadParameter(f"--{name.replace('_', '-')} has no effect on a file of records")
 
 
 def _export_records(path: Path, out: Path, allow_unjudged: bool) -> None:

@@ -124,6 +124,16 @@ def test_sizes(text: str, size: int) -> None:
     assert size_in_bytes(text) == size
 
 
+def test_an_option_without_effect_on_a_file_of_records_is_an_error(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "records.jsonl").touch()
+    command = ["export", str(tmp_path / "records.jsonl"), str(tmp_path / "o.jsonl"), "--format", "sotopia"]
+    for options in (["--env", "sotopia"], ["--dedup"], ["--json"]):
+        code, _, err = run(capsys, *command, *options)
+        assert (code, f"{options[0]} has no effect on a file of records" in err) == (2, True)
+
+
 class Hub:
     """A hub that notes what is asked of it."""
 

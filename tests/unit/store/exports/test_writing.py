@@ -254,6 +254,8 @@ def test_nothing_that_matches_is_an_error_and_leaves_nothing(table: Store, tmp_p
     [
         ("one.jsonl", Plan(shards=2), "is one file, which has no splits or shards"),
         ("one.jsonl", Plan(valid=0.1), "is one file, which has no splits or shards"),
+        ("one.jsonl", Plan(shard_bytes=9), "is one file, which has no splits or shards"),
+        ("out", Plan(shards=2, shard_bytes=9), "a number of shards and their size exclude each other"),
         ("none/one.jsonl", Plan(), "there is no folder"),
         ("out", Plan(valid=1.0), "a share of valid tasks lies in"),
     ],

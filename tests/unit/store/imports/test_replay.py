@@ -28,6 +28,8 @@ def played(env: str, split: str = "train", seed: int = 3, wrong: int = 0) -> Tra
     return trajectory(
         id=f"{env}/0",
         env=env,
+        env_version=environment.version,
+        data_version=environment.data_version,
         task_id=task.id,
         seed=seed,
         initial_observation=texts[0],
@@ -77,6 +79,25 @@ def test_the_first_difference_is_named(episode: Trajectory, where: str) -> None:
     assert (difference.episode, difference.where) == ("guess/0", where)
     assert report.different == {where.split()[0]: 1}
     assert difference.recorded != difference.replayed
+
+
+def test_other_versions_of_environment_and_data_are_told_with_a_difference() -> None:
+    old = changed(GUESS, 0, observation="Well done.").model_copy(
+        update={"env_version": "0.9", "data_version": "builtin:0.9"}
+    )
+    assert result(old).different == {
+        "observation (environment 0.9, here 1.0.0; data builtin:0.9, here builtin:1.0.0)": 1
+    }
+    foreign = old.model_copy(update={"env_version": "", "data_version": "imported:0123"})
+    assert result(foreign).different == {"observation": 1}
+
+
+def test_texts_are_shown_around_their_first_difference() -> None:
+    (difference,) = result(changed(GUESS, 0, observation="Y" * 50 + "!")).differences
+    assert difference.recorded.startswith("YYY")
+    told = GUESS.model_copy(update={"initial_observation": f"{'Z' * 300}."})
+    (difference,) = result(told).differences
+    assert len(difference.recorded) <= 123
 
 
 def test_both_texts_of_a_difference_are_shown() -> None:

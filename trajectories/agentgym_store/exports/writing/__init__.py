@@ -8,5 +8,6 @@ shards      rows -> files
 facts       counts and lineage, gathered on the way; `card` describes them
 export      all of it
 
-Names for other packages: `export.Report`, `export.export`, `plan.Plan`, `selection.Selection`, `sources.Source`.
+Names for other packages: `export.Report`, `export.export`, `plan.Plan`, `selection.Selection`,
+`sources.Source`.
 """

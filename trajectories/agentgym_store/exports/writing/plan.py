@@ -50,7 +50,10 @@ def check(out: Path, plan: Plan) -> None:
         raise FileExistsError(17, "the file exists" if out.is_file() else "the folder exists", str(out))
     if not 0 <= plan.valid < 1:
         raise StoreError(f"a share of valid tasks lies in [0, 1), unlike {plan.valid}")
-    if is_file(out) and (plan.valid or plan.shards is not None):
+    is_sized = plan.shard_bytes != SHARD_BYTES
+    if is_sized and plan.shards is not None:
+        raise StoreError("a number of shards and their size exclude each other: give one of them")
+    if is_file(out) and (plan.valid or is_sized or plan.shards is not None):
         raise StoreError(
             f"{out} is one file, which has no splits or shards: name a folder, without {out.suffix}"
         )
