@@ -3,10 +3,11 @@
     {"item_id": "webshop_6", "conversations": [{"from": "human", "loss": null, "value": "..."},
                                                {"from": "gpt", "loss": true, "value": "..."}]}
 
-AgentGym's conversations begin with the prompt of the environment and an acknowledgement that is not learnt:
-that exchange is no turn, and is left out.
+AgentInstruct (arXiv:2310.12823) has the same conversations, with `id`. They begin with the prompt of the
+environment and an acknowledgement that is not learnt: that exchange is no turn, and is left out.
 """
 
+import re
 from typing import Any, cast
 
 from pydantic import Field
@@ -16,6 +17,8 @@ from agentgym_store.imports.conversation import Said, conversation, drafted, spe
 from agentgym_store.imports.reading import Refusal
 from agentgym_store.records import Trajectory
 
+NUMBERED = re.compile(r"([a-z][a-z0-9_-]*)_\d+", re.ASCII)
+"""Name of a record that begins with its environment; those of ALFWorld are names of games."""
 OPENING = "with an opening exchange, which is left out"
 NO_CONVERSATION = "without a conversation (evaluation tasks)"
 
@@ -27,7 +30,9 @@ class _Message(Shape):
 
 
 class _Row(Shape):
-    item_id: str = ""
+    item_id: str | None = None
+    id: str | None = None
+    """Name of the record in AgentInstruct, which has the same conversations."""
     conversations: list[_Message] | None = None
 
 
@@ -56,9 +61,10 @@ class AgentTraj(Importer):
         opening, turns = conversation(
             [Said(speaker(one.speaker), one.value, one.loss is not False) for one in said]
         )
-        env, _, _ = row.item_id.rpartition("_")
+        name = row.item_id or row.id
+        named = NUMBERED.fullmatch(name or "")
         notes = (OPENING,) if len(said) < len(row.conversations) else ()
-        return drafted(record, opening, turns, name=row.item_id or None, env=env or None, notes=notes)
+        return drafted(record, opening, turns, name=name, env=named and named[1], notes=notes)
 
 
 def _without_opening(said: list[_Message]) -> list[_Message]:

@@ -49,6 +49,24 @@ def test_agent_traj_names_environment_and_task_and_drops_the_opening_exchange() 
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "env"),
+    [
+        ({"item_id": "webshop_6"}, "webshop"),
+        ({"item_id": "lmrlgym_maze_0"}, "lmrlgym_maze"),
+        ({"id": "alfworld_3"}, "alfworld"),
+        ({"item_id": "look_at_obj_in_light-Mug-None-DeskLamp-301/trial_T20190907_12"}, None),
+        ({}, None),
+    ],
+)
+def test_the_name_of_a_record_names_its_environment_only_before_a_number(
+    name: dict[str, str], env: str | None
+) -> None:
+    found = draft("agenttraj", {**name, "conversations": [human("a"), gpt("x")]})
+    assert found.env == env
+    assert found.task_id == next(iter(name.values()), None)
+
+
 def test_agent_traj_marks_messages_that_are_not_learnt_and_may_tell_the_reward() -> None:
     said = [human("a"), gpt("x"), human("b"), gpt("y", loss=False), human("c"), gpt("z", loss=None)]
     found = draft("agenttraj", {"item_id": "sciworld_3", "conversations": said, "reward": 0.25})
