@@ -14,7 +14,7 @@ from agentgym_store.purposes import Purpose
 
 if TYPE_CHECKING:
     from agentgym_store.imports import ImportReport
-    from agentgym_store.imports.replay import ReplayReport
+    from agentgym_store.imports.writing.replay import ReplayReport
 
 SHOWN = 5
 """Maximum number of differences that are printed; --json has more."""

@@ -9,7 +9,7 @@ from agentgym_envs.core import Observation
 from agentgym_envs.episodes import Player, follow
 from agentgym_envs.registry import make
 from agentgym_envs.tools import texts_with_tools
-from agentgym_store.imports.replay import Difference, Replayer
+from agentgym_store.imports.writing.replay import Difference, Replayer
 from agentgym_store.records import Trajectory, Turn
 
 

@@ -8,7 +8,8 @@ import pytest
 from support.exports import varied_episodes
 
 from agentgym_store.errors import StoreError
-from agentgym_store.imports import ImportReport, Supplied, import_files, writing
+from agentgym_store.imports import ImportReport, Supplied, import_files
+from agentgym_store.imports.writing import files as files_module
 from agentgym_store.jsonl import export_jsonl
 from agentgym_store.records import Terminated, Trajectory
 from agentgym_store.store import Store
@@ -168,7 +169,7 @@ def killed_after(commits: int, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_import_that_is_killed_continues_and_reports_the_same(
     commits: int, exists: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "PART", 7)
+    monkeypatch.setattr(files_module, "PART", 7)
     files = [
         whole(tmp_path / "a.jsonl", [*EPISODES[:20], EPISODES[2]]),
         whole(tmp_path / "b.jsonl", EPISODES[18:]),
@@ -197,7 +198,7 @@ def told(report: ImportReport) -> Any:
 def test_another_import_to_the_same_place_begins_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "PART", 7)
+    monkeypatch.setattr(files_module, "PART", 7)
     with monkeypatch.context() as patch:
         killed_after(2, patch)
         with pytest.raises(Killed):

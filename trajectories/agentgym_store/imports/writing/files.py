@@ -18,10 +18,10 @@ from pathlib import Path
 from agentgym_envs.files import file_sha256
 from agentgym_store.errors import StoreError, one_line
 from agentgym_store.imports.contract import Draft, Importer
-from agentgym_store.imports.drafts import Supplied, episode_of, notes_of, task_of
 from agentgym_store.imports.reading import Refusal
 from agentgym_store.imports.registry import AUTO, detected, importer
-from agentgym_store.imports.replay import Replayer, ReplayReport
+from agentgym_store.imports.writing.drafts import Supplied, episode_of, notes_of, task_of
+from agentgym_store.imports.writing.replay import Replayer, ReplayReport
 from agentgym_store.records import Trajectory
 from agentgym_store.rows import to_batch
 from agentgym_store.store import Store
