@@ -19,6 +19,8 @@ OPTIONS = {
     "arms": ("--arms", "aml"),
     "file": ("--file", "aml"),
     "settings": ("--set", "aml"),
+    "partner": ("--partner", "aml"),
+    "partner_format": ("--partner-format", "aml"),
     "products": ("--products", "env"),
     "openenv_python": ("--openenv", "serve"),
     "engine": ("--engine", "rollout"),
@@ -82,6 +84,16 @@ def bench(
         list[str] | None,
         typer.Option("--set", help="aml: KEY=VALUE for all arms, as runs have it; may be repeated."),
     ] = None,
+    partner: Annotated[
+        str | None,
+        typer.Option(
+            help="aml: also play beside this model, once in each seat: a folder, openai:NAME of an endpoint,"
+            " or a script, as for eval."
+        ),
+    ] = None,
+    partner_format: Annotated[
+        str | None, typer.Option(help="aml: format of that model's messages, plain by default.")
+    ] = None,
 ) -> None:
     """Measure a part of agentevol beside an alternative, and print both and the ratio.
 
@@ -92,6 +104,7 @@ def bench(
     given = {"openenv_python": openenv and str(openenv), "engine": engine, "size": size}
     given |= {"env": env, "products": products, "arms": arms, "seeds": seeds, "rounds": rounds}
     given |= {"tasks": tasks, "file": file, "settings": settings}
+    given |= {"partner": partner, "partner_format": partner_format}
     options = {option: value for option, value in given.items() if value is not None}
     for option, owner in map(OPTIONS.__getitem__, options):
         if owner != name and (option, name) != ("--env", "aml"):

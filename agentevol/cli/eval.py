@@ -153,7 +153,7 @@ def evaluate(
         print_json({**told, **score_members(figures), **_figures(rates, played)})
     else:
         _print(evaluation_table(title, summary), rates)
-        print_scores(figures, played.seats.partner)
+        print_scores(figures, played.seats.partner, thinking=summary.thinking)
         _print_usage(played)
     if summary.n == 0:
         raise typer.Exit(1)

@@ -22,7 +22,9 @@ class JudgedTurn:
     """One turn as text."""
 
     action: str
-    """Text of the agent: what its model said, or the action of a scripted agent."""
+    """Text of the agent: what its model said, the answer of a reply in thinking modes, or the action of a
+    scripted agent.
+    """
     observation: str
 
 

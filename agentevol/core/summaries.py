@@ -15,8 +15,8 @@ class ModeFigures(Record):
     """Replies in one thinking mode: means over turns."""
 
     turns: int
-    tokens: float
-    """Sampled tokens of the whole reply."""
+    tokens: float | None
+    """Sampled tokens of the whole reply; None where none were recorded, as from an endpoint."""
     thinking_tokens: float | None = None
     """Tokens of the thought; None where no reply was counted."""
     answer_tokens: float | None = None

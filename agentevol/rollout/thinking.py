@@ -66,7 +66,7 @@ def _figures(turns: Sequence[Turn]) -> ModeFigures:
     sampled = [len(turn.sample.token_ids) if turn.sample else 0 for turn in turns]
     return ModeFigures(
         turns=len(turns),
-        tokens=fmean(sampled),
+        tokens=fmean(sampled) if any(sampled) else None,
         thinking_tokens=_mean(turns, THINKING_TOKENS),
         answer_tokens=_mean(turns, ANSWER_TOKENS),
     )

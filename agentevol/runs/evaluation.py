@@ -31,6 +31,7 @@ from agentevol.loop.state.progress import progress_on
 from agentevol.rollout.concurrent_episodes import play_all
 from agentevol.rollout.environment_server import EnvironmentServer
 from agentevol.rollout.episode import EpisodeRequest
+from agentevol.rollout.incidents import causes, with_cause
 from agentevol.rollout.metrics import failed_episodes, summarise
 from agentevol.rollout.tasks import list_seats, list_tasks
 from agentevol.runs.players import SLOTS, STARTER, Player, PlayerSettings, check_settings, has_weights, player
@@ -57,6 +58,8 @@ class Trial:
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Options of the environment."""
     max_turns: int | None = None
+    causes: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Causes of failures by incident, of a server that was started for the evaluation."""
 
     @property
     def episodes(self) -> list[Trajectory]:
@@ -72,7 +75,7 @@ class Trial:
     def failures(self) -> list[str]:
         """Reasons of the failed episodes."""
         broken = failed_episodes(self.trajectories)
-        return [t.ending.detail for t in broken if t.ending.kind == "failed"]
+        return [with_cause(t.ending.detail, self.causes) for t in broken if t.ending.kind == "failed"]
 
     def remarks(self) -> list[str]:
         """Lines about what the summary does not show: options of the environment, and failures."""
@@ -202,7 +205,8 @@ def trial(
             _entered(stack, player(one, environment, action_format(form), settings))
             for one, form in zip(models, formats, strict=False)
         ]
-        url = environment.url or _served(stack, environment)
+        log = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="agentevol-"))) / "server.log"
+        url = environment.url or _served(stack, environment, log)
         there = len(list_seats(url, environment.name)) or 1
         seats = seated(seating, players[0].policy.name, environment, there)
         tasks = list_tasks(url, environment.name, split, difficulty, spread(episodes))
@@ -212,8 +216,10 @@ def trial(
         planned = Trial([], len(asked), seats, players[0], partner, shown, environment.max_turns)
         write = stack.enter_context(_written(records))
         found = asyncio.run(_all(planned, url, asked, write, started(len(asked))))
+        known = causes(log)
     order = {request.id: number for number, request in enumerate(asked)}
-    return replace(planned, trajectories=sorted(found, key=lambda t: (order[t.episode], t.seat)))
+    played = sorted(found, key=lambda t: (order[t.episode], t.seat))
+    return replace(planned, trajectories=played, causes=known)
 
 
 def usual_options(model: str | Policy, environment: EnvironmentConfig) -> Mapping[str, Any]:
@@ -229,11 +235,10 @@ def _entered(stack: ExitStack, player: Player) -> Player:
     return player
 
 
-def _served(stack: ExitStack, environment: EnvironmentConfig) -> str:
+def _served(stack: ExitStack, environment: EnvironmentConfig, log: Path) -> str:
     """URL of a server that is started, until the stack is closed."""
     environment_class(environment.name)  # raises for an unknown one in one line, where a server's log is long
-    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="agentevol-"))
-    return stack.enter_context(EnvironmentServer(environment, Path(folder) / "server.log")).url
+    return stack.enter_context(EnvironmentServer(environment, log)).url
 
 
 @contextmanager

@@ -48,6 +48,7 @@ OPENING = "Thinking Level:"
 """Beginning of the replies of all modes."""
 THINKING, THOUGHT = "<|begin_of_thinking|>\n", "\n<|end_of_thinking|>"
 ANSWER, ANSWERED = "<|begin_of_answer|>\n", "\n<|end_of_answer|>"
+_TAGS = tuple(tag.strip() for tag in (THINKING, THOUGHT, ANSWER, ANSWERED))
 
 Fault = Literal[
     "no_level",
@@ -60,8 +61,9 @@ Fault = Literal[
     "header_order",
     "extra_header",
     "outside_template",
+    "tag_in_answer",
 ]
-"""Kinds of malformed replies; the last two are faults of the strict check only."""
+"""Kinds of malformed replies; the last three are faults of the strict check only."""
 
 # A section begins after an empty line; one word and a colon alone on a line there look like a header.
 _HEADER_LINE = re.compile(r"(?:\A|\n\n)(\w+):\n")
@@ -96,8 +98,9 @@ def check(text: str, *, strict: bool = False) -> Reply:
     """Check if `text` is a reply in one of the modes, and parse it.
 
     The rules are those of the paper's released code, which allows text before the level and after the answer,
-    and further sections, so that the nine sections of mode 4 pass as mode 3. `strict` forbids this: the only
-    text outside the template is white space at the end, and no section is added.
+    further sections, so that the nine sections of mode 4 pass as mode 3, and tags within the answer. `strict`
+    forbids this: the only text outside the template is white space at the end, no section is added, and the
+    answer has no tag.
     """
     mode = next((mode for mode in HEADERS if _first_tag(mode) in text), None)
     if mode is None:
@@ -141,16 +144,32 @@ def extract(text: str) -> str | None:
     """The answer of a reply without its quotes, read leniently; None where there is none.
 
     The answer of a well-formed reply; otherwise the text between the last opening tag of an answer and the
-    closing tag after it; otherwise the text below the last header `Response`.
+    closing tag after it; otherwise the text below the last header `Response`. What is thought within it, and
+    tags, are no part of the answer.
     """
     reply = check(text)
     if reply.answer is not None:
-        return _unquoted(reply.answer)
+        return _spoken(reply.answer)
     _, tag, rest = text.rpartition(ANSWER)
     if tag and ANSWERED in rest:
-        return _unquoted(rest.partition(ANSWERED)[0])
+        return _spoken(rest.partition(ANSWERED)[0])
     _, header, rest = text.rpartition("\n\nResponse:\n")
-    return _unquoted(rest.partition(THOUGHT)[0]) if header else None
+    return _spoken(rest.partition(THOUGHT)[0]) if header else None
+
+
+def _spoken(answer: str) -> str:
+    """An answer without quotes, tags, and thoughts within tags."""
+    words = _unquoted(answer)
+    if not any(tag in words for tag in _TAGS):
+        return words
+    thinking, thought = THINKING.strip(), THOUGHT.strip()
+    begins, ends = words.find(thinking), words.rfind(thought)
+    if 0 <= begins < ends:
+        words = words[:begins] + words[ends + len(thought) :]
+    words = words.rpartition(thought)[2].partition(thinking)[0]  # thoughts without one of their tags
+    for tag in _TAGS:
+        words = words.replace(tag, "")
+    return _unquoted(words)
 
 
 def _unquoted(answer: str) -> str:
@@ -207,6 +226,8 @@ def _sections(thought: str, headers: Sequence[str]) -> "tuple[str, ...] | Fault"
 
 def _strict_fault(text: str, mode: int, sections: Sequence[str], answer: str) -> Fault | None:
     """The fault that only the strict rules forbid."""
+    if any(tag in answer for tag in _TAGS):
+        return "tag_in_answer"
     if any(_HEADER_LINE.search(f"{section}\n") for section in sections):
         return "extra_header"
     return None if text.rstrip() == render(mode, sections, answer[1:-1]) else "outside_template"

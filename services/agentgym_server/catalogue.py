@@ -101,8 +101,8 @@ class Catalogue:
         async with served.lock:
             try:
                 total, rows = await asyncio.to_thread(_page, served.environment, page)
-            except TaskNotFound:
-                text = "no split has this name; there are: " + ", ".join(served.environment.splits)
+            except TaskNotFound as cause:
+                text = _no_split(served.environment, cause)
                 raise Problem("task-not-found", text, split=clipped(page.split or "")) from None
             except TaskUnplayable as cause:
                 raise Problem("unsupported-operation", str(cause), split=clipped(page.split or "")) from None
@@ -131,6 +131,14 @@ class Catalogue:
         """Free the instances."""
         for served in self.served.values():
             served.environment.close()
+
+
+def _no_split(environment: Environment[Any], cause: TaskNotFound) -> str:
+    """The environment's own message, if it lists splits: it may have more names, and say how to get data."""
+    told = str(cause)
+    if any(split in told for split in environment.splits):
+        return told
+    return "no split has this name; there are: " + ", ".join(environment.splits)
 
 
 def _entry(served: ServedEnvironment) -> dict[str, Any]:

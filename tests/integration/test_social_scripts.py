@@ -28,6 +28,16 @@ def test_no_script_earns_more_than_it_may(split: str) -> None:
         assert order == sorted(order)
 
 
+def test_plans_that_are_known_to_earn_much_without_listening_are_measured() -> None:
+    scores = {one.policy: one for one in measure(Social("split,schedule"), 90, ["train"])}
+    assert {name for name, one in scores.items() if one.rule == "open"} == {
+        "fresh_demands",
+        "slots_then_none",
+    }
+    assert scores["fresh_demands"].reward > scores["falling"].reward
+    assert scores["slots_then_none"].reward > scores["slots_in_order"].reward
+
+
 def test_the_suite_notices_what_earns_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     entries = POLICIES["split"]
     monkeypatch.setitem(

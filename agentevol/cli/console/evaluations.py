@@ -7,12 +7,18 @@ from typing import TYPE_CHECKING, Any
 from agentevol.cli.console.output import print_json, print_table
 
 if TYPE_CHECKING:
+    from agentevol.core.summaries import ThinkingSummary
     from agentevol.loop.report.evaluations.records import EvaluationRecord
     from agentevol.loop.report.evaluations.summary import EvaluationFigures
 
 
-def print_scores(figures: "EvaluationFigures", partner: str) -> None:
-    """Print scores by dimension and group, where there are any, and the sum of endings."""
+def print_scores(
+    figures: "EvaluationFigures", partner: str, thinking: "ThinkingSummary | None" = None
+) -> None:
+    """Print scores by dimension and group, where there are any, and the sum of endings.
+
+    What stands above in `thinking`, modes and tokens, is left out.
+    """
     from agentevol.loop.report.evaluations.tables import clusters, group_rows, lines, score_rows
 
     if figures.scores:
@@ -20,6 +26,9 @@ def print_scores(figures: "EvaluationFigures", partner: str) -> None:
         print_table(*score_rows(figures, partner), title=title)
         for group, values in figures.by.items():
             print_table(*group_rows(group, values))
+    if thinking is not None:
+        tokens = figures.tokens_per_turn if thinking.all.tokens is None else None
+        figures = figures.model_copy(update={"levels": {}, "tokens_per_turn": tokens})
     for line in lines(figures):
         print(line)
 

@@ -17,7 +17,7 @@ from agentevol.core.algorithms.contract import Option
 from agentevol.core.algorithms.options import check_option, options_of
 from agentevol.core.errors import ConfigError, described
 from agentevol.core.judges import Judge, JudgedEpisode, JudgedTurn, Verdict
-from agentgym_store.records import Trajectory
+from agentgym_store.records import Trajectory, Turn
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,16 @@ def _check_judge(name: str, judge: Any) -> None:
 
 def as_text(episode: Trajectory) -> JudgedEpisode:
     """The episode as a judge sees it: without token ids, rewards and ending."""
-    turns = tuple(
-        JudgedTurn(turn.action if turn.sample is None else turn.sample.text, turn.observation)
-        for turn in episode.turns
-    )
+    turns = tuple(JudgedTurn(_said(turn), turn.observation) for turn in episode.turns)
     return JudgedEpisode(
         episode.env, episode.task_id, episode.instruction, episode.initial_observation, turns, episode.seat
     )
+
+
+def _said(turn: Turn) -> str:
+    """What the model said; of a reply in thinking modes the answer alone, as the environment got it."""
+    has_mode = isinstance(turn.info.get("mode"), int)
+    return turn.action if turn.sample is None or has_mode else turn.sample.text
 
 
 async def judged(

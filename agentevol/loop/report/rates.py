@@ -106,14 +106,13 @@ def thinking_text(thinking: ThinkingSummary) -> str:
     """`modes 1 to 4: 10.0 %, 30.0 %, 20.0 %, 40.0 %; malformed 0.0 %; 35.0 tokens a turn, ...`."""
     shares = ", ".join(f"{100 * thinking.share(mode):.1f} %" for mode in NAMES)
     counts = {
+        "tokens a turn": thinking.all.tokens,
         "of the thought": thinking.all.thinking_tokens,
         "of the answer": thinking.all.answer_tokens,
     }
-    counted = "".join(f", {count:.1f} {what}" for what, count in counts.items() if count is not None)
-    return (
-        f"modes 1 to {len(NAMES)}: {shares}; malformed {100 * thinking.malformed:.1f} %;"
-        f" {thinking.all.tokens:.1f} tokens a turn{counted}"
-    )
+    counted = ", ".join(f"{count:.1f} {what}" for what, count in counts.items() if count is not None)
+    told = f"modes 1 to {len(NAMES)}: {shares}; malformed {100 * thinking.malformed:.1f} %"
+    return f"{told}; {counted}" if counted else told
 
 
 def return_gain_text(before: EvaluationSummary, after: EvaluationSummary) -> str:

@@ -65,4 +65,5 @@ def _thinking(split: str, thinking: ThinkingSummary) -> Iterator[tuple[str, floa
     for mode in thinking.by_mode:
         yield f"thinking/{split}/mode_{mode}", thinking.share(mode)
     yield f"thinking/{split}/malformed", thinking.malformed
-    yield f"thinking/{split}/tokens", thinking.all.tokens
+    if thinking.all.tokens is not None:
+        yield f"thinking/{split}/tokens", thinking.all.tokens

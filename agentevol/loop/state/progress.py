@@ -162,6 +162,8 @@ def evaluation_table(model: str, evaluation: EvaluationSummary) -> Table:
     table.caption = (
         f"mean reward {evaluation.mean_reward:.3f}, {evaluation.mean_turns:.1f} turns,"
         f" {evaluation.mean_tokens:.0f} sampled tokens"
+        if evaluation.n
+        else "no episode has a return"
     )
     if evaluation.thinking is not None:
         table.caption += f"\n{thinking_text(evaluation.thinking)}"

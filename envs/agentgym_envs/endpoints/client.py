@@ -6,7 +6,8 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import ValidationError
 
@@ -22,6 +23,17 @@ if TYPE_CHECKING:
 
 ValueT = TypeVar("ValueT")
 Message = Mapping[str, Any]
+MOST_BYTES: Final = 8 << 20
+"""The longest answer that is read: a longer one is no completion, and would fill the memory."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """HTTP answer of an endpoint."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
 
 
 class ChatClient:
@@ -50,6 +62,8 @@ class ChatClient:
         self._transport = transport
         self._figures = Figures()
         self._budget = budget
+        self._failure = ""
+        """Why the latest attempt failed; empty after a usable answer."""
         spent = None if budget is None else budget.figures(endpoint)
         self._totals = tuple(one for one in (total, spent) if one is not None)
 
@@ -88,6 +102,11 @@ class ChatClient:
         return other
 
     @property
+    def failing(self) -> str:
+        """End of a message that nothing usable came in time: the latest failure, or nothing."""
+        return f"; the latest failure: {self._failure}" if self._failure else ""
+
+    @property
     def counted(self) -> Figures:
         """Figures of the requests so far."""
         return self._figures
@@ -115,10 +134,14 @@ class ChatClient:
                 reason, wait_s = str(failure), failure.wait_s
             else:
                 try:
-                    return said, read(said)
+                    value = read(said)
                 except self._fault as useless:
                     reason = str(useless)
                     repairs = repair(said.content or "", reason) if repair else ()
+                else:
+                    self._failure = ""
+                    return said, value
+            self._failure = reason
             if attempt + 1 < attempts:
                 await asyncio.sleep(pause_s(attempt) if wait_s is None else wait_s)
         raise self._fault(f"the {self._role}'s endpoint failed {attempts} times; the last: {reason}")
@@ -139,27 +162,27 @@ class ChatClient:
         return (self._figures, *self._totals)
 
     async def _requested(self, request: Mapping[str, Any]) -> Completion:
-        url = self.endpoint.url
-        response = await self._posted(request)
-        if not response.is_success:
+        url = self.endpoint.shown_url
+        reply = await self._posted(request)
+        if not 200 <= reply.status < 300:
             raise Unanswered(
-                f"{url} answered with the status {response.status_code}: {self._told(response)}",
-                again=may_succeed(response.status_code),
-                wait_s=asked_for(response.headers),
+                f"{url} answered with the status {reply.status}: {self._told(reply)}",
+                again=may_succeed(reply.status),
+                wait_s=asked_for(reply.headers),
             )
         try:
-            return Completion.model_validate_json(response.content)
+            return Completion.model_validate_json(reply.content)
         except ValidationError:
             raise Unanswered(
-                f"{url} answered with no chat completion: {self._told(response)}", again=True
+                f"{url} answered with no chat completion: {self._told(reply)}", again=True
             ) from None
 
-    def _told(self, response: "httpx.Response") -> str:
+    def _told(self, reply: Reply) -> str:
         """The beginning of an answer for error messages, which never hold the key."""
-        if response.status_code in (401, 403):
+        if reply.status in (401, 403):
             return "it refuses the key"  # what it says of a key may show parts of it
-        key = self._key()
-        return (response.text.replace(key, "***") if key else response.text)[:200]
+        text, key = reply.content.decode(errors="replace"), self._key()
+        return (text.replace(key, "***") if key else text)[:200]
 
     def _key(self) -> str:
         variable = self.endpoint.api_key_env
@@ -168,7 +191,7 @@ class ChatClient:
             raise self._fault(f"the environment variable {variable} holds no key: it has other signs")
         return key
 
-    async def _posted(self, request: Mapping[str, Any]) -> "httpx.Response":
+    async def _posted(self, request: Mapping[str, Any]) -> Reply:
         httpx = self._httpx()
         pool: Connections = connections(self.endpoint, self._transport)
         key = self._key()
@@ -185,13 +208,24 @@ class ChatClient:
                 self._check_budget()  # a request may have waited for its connection while others spent
                 for figures in self._counted():
                     figures.requests += 1
-                return await http.post(self.endpoint.url, json=body, headers=headers)
+                async with http.stream("POST", self.endpoint.url, json=body, headers=headers) as response:
+                    return Reply(response.status_code, response.headers, await self._read(response))
         except TimeoutError:
-            reason = f"{self.endpoint.url}: no answer within {self.endpoint.timeout_s:g} s"
+            reason = f"{self.endpoint.shown_url}: no answer within {self.endpoint.timeout_s:g} s"
             raise Unanswered(reason, again=True) from None
         except (httpx.HTTPError, httpx.InvalidURL) as cause:
-            reason = f"{self.endpoint.url}: {type(cause).__name__}: {cause}"
+            reason = f"{self.endpoint.shown_url}: {type(cause).__name__}: {cause}"
             raise Unanswered(reason, again=not isinstance(cause, httpx.InvalidURL)) from cause
+
+    async def _read(self, response: "httpx.Response") -> bytes:
+        """The content of an answer. Raises `Unanswered` for one of more than `MOST_BYTES`."""
+        content = bytearray()
+        async for part in response.aiter_bytes():
+            content += part
+            if len(content) > MOST_BYTES:
+                reason = f"{self.endpoint.shown_url} answered with more than {MOST_BYTES >> 20} MiB"
+                raise Unanswered(reason, again=True)
+        return bytes(content)
 
     def _check_budget(self) -> None:
         if self._budget is not None and self._budget.is_spent:

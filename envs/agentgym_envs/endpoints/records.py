@@ -4,7 +4,14 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, StringConstraints, ValidationError
+from pydantic import (
+    AfterValidator,
+    Field,
+    StringConstraints,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 
 from agentgym_envs.core import DependencyFault, Record
 
@@ -15,10 +22,18 @@ class EndpointFault(DependencyFault):
     kind = "partner"
 
 
+def _address(url: str) -> str:
+    """The address, if it has a host, a port that can be one, and no white space."""
+    parts = urlsplit(url)  # raises `ValueError` for a broken IPv6 address
+    if not parts.hostname or parts.port == 0 or not url.isprintable() or " " in url:
+        raise ValueError("no address with a host, such as http://127.0.0.1:8000/v1")
+    return url
+
+
 class Endpoint(Record):
     """Address and sampling of a model behind an endpoint."""
 
-    base_url: Annotated[str, StringConstraints(pattern=r"^https?://")]
+    base_url: Annotated[str, StringConstraints(pattern=r"^https?://"), AfterValidator(_address)]
     """For example `http://127.0.0.1:8000/v1`."""
     model: str
     temperature: float = Field(default=0.0, ge=0)
@@ -49,7 +64,8 @@ class Endpoint(Record):
         except ValidationError as cause:
             first = cause.errors()[0]
             place = ".".join(map(str, first["loc"])) or "value"
-            raise ValueError(f"{cls.__name__}: {place}: {first['msg']}") from None
+            told = first["msg"].removeprefix("Value error, ")
+            raise ValueError(f"{cls.__name__}: {place}: {told}") from None
 
     @property
     def host(self) -> str:
@@ -67,6 +83,11 @@ class Endpoint(Record):
     def url(self) -> str:
         """Address of chat completions."""
         return f"{self.base_url.rstrip('/')}/chat/completions"
+
+    @property
+    def shown_url(self) -> str:
+        """The address for messages and records, without a name or password."""
+        return urlsplit(self.url)._replace(netloc=self.host).geturl()
 
 
 class Function(Record, extra="ignore"):
@@ -93,8 +114,16 @@ class Said(Record, extra="ignore"):
 class Usage(Record, extra="ignore"):
     """Tokens of a request."""
 
-    prompt_tokens: int = Field(default=0, ge=0)
-    completion_tokens: int = Field(default=0, ge=0)
+    prompt_tokens: int = Field(ge=0)
+    completion_tokens: int = Field(ge=0)
+
+
+def _reported(given: Any, read: ValidatorFunctionWrapHandler) -> Usage | None:
+    """The usage; None where it is not complete, which is no reason to lose the answer."""
+    try:
+        return read(given)
+    except ValidationError:
+        return None
 
 
 class _Choice(Record, extra="ignore"):
@@ -105,7 +134,8 @@ class Completion(Record, extra="ignore"):
     """A chat completion."""
 
     choices: tuple[_Choice, ...] = Field(min_length=1)
-    usage: Usage | None = None
+    usage: Annotated[Usage | None, WrapValidator(_reported)] = None
+    """None where none is reported, or one without both numbers."""
 
     @property
     def said(self) -> Said:

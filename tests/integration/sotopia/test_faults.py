@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Generator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +19,7 @@ from support.sotopia_profiles import write_profiles
 import agentgym_envs.endpoints.retries
 from agentevol.config.sections import EnvironmentConfig
 from agentevol.rollout.environment_server import EnvironmentServer
+from agentevol.runs.evaluation import trial
 from agentgym_client import EnvClient, ServerProblem
 from agentgym_envs.endpoints.cache import AnswerCache
 from agentgym_envs.sotopia.data.importing import import_official
@@ -243,6 +245,18 @@ async def test_a_seat_whose_client_is_gone_fails_the_other_and_is_not_judged(hom
             assert (second.outcome, stub.asked["judge"]) == ("cancelled", 0)
 
 
+async def test_an_unknown_split_is_told_with_the_parts_of_splits_and_where_they_come_from(
+    home: Path, tmp_path: Path
+) -> None:
+    for place, told in ((home, "all, hard, judged"), (tmp_path / "empty", "data import sotopia DIR")):
+        app = create_app({"sotopia": partial(Sotopia, home=place, judge="none")})
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
+            answer = (await http.get("/envs/sotopia/tasks", params={"split": "Hard"})).json()
+        assert answer["detail"].startswith("sotopia has no split 'Hard'; there are: train, valid, test")
+        assert all(name in answer["detail"] for name in told.split(", "))
+
+
 async def test_failures_tell_agents_no_address(home: Path) -> None:
     with listening(Stub("nonsense")) as stub:
         async with in_process(home, options(stub, retries=0)) as client:
@@ -251,6 +265,29 @@ async def test_failures_tell_agents_no_address(home: Path) -> None:
                 await session.step(say("Hello."))
     assert "incident" in failed.value.detail
     assert "127.0.0.1" not in str(failed.value.members) + failed.value.detail
+
+
+@pytest.mark.slow
+def test_an_evaluation_tells_why_its_own_server_failed(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTEVOL_HOME", str(home))
+    with listening(Stub(judge="nonsense")) as stub:
+        config = EnvironmentConfig(name="sotopia", options=options(stub, retries=0))
+        played = trial(
+            "idle",
+            config,
+            "judged",
+            difficulty=None,
+            episodes=1,
+            temperature=0.0,
+            seed=0,
+            started=lambda _: lambda _: None,
+        )
+    (reason,) = played.failures
+    assert "the judge of this episode failed: incident " in reason
+    assert ": JudgeFault: the judge's endpoint failed 1 times; the last: the judge's answer is no" in reason
+    assert f"the conversation is kept in {home}" in reason
+    assert any(reason in remark for remark in played.remarks())
+    assert played.summary("judged").n == 0
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """Table of AML's benchmark: figures of episodes, means and differences, and the file that it goes on from."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -8,12 +9,16 @@ from support.trajectories import trajectory
 
 from agentevol.cli.benchmarks.aml.arms import ARMS, Trial
 from agentevol.cli.benchmarks.aml.figures import PlayFigures, counted
-from agentevol.cli.benchmarks.aml.main import named
+from agentevol.cli.benchmarks.aml.main import Comparison, named, seating_of
 from agentevol.cli.benchmarks.aml.outcomes import Outcome, keep, kept
+from agentevol.cli.benchmarks.aml.play import check_partner, figures_of
 from agentevol.cli.benchmarks.aml.table import table
 from agentevol.config.methods import METHODS
+from agentevol.config.sections import EnvironmentConfig
 from agentevol.core.errors import ConfigError
+from agentevol.core.protocols import Checkpoint
 from agentevol.core.summaries import MeanScore, ModeFigures, ThinkingSummary
+from agentevol.runs.seating import Seating
 from agentgym_store.records import Failed, Sample, Trajectory, Turn
 
 
@@ -124,6 +129,76 @@ def test_arms_are_presets_and_are_named_with_hyphens() -> None:
     config = Trial("mode 3", 2).config("social", 4, ("explore.tasks=5",))
     assert (config.environment.format, config.seed, config.iterations) == ("modes-3", 2, 4)
     assert (config.explore.tasks, config.evaluate.episodes) == (5, 1)
+
+
+def test_a_partner_model_is_a_further_play_and_a_setting_of_the_table() -> None:
+    played = outcome("bc", 0, 5.0, 20.0, {2: 4}).plays["partner"]
+    both = Outcome(arm="bc", seed=0, minutes=1.0, plays={"partner": played, "model": played})
+    titles = [line for line in table([both]) if "scored episodes" in line]
+    assert [title.split(":")[0].strip() for title in titles] == [
+        "beside the partner",
+        "beside the partner model, in each seat",
+    ]
+    alone = Comparison("social", 2, 36).settings
+    assert alone == {"env": "social", "rounds": 2, "tasks": 36, "settings": []}
+    seating = seating_of("openai:NAME", None)
+    assert (seating.model, seating.partner_format) == ("openai:NAME", "plain")
+    beside = Comparison("social", 2, 36, (), seating).settings
+    assert beside == {**alone, "partner": "openai:NAME", "partner_format": "plain"}
+
+
+@pytest.mark.parametrize(
+    ("partner", "form", "complaint"),
+    [
+        (None, "modes", "--partner-format is that of a model"),
+        ("self", None, "--partner self is no model"),
+        ("rule", None, "--partner rule is no model"),
+        ("openai:NAME", "xml", "named 'xml'"),
+    ],
+)
+def test_what_is_no_partner_model_is_refused(partner: str | None, form: str | None, complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        seating_of(partner, form)
+
+
+def test_a_partner_that_is_not_there_is_refused_before_any_training() -> None:
+    config = Trial("ampo", 0).config("social", 1, ())
+    check_partner(Seating("idle", "plain"), config)
+    check_partner(Seating(), config)
+    with pytest.raises(ConfigError, match="no model '/nowhere'"):
+        check_partner(Seating("/nowhere", "plain"), config)
+
+
+@pytest.mark.parametrize(
+    ("play", "seating", "families", "seats"),
+    [
+        ("partner", None, None, 1),
+        ("self", None, "price,split,friends,schedule", None),
+        ("model", Seating("idle", "plain"), "price,split,friends,schedule", None),
+    ],
+)
+def test_each_play_has_its_seats_and_families(
+    monkeypatch: pytest.MonkeyPatch,
+    play: str,
+    seating: Seating | None,
+    families: str | None,
+    seats: int | None,
+) -> None:
+    asked: dict[str, Any] = {}
+
+    def trial(policy: str, environment: EnvironmentConfig, split: str, **options: Any) -> SimpleNamespace:
+        asked.update(options, policy=policy, environment=environment, split=split)
+        return SimpleNamespace(episodes=[talk("a", "price", 8.0, [1])])
+
+    engine = SimpleNamespace(serve=lambda sampling: "served", close=lambda: None)
+    monkeypatch.setattr("agentevol.cli.benchmarks.aml.play.start_engine", lambda *_, **__: engine)
+    monkeypatch.setattr("agentevol.cli.benchmarks.aml.play.trial", trial)
+    config = Trial("bc", 0).config("social", 1, ("environment.seats=1",))
+    checkpoint = Checkpoint(path=Path("there"), version=0)
+    found = figures_of(checkpoint, config, play, 4, 0, Seating("idle", "plain"))
+    assert (found.goal, asked["policy"], asked["seating"]) == (8.0, "served", seating)
+    assert asked["environment"].options.get("families") == families
+    assert asked["environment"].seats == seats
 
 
 def test_outcomes_are_kept_and_only_go_on_with_equal_settings(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from agentevol.data.judges.records import (
 )
 from agentevol.data.judges.rubric import Rubric, verdict_of
 from agentevol.data.rewards.testing import example_episodes
+from agentgym_envs import thinking
 
 HERE = __name__
 EPISODE = JudgedEpisode("house", "t1", "Find the lamp.", "A hall.", (JudgedTurn("look", "A lamp."),))
@@ -106,6 +107,20 @@ def test_an_episode_is_given_as_text_without_rewards_or_tokens():
     assert seen.turns[0].action == (episode.turns[0].sample.text if episode.turns[0].sample else "")
     assert [turn.observation for turn in seen.turns] == [turn.observation for turn in episode.turns]
     assert "reward" not in repr(seen)
+
+
+def test_of_a_reply_in_a_thinking_mode_the_judge_reads_the_answer_alone():
+    episode = example_episodes()[0]
+    first = episode.turns[0]
+    assert first.sample is not None
+    said = first.sample.model_copy(update={"text": thinking.render(2, ("a", "b", "10 of 10"), "look")})
+
+    def seen(info: dict[str, object]) -> str:
+        turn = first.model_copy(update={"action": "look", "sample": said, "info": info})
+        return as_text(episode.model_copy(update={"turns": (turn,)})).turns[0].action
+
+    assert (seen({"mode": 2}), seen({"mode": -1, "fault": "no_level"})) == ("look", "look")
+    assert seen({}) == said.text
 
 
 async def test_every_episode_has_a_verdict_or_the_reason_why_not():

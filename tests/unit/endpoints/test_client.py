@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -12,7 +12,7 @@ import pytest
 
 from agentgym_envs.endpoints import retries
 from agentgym_envs.endpoints.cache import AnswerCache
-from agentgym_envs.endpoints.client import ChatClient
+from agentgym_envs.endpoints.client import MOST_BYTES, ChatClient
 from agentgym_envs.endpoints.figures import Figures
 from agentgym_envs.endpoints.records import Endpoint, EndpointFault, Said
 
@@ -152,6 +152,78 @@ def test_what_is_no_completion_is_no_answer(answer: str, pauses: list[float]) ->
     with pytest.raises(EndpointFault, match="no chat completion"):
         asyncio.run(client(server).complete(REQUEST, word))
     assert len(pauses) == 2
+
+
+@pytest.mark.usefixtures("pauses")
+def test_an_answer_without_end_is_not_read_to_its_end() -> None:
+    read = 0
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal read
+        while True:
+            read += 1
+            yield b" " * (1 << 20)
+
+    def answer(_request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, content=endless())
+
+    with pytest.raises(EndpointFault, match=r"failed 2 times; the last: .* answered with more than 8 MiB"):
+        asyncio.run(client(answer, retries=1).complete(REQUEST, word))
+    assert read == 2 * 9
+
+
+@pytest.mark.parametrize(("spaces", "is_read"), [(MOST_BYTES, True), (MOST_BYTES + 1, False)])
+def test_the_longest_answer(spaces: int, is_read: bool) -> None:
+    content = said("yes").content
+    server = Server(httpx.Response(200, content=content + b" " * (spaces - len(content))))
+    asked = client(server, retries=0)
+    if is_read:
+        assert asyncio.run(asked.complete(REQUEST, word)) == "yes"
+    else:
+        with pytest.raises(EndpointFault, match="more than 8 MiB"):
+            asyncio.run(asked.complete(REQUEST, word))
+
+
+@pytest.mark.parametrize(
+    "usage", [{}, None, "none", {"prompt_tokens": 1}, {"prompt_tokens": 1, "completion_tokens": None}]
+)
+def test_a_usage_that_is_not_complete_is_estimated(usage: object) -> None:
+    message = {"choices": [{"message": {"content": "abcdefgh"}}], "usage": usage}
+    asked = client(Server(httpx.Response(200, json=message)))
+    assert asyncio.run(asked.complete(REQUEST, word)) == "abcdefgh"
+    told = asked.figures()
+    assert (told["estimated"], told["prompt_tokens"], told["completion_tokens"]) == (1, 10, 2)
+
+
+def test_messages_have_no_password_of_the_address() -> None:
+    endpoint = Endpoint(base_url="http://ann:pass@model.invalid:8000/v1?version=2", model="m", retries=0)
+    for answer in (httpx.Response(500), httpx.Response(200, text="{"), httpx.ConnectError("refused")):
+        transport = httpx.MockTransport(Server(answer))
+        asked = ChatClient(endpoint, role="judge", fault=EndpointFault, transport=transport)
+        with pytest.raises(EndpointFault) as raised:
+            asyncio.run(asked.complete(REQUEST, word))
+        assert "http://model.invalid:8000/v1?version=2" in str(raised.value)
+        assert "pass" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://", "http://:80/v1", "http://[::1", "http://h:x/v1", "http://h:99999", "http://h/a b"]
+)
+def test_an_address_without_a_host_is_refused_at_once(url: str) -> None:
+    with pytest.raises(ValueError, match=r"^Endpoint: base_url: (?!Value error)") as raised:
+        Endpoint.of({"base_url": url, "model": "m"})
+    assert "\n" not in str(raised.value)
+
+
+def test_why_nothing_usable_came_in_time() -> None:
+    asked = client(Server(httpx.Response(429, text="slow down"), said("yes")), retries=0)
+    assert asked.failing == ""
+    with pytest.raises(EndpointFault):
+        asyncio.run(asked.complete(REQUEST, word))
+    assert asked.failing.startswith("; the latest failure: http://model.invalid/v1/chat/completions answered")
+    assert asked.failing.endswith("429: slow down")
+    asyncio.run(asked.complete(REQUEST, word))
+    assert asked.failing == ""
 
 
 def test_a_slow_endpoint_is_given_up() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentgym_envs.testing import HOSTILE
-from agentgym_envs.thinking import HEADERS, Fault, Reply, check, length_factor, render
+from agentgym_envs.thinking import HEADERS, Fault, Reply, check, extract, length_factor, render
 
 SECTIONS = {mode: tuple(f"about {header.lower()}" for header in headers) for mode, headers in HEADERS.items()}
 TEXTS = {mode: render(mode, sections, "Half, then.") for mode, sections in SECTIONS.items()}
@@ -66,6 +66,10 @@ ONLY_STRICT: list[tuple[str, Fault]] = [
     (TEXTS[2].replace("<|end_of_thinking|>\n", "<|end_of_thinking|>\nSo:\n"), "outside_template"),
     (TEXTS[4].replace("Level: 4", "Level: 3"), "extra_header"),
     (TEXTS[2].replace("about intent", "she asks\n\nPlan:\nwait"), "extra_header"),
+    (TEXTS[1].replace("Half", "<|begin_of_thinking|>Half"), "tag_in_answer"),
+    (TEXTS[2].replace("Half", "<|end_of_thinking|>Half"), "tag_in_answer"),
+    (TEXTS[4].replace("Half", "<|begin_of_answer|>Half"), "tag_in_answer"),
+    (TEXTS[3].replace("then.", "then.<|end_of_answer|>"), "tag_in_answer"),
 ]
 
 
@@ -79,6 +83,29 @@ def test_a_malformed_reply_has_a_reason(text: str, fault: Fault):
 def test_what_only_the_strict_check_rejects(text: str, fault: Fault):
     assert check(text, strict=True) == Reply(mode=-1, fault=fault)
     assert check(text).ok
+
+
+THOUGHT_WITHIN = "<|begin_of_thinking|>\nI can pay 90.\n<|end_of_thinking|>"
+
+
+@pytest.mark.parametrize(
+    ("answer", "heard"),
+    [
+        ('"Half, then."', "Half, then."),
+        ('"Half, th＜|en.|＞"', "Half, th＜|en.|＞"),  # look-alikes are no tags
+        (f'{THOUGHT_WITHIN}\n"Half, then."', "Half, then."),
+        (f'"{THOUGHT_WITHIN}Half, then."', "Half, then."),
+        (f'"Half, {THOUGHT_WITHIN}then."', "Half, then."),
+        ('"Half, then.<|begin_of_thinking|> I can pay 90."', "Half, then."),
+        ('"I can pay 90. <|end_of_thinking|> Half, then."', "Half, then."),
+        (f'"{THOUGHT_WITHIN[:-1]}{THOUGHT_WITHIN} Half, then."', "Half, then."),
+        ('"Half, <|begin_of_answer|>then."', "Half, then."),
+    ],
+)
+@pytest.mark.parametrize("mode", [1, 3])
+def test_no_thought_and_no_tag_within_an_answer_is_heard(mode: int, answer: str, heard: str):
+    text = TEXTS[mode].replace('"Half, then."', answer)
+    assert extract(text) == heard
 
 
 def test_every_reason_has_an_example():

@@ -8,8 +8,9 @@ import pytest
 from support.evaluations import record
 from support.trajectories import trajectory
 
+from agentevol.cli.console.evaluations import print_scores
 from agentevol.core.errors import ConfigError
-from agentevol.core.summaries import MeanScore
+from agentevol.core.summaries import MeanScore, ModeFigures, ThinkingSummary
 from agentevol.loop.report.evaluations.paired import differing, paired
 from agentevol.loop.report.evaluations.records import (
     Agent,
@@ -195,6 +196,19 @@ def test_every_requested_episode_has_one_ending_and_the_sum_is_printed() -> None
     )
 
 
+def test_modes_that_stand_above_are_not_printed_again(capsys: pytest.CaptureFixture[str]) -> None:
+    def told(thinking: ThinkingSummary | None) -> list[str]:
+        print_scores(figures_of(SELF), "self", thinking)
+        return capsys.readouterr().out.splitlines()
+
+    modes, tokens = "turns by thinking mode: 1 8, 2 8", "tokens per turn: 3.0"
+    without = told(ThinkingSummary(all=ModeFigures(turns=16, tokens=3.0), malformed=0.0))
+    of_an_endpoint = told(ThinkingSummary(all=ModeFigures(turns=16, tokens=None), malformed=0.0))
+    assert modes not in without
+    assert told(None) == [*without, modes, tokens]
+    assert of_an_endpoint == [*without, tokens]
+
+
 def test_episodes_that_a_limit_cut_before_they_were_scored_are_counted() -> None:
     cut = record(id="x", ending="truncated(max_turns)", reward=0.0)
     found = figures_of([cut, record(id="y", dimensions={"goal": 1.0})])
@@ -368,7 +382,10 @@ def test_requests_of_judge_and_partner_are_summed_once_for_each_episode() -> Non
         "judge": {"requests": 4, "prompt_tokens": 200, "cost": 0.5},
         "partner": {"requests": 10},
     }
-    assert "endpoint of the judge: requests 4, prompt tokens 200, cost 0.5" in list(lines(found))
+    counts = "requests 4, prompt tokens 200, cost 0.5"
+    assert f"endpoint of the judge: {counts}" in list(lines(found))
+    broken = found.model_copy(update={"failures": {"judge": 1}})
+    assert f"endpoint of the judge, without failed episodes: {counts}" in list(lines(broken))
     assert found.judges == [{"model": "j"}]
 
 

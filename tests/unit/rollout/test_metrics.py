@@ -13,6 +13,15 @@ def episode(name: str, reward: float, **info: object) -> Trajectory:
     return trajectory(id=name, turns=(Turn(action="a", observation="o", reward=reward, info=info),))
 
 
+def test_where_all_episodes_failed_there_is_no_mean_reward() -> None:
+    broken = episode("a", 0.0).model_copy(update={"ending": Failed(failure="judge")})
+    for one, is_mean in ((broken, False), (episode("b", 0.0), True)):
+        console = Console(record=True, width=100)
+        console.print(evaluation_table("m", summarise([one], "test")))
+        text = console.export_text()
+        assert ("mean reward 0.000" in text, "no episode has a return" in text) == (is_mean, not is_mean)
+
+
 def test_the_rate_of_trainable_tasks_stands_beside_that_of_all() -> None:
     cut = episode("e", 0.0).model_copy(update={"ending": Truncated(limit="context")})
     broken = episode("f", 0.0, trainable=False).model_copy(update={"ending": Failed(failure="policy")})

@@ -13,6 +13,7 @@ from agentevol.core.action_formats.registry import action_format
 from agentevol.core.protocols import Conversation
 from agentevol.core.summaries import EvaluationSummary, IterationSummary, ModeFigures, RunSummary
 from agentevol.data.training_sequences import facts
+from agentevol.loop.report.rates import thinking_text
 from agentevol.loop.report.thinking_modes import thinking_table
 from agentevol.loop.state.progress import evaluation_table
 from agentevol.rollout.episode import play
@@ -135,6 +136,13 @@ EPISODES = [
     ),
     trajectory(id="b", turns=(turn(2, 20, thinking_tokens=14, answer_tokens=6), turn(-1, 6))),
 ]
+
+
+def test_an_endpoint_that_gives_no_tokens_has_no_mean_of_tokens():
+    found = thinking_summary([trajectory(id="a", turns=(turn(1, 0), turn(2, 0)))])
+    assert found is not None
+    assert found.all == ModeFigures(turns=2, tokens=None)
+    assert thinking_text(found) == "modes 1 to 4: 50.0 %, 50.0 %, 0.0 %, 0.0 %; malformed 0.0 %"
 
 
 def test_the_summary_counts_modes_by_turn_and_means_of_tokens():

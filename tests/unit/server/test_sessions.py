@@ -386,6 +386,11 @@ async def test_a_bad_query_is_refused(http: httpx.AsyncClient, query: str, expec
     assert slug(await http.get(f"/envs/echo/tasks?{query}")) == expected
 
 
+async def test_an_unknown_split_is_told_with_those_that_there_are(http: httpx.AsyncClient):
+    detail = (await http.get("/envs/echo/tasks?split=nope")).json()["detail"]
+    assert detail == "no split has this name; there are: train, test"
+
+
 async def test_the_catalogue_describes_its_environments(http: httpx.AsyncClient):
     entries = (await http.get("/envs")).json()["envs"]
     assert [entry["env"] for entry in entries] == ["echo", "slow", "mischief"]

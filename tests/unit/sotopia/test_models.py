@@ -126,6 +126,40 @@ def test_one_sample_that_fails_fails_the_judgement() -> None:
         scores(Replies(judgement(5), "no", "no", "no"), samples=2)
 
 
+def test_after_a_sample_that_fails_the_others_are_given_up() -> None:
+    asked = 0
+
+    async def answer(_request: httpx.Request) -> httpx.Response:
+        nonlocal asked
+        asked += 1
+        if asked > 1:
+            await asyncio.Event().wait()
+        return httpx.Response(400, text="no")
+
+    async def ask() -> None:
+        model = JudgeModel(base_url=URL, model="m", samples=3, concurrency=2)
+        with pytest.raises(JudgeFault, match="status 400"):
+            await judged("the conversation", NAMES, model, transport=httpx.MockTransport(answer))
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        waiting = (await asyncio.wait(left, timeout=1))[1] if left else set()
+        assert not waiting
+
+    asyncio.run(ask())
+    assert asked > 1
+
+
+def test_who_is_late_says_why_nothing_came() -> None:
+    def busy(_request: httpx.Request) -> httpx.Response:
+        return httpx.Response(429, text="slow down", headers={"Retry-After": "60"})
+
+    transport, slow = httpx.MockTransport(busy), {"base_url": URL, "model": "m", "timeout_s": 0.01}
+    told = r"no (action|judgement) within 0\.\d+ s; the latest failure: .*429: slow down"
+    with pytest.raises(PartnerFault, match=told):
+        asyncio.run(ModelPartner(PartnerModel.of(slow), 7, transport=transport).act(talk(), 1))
+    with pytest.raises(JudgeFault, match=told):
+        asyncio.run(judged("the conversation", NAMES, JudgeModel.of(slow), transport=transport))
+
+
 def test_equal_conversations_are_judged_once_a_sample() -> None:
     replies, cache = Replies(judgement(5)), AnswerCache()
     model = JudgeModel(base_url=URL, model="m", samples=2)

@@ -14,6 +14,7 @@ from agentgym_envs.core import TaskUnplayable
 from agentgym_envs.sotopia.environment import Sotopia
 from agentgym_envs.sotopia.models.judge import JudgeFault
 from agentgym_envs.sotopia.models.partner import PartnerFault
+from agentgym_envs.sotopia.play.records import episode_log_of
 from agentgym_envs.thinking import render
 
 POLICY = {"partner": "policy", "partner_url": URL, "judge": "none"}
@@ -152,6 +153,30 @@ def test_a_recorded_judgement_is_given_for_its_conversation(home: Path, recorded
     alone = end_of(home, recorded, *SAID, dimensions="goal")
     assert (alone.info["dimensions"]["goal"], alone.info["dimensions"]["secret"]) == (10, None)
     assert alone.info["overall_score"] is None
+
+
+def test_a_record_of_another_order_is_repeated_whole_or_refused(home: Path, tmp_path: Path) -> None:
+    """Both seats act in each step, and a partner that repeats them leaves out none of its actions."""
+    world = Sotopia(home=home, actions="text", judge="none", order="simultaneous")
+    world.reset_seats(world.task(LAMP_TASK), 0)
+    both = [("$24?", "$30."), ("$26?", "$28."), ("$27?", "Deal.")]
+    for first, second in both:
+        world.step_seats({"first": first, "second": second})
+    last: Any = world.step_seats({"first": "left the conversation", "second": "Bye."})
+    record = last["first"].info["conversation"]
+    file = tmp_path / "logs.jsonl"
+    write_lines(file, [episode_log_of(record, [], pk="at once", models=("", "one", "two"))])
+    given = {"home": home, "actions": "text", "judge": "none", "replay": str(file)}
+    heard = asyncio.run(
+        beside(Sotopia(order="simultaneous", **given), [one for one, _ in both[:2]], LAMP_TASK)
+    )
+    assert ["$30." in heard[1], "$28." in heard[2]] == [True, True]
+    drawn = asyncio.run(beside(Sotopia(order="random", **given), ["$24?"] * 3, LAMP_TASK))
+    said = "\n".join(drawn[:-1])
+    assert "$30." in said
+    assert said.index("$30.") < said.index("$28.")
+    with pytest.raises(TaskUnplayable, match="episode 'at once' was not recorded in order=round-robin"):
+        Sotopia(**given).reset(world.task(LAMP_TASK), 0)
 
 
 def test_what_is_not_recorded_is_no_score(home: Path, tmp_path: Path, recorded: str) -> None:

@@ -32,13 +32,20 @@ QUICK: Final = ("bc", "grpo", "ampo")
 """Arms by default."""
 PAIRS: Final = (("ampo", "grpo"), ("ampo", "bc"), ("grpo", "bc"), ("sft", "bc"))
 """Differences below the table."""
-PLAYS: Final = ("partner", "self")
-"""Beside the environment's partner, and one policy in all seats."""
+PARTNER, SELF, MODEL = "partner", "self", "model"
+PLAYS: Final = {
+    PARTNER: "beside the partner",
+    SELF: "self-play, both seats",
+    MODEL: "beside the partner model, in each seat",
+}
+"""Ways of playing with their titles: beside the environment's partner, one policy in all seats, and beside
+another model, once in each seat.
+"""
 SELF_PLAY: Final[Mapping[str, Mapping[str, str]]] = {
     "social": {"families": "price,split,friends,schedule"},
 }
-"""Options of an environment in self-play: in the social worlds' other families the seats have different
-roles, of which the demonstrations show one.
+"""Options of an environment where a policy plays each seat: in the social worlds' other families the seats
+have different roles, of which the demonstrations show one.
 """
 EXAMPLES: Final = ("evaluate.episodes=1", "evaluate.validation_episodes=1", "evaluate.temperature=0.7")
 """A run's own evaluations are kept short: the table has its own."""

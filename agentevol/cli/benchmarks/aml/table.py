@@ -42,9 +42,8 @@ def table(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _play(play: str, outcomes: Sequence[Outcome]) -> Iterator[str]:
-    title = "beside the partner" if play == "partner" else "self-play, both seats"
     n = outcomes[0].plays[play].n
-    yield f"\n{title}: {n} scored episodes of each arm and seed"
+    yield f"\n{PLAYS[play]}: {n} scored episodes of each arm and seed"
     yield f"{'':{NAME}}" + "".join(f"{name:>{WIDTH}}" for name, _, _ in COLUMNS)
     for arm in _arms(outcomes):
         rows = [one.plays[play] for one in outcomes if one.arm == arm]

@@ -9,7 +9,6 @@ import json
 from collections.abc import Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from agentevol.core.errors import ConfigError
 from agentevol.data.judgements.conversations import Conversations
@@ -102,7 +101,7 @@ class EndpointJudge:
         return {
             "kind": "openai",
             "model": model.model,
-            "address": urlsplit(model.base_url).netloc,
+            "address": model.host,
             "temperature": model.temperature,
             "max_tokens": model.max_tokens,
             "usage": self.usage.model_dump(),
@@ -198,7 +197,7 @@ def _version(model: JudgeModel) -> str:
     prompts = [judge_prompt("", ("", ""), [], SOTOPIA[:1]), instructions(SOTOPIA[:1])]
     told = [
         model.model,
-        urlsplit(model.base_url).netloc,
+        model.host,
         model.temperature,
         model.max_tokens,
         model.structured,

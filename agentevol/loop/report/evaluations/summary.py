@@ -54,7 +54,9 @@ class EvaluationFigures(Record):
     judges: list[dict[str, Any]]
     """Identities of judges; one that is no mapping has the member `judge`."""
     requests: dict[str, dict[str, int | float]]
-    """Requests of the environment's judge and partner to their endpoints: numbers, tokens and cost."""
+    """Requests of the environment's judge and partner to their endpoints: numbers, tokens and cost. Failed
+    episodes do not tell theirs, so that more may have been spent.
+    """
     labels: list[str]
     """What the environment says of its scores."""
 

@@ -72,9 +72,10 @@ def lines(figures: EvaluationFigures) -> Iterator[str]:
     for view in figures.views:
         yield f"view: {view}" + (f" ({_TOLD})" if view in TELLING else "")
     yield from (f"judge: {_members(judge)}" for judge in figures.judges)
+    of = ", without failed episodes" if figures.failures else ""
     for role, counts in figures.requests.items():
         told = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items())
-        yield f"endpoint of the {role}: {told}"
+        yield f"endpoint of the {role}{of}: {told}"
     yield from figures.labels
 
 

@@ -14,7 +14,7 @@ from agentgym_envs.social.families.price.rules import PriceSetting
 from agentgym_envs.social.families.schedule.rules import ScheduleSetting
 from agentgym_envs.social.families.secrets.rules import SecretsSetting
 from agentgym_envs.social.families.split.rules import SplitSetting
-from agentgym_envs.social.families.split.shares import offer_text, shares, worth
+from agentgym_envs.social.families.split.shares import Share, offer_text, shares, worth
 from agentgym_envs.social.family import LEAVE, TURNS, Setting, Speaker, spoke
 from agentgym_envs.social.tasks import SocialTask
 from agentgym_envs.sotopia.moves import Utterance, padded, spoken
@@ -104,6 +104,17 @@ def insist(*utilities: float) -> Policy:
     return policy
 
 
+def absurd_opening(*utilities: float) -> Policy:
+    """In `price`: open with the most absurd offer, then demand prices of these utilities in turn."""
+
+    def policy(task: SocialTask, draws: Random) -> Speaker:
+        opening = "999999999.99" if _setting(task, PriceSetting).side(task.seat).sells else "0.01"
+        after = insist(*utilities)(task, draws)
+        return Scripted(lambda heard, turn: after.reply(heard) if turn else spoke(f"[OFFER {opening}]"))
+
+    return policy
+
+
 def demand(*points: int) -> Policy:
     """In `split`: demand the fewest items worth this many points, the last number for ever; never accept."""
 
@@ -115,6 +126,29 @@ def demand(*points: int) -> Policy:
             least = points[min(turn, len(points) - 1)]
             enough = [one for one in shares(setting.pool) if worth(one, own) >= least]
             return spoke(offer_text(setting.items, min(enough, key=lambda one: (sum(one), one))))
+
+        return Scripted(reply)
+
+    return policy
+
+
+def fresh_demands(*points: int) -> Policy:
+    """In `split`: demand the fewest items worth this many points that were not demanded before, in turn; then
+    accept.
+    """
+
+    def policy(task: SocialTask, _draws: Random) -> Speaker:
+        setting = _setting(task, SplitSetting)
+        own, said = setting.values[task.seat], set[Share]()
+
+        def reply(_heard: Utterance | None, turn: int) -> Action:
+            if turn >= len(points):
+                return spoke("[ACCEPT]")
+            enough = [one for one in shares(setting.pool) if worth(one, own) >= points[turn]]
+            left = [one for one in enough if one not in said] or [setting.pool]
+            share = min(left, key=lambda one: (sum(one), worth(one, own), one))
+            said.add(share)
+            return spoke(offer_text(setting.items, share))
 
         return Scripted(reply)
 
@@ -137,6 +171,16 @@ def slots_in_order(task: SocialTask, _draws: Random) -> Speaker:
     """In `schedule`: propose the five best free slots in turn, the best first, and never accept."""
     slots = _setting(task, ScheduleSetting).calendars[task.seat].slots[:5]
     return Scripted(lambda heard, turn: spoke(f"[PROPOSE {slots[turn % len(slots)]}]"))
+
+
+def slots_then_none(task: SocialTask, _draws: Random) -> Speaker:
+    """In `schedule`: propose the eight best free slots in turn, give up once, and go on."""
+    slots = _setting(task, ScheduleSetting).calendars[task.seat].slots
+
+    def reply(_heard: Utterance | None, turn: int) -> Action:
+        return spoke("[NOSLOT]" if turn == 8 else f"[PROPOSE {slots[min(turn, 8) % len(slots)]}]")
+
+    return Scripted(reply)
 
 
 def no_slot(_task: SocialTask, _draws: Random) -> Speaker:

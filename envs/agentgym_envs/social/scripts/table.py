@@ -6,11 +6,12 @@ from typing import Final, Literal
 from agentgym_envs.social.scripts import policies
 from agentgym_envs.social.scripts.policies import Policy
 
-Rule = Literal["zero", "constant", "blind", "random", "first", "free", "expert"]
+Rule = Literal["zero", "constant", "blind", "open", "random", "first", "free", "expert"]
 """What a policy may earn.
 
 `zero`: exactly nothing in every episode. `constant`, one demand for ever: at most 60 % of the expert.
-`blind`, a plan that ignores what is said: at most 85 %. `random` and `first`: in between nothing and the
+`blind`, a plan that ignores what is said: at most 85 %. `open`, such a plan that is known to earn more, as
+the rules stand: no bound but the expert. `random` and `first`: in between nothing and the
 expert, in this order. `free`: no bound but the expert. `expert`: the family's own player.
 """
 
@@ -51,6 +52,7 @@ POLICIES: Final[dict[str, dict[str, Entry]]] = {
         "half": Entry(policies.insist(0.5), "constant"),
         "limit": Entry(policies.insist(0.01), "constant"),
         "falling": Entry(policies.insist(*FALLING), "blind"),
+        "absurd_opening": Entry(policies.absurd_opening(3.0, *FALLING[:-1]), "blind"),
         **EXPERT,
     },
     "split": {
@@ -62,6 +64,7 @@ POLICIES: Final[dict[str, dict[str, Entry]]] = {
         "six": Entry(policies.demand(6), "constant"),
         "five": Entry(policies.demand(5), "constant"),
         "falling": Entry(policies.demand(10, 9, 8, 7, 6, 6, 5, 4, 3, 2), "blind"),
+        "fresh_demands": Entry(policies.fresh_demands(10, 9, 8, 8, 7, 6, 6, 5, 5), "open"),
         **EXPERT,
     },
     "friends": {
@@ -79,6 +82,7 @@ POLICIES: Final[dict[str, dict[str, Entry]]] = {
         "no_slot": Entry(policies.no_slot, "zero"),
         "tell_reason": Entry(policies.tell_reason, "zero"),
         "slots_in_order": Entry(policies.slots_in_order, "blind"),
+        "slots_then_none": Entry(policies.slots_then_none, "open"),
         **EXPERT,
     },
     "secrets": {

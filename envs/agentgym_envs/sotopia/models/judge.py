@@ -78,16 +78,28 @@ async def judged(
 ) -> Scores:
     """The judgement of a conversation whose `prompt` is that of `protocol.prompts.judge_prompt`.
 
-    Raises `JudgeFault` if one of the samples is no judgement: fewer samples would be another judge.
+    Raises `JudgeFault` if one of the samples is no judgement, since fewer samples would be another judge, or
+    if they take longer than the endpoint's limits allow.
     """
     client = ChatClient(
         model, role="judge", fault=JudgeFault, cache=cache, budget=budget, transport=transport
     )
-    asked = (
-        judgement(prompt, names, client, dimensions, structured=model.structured, sample=number)
+    asked = [
+        asyncio.ensure_future(
+            judgement(prompt, names, client, dimensions, structured=model.structured, sample=number)
+        )
         for number in range(model.samples)
-    )
-    return aggregated(await asyncio.gather(*asked), model.aggregate, client.figures())
+    ]
+    limit_s = model.longest_s * model.samples
+    try:
+        async with asyncio.timeout(limit_s):
+            samples = await asyncio.gather(*asked)
+    except TimeoutError:
+        raise JudgeFault(f"the judge gave no judgement within {limit_s:g} s{client.failing}") from None
+    finally:
+        for one in asked:  # the rest of a judgement that has failed is not paid for
+            one.cancel()
+    return aggregated(samples, model.aggregate, client.figures())
 
 
 async def judgement(

@@ -1,5 +1,6 @@
 """Partner played by a model behind an endpoint: `PartnerModel`, `ModelPartner`."""
 
+import asyncio
 import json
 from collections.abc import Sequence
 from copy import copy
@@ -58,7 +59,12 @@ class ModelPartner:
         }
         if self._model.structured:
             request["response_format"] = response_format("action", ACTION_SCHEMA)
-        return await self._client.complete(request, _action, repair=_repair)
+        try:
+            async with asyncio.timeout(self._model.longest_s):
+                return await self._client.complete(request, _action, repair=_repair)
+        except TimeoutError:
+            late = f"the partner gave no action within {self._model.longest_s:g} s"
+            raise PartnerFault(late + self._client.failing) from None
 
     def copied(self) -> "ModelPartner":
         """A partner that counts its requests on from here."""

@@ -153,7 +153,7 @@ class Episode:
                 " seats=2"
             )
         if options.partner_kind == "replay":
-            recorded = recorded_partner(options.replay or "", self.scene, 1 - self.seat)
+            recorded = recorded_partner(options.replay or "", self.scene, 1 - self.seat, options.order)
             if recorded is None:
                 raise TaskUnplayable(f"replay={options.replay!r} has no episode of {self.task.id!r}")
             return recorded

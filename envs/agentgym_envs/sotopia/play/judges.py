@@ -1,6 +1,5 @@
 """Judges of one episode: a program, a model behind an endpoint, a record, or nobody. They find a `Judged`."""
 
-import asyncio
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -97,12 +96,7 @@ async def judged_by(
     budget: Budget | None,
 ) -> Judged:
     """The scores of a model. Raises `JudgeFault`."""
-    limit_s = model.longest_s * model.samples
-    try:
-        async with asyncio.timeout(limit_s):
-            found = await judged(prompt, names, model, dimensions=dimensions, cache=cached, budget=budget)
-    except TimeoutError:
-        raise JudgeFault(f"the judge gave no judgement within {limit_s:g} s") from None
+    found = await judged(prompt, names, model, dimensions=dimensions, cache=cached, budget=budget)
     first, second = (
         SeatScores(
             {one.name: scores.get(one.name) for one in SOTOPIA},

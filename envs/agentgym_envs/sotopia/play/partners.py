@@ -3,22 +3,22 @@
 A partner reads what its own seat observes, and nothing else.
 """
 
-import asyncio
 from collections.abc import Sequence
 from copy import copy
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from agentgym_envs.core import TaskUnplayable
 from agentgym_envs.endpoints.budget import Budget
 from agentgym_envs.endpoints.cache import AnswerCache
 from agentgym_envs.social.family import LEAVE, Speaker
 from agentgym_envs.sotopia.data.episodes import RecordedEpisode, read_episodes
 from agentgym_envs.sotopia.data.profile_set import SotopiaDataError
-from agentgym_envs.sotopia.models.partner import ModelPartner, PartnerFault, PartnerModel
+from agentgym_envs.sotopia.models.partner import ModelPartner, PartnerModel
 from agentgym_envs.sotopia.moves import Utterance
 from agentgym_envs.sotopia.protocol.actions import Action
-from agentgym_envs.sotopia.protocol.conversation import Conversation
+from agentgym_envs.sotopia.protocol.conversation import Conversation, Order
 from agentgym_envs.sotopia.protocol.profiles import Scene
 
 WAITS: Final = Action(action_type="non-verbal communication", argument="waits for an answer")
@@ -72,16 +72,11 @@ class EndpointPartner:
     def __init__(
         self, model: PartnerModel, seed: int, cache: AnswerCache | None, budget: Budget | None
     ) -> None:
-        self._model = model
         self._partner = ModelPartner(model, seed, cache=cache, budget=budget)
 
     async def act(self, conversation: Conversation, seat: int, heard: Utterance | None) -> Action:
         """The model's action."""
-        try:
-            async with asyncio.timeout(self._model.longest_s):
-                return await self._partner.act(conversation, seat)
-        except TimeoutError:
-            raise PartnerFault(f"the partner gave no action within {self._model.longest_s:g} s") from None
+        return await self._partner.act(conversation, seat)
 
     def copied(self) -> "Partner | None":
         """A partner that counts its requests on."""
@@ -124,18 +119,34 @@ def check_recorded(option: str, file: str) -> None:
         raise ValueError(f"sotopia: {option}={file!r}: {cause}") from None
 
 
-def recorded_partner(file: str, scene: Scene, seat: int) -> ReplayPartner | None:
+def recorded_partner(file: str, scene: Scene, seat: int, order: Order) -> ReplayPartner | None:
     """The partner of a seat by the first recorded episode of a scene; None without one.
 
-    `check_recorded` has accepted the file.
+    `check_recorded` has accepted the file. Raises `TaskUnplayable` where this order of turns would leave out
+    what the seat has done.
     """
     agents = scene.agents[0].pk, scene.agents[1].pk
     for episode in recorded_episodes(Path(file)):
         if (episode.environment, episode.agents) == (scene.environment.pk, agents):
-            # Of a seat that might not act, the record has `none` too.
-            turns = [both[seat] for turn, both in enumerate(episode.log) if turn % 2 == seat]
-            return ReplayPartner(turns, episode.pk)
+            return ReplayPartner(_own_turns(episode, seat, order), episode.pk)
     return None
+
+
+def _own_turns(episode: RecordedEpisode, seat: int, order: Order) -> list[Action]:
+    """The actions of a seat in the turns that an order gives it.
+
+    Of a seat that might not act the record has `none` too, so that in `random` order each `none` is left out.
+    """
+    done = [both[seat] for both in episode.log]
+    if order == "simultaneous":
+        return done
+    if order == "random":
+        return [action for action in done if action.action_type != "none"]
+    if any(action.action_type != "none" for action in done[1 - seat :: 2]):
+        raise TaskUnplayable(
+            f"the episode {episode.pk[:80]!r} was not recorded in order=round-robin; give its own order"
+        )
+    return done[seat::2]
 
 
 @lru_cache(maxsize=4)

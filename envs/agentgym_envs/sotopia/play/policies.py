@@ -45,7 +45,8 @@ class PolicyPartner:
             async with asyncio.timeout(self._model.longest_s):
                 return await self._act(conversation, seat)
         except TimeoutError:
-            raise PartnerFault(f"the partner gave no action within {self._model.longest_s:g} s") from None
+            late = f"the partner gave no action within {self._model.longest_s:g} s"
+            raise PartnerFault(late + self._client.failing) from None
 
     def copied(self) -> "PolicyPartner":
         """A partner that goes on from here."""
