@@ -7,6 +7,7 @@ from collections.abc import Collection
 from typing import Any
 
 import pyarrow  # pyright: ignore[reportMissingTypeStubs] - there are none
+import pyarrow.compute  # pyright: ignore[reportMissingTypeStubs]
 import pyarrow.dataset  # pyright: ignore[reportMissingTypeStubs]
 import pyarrow.fs  # pyright: ignore[reportMissingTypeStubs]
 import pyarrow.parquet  # pyright: ignore[reportMissingTypeStubs]
@@ -15,6 +16,7 @@ from agentgym_store.purposes import PURPOSES
 
 pa: Any = pyarrow
 parquet: Any = pyarrow.parquet
+compute: Any = pyarrow.compute
 dataset: Any = pyarrow.dataset
 fs: Any = pyarrow.fs
 

@@ -12,7 +12,7 @@ it afterwards. That holds in object stores too: `Store.open("s3://bucket/runs/a"
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from hashlib import sha256
 from pathlib import Path
@@ -29,8 +29,10 @@ from agentgym_store.records import Trajectory
 from agentgym_store.rows import from_batch
 from agentgym_store.table.errors import one_error
 from agentgym_store.table.formats import check_format, renew_format
+from agentgym_store.table.frames import frame_of
 from agentgym_store.table.log import PRUNED, Log, add_action
 from agentgym_store.table.parquet_files import write_episodes
+from agentgym_store.table.turns import turn_frames
 from agentgym_store.table.where import ALL, Where
 
 ReadT = TypeVar("ReadT")
@@ -141,6 +143,27 @@ class Store:
         in memory, and other columns are not read.
         """
         return self._each(_tuples, where, version, list(columns))
+
+    def frames(
+        self, columns: Sequence[str], where: Where = ALL, *, version: int | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """The same as `rows`, as frames of a few hundred rows."""
+        return self._each(_frames, where, version, list(columns))
+
+    def turns(
+        self, columns: Collection[str], where: Where = ALL, *, version: int | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """Some of `table.turns.TURN_COLUMNS` of the turns of the matching episodes, a row each, in order of
+        appending; the turns of about a thousand episodes are in memory, and other columns are not read.
+        """
+        with self._errors("read"):
+            frames = turn_frames(self._files(version, where), self.place, columns, where)
+        while True:
+            with self._errors("read"):
+                frame = next(frames, None)
+            if frame is None:
+                return
+            yield frame
 
     def _each(
         self,
@@ -275,6 +298,11 @@ class Store:
 def _tuples(batch: Any) -> list[tuple[Any, ...]]:
     """The rows of a `pyarrow.RecordBatch`."""
     return list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+
+
+def _frames(batch: Any) -> list[pl.DataFrame]:
+    """The rows of a `pyarrow.RecordBatch` in one frame."""
+    return [frame_of(batch)]
 
 
 _POLARS_TYPES = {"string": pl.String, "int64": pl.Int64, "double": pl.Float64, "bool": pl.Boolean}
