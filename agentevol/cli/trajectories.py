@@ -1,4 +1,4 @@
-"""`agentevol trajectories`: listing, statistics, display and export of a run's episodes."""
+"""`agentevol trajectories`: the table of a run's episodes."""
 
 import math
 from collections.abc import Iterator
@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from agentevol.cli.console.output import AsJson, print_json, print_json_line, print_table, printable
-from agentgym_store.purposes import Purpose
+from agentevol.cli.table.compact import compact
+from agentevol.cli.table.options import Iteration, OnlyPurpose, Table, open_table
+from agentevol.cli.table.options import where_of as _where
+from agentevol.cli.table.sql import sql
+from agentevol.cli.table.stats import stats
 
 if TYPE_CHECKING:
     from agentgym_store.records import Trajectory
-    from agentgym_store.statistics import Group
     from agentgym_store.store import Store, Where
 
-app = typer.Typer(no_args_is_help=True, help="Read the table of a run's episodes.")
+app = typer.Typer(no_args_is_help=True, help="Read and tidy the table of a run's episodes.")
 
-Table = Annotated[str, typer.Argument(help="A run folder, or a table of trajectories, which may be a URL.")]
-Iteration = Annotated[int | None, typer.Option(min=0, help="Only this iteration.")]
-OnlyPurpose = Annotated[Purpose | None, typer.Option(help="Only episodes of this purpose.")]
 Format = Literal["jsonl", "agenttraj", "sft", "sotopia"]
 
 LISTED: dict[str, str] = {
@@ -94,26 +94,7 @@ def list_episodes(
     print(f"the first {count:,} episodes; there are more" if more else f"{count:,} episodes")
 
 
-@app.command()
-def stats(
-    path: Table, iteration: Iteration = None, purpose: OnlyPurpose = None, json: AsJson = False
-) -> None:
-    """Count episodes by ending, purpose, iteration, environment, task type and difficulty.
-
-    Example: agentevol trajectories stats runs/first --purpose explore
-    """
-    from agentgym_store.statistics import statistics
-
-    found = statistics(open_table(path).scan(_where(iteration, purpose)))
-    if json:
-        print_json(found.model_dump())
-        return
-    # One column names a group: with two, the longest task types of ALFWorld do not fit 80 characters.
-    header = ("group", "episodes", "scored", "success", "reward", "turns", "tokens")
-    rows = [("all", *_figures(found.total))]
-    for name, groups in found.by.items():
-        rows.extend((f"{name} {value}", *_figures(group)) for value, group in groups.items())
-    print_table(header, rows)
+app.command("stats")(stats)
 
 
 @app.command()
@@ -181,6 +162,10 @@ def _export_logs(path: str, out: Path, where: "Where", allow_unjudged: bool) -> 
     print(f"{written} episodes in {out}{left_out_text(left_out)}")
 
 
+app.command("sql")(sql)
+app.command("compact")(compact)
+
+
 @app.command()
 def score(
     path: Table,
@@ -223,14 +208,6 @@ def score(
     print_table(("figure", settings.combination), rows)
 
 
-def open_table(path: str) -> "Store":
-    """The table at a path or URL, or the one of the run in this folder; raises `StoreError`."""
-    from agentevol.data.stored_episodes import open_table
-    from agentgym_store.urls import named
-
-    return open_table(named(path))
-
-
 def find(store: "Store", wanted: str) -> "Trajectory":
     """The episode with this id, or the only one with this id prefix or task.
 
@@ -270,12 +247,6 @@ def _cost(cost: float | None) -> str:
     return "not judged" if cost is None else f"{cost:g}"
 
 
-def _where(iteration: int | None, purpose: str | None) -> "Where":
-    from agentgym_store.store import Where
-
-    return Where(iteration=iteration, purpose=purpose)
-
-
 def _members(row: tuple[Any, ...]) -> dict[str, object]:
     """A row of `LISTED` by the table's own names; null for a return that is not finite."""
     named = dict(zip(LISTED, row, strict=True))
@@ -287,17 +258,6 @@ def _cells(*row: Any) -> tuple[Any, ...]:
     """A row of `LISTED` as `list` prints it."""
     *known, reward, turns = row
     return (*known, _number(reward, "g"), turns)
-
-
-def _figures(group: "Group") -> tuple[str, ...]:
-    return (
-        f"{group.episodes:,}",
-        f"{group.scored:,}",
-        _number(group.success_rate, ".1%"),
-        _number(group.mean_reward, ".3f"),
-        _number(group.mean_turns, ".1f"),
-        _number(group.mean_sampled_tokens, ".1f"),
-    )
 
 
 def _finite(value: float) -> float | None:

@@ -57,7 +57,8 @@ def test_rates_are_over_the_episodes_that_have_a_return(store):
 
 def test_every_breakdown_adds_up(store):
     found = statistics(store.scan())
-    assert set(found.by) == {"ending", "purpose", "iteration", "env", "kind", "difficulty"}
+    columns = {"ending", "purpose", "iteration", "env", "kind", "difficulty"}
+    assert set(found.by) == {*columns, "reward", "turns", "tokens"}
     for groups in found.by.values():
         assert sum(group.episodes for group in groups.values()) == 5
         assert sum(group.successes for group in groups.values()) == 1

@@ -19,7 +19,7 @@ _TYPES = {"string": pl.String, "int64": pl.Int64, "double": pl.Float64, "bool": 
 Read = Callable[[list[str]], Iterator[pl.DataFrame]]
 
 
-def comments() -> dict[str, dict[str, tuple[Any, str]]]:
+def descriptions() -> dict[str, dict[str, tuple[Any, str]]]:
     """View -> column -> its type in polars and its meaning."""
     episodes = {name: (_type(name), _comment(name)) for name in EPISODE_COLUMNS}
     turns = {name: episodes[name] for name in EPISODE_PART}
@@ -29,7 +29,7 @@ def comments() -> dict[str, dict[str, tuple[Any, str]]]:
 
 def views(store: Store, version: int | None, failed: Callable[[StoreError], None]) -> dict[str, pl.LazyFrame]:
     """The views by name. `failed` is told why the table cannot be read, before polars raises an error."""
-    described = comments()
+    described = descriptions()
 
     def view(name: str, read: Read) -> pl.LazyFrame:
         columns = described[name]

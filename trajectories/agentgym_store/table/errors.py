@@ -16,4 +16,11 @@ def one_error(what: str) -> Generator[None]:
     try:
         yield
     except (DeltaError, OSError, ValueError, pa.ArrowException, pl.exceptions.PolarsError) as cause:
-        raise StoreError(f"{what}: {one_line(cause)}") from cause
+        raise StoreError(f"{what}: {_told(cause)}") from cause
+
+
+def _told(cause: BaseException) -> str:
+    text = one_line(cause)
+    if isinstance(cause, FileNotFoundError) and ".parquet" in text:
+        return f"{text} is gone; a vacuum removes the files of old versions"
+    return text
