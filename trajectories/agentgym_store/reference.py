@@ -153,12 +153,12 @@ def _unwrapped(annotation: Any) -> tuple[Any, bool]:
     if origin is Annotated:
         return _unwrapped(get_args(annotation)[0])
     if origin is Literal:
-        return type(get_args(annotation)[0]), False
+        value: object = get_args(annotation)[0]
+        return type(value), False
     if origin in (Union, UnionType):
         others = [one for one in get_args(annotation) if one is not NoneType]
         return _unwrapped(others[0])[0], len(others) < len(get_args(annotation))
-    plain: Any = annotation
-    return plain, False
+    return annotation, False
 
 
 if __name__ == "__main__":

@@ -68,8 +68,11 @@ def _write(frame: pl.LazyFrame) -> None:
     """Write the rows of a query as they are found."""
     schema = arrow_table(pl.DataFrame(schema=frame.collect_schema())).schema
     with pa.ipc.new_stream(sys.stdout.buffer, schema) as stream:
+        stream.write_batch(pa.RecordBatch.from_pylist([], schema))  # the columns are known before the rows
+        sys.stdout.buffer.flush()
         for part in frame.collect_batches(chunk_size=_ROWS, engine="streaming"):
             stream.write_table(arrow_table(part).cast(schema))
+            sys.stdout.buffer.flush()
 
 
 def _told(cause: pl.exceptions.PolarsError) -> str:

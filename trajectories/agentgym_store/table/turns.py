@@ -98,7 +98,7 @@ def turn_frames(
     """Turns of the matching episodes, in order of appending; the turns of about a thousand episodes are in
     memory. `columns` are some of `TURN_COLUMNS`.
     """
-    wanted = [name for name in TURN_COLUMNS if name in columns]
+    wanted = list(columns)
     fields = sorted({field for name in wanted if name in TURN_PART for field in TURN_PART[name].fields})
     plain = {name for name in wanted if name not in TURN_PART} | where.columns()
     plain |= {"given_turns"} if "given" in wanted else set()
