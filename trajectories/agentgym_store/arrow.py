@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow  # pyright: ignore[reportMissingTypeStubs] - there are none
 import pyarrow.compute  # pyright: ignore[reportMissingTypeStubs]
-import pyarrow.dataset  # pyright: ignore[reportMissingTypeStubs]
 import pyarrow.fs  # pyright: ignore[reportMissingTypeStubs]
 import pyarrow.parquet  # pyright: ignore[reportMissingTypeStubs]
 
@@ -17,7 +16,6 @@ from agentgym_store.purposes import PURPOSES
 pa: Any = pyarrow
 parquet: Any = pyarrow.parquet
 compute: Any = pyarrow.compute
-dataset: Any = pyarrow.dataset
 fs: Any = pyarrow.fs
 
 FORMAT = "agentevol.trajectory/2"

@@ -22,7 +22,7 @@ from uuid import uuid4
 import polars as pl
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 
-from agentgym_store.arrow import EPISODE_COLUMNS, FORMAT, FORMAT_KEY, SCHEMA, dataset, pa
+from agentgym_store.arrow import EPISODE_COLUMNS, FORMAT, FORMAT_KEY, SCHEMA, pa
 from agentgym_store.errors import StoreError
 from agentgym_store.location import Place
 from agentgym_store.records import Trajectory
@@ -32,6 +32,7 @@ from agentgym_store.table.formats import check_format, renew_format
 from agentgym_store.table.frames import frame_of
 from agentgym_store.table.log import PRUNED, Log, add_action
 from agentgym_store.table.parquet_files import write_episodes
+from agentgym_store.table.reading import completed, read
 from agentgym_store.table.turns import turn_frames
 from agentgym_store.table.where import ALL, Where
 
@@ -214,17 +215,9 @@ class Store:
         return self._table
 
     def _batches(self, where: Where, version: int | None, columns: list[str] | None) -> Iterator[Any]:
-        files = self._files(version, where)
-        if not files:
-            return iter(())
-        rows = dataset.dataset(files, schema=SCHEMA, format="parquet", filesystem=self.place.files)
-        return rows.to_batches(
-            columns=columns,
-            filter=where.arrow(),
-            batch_size=_READ_EPISODES,
-            batch_readahead=1,
-            fragment_readahead=1,
-        )
+        names = SCHEMA.names if columns is None else columns
+        found = read(self._files(version, where), self.place, columns, where, _READ_EPISODES)
+        return (completed(batch, names) for batch in found)
 
     def _files(self, version: int | None, where: Where = ALL) -> list[str]:
         """The Parquet files of a version that may hold a match, by the statistics in the log; their names

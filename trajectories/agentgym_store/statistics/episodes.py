@@ -33,7 +33,7 @@ class Group(Record):
     success_rate: float | None
     """`successes / scored`; None without scored episodes."""
     mean_reward: float | None
-    """Mean return; None without scored episodes."""
+    """Mean return; None without scored episodes, or if a return is not finite."""
     mean_turns: float | None
     mean_sampled_tokens: float | None
     sampled_tokens: int

@@ -1,5 +1,7 @@
 """Sums by keys over a stream of frames."""
 
+import math
+
 import polars as pl
 
 OF_EPISODES = {
@@ -26,5 +28,5 @@ class Sums:
 
 
 def ratio(part: float, whole: int) -> float | None:
-    """`part / whole`; None if there is nothing to divide by."""
-    return part / whole if whole else None
+    """`part / whole`; None if there is nothing to divide by, or if the sum is not finite."""
+    return part / whole if whole and math.isfinite(part) else None

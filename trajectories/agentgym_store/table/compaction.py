@@ -18,12 +18,14 @@ from deltalake import CommitProperties, DeltaTable, Schema
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import RemoveAction
 
-from agentgym_store.arrow import SCHEMA, compute, dataset, pa
+from agentgym_store.arrow import SCHEMA, compute, pa
 from agentgym_store.location import Place
 from agentgym_store.table.errors import one_error
 from agentgym_store.table.formats import check_format, renew_format
 from agentgym_store.table.log import PRUNED, Log, add_action
 from agentgym_store.table.parquet_files import GROUP_EPISODES, writing
+from agentgym_store.table.reading import completed, read
+from agentgym_store.table.where import ALL
 
 TARGET_BYTES = 128 * 2**20
 """Size up to which files are put together; those of at least half of it stay as they are."""
@@ -118,17 +120,16 @@ def _merge(place: Place, files: Sequence[str], file: str) -> tuple[int, Ranges]:
 
 def _row_groups(place: Place, files: Sequence[str]) -> Iterator[Any]:
     """The episodes of files as `pyarrow.Table`, bounded in number and in size."""
-    rows = dataset.dataset(list(files), schema=SCHEMA, format="parquet", filesystem=place.files)
     parts: list[Any] = []
     episodes = size = 0
-    for batch in rows.to_batches(batch_size=GROUP_EPISODES, batch_readahead=1, fragment_readahead=1):
+    for found in read(files, place, None, ALL, GROUP_EPISODES):
+        batch = completed(found, SCHEMA.names)
         if parts and (episodes + batch.num_rows > GROUP_EPISODES or size + batch.nbytes > _GROUP_BYTES):
             yield pa.Table.from_batches(parts)
             parts, episodes, size = [], 0, 0
-        if batch.num_rows:
-            parts.append(batch)
-            episodes += batch.num_rows
-            size += batch.nbytes
+        parts.append(batch)
+        episodes += batch.num_rows
+        size += batch.nbytes
     if parts:
         yield pa.Table.from_batches(parts)
 

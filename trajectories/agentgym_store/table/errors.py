@@ -22,5 +22,5 @@ def one_error(what: str) -> Generator[None]:
 def _told(cause: BaseException) -> str:
     text = one_line(cause)
     if isinstance(cause, FileNotFoundError) and ".parquet" in text:
-        return f"{text} is gone; a vacuum removes the files of old versions"
+        return f"{text}; a vacuum removes the files of old versions"
     return text

@@ -11,9 +11,10 @@ from typing import Any
 
 import polars as pl
 
-from agentgym_store.arrow import SCHEMA, compute, pa, parquet
+from agentgym_store.arrow import compute, pa
 from agentgym_store.location import Place
-from agentgym_store.table.frames import arrow_table, frame_of
+from agentgym_store.table.frames import frame_of
+from agentgym_store.table.reading import completed, read
 from agentgym_store.table.where import ALL, Where
 
 _READ_EPISODES = 1024
@@ -99,14 +100,13 @@ def turn_frames(
     memory. `columns` are some of `TURN_COLUMNS`.
     """
     wanted = list(columns)
-    fields = sorted({field for name in wanted if name in TURN_PART for field in TURN_PART[name].fields})
-    plain = {name for name in wanted if name not in TURN_PART} | where.columns()
+    needed = {field for name in wanted if name in TURN_PART for field in TURN_PART[name].fields}
+    fields = sorted(needed or {_COUNTED})
+    plain = {name for name in wanted if name not in TURN_PART}
     plain |= {"given_turns"} if "given" in wanted else set()
-    for file in files:
-        for batch in _batches(file, place, sorted(plain), fields):
-            kept = batch if where == ALL else batch.filter(_mask(batch, where))
-            frame = _flat(kept, fields)
-            yield frame.select(_expression(name) for name in wanted)
+    leaves = [f"turns.list.element.{field}" for field in fields]
+    for batch in read(files, place, [*sorted(plain), *leaves], where, _READ_EPISODES):
+        yield _flat(batch, sorted(plain), fields).select(_expression(name) for name in wanted)
 
 
 def _expression(name: str) -> pl.Expr:
@@ -114,34 +114,14 @@ def _expression(name: str) -> pl.Expr:
     return pl.col(name) if part is None else part.value.cast(part.kind).alias(name)
 
 
-def _batches(file: str, place: Place, plain: Sequence[str], fields: Sequence[str]) -> Iterator[Any]:
-    """Batches of episodes with some columns, and with some fields of the turns."""
-    with place.files.open_input_file(file) as source, parquet.ParquetFile(source) as opened:
-        leaves = [f"turns.list.element.{field}" for field in fields or (_COUNTED,)]
-        for batch in opened.iter_batches(_READ_EPISODES, columns=[*plain, *leaves]):
-            yield _completed(batch, plain)
-
-
-def _completed(batch: Any, plain: Sequence[str]) -> Any:
-    """The batch with nulls in the columns that an older file lacks."""
-    for name in plain:
-        if name not in batch.schema.names:
-            batch = batch.append_column(name, pa.nulls(batch.num_rows, SCHEMA.field(name).type))
-    return batch
-
-
-def _mask(batch: Any, where: Where) -> Any:
-    columns = frame_of(batch.select(sorted(where.columns())))
-    return arrow_table(columns.select(kept=where.polars())).column("kept").combine_chunks()
-
-
-def _flat(batch: Any, fields: Sequence[str]) -> pl.DataFrame:
+def _flat(batch: Any, plain: Sequence[str], fields: Sequence[str]) -> pl.DataFrame:
     """A row for each turn: the columns of its episode, its number as `turn`, and its fields by their path."""
     lists = batch.column("turns")
     structs = compute.list_flatten(lists)
     parents = compute.list_parent_indices(lists)
-    columns = {name: batch.column(name).take(parents) for name in batch.schema.names if name != "turns"}
-    columns |= {field: _values(structs, field) for field in fields or (_COUNTED,)}
+    episodes = completed(batch, plain)
+    columns = {name: episodes.column(name).take(parents) for name in plain}
+    columns |= {field: _values(structs, field) for field in fields}
     lengths = pl.Series(compute.list_value_length(lists).to_pylist(), dtype=pl.Int64)
     numbers = pl.select(pl.int_ranges(1, lengths.filter(lengths > 0) + 1).explode()).to_series()
     return frame_of(pa.table(columns)).with_columns(turn=numbers)

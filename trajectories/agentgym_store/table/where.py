@@ -5,11 +5,8 @@ Where(iteration=3, ending="terminated", min_reward=0.5)
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
-
-from agentgym_store.arrow import SCHEMA, dataset, pa
 
 
 @dataclass(frozen=True)
@@ -46,21 +43,11 @@ class Where:
     def polars(self) -> pl.Expr:
         """The filter for a polars frame."""
         equal = (pl.col(name).is_in(values) for name, values in self.terms())
-        return pl.all_horizontal(pl.lit(True), *equal, *self._bounds(pl.col("total_reward")))
+        return pl.all_horizontal(pl.lit(True), *equal, *self._bounds())
 
-    def arrow(self) -> Any:
-        """The filter for a pyarrow dataset; None if everything matches."""
-        equal = (
-            dataset.field(name).isin(pa.array(values, SCHEMA.field(name).type))
-            for name, values in self.terms()
-        )
-        expression = None
-        for term in (*equal, *self._bounds(dataset.field("total_reward"))):
-            expression = term if expression is None else expression & term
-        return expression
-
-    def _bounds(self, reward: Any) -> Iterator[Any]:
-        """Comparisons of the return column, for polars or pyarrow."""
+    def _bounds(self) -> Iterator[pl.Expr]:
+        """Comparisons of the return."""
+        reward = pl.col("total_reward")
         if self.min_reward is not None:
             yield reward >= self.min_reward
         if self.max_reward is not None:
