@@ -13,11 +13,12 @@ Columns are built and read in bulk: 10,000 episodes are 120,000 turns and millio
 import gc
 import json
 from array import array
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate, chain, pairwise
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
+from agentgym_envs.core import Record
 from agentgym_store.arrow import SAMPLE, SCHEMA, TURN, pa
 from agentgym_store.errors import StoreError, one_line
 from agentgym_store.records import (
@@ -33,6 +34,7 @@ from agentgym_store.records import (
 )
 
 Ids = tuple[int, ...]
+RecordT = TypeVar("RecordT", bound=Record)
 
 _PLAIN = (
     *("id", "run", "iteration", "purpose", "env", "env_version", "data_version", "task_id", "split", "kind"),
@@ -225,9 +227,31 @@ def _trajectories(batch: Any) -> list[Trajectory]:
         columns[name] = [value or 0 for value in columns[name]]
     columns["turns"] = _read_turn_lists(batch.column("turns"))
     columns["ending"] = _read_endings(batch)
-    names = tuple(columns)
-    rows = zip(*columns.values(), strict=True)
-    return [Trajectory.model_construct(**dict(zip(names, row, strict=True))) for row in rows]
+    names = tuple(Trajectory.model_fields)
+    rows = zip(*(columns[name] for name in names), strict=True)
+    return [_trajectory(dict(zip(names, row, strict=True))) for row in rows]
+
+
+def _unvalidated(record: type[RecordT]) -> Callable[[dict[str, Any]], RecordT]:
+    """A function that makes a record of the values of all its fields in their order, as `model_construct` does
+    in several times the time: it also looks for aliases and defaults.
+    """
+    fields, put = set(record.model_fields), object.__setattr__
+
+    def make(values: dict[str, Any]) -> RecordT:
+        made = record.__new__(record)
+        put(made, "__dict__", values)
+        put(made, "__pydantic_fields_set__", fields)
+        put(made, "__pydantic_extra__", None)
+        put(made, "__pydantic_private__", None)
+        return made
+
+    return make
+
+
+_trajectory = _unvalidated(Trajectory)
+_turn = _unvalidated(Turn)
+_sample = _unvalidated(Sample)
 
 
 def _read_endings(batch: Any) -> list[Ending]:
@@ -254,13 +278,15 @@ def _read_turn_lists(lists: Any) -> list[tuple[Turn, ...]]:
     offsets = [start - starts[0] for start in starts]  # a slice of a larger batch does not start at 0
     samples = _read_samples(structs.field("sample"), offsets)
     turns = [
-        Turn.model_construct(
-            action=action,
-            observation=observation,
-            reward=reward,
-            sample=sample,
-            info=json.loads(info) if info else {},
-            costs=dict(costs or ()),
+        _turn(
+            {
+                "action": action,
+                "observation": observation,
+                "reward": reward,
+                "sample": sample,
+                "info": json.loads(info) if info else {},
+                "costs": dict(costs or ()),
+            }
         )
         for action, observation, reward, info, sample, costs in zip(
             structs.field("action").to_pylist(),
@@ -297,16 +323,19 @@ def _read_samples(structs: Any, offsets: Sequence[int]) -> list[Sample | None]:
             continue
         prompt = seen[: shared[k]] + news[k]
         seen = prompt + token_ids[k]
-        sample = Sample.model_construct(
-            text=texts[k],
-            prompt_ids=prompt,
-            token_ids=token_ids[k],
-            logprobs=logprobs[k],
-            policy_version=versions[k],
-            finish_reason=reasons[k],
-            loss_mask=masks[k],
+        samples.append(
+            _sample(
+                {
+                    "text": texts[k],
+                    "prompt_ids": prompt,
+                    "token_ids": token_ids[k],
+                    "logprobs": logprobs[k],
+                    "policy_version": versions[k],
+                    "finish_reason": reasons[k],
+                    "loss_mask": masks[k],
+                }
+            )
         )
-        samples.append(sample)
     return samples
 
 
