@@ -131,7 +131,7 @@ def test_the_store_is_measured_at_two_sizes_and_beside_plain_parquet(
 def test_a_figure_is_held_against_its_budget_or_the_growth_of_the_table(
     seconds: tuple[float, float], budget_s: float | None, growth: float, is_kept: bool
 ) -> None:
-    tenth, whole = (work.Measured(time, time, 10.0, 1) for time in seconds)
+    tenth, whole = (work.Measured(time, time, 10.0, 1) for time in seconds)  # alone on its core
     line = store_bench.Line("stats", tenth, whole, 10.0, budget_s)
     assert (line.growth, line.is_kept) == (growth, is_kept)
     assert ("MISSED" in line.row()) is not is_kept
