@@ -1,4 +1,5 @@
 """Commands of `agentevol trajectories` about the table as a whole: statistics, SQL, compaction.
 
-Names for other modules: `options`, `compact.compact`, `sql.sql`, `stats.stats`.
+Names for other packages: `compact.compact`, `options.Iteration`, `options.OnlyPurpose`, `options.Table`,
+`options.open_table`, `options.where_of`, `sql.sql`, `stats.stats`.
 """

@@ -148,15 +148,15 @@ def _widened(ranges: Ranges, group: Any) -> Ranges:
 def _commit(table: DeltaTable, add: Any, files: Sequence[str]) -> bool:
     """Add a file and remove others, all or nothing; False if one of those is not in the table any more."""
     now = int(time.time() * 1000)
-    removes = [RemoveAction(name, False, now, None, {}) for name in files]
     properties = CommitProperties(custom_metadata={COMPACTED: str(len(files))}, max_commit_retries=0)
     for attempt in range(_ATTEMPTS):
         table.update_incremental()
-        present = Log(table).sizes().keys()
+        present = Log(table).sizes()
         if add.path in present:  # it got in, though its answer was lost
             return True
-        if not present >= set(files):
+        if not present.keys() >= set(files):
             return False
+        removes = [RemoveAction(name, False, now, present[name], {}) for name in files]
         try:
             # without retries: only as the version after the one that was looked at
             table.create_write_transaction(
