@@ -121,6 +121,9 @@ def _turn_lists(trajectories: Sequence[Trajectory]) -> Any:
     return pa.ListArray.from_arrays(offsets, structs, type=SCHEMA.field("turns").type)
 
 
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
 def _info_texts(trajectories: Sequence[Trajectory]) -> list[str | None]:
     return [
         _info_text(episode.id, turn.info) if turn.info else None
@@ -131,7 +134,7 @@ def _info_texts(trajectories: Sequence[Trajectory]) -> list[str | None]:
 
 def _info_text(episode: str, info: dict[str, object]) -> str:
     try:
-        return json.dumps(info, ensure_ascii=False, separators=(",", ":"))
+        return _JSON.encode(info)
     except (TypeError, ValueError, RecursionError) as cause:
         raise StoreError(f"episode {episode!r}: info is not JSON: {one_line(cause)}") from cause
 
@@ -139,8 +142,7 @@ def _info_text(episode: str, info: dict[str, object]) -> str:
 def _sample_structs(trajectories: Sequence[Trajectory], turns: Sequence[Turn]) -> Any:
     # Arrow requires non-null children of a null struct if a field is not nullable: these values are unread
     samples = [turn.sample or _NOTHING_SAID for turn in turns]
-    shared = [length for episode in trajectories for length in _shared_lengths(episode.turns)]
-    news = [sample.prompt_ids[length:] for sample, length in zip(samples, shared, strict=True)]
+    shared, news = _prompts(trajectories)
     return pa.StructArray.from_arrays(
         [
             pa.array([sample.text for sample in samples], pa.string()),
@@ -167,23 +169,26 @@ def _loss_masks(samples: Sequence[Sample]) -> Any:
     return pa.ListArray.from_arrays(offsets, values, type=kind, mask=pa.array(missing, pa.bool_()))
 
 
-def _shared_lengths(turns: Sequence[Turn]) -> Iterator[int]:
-    """Shared prefix length of each turn; 0 for one without a sample, which does not break the chain."""
-    previous: Sample = _NOTHING_SAID
-    for turn in turns:
-        if turn.sample is None:
-            yield 0
-            continue
-        yield _shared_length(previous, turn.sample.prompt_ids)
-        previous = turn.sample
+def _prompts(trajectories: Sequence[Trajectory]) -> tuple[list[int], list[Ids]]:
+    """Of each turn, the length of the shared prefix and the ids after it.
 
-
-def _shared_length(previous: Sample, ids: Ids) -> int:
-    """Length of the prefix that `ids` share with a sample's context; those that extend it join nothing."""
-    prompt, end = len(previous.prompt_ids), len(previous.prompt_ids) + len(previous.token_ids)
-    if ids[:prompt] == previous.prompt_ids and ids[prompt:end] == previous.token_ids:
-        return end
-    return shared_prefix(previous.prompt_ids + previous.token_ids, ids)
+    A turn without a sample has 0 and none, and does not break the chain. Most prompts extend the context
+    before them, and then nothing is joined.
+    """
+    shared: list[int] = []
+    news: list[Ids] = []
+    for episode in trajectories:
+        prompt = sampled = ()
+        for turn in episode.turns:
+            ids = () if turn.sample is None else turn.sample.prompt_ids
+            end = len(prompt) + len(sampled)
+            if ids[len(prompt) : end] != sampled or ids[: len(prompt)] != prompt:
+                end = shared_prefix(prompt + sampled, ids)
+            shared.append(end)
+            news.append(ids[end:])
+            if turn.sample is not None:
+                prompt, sampled = ids, turn.sample.token_ids
+    return shared, news
 
 
 def _numbers(code: str, values: Sequence[float] | Iterator[float], kind: Any) -> Any:

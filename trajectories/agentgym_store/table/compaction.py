@@ -23,7 +23,7 @@ from agentgym_store.location import Place
 from agentgym_store.table.errors import one_error
 from agentgym_store.table.formats import check_format, renew_format
 from agentgym_store.table.log import PRUNED, Log, add_action
-from agentgym_store.table.parquet_files import GROUP_EPISODES, writing
+from agentgym_store.table.parquet_files import writing
 from agentgym_store.table.reading import completed, read
 from agentgym_store.table.where import ALL
 
@@ -31,6 +31,7 @@ TARGET_BYTES = 128 * 2**20
 """Size up to which files are put together; those of at least half of it stay as they are."""
 COMPACTED = "compactedFiles"
 """Member of a log entry: how many files a compaction replaced."""
+_GROUP_EPISODES = 1024
 _GROUP_BYTES = 64 * 2**20
 _ATTEMPTS = 50
 _APPENDED = re.compile(r"\d{20}-[0-9a-f]{32}")
@@ -112,7 +113,7 @@ def _merge(place: Place, files: Sequence[str], file: str) -> tuple[int, Ranges]:
     ranges: Ranges = {}
     with writing(file, place) as writer:
         for group in _row_groups(place, files):
-            writer.write_table(group, row_group_size=GROUP_EPISODES)
+            writer.write_table(group, row_group_size=_GROUP_EPISODES)
             episodes += group.num_rows
             ranges = _widened(ranges, group)
     return episodes, ranges
@@ -122,9 +123,9 @@ def _row_groups(place: Place, files: Sequence[str]) -> Iterator[Any]:
     """The episodes of files as `pyarrow.Table`, bounded in number and in size."""
     parts: list[Any] = []
     episodes = size = 0
-    for found in read(files, place, None, ALL, GROUP_EPISODES):
+    for found in read(files, place, None, ALL, _GROUP_EPISODES):
         batch = completed(found, SCHEMA.names)
-        if parts and (episodes + batch.num_rows > GROUP_EPISODES or size + batch.nbytes > _GROUP_BYTES):
+        if parts and (episodes + batch.num_rows > _GROUP_EPISODES or size + batch.nbytes > _GROUP_BYTES):
             yield pa.Table.from_batches(parts)
             parts, episodes, size = [], 0, 0
         parts.append(batch)

@@ -11,7 +11,7 @@ from agentgym_store.location import Place
 from agentgym_store.records import Trajectory
 from agentgym_store.rows import to_batch
 
-GROUP_EPISODES = 1024
+_GROUP_EPISODES = 256  # one is written while the next is converted, also in an append of a thousand
 _GROUP_CHARACTERS = 64 * 2**20  # a column of one row group stays far below Arrow's 2 GiB
 
 
@@ -48,7 +48,7 @@ def _row_groups(trajectories: Sequence[Trajectory]) -> Iterator[Sequence[Traject
     start = size = 0
     for place, episode in zip(count(), trajectories, strict=False):
         weight = _weight(episode)
-        if place > start and (place - start >= GROUP_EPISODES or size + weight > _GROUP_CHARACTERS):
+        if place > start and (place - start >= _GROUP_EPISODES or size + weight > _GROUP_CHARACTERS):
             yield trajectories[start:place]
             start, size = place, 0
         size += weight
@@ -59,7 +59,7 @@ def _weight(episode: Trajectory) -> int:
     """Approximate size of an episode in characters and ids."""
     total = len(episode.initial_observation) + len(episode.instruction)
     for turn in episode.turns:
-        total += len(turn.observation) + len(turn.action)
+        total += len(turn.observation)
         if turn.sample is not None:
-            total += len(turn.sample.text) + len(turn.sample.prompt_ids) + len(turn.sample.token_ids)
+            total += len(turn.sample.prompt_ids)
     return total
