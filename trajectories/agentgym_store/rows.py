@@ -70,16 +70,35 @@ def shared_prefix(previous: Ids, ids: Ids) -> int:
 def to_batch(trajectories: Sequence[Trajectory]) -> Any:
     """A `pyarrow.RecordBatch` of `SCHEMA`; raises `StoreError` for a value that no column can hold."""
     try:
-        columns = {name: [getattr(episode, name) for episode in trajectories] for name in _PLAIN}
-        columns |= _outcome_columns(trajectories)
-        arrays = {name: pa.array(values, SCHEMA.field(name).type) for name, values in columns.items()}
-        arrays["turns"] = _turn_lists(trajectories)
-        return pa.RecordBatch.from_arrays([arrays[name] for name in SCHEMA.names], schema=SCHEMA)
+        with _without_collection():
+            return _batch(trajectories)
     except (pa.ArrowException, OverflowError, TypeError, UnicodeError) as cause:
         first = trajectories[0].id if trajectories else ""
         raise StoreError(
             f"an episode cannot be stored (in the batch from {first!r}): {one_line(cause)}"
         ) from cause
+
+
+def _batch(trajectories: Sequence[Trajectory]) -> Any:
+    columns = {name: [getattr(episode, name) for episode in trajectories] for name in _PLAIN}
+    columns |= _outcome_columns(trajectories)
+    arrays = {name: pa.array(values, SCHEMA.field(name).type) for name, values in columns.items()}
+    arrays["turns"] = _turn_lists(trajectories)
+    return pa.RecordBatch.from_arrays([arrays[name] for name in SCHEMA.names], schema=SCHEMA)
+
+
+@contextmanager
+def _without_collection() -> Generator[None]:
+    """A pause of the garbage collector: records have no cycles, and their number starts it many times, which
+    takes half of the time of reading.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _outcome_columns(trajectories: Sequence[Trajectory]) -> dict[str, list[Any]]:
@@ -219,20 +238,6 @@ def from_batch(batch: Any) -> list[Trajectory]:
     """
     with _without_collection():
         return _trajectories(batch)
-
-
-@contextmanager
-def _without_collection() -> Generator[None]:
-    """A pause of the garbage collector: records have no cycles, and their number starts it many times, which
-    would take half of the time of reading.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _trajectories(batch: Any) -> list[Trajectory]:

@@ -13,6 +13,8 @@ OBSERVED_TOKENS = 12
 COMMIT = 1_000
 """Episodes of an append."""
 ITERATIONS = 10
+IN_MODES = "social"
+"""Environment that is played in thinking modes."""
 MODES = 4
 _DIFFERENT = 2_000
 """Episodes that differ in what was said: more than a row group has, so that none compresses to nothing."""
@@ -55,20 +57,23 @@ def episode(index: int, randomness: random.Random) -> Trajectory:
 
 
 def commits(episodes: int) -> Iterator[list[Trajectory]]:
-    """Batches of episodes of ten iterations, two environments and four thinking modes."""
+    """Batches of episodes of ten iterations and two environments, one of them played in thinking modes."""
     randomness = random.Random(0)
-    pool = [_in_modes(episode(index, randomness)) for index in range(min(_DIFFERENT, episodes))]
+    pool = [_placed(episode(index, randomness)) for index in range(min(_DIFFERENT, episodes))]
     for start in range(0, episodes, COMMIT):
         numbers = range(start, min(start + COMMIT, episodes))
         yield [_numbered(pool[number % len(pool)], number, episodes) for number in numbers]
 
 
-def _in_modes(played: Trajectory) -> Trajectory:
+def _placed(played: Trajectory) -> Trajectory:
+    """The episode, every second one in thinking modes."""
+    if played.seed % 2 == 0:
+        return played
     turns = [
         turn.model_copy(update={"info": {"mode": number % MODES + 1}})
         for number, turn in enumerate(played.turns, start=played.seed)
     ]
-    return played.model_copy(update={"turns": tuple(turns)})
+    return played.model_copy(update={"env": IN_MODES, "turns": tuple(turns)})
 
 
 def _numbered(played: Trajectory, number: int, episodes: int) -> Trajectory:
@@ -77,6 +82,5 @@ def _numbered(played: Trajectory, number: int, episodes: int) -> Trajectory:
         "id": f"run/{iteration}/train-{number}/0",
         "iteration": iteration,
         "task_id": f"train-{number}",
-        "env": ("alfworld", "webshop")[number % 2],
     }
     return played.model_copy(update=changed)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agentevol.cli.benchmarks.store.episodes import ITERATIONS, TURNS, commits
+from agentevol.cli.benchmarks.store.episodes import IN_MODES, ITERATIONS, TURNS, commits
 from agentgym_store.jsonl import export_jsonl
 from agentgym_store.sql import query
 from agentgym_store.statistics import MODE_COLUMNS, statistics
@@ -85,8 +85,9 @@ def stats(folder: Path, _: int, clock: Clock) -> int:
     store = _table(folder)
     found = statistics(store.scan(), store.turns(MODE_COLUMNS))
     clock.stop()
-    if sum(group.turns for group in found.modes.values()) != found.total.episodes * TURNS:
-        raise RuntimeError("turns by mode are not all turns")
+    in_modes = found.by["env"].get(IN_MODES)
+    if sum(group.turns for group in found.modes.values()) != (in_modes.episodes * TURNS if in_modes else 0):
+        raise RuntimeError("turns by mode are not all turns in modes")
     return found.total.episodes
 
 
