@@ -38,6 +38,8 @@ class Sample(Record):
         return self
 
 
+SUCCESS = 0.999
+"""Return from which an episode has succeeded: the maximum of 1, within rounding."""
 STATE = "state"
 TOOLS = "tools"
 MESSAGE = "agent_message"
@@ -190,6 +192,6 @@ class Trajectory(Record):
             return None
         return sum(turn.reward for turn in self.turns)
 
-    def succeeded(self, threshold: float = 0.999) -> bool:
+    def succeeded(self, threshold: float = SUCCESS) -> bool:
         """True if the return reaches the maximum of 1 (within rounding)."""
         return (self.total_reward or 0.0) >= threshold

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from agentevol.cli.console.output import AsJson, print_json, print_json_line, print_table, printable
+from agentevol.cli.trajectories.compaction import compact
 from agentevol.cli.trajectories.export import export
 from agentevol.cli.trajectories.importing import import_episodes
+from agentevol.cli.trajectories.statements import sql
+from agentevol.cli.trajectories.statistics import stats
 from agentevol.cli.trajectories.tables import Iteration, OnlyPurpose, Table, open_table, where_of
 
 if TYPE_CHECKING:
     from agentgym_store.records import Trajectory
-    from agentgym_store.statistics import Group
     from agentgym_store.store import Store
 
-app = typer.Typer(no_args_is_help=True, help="Read the table of a run's episodes.")
+app = typer.Typer(no_args_is_help=True, help="Read and tidy the table of a run's episodes.")
 
 LISTED: dict[str, str] = {
     "id": "id",
@@ -90,26 +92,7 @@ def list_episodes(
     print(f"the first {count:,} episodes; there are more" if more else f"{count:,} episodes")
 
 
-@app.command()
-def stats(
-    path: Table, iteration: Iteration = None, purpose: OnlyPurpose = None, json: AsJson = False
-) -> None:
-    """Count episodes by ending, purpose, iteration, environment, task type and difficulty.
-
-    Example: agentevol trajectories stats runs/first --purpose explore
-    """
-    from agentgym_store.statistics import statistics
-
-    found = statistics(open_table(path).scan(where_of(iteration, purpose)))
-    if json:
-        print_json(found.model_dump())
-        return
-    # One column names a group: with two, the longest task types of ALFWorld do not fit 80 characters.
-    header = ("group", "episodes", "scored", "success", "reward", "turns", "tokens")
-    rows = [("all", *_figures(found.total))]
-    for name, groups in found.by.items():
-        rows.extend((f"{name} {value}", *_figures(group)) for value, group in groups.items())
-    print_table(header, rows)
+app.command()(stats)
 
 
 @app.command()
@@ -131,6 +114,8 @@ def show(
 
 app.command()(export)
 app.command("import")(import_episodes)
+app.command()(sql)
+app.command()(compact)
 
 
 @app.command()
@@ -225,17 +210,6 @@ def _cells(*row: Any) -> tuple[Any, ...]:
     """A row of `LISTED` as `list` prints it."""
     *known, reward, turns = row
     return (*known, _number(reward, "g"), turns)
-
-
-def _figures(group: "Group") -> tuple[str, ...]:
-    return (
-        f"{group.episodes:,}",
-        f"{group.scored:,}",
-        _number(group.success_rate, ".1%"),
-        _number(group.mean_reward, ".3f"),
-        _number(group.mean_turns, ".1f"),
-        _number(group.mean_sampled_tokens, ".1f"),
-    )
 
 
 def _finite(value: float) -> float | None:
