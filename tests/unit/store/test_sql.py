@@ -1,11 +1,13 @@
 """SQL over a table: views, the authorizer, limits of the process."""
 
+import json
 import os
 import select
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import polars as pl
@@ -16,7 +18,9 @@ from agentgym_store.errors import StatementError, StoreError
 from agentgym_store.records import Failed, Sample, Turn
 from agentgym_store.sql import Limits, query
 from agentgym_store.sql.authorizer import FILE_FUNCTIONS, LONGEST, authorize, authorize_plan
+from agentgym_store.sql.query import _Process
 from agentgym_store.sql.views import descriptions, views
+from agentgym_store.sql.worker import REFUSED
 from agentgym_store.store import Store
 
 SAID = Sample(text="x", prompt_ids=(1, 2), token_ids=(3,), logprobs=(-0.5,), policy_version=0)
@@ -243,6 +247,30 @@ def test_a_statement_that_takes_too_much_memory_is_ended(store: Store):
     columns = ", ".join(f"t{k}.action as a{k}" for k in range(9))
     with pytest.raises(StatementError, match=r"^the statement needs more than 0\.0625 GiB of memory$"):
         answer(store, f"select {columns} from {joined} order by a0, a8", memory_bytes=2**26)
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "expected"),
+    [
+        ("table", "cannot read: Failed to launch worker thread: Resource temporarily unavailable", None),
+        ("table", "cannot read: malloc of size 64 failed: Cannot allocate memory", None),
+        ("table", "cannot read: no such file", StoreError("cannot read: no such file")),
+        ("statement", "no column 'MemoryError'", StatementError("no column 'MemoryError'")),
+    ],
+)
+def test_memory_that_ends_while_the_table_is_read_is_no_error_of_the_table(
+    kind: str, message: str, expected: StoreError | None
+):
+    refusal = json.dumps({"kind": kind, "message": message})
+    program = f"import sys; sys.stderr.write({refusal!r}); sys.exit({REFUSED})"
+    with (
+        TemporaryFile() as complaints,
+        subprocess.Popen([sys.executable, "-c", program], stderr=complaints) as running,
+    ):
+        running.wait()
+        reason = _Process(running, complaints, Limits(memory_bytes=2**30))._reason()
+    expected = expected or StatementError("the statement needs more than 1 GiB of memory")
+    assert (type(reason), str(reason)) == (type(expected), str(expected))
 
 
 PARENT = textwrap.dedent(

@@ -1,7 +1,7 @@
 """Exports of episodes to data sets: a module for each format, and `writing`, which all of them share.
 
-    source = TableSource(store, Selection(Where(purpose="explore", min_reward=1)))
-    export(source, export_format("sft"), Path("data/alfworld"), Layout(valid=0.1, shards=4))
+    wins = Selection(Where(purpose="explore", min_reward=1))
+    export(store, export_format("sft"), Path("wins"), selection=wins, plan=Plan(valid=0.1, shards=4))
 
 The names are imported when they are used.
 """

@@ -1,5 +1,6 @@
 """Execution of SQL statements in a process of their own: `query`."""
 
+import errno
 import json
 import os
 import subprocess
@@ -18,6 +19,8 @@ from agentgym_store.store import Store
 
 _REFUSED = 3  # `worker.REFUSED`: the worker is a program and is not imported
 _MAX_REASON = 300
+_EXHAUSTED = ("memory allocation", "MemoryError", os.strerror(errno.ENOMEM), os.strerror(errno.EAGAIN))
+"""What libraries say where memory ends; a thread that has no memory for its stack is told as EAGAIN."""
 
 
 @dataclass(frozen=True)
@@ -148,13 +151,15 @@ class _Process:
         last = said.splitlines()[-1] if said else ""
         if self.is_late:
             return StatementError(f"the statement took longer than {self.limits.seconds:g} s")
-        if self.running.returncode == _REFUSED:
-            told = json.loads(last)
-            return (StatementError if told["kind"] == "statement" else StoreError)(told["message"])
-        if "memory allocation" in said or "MemoryError" in said:
+        told = json.loads(last) if self.running.returncode == _REFUSED else None
+        if told is not None and told["kind"] == "statement":
+            return StatementError(told["message"])
+        if any(text in said for text in _EXHAUSTED):
             return StatementError(
                 f"the statement needs more than {self.limits.memory_bytes / 2**30:g} GiB of memory"
             )
+        if told is not None:
+            return StoreError(told["message"])
         return StatementError(
             f"the process of the statement ended with {self.running.returncode}: {last[:_MAX_REASON]}"
         )
