@@ -5,7 +5,7 @@ Names for other packages: `answer_lengths.ANSWER_TOKENS`, `answer_lengths.THINKI
 `columnar_file.EncodedSequences`, `columnar_file.read_sequences`, `composition.Part`, `composition.Share`,
 `composition.Source`, `composition.learnt_figures`, `composition.shares`, `composition.staleness`,
 `composition.turns_by_version`, `composition.version_lag`, `composition.versions`, `episode_logs.Seat`,
-`episode_logs.episode_logs`, `episode_logs.left_out_text`, `episode_logs.seats_of`, `groups.GROUP`,
+`episode_logs.episode_logs`, `episode_logs.left_out_text`, `groups.GROUP`,
 `groups.own_part`, `hashes.of_sequences`, `manifests.Manifest`, `manifests.Stage`, `manifests.of_episodes`,
 `manifests.of_file`, `manifests.of_parts`, `manifests.of_scores`, `manifests.of_weights`, `replay.again`,
 `replay.by_player`, `replay.copied`, `replay.replayed`, `replay.replayed_places`, `replay.retained_episodes`,

@@ -52,6 +52,13 @@ class Bands:
     """Gap of the sampled tokens, as a share of the larger number."""
 
 
+def bands_of(outcome_gap: float, tie_breaks: bool) -> Bands:
+    """The bands of `pairs.outcome_gap` and `pairs.tie_breaks`."""
+    if tie_breaks:
+        return Bands(outcome=outcome_gap)
+    return Bands(outcome=outcome_gap, invalid=inf, turns=inf, tokens=inf)
+
+
 @dataclass(frozen=True)
 class Pairing:
     """Pairs, and counts of tasks and combinations without one."""

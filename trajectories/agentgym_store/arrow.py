@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Any
 
 import pyarrow  # pyright: ignore[reportMissingTypeStubs] - there are none
-import pyarrow.dataset  # pyright: ignore[reportMissingTypeStubs]
+import pyarrow.compute  # pyright: ignore[reportMissingTypeStubs]
 import pyarrow.fs  # pyright: ignore[reportMissingTypeStubs]
 import pyarrow.parquet  # pyright: ignore[reportMissingTypeStubs]
 
@@ -15,7 +15,7 @@ from agentgym_store.purposes import PURPOSES
 
 pa: Any = pyarrow
 parquet: Any = pyarrow.parquet
-dataset: Any = pyarrow.dataset
+compute: Any = pyarrow.compute
 fs: Any = pyarrow.fs
 
 FORMAT = "agentevol.trajectory/2"

@@ -24,16 +24,18 @@ def export_jsonl(trajectories: Iterable[Trajectory], path: Path) -> int:
     Raises `StoreError` if the disk refuses, and for a reward or log-probability that is not finite, since
     JSON has no such number.
     """
-    return write_lines((_line(episode) for episode in trajectories), path)
+    return write_lines((line_of(episode) for episode in trajectories), path)
 
 
-def _line(episode: Trajectory) -> str:
-    if not _finite(episode):
+def line_of(episode: Trajectory) -> str:
+    """The line of an episode; raises `StoreError` for a number that is not finite."""
+    if not is_finite(episode):
         raise StoreError(f"episode {episode.id!r} holds a number that is not finite, which JSON cannot hold")
     return episode.model_dump_json()
 
 
-def _finite(episode: Trajectory) -> bool:
+def is_finite(episode: Trajectory) -> bool:
+    """True if JSON can hold every number of the episode."""
     total = episode.wall_s + (episode.temperature or 0.0)
     for turn in episode.turns:
         total += turn.reward + sum(cost or 0.0 for cost in turn.costs.values())

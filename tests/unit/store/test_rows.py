@@ -1,10 +1,13 @@
 """Trajectory to Arrow row and back."""
 
+import copy
 import math
+import pickle
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 from support.trajectories import trajectory
 
 from agentgym_store.arrow import SCHEMA
@@ -177,7 +180,9 @@ episodes = st.builds(
 @given(st.lists(episodes, max_size=4), st.integers(0, 3))
 def test_a_trajectory_survives_the_row_exactly(originals, start):
     batch = to_batch(originals)
-    assert from_batch(batch) == originals
+    read = from_batch(batch)
+    assert read == originals
+    assert [one.model_dump_json() for one in read] == [one.model_dump_json() for one in originals]
     assert from_batch(batch.slice(start)) == originals[start:]  # readers hand out parts of batches
 
 
@@ -192,6 +197,11 @@ def test_what_is_read_back_has_the_records_own_types():
     assert (type(episode.turns), type(read.prompt_ids), type(read.token_ids)) == (tuple, tuple, tuple)
     assert type(read.logprobs[0]) is float
     assert Trajectory.model_validate_json(episode.model_dump_json()) == episode
+    assert pickle.loads(pickle.dumps(episode)) == copy.deepcopy(episode) == episode
+    assert episode.model_copy(update={"seed": 8}).seed == 8
+    with pytest.raises(ValidationError, match="frozen"):
+        episode.turns[0].reward = 2.0
+    assert episode.model_fields_set == set(Trajectory.model_fields)
 
 
 def test_a_loss_mask_is_kept_where_it_is_given_and_absent_where_it_is_not():

@@ -1,28 +1,26 @@
-"""`agentevol trajectories`: listing, statistics, display and export of a run's episodes."""
+"""`agentevol trajectories`: a run's table of episodes, exports of it and imports into one."""
 
 import math
 from collections.abc import Iterator
 from itertools import islice
-from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from agentevol.cli.console.output import AsJson, print_json, print_json_line, print_table, printable
-from agentgym_store.purposes import Purpose
+from agentevol.cli.trajectories.compaction import compact
+from agentevol.cli.trajectories.export import export
+from agentevol.cli.trajectories.importing import import_episodes
+from agentevol.cli.trajectories.statements import sql
+from agentevol.cli.trajectories.statistics import stats
+from agentevol.cli.trajectories.tables import Iteration, OnlyPurpose, Table, open_table, where_of
 
 if TYPE_CHECKING:
     from agentgym_store.records import Trajectory
-    from agentgym_store.statistics import Group
-    from agentgym_store.store import Store, Where
+    from agentgym_store.store import Store
 
-app = typer.Typer(no_args_is_help=True, help="Read the table of a run's episodes.")
-
-Table = Annotated[str, typer.Argument(help="A run folder, or a table of trajectories, which may be a URL.")]
-Iteration = Annotated[int | None, typer.Option(min=0, help="Only this iteration.")]
-OnlyPurpose = Annotated[Purpose | None, typer.Option(help="Only episodes of this purpose.")]
-Format = Literal["jsonl", "agenttraj", "sft", "sotopia"]
+app = typer.Typer(no_args_is_help=True, help="Read and tidy the table of a run's episodes.")
 
 LISTED: dict[str, str] = {
     "id": "id",
@@ -94,26 +92,7 @@ def list_episodes(
     print(f"the first {count:,} episodes; there are more" if more else f"{count:,} episodes")
 
 
-@app.command()
-def stats(
-    path: Table, iteration: Iteration = None, purpose: OnlyPurpose = None, json: AsJson = False
-) -> None:
-    """Count episodes by ending, purpose, iteration, environment, task type and difficulty.
-
-    Example: agentevol trajectories stats runs/first --purpose explore
-    """
-    from agentgym_store.statistics import statistics
-
-    found = statistics(open_table(path).scan(_where(iteration, purpose)))
-    if json:
-        print_json(found.model_dump())
-        return
-    # One column names a group: with two, the longest task types of ALFWorld do not fit 80 characters.
-    header = ("group", "episodes", "scored", "success", "reward", "turns", "tokens")
-    rows = [("all", *_figures(found.total))]
-    for name, groups in found.by.items():
-        rows.extend((f"{name} {value}", *_figures(group)) for value, group in groups.items())
-    print_table(header, rows)
+app.command()(stats)
 
 
 @app.command()
@@ -133,52 +112,10 @@ def show(
     print("\n".join(transcript(found)))
 
 
-@app.command()
-def export(
-    path: Table,
-    out: Annotated[Path, typer.Argument(help="The file to write.")],
-    format: Annotated[  # noqa: A002 - the name of the option
-        Format,
-        typer.Option(help="jsonl is lossless; agenttraj and sft hold text; sotopia is EpisodeLog, by line."),
-    ] = "jsonl",
-    iteration: Iteration = None,
-    purpose: OnlyPurpose = None,
-    allow_unjudged: Annotated[
-        bool, typer.Option("--allow-unjudged", help="Of sotopia, also episodes that nobody judged.")
-    ] = False,
-) -> None:
-    """Write episodes as a data set; the file appears when it is complete.
-
-    Format sotopia also takes a file of records of agentevol eval.
-
-    Example: agentevol trajectories export runs/first out.jsonl --format sft --iteration 3
-
-    Example: agentevol trajectories export records.jsonl logs.jsonl --format sotopia
-    """
-    from agentgym_store.exports import export_agent_traj, export_sft
-    from agentgym_store.jsonl import export_jsonl
-
-    if out.exists():
-        raise FileExistsError(17, "the file exists", str(out))
-    if format == "sotopia":
-        _export_logs(path, out, _where(iteration, purpose), allow_unjudged)
-        return
-    write = {"jsonl": export_jsonl, "agenttraj": export_agent_traj, "sft": export_sft}[format]
-    print(f"{write(open_table(path).trajectories(_where(iteration, purpose)), out)} episodes in {out}")
-
-
-def _export_logs(path: str, out: Path, where: "Where", allow_unjudged: bool) -> None:
-    from agentevol.data.episode_logs import episode_logs, left_out_text, seats_of
-    from agentevol.loop.report.evaluations.records import read_records, seat_of
-    from agentgym_store.files import write_lines
-
-    if Path(path).is_file():
-        seats = map(seat_of, read_records(Path(path)))
-    else:
-        seats = seats_of(open_table(path).trajectories(where))
-    logs, left_out = episode_logs(seats, allow_unjudged=allow_unjudged)
-    written = write_lines((dumps(log, ensure_ascii=False) for log in logs), out)
-    print(f"{written} episodes in {out}{left_out_text(left_out)}")
+app.command()(export)
+app.command("import")(import_episodes)
+app.command()(sql)
+app.command()(compact)
 
 
 @app.command()
@@ -210,7 +147,7 @@ def score(
         raise FileExistsError(17, "the file exists", str(out))
     settings, scale = load(None, caution or [], CautionConfig), load_scale(model)
     scale.weights(settings.weights)  # a wrong name is reported before anything is read
-    episodes = list(open_table(path).trajectories(_where(iteration, purpose)))
+    episodes = list(open_table(path).trajectories(where_of(iteration, purpose)))
     said = GradientLearner(LearnConfig()).scores(Checkpoint(model, 0), sequences_to_judge(episodes))
     judged = judge(scale, said, settings)
     if out is not None:
@@ -221,14 +158,6 @@ def score(
         return
     rows = [(name, _number(_finite(value), ".4g")) for name, value in found.items()]
     print_table(("figure", settings.combination), rows)
-
-
-def open_table(path: str) -> "Store":
-    """The table at a path or URL, or the one of the run in this folder; raises `StoreError`."""
-    from agentevol.data.stored_episodes import open_table
-    from agentgym_store.urls import named
-
-    return open_table(named(path))
 
 
 def find(store: "Store", wanted: str) -> "Trajectory":
@@ -270,12 +199,6 @@ def _cost(cost: float | None) -> str:
     return "not judged" if cost is None else f"{cost:g}"
 
 
-def _where(iteration: int | None, purpose: str | None) -> "Where":
-    from agentgym_store.store import Where
-
-    return Where(iteration=iteration, purpose=purpose)
-
-
 def _members(row: tuple[Any, ...]) -> dict[str, object]:
     """A row of `LISTED` by the table's own names; null for a return that is not finite."""
     named = dict(zip(LISTED, row, strict=True))
@@ -287,17 +210,6 @@ def _cells(*row: Any) -> tuple[Any, ...]:
     """A row of `LISTED` as `list` prints it."""
     *known, reward, turns = row
     return (*known, _number(reward, "g"), turns)
-
-
-def _figures(group: "Group") -> tuple[str, ...]:
-    return (
-        f"{group.episodes:,}",
-        f"{group.scored:,}",
-        _number(group.success_rate, ".1%"),
-        _number(group.mean_reward, ".3f"),
-        _number(group.mean_turns, ".1f"),
-        _number(group.mean_sampled_tokens, ".1f"),
-    )
 
 
 def _finite(value: float) -> float | None:
