@@ -13,7 +13,6 @@ from agentgym_envs.licences import data_licence
 from agentgym_envs.registry import REGISTRY
 from agentgym_store.errors import StoreError
 from agentgym_store.exports import Plan, Report, Selection, export, export_format
-from agentgym_store.exports.writing.yaml import to_yaml
 from agentgym_store.store import Store, Where
 
 EPISODES = varied_episodes(120)
@@ -236,17 +235,6 @@ def test_names_from_outside_cannot_break_the_card(tmp_path: Path) -> None:
     text = (tmp_path / "out" / "README.md").read_text("utf-8")
     assert yaml.safe_load(text.split("---\n")[1])["license"] == "other"
     assert "| a\\|b --- # c | 1 |" in text
-
-
-def test_yaml_is_read_as_it_was_written() -> None:
-    value = {
-        "a": "yes",
-        "b": [{"c": 1, "d": ["x: y", "n<1K"]}, "plain"],
-        "e": {"f": True},
-        "g": [],
-        "h": "é\n",
-    }
-    assert yaml.safe_load(to_yaml(value)) == value
 
 
 def test_nothing_that_matches_is_an_error_and_leaves_nothing(table: Store, tmp_path: Path) -> None:

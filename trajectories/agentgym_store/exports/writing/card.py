@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import yaml
+
 from agentgym_envs.licences import UNKNOWN, Licence, data_licence
 from agentgym_store.exports.contract import ExportFormat, Tally
 from agentgym_store.exports.writing.facts import Facts, Group, Range
 from agentgym_store.exports.writing.shards import DataFile
-from agentgym_store.exports.writing.yaml import to_yaml
 
 SHOWN = 20
 """Maximum number of names in one line of lineage."""
@@ -44,6 +45,13 @@ class Written:
     files: Sequence[DataFile]
 
 
+class _Written(yaml.SafeDumper):
+    """YAML in which a value that occurs twice is written twice, not as a reference."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
 def card(title: str, export_format: ExportFormat, origin: Origin, written: Written, distinct: bool) -> str:
     """The text of the card."""
     sections = (
@@ -55,9 +63,11 @@ def card(title: str, export_format: ExportFormat, origin: Origin, written: Writt
         _sources(written.facts),
         _files(written.files),
     )
-    header = to_yaml(_header(title, export_format, written))
+    header = yaml.dump(
+        _header(title, export_format, written), Dumper=_Written, sort_keys=False, allow_unicode=True
+    )
     body = "\n".join("\n".join((*section, "")) for section in sections)
-    return f"---\n{header}\n---\n\n{body}".rstrip() + "\n"
+    return f"---\n{header}---\n\n{body}".rstrip() + "\n"
 
 
 def _header(title: str, export_format: ExportFormat, written: Written) -> dict[str, Any]:
