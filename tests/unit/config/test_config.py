@@ -41,7 +41,11 @@ def test_a_world_has_settings_of_its_own_below_the_algorithms_and_the_users():
 def test_a_conversation_has_an_algorithm_of_its_own_unless_another_one_is_named():
     talk = load(None, ["env=social"])
     assert (talk.base, talk.environment.seats, talk.learn.algorithm) == ("starter:social", 1, "grpo")
-    assert (talk.learn.learning_rate, talk.learn.options, talk.explore.tasks) == (2e-4, {"kl_coef": 0.05}, 180)
+    assert (talk.learn.learning_rate, talk.learn.options, talk.explore.tasks) == (
+        2e-4,
+        {"kl_coef": 0.05},
+        180,
+    )
     assert (talk.evaluate.measure, talk.select.rule) == ("reward", "all")
 
     assert load(None, ["env=social", "algorithm=grpo"]) == talk

@@ -18,5 +18,5 @@ HABITS: Final[dict[str, tuple[Policy, ...]]] = {
 
 
 def habit(task: SocialTask, draws: Random) -> Speaker:
-    """A player that keeps to one of them for an episode: at random, takes the first offer, insists, recites."""
+    """A player that keeps to one of them for an episode: it takes the first offer, insists, or recites."""
     return draws.choice(HABITS[task.family.name])(task, draws)
