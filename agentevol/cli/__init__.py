@@ -25,6 +25,7 @@ MODULES = (
     "envs",
     "data",
     "trajectories",
+    "ui",
     "starter",
     "new",
     "check",

@@ -71,10 +71,15 @@ def render(
         environment=summary.environment,
         headline=headline(summary),
         picture=b64encode(picture).decode(),
-        tables=[table for table in (*_tables(summary), _strengths(strengths)) if table["rows"]],
+        tables=run_tables(summary, strengths),
         configuration=[[key, value] for key, value in flattened(summary.config)],
         examples=[_example(example) for example in examples],
     )
+
+
+def run_tables(summary: RunSummary, strengths: Sequence[Strength] = ()) -> list[dict[str, Any]]:
+    """The tables of the report that have rows: `title`, `note`, `header` and `rows` of each."""
+    return [table for table in (*_tables(summary), _strengths(strengths)) if table["rows"]]
 
 
 def visible(text: str) -> str:

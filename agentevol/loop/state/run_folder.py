@@ -19,6 +19,7 @@ iteration.
     sequences/0003.safetensors  encoded training sequences of iteration 3, for later iterations
     prices/0003.json    prices of costs after it: both are caches, derived again where they are missing
     metrics.jsonl  tensorboard/  report.html  success.png
+    progress.json       phase, counts and rates of the running run (`agentevol.loop.state.progress_file`)
 
 All entries are complete: files are written under a temporary name and then moved. A resumed run does only the
 missing work.

@@ -1,0 +1,1 @@
+"""Pages that compare: two episodes turn by turn, and runs with intervals."""

@@ -1,0 +1,1 @@
+"""Pages of one episode: its turns with their tokens, its group, and the expert's way."""

@@ -1,0 +1,1 @@
+"""Pages of runs: the list with live progress, and one run."""
