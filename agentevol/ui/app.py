@@ -3,6 +3,7 @@
 from importlib.resources import files
 
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 
@@ -10,7 +11,7 @@ from agentevol.core.errors import AgentEvolError
 from agentevol.ui.comparisons import routes as comparisons
 from agentevol.ui.context import Context
 from agentevol.ui.episodes import routes as episodes
-from agentevol.ui.errors import NotFound, PageError, error_view
+from agentevol.ui.errors import BadQuery, NotFound, PageError, error_view
 from agentevol.ui.guard import Guard
 from agentevol.ui.pages import page
 from agentevol.ui.reader import routes as reader
@@ -35,6 +36,7 @@ def create_app(settings: UiSettings) -> Guard:
     for kind in (PageError, StoreError, AgentEvolError, OSError, Exception):
         app.add_exception_handler(kind, _failed)
     app.add_exception_handler(HTTPException, _unknown)
+    app.add_exception_handler(RequestValidationError, _invalid)
     return Guard(app, settings.names)
 
 
@@ -54,4 +56,12 @@ async def _unknown(request: Request, cause: Exception) -> HTMLResponse:
     del cause  # of the router: no page has this path
     return await _failed(
         request, NotFound(f"There is no page {request.url.path}.", "Start from the list of runs.")
+    )
+
+
+async def _invalid(request: Request, cause: Exception) -> HTMLResponse:
+    found = cause.errors() if isinstance(cause, RequestValidationError) else []
+    told = "; ".join(f"{one['loc'][-1]}: {one['msg']}" for one in found)
+    return await _failed(
+        request, BadQuery(f"This address is not complete: {told}.", "Start from the list of runs.")
     )

@@ -11,6 +11,7 @@ from agentevol.ui.library import Library
 from agentevol.ui.reader.expert import Experts
 from agentevol.ui.settings import UiSettings
 from agentevol.ui.tables import Tables
+from agentgym_store.statistics import Statistics
 
 
 class Context:
@@ -22,6 +23,7 @@ class Context:
         self.tables = Tables()
         self.searches = Searches()
         self.facets: Kept[Facets] = Kept(32)
+        self.statistics: Kept[Statistics] = Kept(32)
         self.experts = Experts(settings.expert_s)
 
 

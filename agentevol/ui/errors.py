@@ -25,7 +25,7 @@ class BadQuery(PageError):
     """A filter, cursor or other parameter of the address that is not valid."""
 
     status = 400
-    title = "This address is not valid"
+    title = "This cannot be shown"
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import HTMLResponse
 
+from agentevol.core.errors import ConfigError
 from agentevol.ui.comparisons.episodes import compare_episodes
 from agentevol.ui.comparisons.runs import compare_runs
 from agentevol.ui.context import Shared
@@ -52,4 +53,8 @@ def runs(request: Request, context: Shared, run: Names) -> HTMLResponse:
             "Only runs can be compared: a table has no checkpoints.", "Mark runs in the list of runs."
         )
     hrefs = {one.name: address("runs", one.key) for one in sources}
-    return page(request, "compare_runs", view=compare_runs(folders), hrefs=hrefs)
+    try:
+        view = compare_runs(folders)
+    except ConfigError as cause:
+        raise BadQuery(f"{cause}.", "A run can be compared once its first evaluation has ended.") from None
+    return page(request, "compare_runs", view=view, hrefs=hrefs)

@@ -63,9 +63,9 @@ def _numbers(values: Mapping[str, object], prefix: str = "") -> Iterator[tuple[s
 
 
 def _metric(name: str, values: list[float]) -> Metric:
-    ends = (values[0], values[-1], min(values), max(values))
     curve = sparkline(_thinned(values)) if len(values) > 1 else None
-    return Metric(name, len(values), *map(number, ends), curve)
+    first, last, least, greatest = map(number, (values[0], values[-1], min(values), max(values)))
+    return Metric(name, len(values), first, last, least, greatest, curve)
 
 
 def _thinned(values: list[float]) -> list[float]:

@@ -10,9 +10,8 @@ from agentevol.loop.report.rates import headline, interval_text, rate_text
 from agentevol.ui.runs.curves import Curve, success_curve
 from agentevol.ui.runs.metrics import Metric, metric_views
 from agentevol.ui.runs.summaries import strengths_of, summary_of
-from agentevol.ui.tables import Snapshot
 from agentevol.ui.text import number
-from agentgym_store.statistics import BREAKDOWNS, Group, statistics
+from agentgym_store.statistics import BREAKDOWNS, Group, Statistics
 
 
 @dataclass(frozen=True)
@@ -43,9 +42,8 @@ def run_overview(folder: Path) -> Overview:
     )
 
 
-def table_overview(name: str, snapshot: Snapshot) -> Overview:
-    """Statistics of a table that belongs to no run. Raises `StoreError`."""
-    found = statistics(snapshot.frame)
+def table_overview(name: str, found: Statistics) -> Overview:
+    """Statistics of a table that belongs to no run."""
     tables = [_breakdown(breakdown, found.by[breakdown]) for breakdown in BREAKDOWNS if found.by[breakdown]]
     return Overview(name, "table of episodes", _sentence(found.total), None, tables, [], [])
 

@@ -1,6 +1,7 @@
 """Pages of runs: the list, one run, and the parts of both that change while a run goes on."""
 
 from pathlib import Path
+from typing import Any
 
 from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse
@@ -14,6 +15,7 @@ from agentevol.ui.runs.live import live_view
 from agentevol.ui.runs.outcomes import Outcome, outcomes
 from agentevol.ui.runs.overview import run_overview, table_overview
 from agentevol.ui.runs.summaries import stamp
+from agentgym_store.statistics import statistics
 
 router = APIRouter()
 
@@ -37,7 +39,9 @@ def run(request: Request, context: Shared, key: str) -> HTMLResponse:
     if isinstance(source.place, Path) and source.is_run:
         overview, live = run_overview(source.place), live_view(source.place)
     else:
-        overview, live = table_overview(source.name, context.tables.snapshot(source)), None
+        snapshot = context.tables.snapshot(source)
+        found = context.statistics.get(snapshot.name, lambda: statistics(snapshot.frame))
+        overview, live = table_overview(source.name, found), None
     return page(
         request, "run", source=source, overview=overview, live=live, outcomes=_outcomes(context, source)
     )
@@ -53,7 +57,7 @@ def live_run(request: Request, context: Shared, key: str) -> HTMLResponse:
     return reply
 
 
-def _listed(context: Context) -> dict[str, object]:
+def _listed(context: Context) -> dict[str, Any]:
     sources = context.library.sources()
     paths = [str(path) for path in context.library.paths]
     return {"runs": run_rows(sources), "tables": table_rows(sources), "paths": paths}
