@@ -1,7 +1,7 @@
 """ASGI middleware that protects the pages.
 
 Requests whose `Host` is no name of this server are refused: a page of another site whose name is made to
-resolve to this address (DNS rebinding) cannot read episodes. Only reading methods are allowed. Every reply
+resolve to this address (DNS rebinding) cannot read episodes. Only GET is allowed. Every reply
 forbids scripts, styles and requests but the server's own.
 """
 
@@ -15,7 +15,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agentgym_server.settings import is_loopback
 
-METHODS = ("GET", "HEAD")
 POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -68,8 +67,8 @@ class Guard:
         host = Headers(scope=scope).get("host", "")
         if not is_own_host(host, self._names):
             return PlainTextResponse(FOREIGN, 421)
-        if scope["method"] not in METHODS:
-            return PlainTextResponse("These pages are only read.\n", 405, {"allow": ", ".join(METHODS)})
+        if scope["method"] != "GET":
+            return PlainTextResponse("These pages are only read.\n", 405, {"allow": "GET"})
         return None
 
 

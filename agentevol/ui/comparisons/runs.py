@@ -1,7 +1,7 @@
 """Runs side by side, by the figures of `agentevol compare`: paired by task, with intervals."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentevol.core.errors import ConfigError
@@ -43,7 +43,7 @@ class RunComparisonView:
 
 def compare_runs(runs: Mapping[str, Path]) -> RunComparisonView:
     """Compare runs by name. Raises `ConfigError` where one has nothing evaluated, `StoreError`."""
-    found = {name: evolved(folder, summary_of(folder)) for name, folder in runs.items()}
+    found = {name: replace(evolved(folder, summary_of(folder)), name=name) for name, folder in runs.items()}
     problems: list[str] = []
     tables = [_gains(found), *_against(found, problems), *_returns(found), *_strengths(found)]
     return RunComparisonView(tables, _settings(found), problems)

@@ -33,7 +33,7 @@ def run_overview(folder: Path) -> Overview:
     summary = summary_of(folder)
     return Overview(
         summary.run,
-        summary.environment,
+        f"in {summary.environment}",
         headline(summary),
         success_curve(summary),
         run_tables(summary, strengths_of(folder)),

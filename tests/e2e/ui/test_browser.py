@@ -31,7 +31,7 @@ CHROMIUM = shutil.which("chromium") or ""
 FOLDER = os.environ.get("PLAYWRIGHT", "")
 MANY = int(os.environ.get("AGENTEVOL_UI_EPISODES", "100000"))
 """Episodes of the table whose first paint is measured."""
-STEPS = 13
+STEPS = 12
 
 
 def lacking() -> str:

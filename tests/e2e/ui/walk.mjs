@@ -34,11 +34,12 @@ async function look(browser, size, scheme) {
   const { context, page, seen } = await opened(browser, size, scheme);
   for (const { name, path } of task.pages) {
     const reply = await page.goto(task.base + path, { waitUntil: "load" });
+    await page.waitForFunction(() => performance.getEntriesByName("first-contentful-paint").length);
     const facts = await page.evaluate(() => ({
       title: document.title,
       heading: document.querySelector("h1")?.textContent ?? "",
       overflow: document.documentElement.scrollWidth - window.innerWidth,
-      paint_ms: performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? null,
+      paint_ms: performance.getEntriesByName("first-contentful-paint")[0].startTime,
       background: getComputedStyle(document.body).backgroundColor,
       hacked: window.hacked ?? null,
     }));
