@@ -75,11 +75,11 @@ def episode_page(
     counted = context.facets.get(everything.name, lambda: facets(everything))
     frame, search = _matching(context, source, filters)
     size = context.settings.page_size
-    rows, matching = _collected(page_rows(frame, filters, size + 1, cursor, side), frame)
+    rows = _rows(frame, page_rows(frame, filters, size + 1, cursor, side))
     shown, before, after = _cut(rows, size, cursor, side)
     return EpisodePage(
         tuple(_row(source, filters, row) for row in shown),
-        matching,
+        collected(frame.select(pl.len())).item(),
         sum(count for _, count in counted["purpose"]),
         _cursor(shown[-1], filters) if shown and after else None,
         _cursor(shown[0], filters) if shown and before else None,
@@ -117,9 +117,14 @@ def _state(search: Search, snapshot: Snapshot) -> SearchState:
     return SearchState(search.is_complete, search.seen, total, len(search.ids))
 
 
-def _collected(rows: pl.LazyFrame, frame: pl.LazyFrame) -> tuple[list[dict[str, Any]], int]:
-    shown = collected(rows.select(*COLUMNS, ENDING)).rows(named=True)
-    return shown, collected(frame.select(pl.len())).item()
+def _rows(frame: pl.LazyFrame, chosen: pl.LazyFrame) -> list[dict[str, Any]]:
+    """The chosen rows in order. They are chosen by the columns of the filter and the order alone, and the others
+    are read for these rows only.
+    """
+    ids = collected(chosen.select("id"))["id"].to_list()
+    found = collected(frame.filter(pl.col("id").is_in(ids)).select(*COLUMNS, ENDING)).rows(named=True)
+    by_id = {row["id"]: row for row in found}
+    return [by_id[name] for name in ids]
 
 
 def _cut(
