@@ -214,10 +214,13 @@ class Store:
         )
 
     def _at(self, version: int | None) -> DeltaTable:
-        if version is not None:
-            return DeltaTable(self.place.name, version=version)
         self._table.update_incremental()
-        return self._table
+        newest = self._table.version()
+        if version is None:
+            return self._table
+        if not 0 <= version <= newest:
+            raise StoreError(f"{self.place} has the versions 0 to {newest}, not {version}")
+        return DeltaTable(self.place.name, version=version)
 
     def _batches(self, files: list[str], where: Where, columns: list[str] | None) -> Iterator[Any]:
         names = SCHEMA.names if columns is None else columns

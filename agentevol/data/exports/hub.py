@@ -10,6 +10,7 @@ def push(folder: Path, repository: str) -> str:
 
     The token is that of `hf auth login`, or `HF_TOKEN`. Raises `ConfigError`.
     """
+    from httpx import HTTPError
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
@@ -17,7 +18,7 @@ def push(folder: Path, repository: str) -> str:
     try:
         hub.create_repo(repository, repo_type="dataset", private=True, exist_ok=True)
         done = hub.upload_folder(repo_id=repository, folder_path=folder, repo_type="dataset")
-    except (HfHubHTTPError, HFValidationError, OSError) as cause:
+    except (HfHubHTTPError, HFValidationError, HTTPError, OSError) as cause:
         raise ConfigError(
             f"cannot upload to {repository}: {one_line(cause)}; the data set is complete in {folder}"
         ) from cause

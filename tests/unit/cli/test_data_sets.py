@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any, ClassVar
 
+import httpx
 import pytest
 from support.exports import table_of, varied_episodes
 
@@ -165,19 +166,20 @@ def test_nothing_is_uploaded_unless_asked_and_then_privately(
     ]
 
 
+@pytest.mark.parametrize(
+    "cause", [ConnectionError("me/wins\nis away"), httpx.ConnectError("me/wins\nis away")]
+)
 def test_an_upload_that_fails_is_one_line_and_leaves_the_data_set(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cause: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hugging_face = pytest.importorskip("huggingface_hub")
 
     class Down(Hub):
         def create_repo(self, name: str, **options: Any) -> None:
-            raise ConnectionError(f"{name}\nis away")
+            raise cause
 
     monkeypatch.setattr(hugging_face, "HfApi", Down)
-    with pytest.raises(
-        ConfigError, match="cannot upload to me/wins: me/wins is away; the data set is complete"
-    ):
+    with pytest.raises(ConfigError, match=r"cannot upload to me/wins: me/wins.*; the data set is complete"):
         hub.push(tmp_path, "me/wins")
 
 

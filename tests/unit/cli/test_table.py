@@ -84,6 +84,14 @@ def test_rows_of_a_statement_are_a_table(
     assert words == [["id", "reward"], ["broken", "-"], ["id", "reward"], ["won", "1.0"], ["2", "rows"]]
 
 
+def test_names_that_a_statement_gives_are_printed_literally(
+    capsys: pytest.CaptureFixture[str], folder: str
+) -> None:
+    statement = 'select 1 as "[/x]", 2 as "[red]\x1b[31m" from episodes limit 1'
+    code, out, _ = run(capsys, "trajectories", "sql", folder, statement)
+    assert (code, out.split()[:2]) == (0, ["[/x]", r"[red]\x1b[31m"])
+
+
 def test_without_a_statement_the_columns_are_listed(capsys: pytest.CaptureFixture[str], folder: str) -> None:
     code, out, _ = run(capsys, "trajectories", "sql", folder, "--json")
     rows = [json.loads(line) for line in out.splitlines()]

@@ -26,11 +26,13 @@ from agentgym_store.records import Ending, Trajectory
 
 ShapeT = TypeVar("ShapeT", bound=BaseModel)
 
+NO_OBJECT = "not a JSON object"
+
 
 class Shape(BaseModel):
-    """A part of a foreign record; what is not named here is not read."""
+    """A part of a foreign record; what is not named here is not read, and numbers are finite."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True, allow_inf_nan=False)
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,8 @@ def validated(shape: type[ShapeT], record: Any) -> ShapeT:
 def refusal_of(cause: ValidationError) -> Refusal:
     """The refusal of a record for its first error: `turns.N.reward: Input should be a valid number`."""
     error = cause.errors(include_url=False, include_input=False)[0]
+    if not error["loc"] and error["type"] == "model_type":
+        return Refusal(NO_OBJECT)
     exact = ".".join(str(part) for part in error["loc"])
     general = ".".join("N" if isinstance(part, int) else str(part) for part in error["loc"])
     return Refusal(f"{general or 'record'}: {error['msg']}"[:200], exact)

@@ -11,15 +11,18 @@ that environments of tools read, and what was said beside them the thought befor
 import json
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from agentgym_envs.formats import render_thinking
 from agentgym_envs.tools import with_changed_tools
 from agentgym_store.imports.contract import Draft, Importer, Shape, members, validated
 from agentgym_store.imports.conversation import Said, conversation, drafted, speaker
-from agentgym_store.imports.reading import Refusal
+from agentgym_store.imports.reading import DECODER, Refusal
 from agentgym_store.records import Trajectory
 
 NOT_TEXT = "content that is not text"
 BAD_ARGUMENTS = "arguments of a call that are not a JSON object"
+BAD_TOOLS = "tools that are not a list of functions with a name"
 
 
 class _Part(Shape):
@@ -48,11 +51,22 @@ class _Choice(Shape):
     message: _Message
 
 
+class _Described(Shape):
+    name: str
+
+
+class _Tool(Shape):
+    function: _Described
+
+
+_TOOLS = TypeAdapter(list[_Tool])
+
+
 class _Log(Shape):
     id: str | int | None = None
     messages: list[_Message]
     choices: tuple[_Choice, ...] = ()
-    tools: list[dict[str, Any]] | str | None = None
+    tools: Any = None
 
 
 class OpenAI(Importer):
@@ -71,10 +85,18 @@ class OpenAI(Importer):
         log = validated(_Log, _flat(record))
         messages = [*log.messages, *(choice.message for choice in log.choices[:1])]
         opening, turns = conversation([Said(speaker(one.role), _text(one)) for one in messages])
-        tools = json.loads(log.tools) if isinstance(log.tools, str) else log.tools
-        if tools:
-            opening = with_changed_tools(opening, tools)
+        opening = with_changed_tools(opening, _tools(log.tools or []))
         return drafted(record, opening, turns, name=log.id)
+
+
+def _tools(told: Any) -> list[dict[str, Any]]:
+    """The tools of a log, which may be a text of JSON."""
+    try:
+        tools = DECODER.decode(told) if isinstance(told, str) else told
+        _TOOLS.validate_python(tools)
+    except (ValueError, RecursionError) as cause:
+        raise Refusal(BAD_TOOLS) from cause
+    return tools
 
 
 def _flat(record: Any) -> dict[str, Any]:
@@ -110,10 +132,10 @@ def _content(message: _Message) -> str:
 
 
 def _called(function: _Function) -> str:
+    given = function.arguments
     try:
-        given = function.arguments
-        arguments: Any = json.loads(given or "{}") if isinstance(given, str) else given
-    except ValueError as cause:
+        arguments: Any = DECODER.decode(given or "{}") if isinstance(given, str) else given
+    except (ValueError, RecursionError) as cause:
         raise Refusal(BAD_ARGUMENTS, function.name[:80]) from cause
     if not isinstance(arguments, dict):
         raise Refusal(BAD_ARGUMENTS, function.name[:80])

@@ -78,6 +78,7 @@ def main(json: bool = False, turns: int = SIZE, plain_episodes: int = PLAIN_EPIS
 
 def _compare(turns: int, plain_episodes: int) -> Mapping[str, Any]:
     episodes = max(10, -(-turns // TURNS))
+    plain_episodes = min(plain_episodes, episodes)
     with TemporaryDirectory() as scratch:
         lines = _lines(Path(scratch), episodes)
         size = size_mib(Path(scratch) / "whole" / "table")

@@ -63,6 +63,17 @@ def test_a_filter_selects_what_it_says(table: Store, tmp_path: Path, selected: d
     assert ids(table, tmp_path / "out", **selected) == expected
 
 
+def test_an_episode_whose_start_is_no_time_is_in_no_range(tmp_path: Path) -> None:
+    episodes = [EPISODES[0], EPISODES[1].model_copy(update={"started_at": "yesterday"})]
+    table = table_of(tmp_path / "table", episodes)
+    for name, selected in {
+        "since": {"since": datetime(2020, 1, 1)},
+        "until": {"until": datetime(2030, 1, 1)},
+    }.items():
+        assert ids(table, tmp_path / name, **selected) == [EPISODES[0].id]
+    assert ids(table, tmp_path / "all") == [one.id for one in episodes]
+
+
 def test_filters_hold_together_and_are_told_in_the_card(table: Store, tmp_path: Path) -> None:
     selected = {"where": Where(env="alfworld", min_reward=1), "policy_version": 4}
     expected = [

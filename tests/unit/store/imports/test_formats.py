@@ -8,6 +8,9 @@ from agentgym_envs.tools import HEADING
 from agentgym_store.imports import Draft, DraftTurn, Refusal, importer
 from agentgym_store.records import Terminated, Truncated
 
+DEEP = "[" * 100_000
+"""JSON in which no parser finds an end."""
+
 
 def draft(name: str, record: Any) -> Draft:
     found = importer(name).episode(record)
@@ -190,6 +193,11 @@ def test_a_request_with_its_response_is_one_log() -> None:
     [
         ([{"role": "user", "content": "a"}, called("{1")], "arguments of a call that are not a JSON object"),
         ([{"role": "user", "content": "a"}, called("[1]")], "arguments of a call that are not a JSON object"),
+        ([{"role": "user", "content": "a"}, called(DEEP)], "arguments of a call that are not a JSON object"),
+        (
+            [{"role": "user", "content": "a"}, called('{"n": NaN}')],
+            "arguments of a call that are not a JSON object",
+        ),
         ([{"role": "user", "content": [{"type": "image_url"}]}], "content that is not text"),
         ([{"role": "judge", "content": "a"}], "unknown speaker"),
         ("hello", "messages: Input should be a valid list"),
@@ -197,6 +205,13 @@ def test_a_request_with_its_response_is_one_log() -> None:
 )
 def test_a_log_that_is_no_episode_is_refused_with_a_reason(messages: Any, reason: str) -> None:
     assert refusal("openai", {"messages": messages}) == reason
+
+
+@pytest.mark.parametrize("tools", ["nope", DEEP, "[1]", '{"a": 1}', [{"x": 1}], [{"function": {}}], 7])
+def test_a_log_with_other_tools_is_refused(tools: Any) -> None:
+    messages = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    found = refusal("openai", {"messages": messages, "tools": tools})
+    assert found == "tools that are not a list of functions with a name"
 
 
 def test_rows_of_trl_with_prompt_and_completion_are_no_logs() -> None:
@@ -263,6 +278,8 @@ def test_a_text_may_hold_several_transcripts(tmp_path: Any) -> None:
         ({"steps": [{"action": "look", "observation": "x"}]}, "without a first observation"),
         ({"steps": [{"action": "reset", "observation": "x"}]}, "without a message of the agent"),
         ({"steps": [{"observation": "x"}]}, "steps.N.action: Field required"),
+        ({"steps": [{"action": "a", "reward": 1e999}]}, "steps.N.reward: Input should be a finite number"),
+        (None, "not a JSON object"),
         ("Action: look\nReward: much", "a reward that is not a finite number"),
         ("Action: look\nReward: nan", "a reward that is not a finite number"),
         ("Action: look", "without a first observation"),

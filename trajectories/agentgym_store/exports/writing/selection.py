@@ -18,7 +18,9 @@ class Selection:
     policy_version: int | None = None
     """Version of the weights that sampled the last turn."""
     since: datetime | None = None
-    """Episodes that started then or later; a time without a zone is UTC."""
+    """Episodes that started then or later; a time without a zone is UTC. An episode whose start is not a time
+    is in no range.
+    """
     until: datetime | None = None
     """Episodes that started earlier."""
 
@@ -37,7 +39,10 @@ class Selection:
             return False
         if self.since is None and self.until is None:
             return True
-        started = in_utc(datetime.fromisoformat(episode.started_at))
+        try:
+            started = in_utc(datetime.fromisoformat(episode.started_at))
+        except ValueError:
+            return False
         return (self.since is None or started >= in_utc(self.since)) and (
             self.until is None or started < in_utc(self.until)
         )
