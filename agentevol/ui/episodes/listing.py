@@ -118,8 +118,8 @@ def _state(search: Search, snapshot: Snapshot) -> SearchState:
 
 
 def _rows(frame: pl.LazyFrame, chosen: pl.LazyFrame) -> list[dict[str, Any]]:
-    """The chosen rows in order. They are chosen by the columns of the filter and the order alone, and the others
-    are read for these rows only.
+    """The chosen rows in order. Rows are chosen by the columns of the filter and the order alone, and the
+    others are read for these rows only.
     """
     ids = collected(chosen.select("id"))["id"].to_list()
     found = collected(frame.filter(pl.col("id").is_in(ids)).select(*COLUMNS, ENDING)).rows(named=True)

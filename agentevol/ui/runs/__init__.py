@@ -1,1 +1,4 @@
-"""Pages of runs: the list with live progress, and one run."""
+"""Pages of runs: the list with live progress, and one run.
+
+Names for other packages: `routes`, `summaries.summary_of`.
+"""
