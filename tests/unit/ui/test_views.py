@@ -4,16 +4,19 @@ import json
 import math
 import os
 import socket
+from io import StringIO
 from pathlib import Path
 
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 from support.trajectories import trajectory
 from support.ui import episode, summary, turn
 
 from agentevol.core.summaries import RunSummary
+from agentevol.loop.state.progress import Progress
 from agentevol.loop.state.progress_file import ProgressFile, RunProgress, is_alive, read_progress
 from agentevol.ui.comparisons.episodes import compare_episodes
 from agentevol.ui.episodes.cursors import Cursor, cursor_of, page_rows
@@ -351,3 +354,20 @@ def test_the_answer_of_an_expert_names_another_version() -> None:
         expert_way(answer, ["0.9.0", "d1"]).note == "Recorded with 0.9.0 / d1; this machine has 1.0.0 / d1."
     )
     assert expert_way({"problem": "no\nexpert"}, []).problem == "no expert"
+
+
+def test_a_run_writes_its_progress_while_it_plays(tmp_path: Path) -> None:
+    display = Progress(Console(file=StringIO()))
+    with display.recorded(tmp_path):
+        with display.playing("explore", "train", 1, total=2, done=0) as advance:
+            advance([episode("a"), episode("b", (0.0,))])
+            found = read_progress(tmp_path)
+        assert found is not None
+        assert (found.phase, found.iteration, found.done, found.total) == ("explore train", 1, 2, 2)
+        assert (found.won, found.failed, found.state) == (1, 0, "running")
+    assert (found := read_progress(tmp_path)) is not None
+    assert found.state == "finished"
+    with pytest.raises(ValueError, match="no space"), display.recorded(tmp_path):
+        raise ValueError("no space\nleft")
+    assert (found := read_progress(tmp_path)) is not None
+    assert (found.state, found.message) == ("stopped", "no space left")
