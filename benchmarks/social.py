@@ -17,7 +17,7 @@ from time import perf_counter
 from agentgym_envs.registry import make
 from agentgym_envs.social import Social
 from agentgym_envs.social.outcome import LABEL
-from agentgym_envs.social.scripts import Scores, measure, violations
+from agentgym_envs.social.scripts.suite import Scores, measure, violations
 from agentgym_envs.sotopia.protocol.actions import Action
 from agentgym_envs.sotopia.protocol.conversation import Conversation, Rules
 

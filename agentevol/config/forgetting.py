@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from agentevol.config.sections import Section
+from agentevol.config.sections import Level, Section
 
 
 class EwcConfig(Section):
@@ -105,7 +105,7 @@ class ProtectedTasks(Section):
     """None is the run's own; another one is served in addition."""
     split: str | None = None
     """None is the run's validation split, or `valid` of another environment."""
-    difficulty: str | None = None
+    difficulty: Level | None = None
     """Only tasks of this level; None uses all."""
     episodes: int = Field(default=100, ge=2)
     """Number of tasks, evenly over the split, played as in evaluation."""

@@ -49,6 +49,7 @@ _TOOL_ENVIRONMENTS = (
     *("academia", "bfcl", "movie", "sheet", "sql"),
     *("tau-airline", "tau-mock", "tau-retail", "tau-telecom", "todo", "weather"),
 )
+_TALKS = {"episodes": 300, "temperature": 0.7, "measure": "reward"}
 
 BY_ENVIRONMENT: Mapping[str, Mapping[str, Any]] = {
     "alfworld": {
@@ -61,6 +62,13 @@ BY_ENVIRONMENT: Mapping[str, Mapping[str, Any]] = {
         "environment": {"options": {"tools_in": "text"}, "max_turns": 16},
         "explore": {"tasks": 200, "max_new_tokens": 96},
     },
+    # one agent beside the environment's partner, which no learning changes
+    "social": {
+        "environment": {"seats": 1},
+        "explore": {"max_new_tokens": 64},
+        "evaluate": _TALKS,
+    },
+    "sotopia": {"environment": {"seats": 1, "options": {"actions": "text"}}, "evaluate": _TALKS},
     "webshop": {
         "environment": {"max_turns": 20},
         "explore": {"difficulty": "small", "tasks": 200, "max_new_tokens": 112},
@@ -73,6 +81,24 @@ a search or a thought has many words, looking at a few items takes more than the
 episodes are won, so that many are needed to tell one checkpoint from another. The schemas of an assistant's
 tools are ten times as long as its episodes, and those of other environments of tools are long, too; a small
 policy knows the tools from its demonstrations.
+"""
+
+_TALKED: Preset = {
+    "explore": {"tasks": 180, "samples": 8},
+    # few large steps near the base: in small ones the noise of single conversations makes a small policy
+    # more random with every iteration
+    "learn": {
+        "algorithm": "grpo",
+        "learning_rate": 2e-4,
+        "batch_tokens": 32768,
+        "options": {"kl_coef": 0.05},
+        "reference": "base",
+    },
+}
+
+ALGORITHM_BY_ENVIRONMENT: Mapping[str, Preset] = {"social": _TALKED, "sotopia": _TALKED}
+"""Algorithm of a run that names none, and its settings, by environment; elsewhere runs imitate. Conversations
+are seldom won outright, and pay in degrees.
 """
 
 OFFICIAL: Mapping[str, Mapping[str, Any]] = {

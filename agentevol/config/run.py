@@ -30,6 +30,7 @@ from agentevol.config.migration import migrated
 from agentevol.config.placements import names as placements
 from agentevol.config.placements import preset_file
 from agentevol.config.presets import (
+    ALGORITHM_BY_ENVIRONMENT,
     BY_DATA,
     BY_ENVIRONMENT,
     BY_NAME,
@@ -384,6 +385,8 @@ def validated(values: dict[str, Any], kind: type[ConfigT] = RunConfig) -> Config
         learnt: Mapping[str, Any] = {"learn": {"algorithm": named}}
         begun = BY_REWARD.get(named, learnt) if kind is RunConfig else learnt
         values = merged(dict(begun), values)
+    if kind is RunConfig:
+        values = merged(_usual_algorithm(values), values)
     try:
         # A section that is given in part keeps the run's own defaults for the rest, not the section's.
         defaults = merged(kind().model_dump(), _preset(values, kind))
@@ -394,6 +397,13 @@ def validated(values: dict[str, Any], kind: type[ConfigT] = RunConfig) -> Config
         raise ConfigError("; ".join(complaint(kind, error) for error in cause.errors())) from cause
 
 
+def _usual_algorithm(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The chosen environment's own algorithm with its settings, unless another one is named."""
+    usual = ALGORITHM_BY_ENVIRONMENT.get(_environment_name(values), {})
+    named = _given(values, "learn", "algorithm")
+    return dict(usual) if named in (None, _given(usual, "learn", "algorithm")) else {}
+
+
 def _preset(values: Mapping[str, Any], kind: type[Section]) -> dict[str, Any]:
     """Defaults of the chosen environment, overridden by those of the algorithm."""
     of_environment = _of_environment(values) if kind is RunConfig else {}
@@ -401,7 +411,7 @@ def _preset(values: Mapping[str, Any], kind: type[Section]) -> dict[str, Any]:
 
 
 def _of_environment(values: Mapping[str, Any]) -> dict[str, Any]:
-    name = _given(values, "environment", "name") or EnvironmentConfig().name
+    name = _environment_name(values)
     learnt_by = _given(values, "learn", "algorithm")
     own = starter_name(name, _given(values, "environment", "format") or "")
     found = {"base": f"starter:{own}", **BY_ENVIRONMENT.get(name, {})}
@@ -415,6 +425,10 @@ def _of_environment(values: Mapping[str, Any]) -> dict[str, Any]:
             )
         found = merged(found, dict(OFFICIAL[name]))
     return found
+
+
+def _environment_name(values: Mapping[str, Any]) -> str:
+    return _given(values, "environment", "name") or EnvironmentConfig().name
 
 
 def _given(values: Mapping[str, Any], section: str, key: str) -> str | None:

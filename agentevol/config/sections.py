@@ -15,6 +15,9 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+Level = Annotated[str, Field(coerce_numbers_to_str=True)]
+"""Name of a difficulty, which may be a number."""
+
 SELF_PLAY = "policy"
 """Partner in episodes with several seats: the policy itself."""
 SCRIPTED_PARTNERS = ("random", "idle", "spray")
@@ -70,7 +73,7 @@ class ExploreConfig(Section):
 
     split: str | None = None
     """None is `train`."""
-    difficulty: str | None = None
+    difficulty: Level | None = None
     """Only tasks of this level; None draws from all."""
     tasks: int = Field(default=100, ge=1)
     """Tasks of an iteration; each iteration continues after the previous one, in an order drawn from
@@ -252,7 +255,7 @@ class EvaluateConfig(Section):
     """None is `test`, or where the environment has no such split the part `train:test` of the explored
     one.
     """
-    difficulty: str | None = None
+    difficulty: Level | None = None
     """Only tasks of this level; None plays all."""
     held_out: float = Field(default=0.1, gt=0, lt=0.5)
     """Share of the explored split that each of its parts `train:valid` and `train:test` holds out."""

@@ -8,14 +8,9 @@ from pathlib import Path
 import pytest
 
 from agentevol.loop.state.run_folder import RunFolder
-from agentevol.models.resolution import shipped_starters
 from agentgym_envs.thinking import check
 
 pytestmark = pytest.mark.usefixtures("clean_environment")
-needs_starter = pytest.mark.skipif(
-    "social-modes" not in shipped_starters(),
-    reason="the package has no weights of starter:social-modes: agentevol starter build makes them",
-)
 FEW = ("explore.tasks=2", "explore.samples=4", "evaluate.episodes=4", "evaluate.validation_episodes=2")
 ONE = ("engine.workers=1", "learn.threads=1")
 
@@ -25,7 +20,6 @@ def agentevol(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=900)
 
 
-@needs_starter
 @pytest.mark.slow
 @pytest.mark.parametrize("preset", ["aml", "aml-mode-2", "aml-sft"])
 def test_a_preset_trains_from_the_packages_own_starter(tmp_path: Path, preset: str):
@@ -51,7 +45,6 @@ def test_a_preset_trains_from_the_packages_own_starter(tmp_path: Path, preset: s
             assert turn.sample.loss_mask is not None
 
 
-@needs_starter
 @pytest.mark.slow
 def test_the_benchmark_prints_the_table_and_goes_on_from_its_file(tmp_path: Path):
     file = tmp_path / "aml.json"

@@ -3,7 +3,7 @@
 import pytest
 
 from agentgym_envs.social import Social
-from agentgym_envs.social.scripts import measure, violations
+from agentgym_envs.social.scripts.suite import measure, violations
 from agentgym_envs.social.scripts.table import POLICIES, Entry
 from benchmarks import social
 

@@ -14,10 +14,7 @@ from agentevol.models.resolution import resolve, shipped_starters, starter_folde
 from agentevol.runs.starter.mode_recipes import MODE_RECIPES
 from agentevol.runs.starter.shipped_recipes import RECIPES
 
-UNTRAINED = ("social-modes",)
-"""Starters of recipes whose weights the package does not have: `agentevol starter build` makes them."""
-_ALL = {**RECIPES, **{f"{name}{MODES}": recipe for name, recipe in MODE_RECIPES.items()}}
-SHIPPED = {name: recipe for name, recipe in _ALL.items() if name not in UNTRAINED}
+SHIPPED = {**RECIPES, **{f"{name}{MODES}": recipe for name, recipe in MODE_RECIPES.items()}}
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -42,6 +39,11 @@ def test_a_starter_is_found_by_name_and_has_the_shape_of_its_recipe(name: str):
     assert config.rope_parameters["rope_theta"] == shape.rotary_base
     assert (folder / "README.md").is_file()
     assert (folder / "model.safetensors").stat().st_size < 6e6  # it travels in the wheel
+
+
+def test_all_starters_together_are_small_enough_for_a_wheel():
+    folders = [starter_folder(name) for name in SHIPPED]
+    assert sum(file.stat().st_size for folder in folders for file in folder.iterdir()) < 24e6
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -55,7 +55,7 @@ def _attacked(
 ) -> "AttackReport":
     """The report of the suite that fits the environment."""
     from agentgym_envs.social import Social
-    from agentgym_envs.social.scripts import attack as attack_social
+    from agentgym_envs.social.scripts.suite import attack as attack_social
     from agentgym_envs.tooluse import ToolEnvironment
     from agentgym_envs.tooluse.attacks import attack as attack_tools
 

@@ -27,21 +27,21 @@ def card(recipe: StarterRecipe, report: LearnReport, data_version: str) -> str:
     kind, figures, shape = environment_class(recipe.environment), report.metrics, recipe.shape
     has_player = kind.demonstrate is not Environment.demonstrate
     player = f"demonstrating player, care {recipe.care:g}" if has_player else "expert"
-    levels = ", ".join(f"{count:,} {level}".rstrip() for level, count in recipe.demonstrations.items())
+    levels = ", ".join(_counted(*level) for level in recipe.demonstrations.items())
     held_out = (
         f" without {', '.join(recipe.held_out)} ({recipe.held_out_share:.0%} each)" if recipe.held_out else ""
     )
     renamed = f", with other names in {recipe.renamed:.0%} of them" if recipe.renamed else ""
     words = "each word" if recipe.vocabulary_most is None else f"each of {recipe.vocabulary_most:,} words"
+    learnt = f"the player's messages {'and on repeated names' if recipe.learns_repeats else 'alone'}"
     form = "" if recipe.action_format == "plain" else f" --format {recipe.action_format}"
     rows = {
         "environment": f"{recipe.environment} {kind.version}, data {data_version}",
         "architecture": f"Llama, hidden {shape.hidden}, {shape.layers} layers, {shape.heads} heads,"
         f" intermediate {shape.intermediate}, context {shape.context:,}, untied embeddings",
         "tokenizer": f"{words} of the demonstrations is a token, anything else falls apart into bytes",
-        "data": f"{figures['sequences']:,.0f} sequences, {figures['tokens_read']:,.0f} tokens, loss on the"
-        f" player's messages alone: {levels} episodes of the {player}, in split {recipe.split!r}{held_out}"
-        f"{renamed}",
+        "data": f"{figures['sequences']:,.0f} sequences, {figures['tokens_read']:,.0f} tokens, loss on"
+        f" {learnt}: {levels} episodes of the {player}, in split {recipe.split!r}{held_out}{renamed}",
         "training": f"{figures['steps']:,.0f} steps of at most {recipe.learn.batch_tokens:,} tokens,"
         f" {recipe.learn.optimiser}, peak learning rate {recipe.learn.learning_rate:g};"
         f" {figures['seconds']:.0f} s; final loss {figures['loss_last']:.3f}",
@@ -62,3 +62,8 @@ def card(recipe: StarterRecipe, report: LearnReport, data_version: str) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _counted(level: str, count: int) -> str:
+    """A number of episodes with their difficulty, which is a name, a number or nothing."""
+    return f"{count:,} level-{level}" if level.isdigit() else f"{count:,} {level}".rstrip()

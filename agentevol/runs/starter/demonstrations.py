@@ -1,6 +1,6 @@
 """Demonstrations of a starter recipe: episodes of the environment's player, and their training sequences."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
@@ -120,7 +120,10 @@ def demonstrations(
     """
     maker = SequenceMaker(renderer, play.instruction)
     draw = Random(recipe.seed)
-    yield from _episodes(play, recipe, maker, renamer)
+    names = frozenset[int]()
+    if renamer is not None and recipe.learns_repeats:
+        names = renamer.tokens(renderer.tokenizer.get_vocab())
+    yield from _episodes(play, recipe, maker, renamer, names)
     first = recipe.first_task + sum(recipe.demonstrations.values())
     for one in _shown(play, recipe.studies, first, 1.0):
         if one.is_won:
@@ -140,15 +143,21 @@ def demonstrations(
 
 
 def _episodes(
-    play: Demonstrator, recipe: StarterRecipe, maker: SequenceMaker, renamer: Renamer | None
+    play: Demonstrator,
+    recipe: StarterRecipe,
+    maker: SequenceMaker,
+    renamer: Renamer | None,
+    repeated: Collection[int],
 ) -> Iterator[TrainingSequence]:
-    """Training sequences of whole demonstrations, some of them with other names."""
+    """Training sequences of whole demonstrations, some of them with other names; tokens of `repeated` are
+    learnt where an observation repeats them.
+    """
     draw = Random(recipe.seed)
     for one in _shown(play, recipe.demonstrations, recipe.first_task):
         turns = one.turns
         if renamer is not None and draw.random() < recipe.renamed:
             turns = renamer(turns, draw)
-        yield maker.whole(one.id, turns)
+        yield maker.whole(one.id, turns, repeated)
 
 
 def _shown(

@@ -6,8 +6,9 @@ MODE_RECIPES: dict[str, StarterRecipe] = {
     "social": StarterRecipe(
         environment="social",
         action_format="modes",
-        demonstrations={"1": 2_300, "2": 2_300, "3": 2_300},
+        demonstrations={"1": 3_000, "2": 3_000, "3": 3_000},
         care=0.8,
+        learns_repeats=True,
         # sums of prices and points take most practice; in a fourth of the episodes the partner thinks, too,
         # as in self-play
         worlds=({}, {"families": "price,split"}, {}, {"partner": "thinker"}),
@@ -21,8 +22,7 @@ MODE_RECIPES: dict[str, StarterRecipe] = {
             hidden=128,
             layers=6,
             heads=4,
-            intermediate=352,
-            context=2048,
+            intermediate=320,
             rotary_base=1e6,
             copies=True,
             twins=True,

@@ -75,6 +75,10 @@ class StarterRecipe:
     """
     renames_nouns: bool = False
     """True to replace also words that are never capitalised, for splits that differ in nouns and wordings."""
+    learns_repeats: bool = False
+    """True to learn, in the observations of `demonstrations`, too, the names that an episode has read before:
+    practice in copying where few words of the text are the player's.
+    """
     action_format: str = "plain"
     """Action format of the messages that are learnt."""
     worlds: tuple[Mapping[str, Any], ...] = ({},)

@@ -63,6 +63,12 @@ class Renamer:
             if own
         }
 
+    def tokens(self, vocabulary: Mapping[str, int]) -> frozenset[int]:
+        """Tokens of a vocabulary that are names, in any spelling."""
+        return frozenset(
+            number for word, number in vocabulary.items() if word.removeprefix(SPACE).lower() in self._others
+        )
+
     def __call__(self, turns: Sequence[Turn], draw: Random) -> list[Turn]:
         """The episode with other names, different ones for different names while there are enough."""
         text = "\n".join(part for turn in turns for part in turn)

@@ -1,7 +1,8 @@
 """Token-exact training sequences of demonstrations: whole episodes, and excerpts that drill one thing."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from random import Random
 from typing import NamedTuple
 
@@ -42,9 +43,18 @@ class SequenceMaker:
         pieces = renderer.tokenizer.get_vocab()
         self._words = sorted(piece[1:] for piece in pieces if re.fullmatch("\u0120[a-z]+", piece))
 
-    def whole(self, name: str, turns: Sequence[Turn]) -> TrainingSequence:
-        """Training sequence of a whole episode."""
-        return self._sequence(name, turns, [0] * len(turns))
+    def whole(
+        self, name: str, turns: Sequence[Turn], repeated: Collection[int] = frozenset()
+    ) -> TrainingSequence:
+        """Training sequence of a whole episode; in observations the tokens of `repeated` are learnt wherever
+        they are not the first of their kind.
+        """
+        sequence = self._sequence(name, turns, [0] * len(turns))
+        if not repeated:
+            return sequence
+        again = np.ones(len(sequence.token_ids), bool)
+        again[np.unique(sequence.token_ids, return_index=True)[1]] = False
+        return replace(sequence, mask=sequence.mask | again & np.isin(sequence.token_ids, list(repeated)))
 
     def studied(self, name: str, turns: Sequence[Turn]) -> TrainingSequence:
         """Training sequence of a whole episode, in which thoughts are learnt and everything after the last of

@@ -9,6 +9,7 @@ from agentgym_envs.core import Environment, Observation, StepResult
 from agentgym_envs.social import tasks
 from agentgym_envs.social.episode import Episode, PartnerKind
 from agentgym_envs.social.family import LEVELS, TURNS
+from agentgym_envs.social.scripts.habits import habit
 from agentgym_envs.social.tasks import COUNTS, NAME, VERSION, SocialTask
 from agentgym_envs.social.thinking_seat import ThinkingSeat
 from agentgym_envs.sotopia.protocol.actions import NOTHING, Action, ReplyError, from_json, from_text
@@ -124,17 +125,15 @@ class Social(Environment[SocialTask]):
         }
 
     def demonstrate(self, task: SocialTask, seed: int, care: float = 1.0) -> list[str]:
-        """Messages of a player with the agent's view only, won or lost; with less `care` it makes a random
-        move now and then.
+        """Messages of a player with the agent's view only, won or lost; with less `care` it has a habit in
+        1 - care of the episodes, such as to insist on one demand (`agentgym_envs.social.scripts.habits`).
         """
         episode, draws = self._begun(task, seed), Random(f"{task.id}/{seed}")
-        player = task.family.player(task.setting, task.seat, draws)
+        careful = draws.random() < care
+        player = task.family.player(task.setting, task.seat, draws) if careful else habit(task, draws)
         said = list[str]()
         while not episode.ended:
             action = player.reply(episode.latest(1 - task.seat))
-            if draws.random() >= care:
-                words = task.family.random_move(task.setting, task.seat, draws)
-                action = Action(action_type="speak", argument=words)
             said.append(self._written(action))
             episode.act(action)
         return said

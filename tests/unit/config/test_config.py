@@ -38,6 +38,33 @@ def test_a_world_has_settings_of_its_own_below_the_algorithms_and_the_users():
     )
 
 
+def test_a_conversation_has_an_algorithm_of_its_own_unless_another_one_is_named():
+    talk = load(None, ["env=social"])
+    assert (talk.base, talk.environment.seats, talk.learn.algorithm) == ("starter:social", 1, "grpo")
+    assert (talk.learn.learning_rate, talk.learn.options, talk.explore.tasks) == (2e-4, {"kl_coef": 0.05}, 180)
+    assert (talk.evaluate.measure, talk.select.rule) == ("reward", "all")
+
+    assert load(None, ["env=social", "algorithm=grpo"]) == talk
+    assert load(None, ["env=social", "learn.learning_rate=1e-3"]).learn.batch_tokens == 32768
+    copied = load(None, ["env=social", "algorithm=sft"])
+    assert (copied.learn.algorithm, copied.learn.options, copied.learn.reference) == ("sft", {}, "start")
+    assert load(None, []).learn.algorithm == "agentevol"
+
+
+def test_the_starter_of_the_social_worlds_plays_their_tasks_in_sotopia():
+    talk = load(None, ["env=sotopia", "environment.options.partner_model=NAME"])
+    assert (talk.base, talk.learn.algorithm) == ("starter:social", "grpo")
+    assert talk.environment.options == {"actions": "text", "partner_model": "NAME"}
+    thinks = load(None, ["env=sotopia", "environment.format=modes"])
+    assert thinks.base == "starter:social-modes"
+
+
+def test_a_level_may_be_a_number():
+    assert load(None, ["env=social", "explore.difficulty=1"]).explore.difficulty == "1"
+    with pytest.raises(ConfigError, match=r"explore\.difficulty: Input should be a valid string"):
+        load(None, ["env=social", "explore.difficulty=true"])
+
+
 @pytest.mark.parametrize(
     ("algorithm", "start"), [("softmax_bc", "base"), ("grpo", "latest"), ("dpo", "latest")]
 )

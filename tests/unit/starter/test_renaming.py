@@ -70,6 +70,12 @@ def test_a_name_is_replaced_by_those_that_are_tokens_in_its_spellings():
     assert renamer([Turn("Ask Eve", "eve")], Random(0)) == [Turn("Ask Eve", "eve")]  # spelled in bytes anyway
 
 
+def test_names_in_every_spelling_are_tokens_of_the_renamer():
+    vocabulary = {"ada": 0, "ĠAda": 1, "Bo": 2, "Ġboat": 3, "Eve": 4}
+    renamer = Renamer({"ada", "bo", "cy"}, vocabulary)
+    assert renamer.tokens(vocabulary) == {0, 1, 2}
+
+
 @pytest.mark.parametrize(("share", "fewest", "most"), [(0.0, 0, 0), (0.5, 60, 140), (1.0, 170, 200)])
 def test_the_recipes_share_of_the_demonstrations_is_renamed(
     monkeypatch: pytest.MonkeyPatch, share: float, fewest: int, most: int

@@ -48,6 +48,19 @@ def test_of_a_whole_episode_all_that_was_said_is_learnt(renderer: ChatRenderer, 
     assert (sequence.trajectory_id, sequence.weight) == ("a", 1.0)
 
 
+def test_of_observations_the_given_tokens_are_learnt_from_their_second_occurrence(
+    renderer: ChatRenderer, maker: SequenceMaker
+):
+    vocabulary = renderer.tokenizer.get_vocab()
+    repeated = {vocabulary[word] for word in ("red", "Ġrug", "Ġwool")}
+    sequence = maker.whole("a", TURNS, repeated)
+    everything, learnt = texts(renderer, sequence)
+    assert everything == "".join(f"{heard}<|agent|>{said}<|end|>" for heard, said in TURNS)
+    said = [f"{turn.said}<|end|>" for turn in TURNS]
+    # " red" is another token than "red", which begins the third observation for the first time
+    assert learnt == "".join([*said[:2], " rug", *said[2:]])
+
+
 def test_an_opening_says_other_words_again_as_they_stand(renderer: ChatRenderer, maker: SequenceMaker):
     made = list(maker.openings("a", TURNS, 30, Random(0)))
     wishes = set[str]()
