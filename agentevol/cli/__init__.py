@@ -26,6 +26,7 @@ MODULES = (
     "envs",
     "data",
     "trajectories",
+    "ui",
     "starter",
     "new",
     "check",

@@ -21,6 +21,7 @@ iteration.
     metrics.jsonl  tensorboard/  mlflow.db  wandb/  as `metrics` chooses
     tracking.json       the last iteration that each of them has
     report.html  success.png
+    progress.json       phase, counts and rates of the running run (`agentevol.loop.state.progress_file`)
 
 All entries are complete: files are written under a temporary name and then moved. A resumed run does only the
 missing work.
