@@ -21,16 +21,22 @@ Paths = Annotated[
 Host = Annotated[str, typer.Option(help="Address to listen on.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")]
 InsecureNoAuth = Annotated[
-    bool, typer.Option("--insecure-no-auth", help="Allow an address that other machines reach: all may read.")
+    bool,
+    typer.Option("--insecure-no-auth", help="Allow an address that other machines reach: all may use it."),
 ]
+ReadOnly = Annotated[bool, typer.Option("--read-only", help="Nobody can play, rate or correct.")]
 
 
 def ui(
-    paths: Paths = None, host: Host = "127.0.0.1", port: Port = PORT, insecure_no_auth: InsecureNoAuth = False
+    paths: Paths = None,
+    host: Host = "127.0.0.1",
+    port: Port = PORT,
+    insecure_no_auth: InsecureNoAuth = False,
+    read_only: ReadOnly = False,
 ) -> None:
     """Show runs and episodes in a browser: live progress, curves, episodes turn by turn, comparisons.
 
-    Prints `ready http://HOST:PORT`. The pages only read, and request nothing from other servers.
+    Prints `ready http://HOST:PORT`. The pages request nothing from other servers.
 
     Example: agentevol ui
 
@@ -46,4 +52,4 @@ def ui(
         raise ConfigError(
             f"{missing[0]} does not exist; name a run folder, a table, or a folder that contains them"
         )
-    raise typer.Exit(serve(places, host, port, anyone=insecure_no_auth))
+    raise typer.Exit(serve(places, host, port, anyone=insecure_no_auth, read_only=read_only))

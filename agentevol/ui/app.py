@@ -37,7 +37,7 @@ def create_app(settings: UiSettings) -> Guard:
         app.add_exception_handler(kind, _failed)
     app.add_exception_handler(HTTPException, _unknown)
     app.add_exception_handler(RequestValidationError, _invalid)
-    return Guard(app, settings.names)
+    return Guard(app, settings.names, read_only=settings.read_only)
 
 
 def _static(name: str) -> Response:

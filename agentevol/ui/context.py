@@ -1,4 +1,4 @@
-"""What the pages of one server share."""
+"""Settings, sources and caches that the pages of one server share."""
 
 from typing import Annotated
 

@@ -30,7 +30,7 @@ class BadQuery(PageError):
 
 @dataclass(frozen=True)
 class ErrorView:
-    """What the page of an error shows."""
+    """View of an error."""
 
     status: int
     title: str

@@ -19,8 +19,9 @@ from agentevol.ui import text
 
 
 def page(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
-    """A page of HTML."""
-    return HTMLResponse(render(template, path=request.url.path, **values), status)
+    """A page of HTML; its template also knows whether the pages are `writable`."""
+    writable = not request.app.state.context.settings.read_only
+    return HTMLResponse(render(template, path=request.url.path, writable=writable, **values), status)
 
 
 def render(template: str, **values: Any) -> str:

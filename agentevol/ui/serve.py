@@ -16,21 +16,25 @@ GRACE_S = 2
 """Seconds that requests may take to end after a signal."""
 
 
-def serve(paths: Sequence[Path | str], host: str, port: int, *, anyone: bool = False) -> int:
+def serve(
+    paths: Sequence[Path | str], host: str, port: int, *, anyone: bool = False, read_only: bool = False
+) -> int:
     """Serve until a signal; prints `ready http://HOST:PORT` first. Returns the exit code.
 
-    `anyone` allows an address beyond loopback, where everybody who can reach it can read.
+    `anyone` allows an address beyond loopback, where everybody who can reach it can read, and unless
+    `read_only` also play and judge.
     """
     try:
         if not is_loopback(host) and not anyone:
             raise CannotServe(
                 f"{host} is reachable from other machines, and the pages have no password: forward a port"
-                " (ssh -L), or give --insecure-no-auth if everybody may read"
+                " (ssh -L), or give --insecure-no-auth if everybody may use them (with --read-only: may read)"
             )
         sock = listening_socket(host, port)
     except CannotServe as cause:
         return refuse(str(cause))
-    app = create_app(UiSettings(tuple(paths), host, frozenset({host.lower()})))
+    names = frozenset({host.lower()})
+    app = create_app(UiSettings(tuple(paths), host, names, read_only=read_only))
     config = uvicorn.Config(
         app,
         lifespan="off",

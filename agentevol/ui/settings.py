@@ -22,6 +22,8 @@ class UiSettings:
     host: str = "127.0.0.1"
     names: frozenset[str] = field(default_factory=frozenset[str])
     """Host names of this server beside the loopback ones and IP addresses."""
+    read_only: bool = False
+    """True if nobody can play, rate or correct."""
     page_size: int = PAGE_SIZE
     search_s: float = SEARCH_S
     expert_s: float = EXPERT_S

@@ -12,7 +12,7 @@ TEXT_LIMIT = 20_000
 LINE_LIMIT = 160
 """Characters of a text in one line of a list."""
 NONE = "–"
-"""What stands for a missing value."""
+"""Sign of a missing value."""
 
 
 def visible(text: str) -> str:

@@ -1,7 +1,7 @@
 """Comparison of runs: what each gained on its held-out tasks, and how their best checkpoints differ."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -128,13 +128,21 @@ class RunComparison:
 
 
 def compare_runs(
-    folders: Sequence[tuple[Path, RunSummary]], by: str | None, *, in_detail: bool = False
+    folders: Sequence[tuple[Path, RunSummary]],
+    by: str | None,
+    *,
+    in_detail: bool = False,
+    names: Sequence[str] | None = None,
 ) -> RunComparison:
-    """Compare runs, each given by its folder and summary. `by` wants mean returns by a property of the tasks.
+    """Compare runs, each given by its folder and summary. `by` wants mean returns by a property of the tasks;
+    `names` are those of the runs, by default their folders.
 
     Raises `ConfigError` where nothing was evaluated, or no task was played by both, and `StoreError`.
     """
-    runs = [evolved(folder, summary) for folder, summary in folders]
+    found = [evolved(folder, summary) for folder, summary in folders]
+    runs = [
+        replace(run, name=name) for run, name in zip(found, names or [run.name for run in found], strict=True)
+    ]
     gains = {run.name: difference(run.start, run.best) for run in runs}
     alike = differ_in_seed_alone(runs)
     against = {} if alike else {run.name: difference(runs[0].best, run.best) for run in runs[1:]}

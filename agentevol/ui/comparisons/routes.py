@@ -8,7 +8,7 @@ from starlette.responses import HTMLResponse
 
 from agentevol.core.errors import ConfigError
 from agentevol.ui.comparisons.episodes import compare_episodes
-from agentevol.ui.comparisons.runs import compare_runs
+from agentevol.ui.comparisons.runs import comparison_view
 from agentevol.ui.context import Shared
 from agentevol.ui.errors import BadQuery
 from agentevol.ui.pages import address, page
@@ -54,7 +54,7 @@ def runs(request: Request, context: Shared, run: Names) -> HTMLResponse:
         )
     hrefs = {one.name: address("runs", one.key) for one in sources}
     try:
-        view = compare_runs(folders)
+        view = comparison_view(folders)
     except ConfigError as cause:
-        raise BadQuery(f"{cause}.", "A run can be compared once its first evaluation has ended.") from None
+        raise BadQuery(f"{cause}.", "Runs are compared on tasks that each of them has evaluated.") from None
     return page(request, "compare_runs", view=view, hrefs=hrefs)

@@ -26,7 +26,7 @@ FAILURES = {
 
 
 def meaning(ending: str) -> str:
-    """What an ending with its reason means."""
+    """Meaning of an ending with its reason."""
     kind, _, rest = ending.partition("(")
     reason = rest.removesuffix(")")
     match kind:

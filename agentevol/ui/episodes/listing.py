@@ -35,7 +35,7 @@ class EpisodeRow:
 
 @dataclass(frozen=True)
 class SearchState:
-    """How far a search in the turns has come."""
+    """Progress of a search in the turns."""
 
     is_complete: bool
     seen: int

@@ -1,4 +1,4 @@
-"""What the page of an episode shows."""
+"""View of an episode."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -115,7 +115,7 @@ def outcome(episode: Trajectory) -> str:
 
 
 def verdict(episode: Trajectory) -> str:
-    """How the episode ended and what it earned, in plain words."""
+    """Ending and return of the episode in plain words."""
     reason = getattr(episode.ending, "limit", None) or getattr(episode.ending, "failure", None)
     name = f"{episode.ending.kind}({reason})" if reason else episode.ending.kind
     told = {"won": "Won", "lost": "Not won", "none": "No return"}[outcome(episode)]

@@ -1,4 +1,4 @@
-"""How the episodes of a table ended, and what broke: counts with links to the episodes."""
+"""Endings of the episodes of a table: counts with links to the episodes."""
 
 from dataclasses import dataclass
 

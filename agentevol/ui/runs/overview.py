@@ -1,4 +1,4 @@
-"""What the page of one run or table shows, beside its live progress."""
+"""View of one run or table, beside its live progress."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

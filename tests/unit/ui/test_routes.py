@@ -279,7 +279,13 @@ def test_comparisons_of_episodes_and_runs(client: TestClient, keys: dict[str, st
     page = client.get(f"/compare/episodes?source={first}&id={group}0&id={group}1").text
     assert "They differ first in turn 2" in page
     page = client.get(f"/compare/runs?run={first}&run={keys['second']}").text
-    for part in ("Gain of each run", "+100.0", "95 % interval", "differ in their seed alone"):
+    for part in (
+        "paired by task",
+        "+100.0",
+        "95 % interval",
+        "mean gain over 2 seeds",
+        "Settings that differ",
+    ):
         assert part in page
 
 
@@ -313,7 +319,7 @@ def test_what_cannot_be_shown_is_told_on_a_page(
 def test_foreign_hosts_and_methods_are_refused(client: TestClient) -> None:
     assert client.get("/", headers={"host": "evil.example"}).status_code == 421
     assert client.get("/static/app.js", headers={"host": "evil.example"}).status_code == 421
-    assert client.post("/").status_code == 405
+    assert client.put("/").status_code == 405
     reply = client.get("/", headers={"host": "evil.example"})
     assert "content-security-policy" in reply.headers
 
