@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Generator, Hashable, Mappi
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from agentevol.core.action_formats.registry import opening_messages
 from agentevol.core.errors import (
@@ -44,11 +45,14 @@ from agentgym_store.records import (
     Turn,
 )
 
-_LOG = logging.getLogger(__name__)
+ResultT = TypeVar("ResultT")
 
+_LOG = logging.getLogger(__name__)
 
 ABORTED = "weights-updated"
 """Failure kind of an episode that was aborted when the weights changed: it is played again."""
+SECONDS_DIGITS = 3
+"""Significant digits of a turn's seconds: fewer different values take less of the table."""
 ACT_TIMEOUT_S = 300.0
 """Seconds after which a policy without an answer has failed."""
 
@@ -209,16 +213,17 @@ async def take_turns(
     seed = request.seed if request.policy_seed is None else request.policy_seed
     while True:
         try:
-            sample = await _act(policy, conversation, seed)
+            sample, policy_s = await _timed(_act(policy, conversation, seed))
         except ContextFull:
             return Truncated(limit="context")
         conversation.say(sample)
         action = action_format.parse(sample.text)
         before = session.observation.tools
         with owned("step"):
-            result = await session.step(action)
+            result, environment_s = await _timed(session.step(action))
         told = thinking_facts(action_format, sample.text, policy)
-        turn = _turn(action, result, sample if sample.token_ids else None, progress.state, before, told)
+        said = sample if sample.token_ids else None
+        turn = _turn(action, result, said, progress.state, before, told, (policy_s, environment_s))
         progress.turns.append(turn)
         progress.state = state_of(result.observation)
         if result.terminated:
@@ -226,6 +231,13 @@ async def take_turns(
         if result.truncated:
             return cut_off(turn.info)
         conversation.hear(result.observation)
+
+
+async def _timed(doing: Awaitable[ResultT]) -> tuple[ResultT, float]:
+    """The result, and the seconds that it took."""
+    began = time.perf_counter()
+    result = await doing
+    return result, float(f"{time.perf_counter() - began:.{SECONDS_DIGITS}g}")
 
 
 def cut_off(info: Mapping[str, object]) -> Truncated:
@@ -247,9 +259,10 @@ def _turn(
     state: str,
     before: Tools | None = None,
     told: Mapping[str, object] | None = None,
+    seconds: tuple[float | None, float | None] = (None, None),
 ) -> Turn:
     """Record of a turn that was taken in `state`, where the tools were those of `before`; `told` are facts
-    about the message itself.
+    about the message itself, `seconds` those of the policy and of the environment.
     """
     info: dict[str, object] = {k: value for k, value in result.info.items() if k != "available_actions"}
     info.update(told or {})
@@ -265,6 +278,8 @@ def _turn(
         sample=sample,
         info=info,
         costs=result.costs,
+        policy_s=seconds[0],
+        environment_s=seconds[1],
     )
 
 

@@ -50,6 +50,8 @@ def varied(index: int, draw: random.Random) -> Trajectory:
                 sample=said,
                 info=info,
                 costs={"harm": 0.25, "unjudged": None} if index % 5 == 0 else {},
+                policy_s=None if is_scripted else 0.0625 * number,
+                environment_s=0.0021 if index % 3 else None,
             )
         )
     if index % 4 == 0:

@@ -39,6 +39,7 @@ def is_finite(episode: Trajectory) -> bool:
     total = episode.wall_s + (episode.temperature or 0.0)
     for turn in episode.turns:
         total += turn.reward + sum(cost or 0.0 for cost in turn.costs.values())
+        total += (turn.policy_s or 0.0) + (turn.environment_s or 0.0)
         if turn.sample is not None:
             total += sum(turn.sample.logprobs)
     return math.isfinite(total)

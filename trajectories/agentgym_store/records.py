@@ -46,6 +46,9 @@ MESSAGE = "agent_message"
 LEARNT = "learnt"
 
 
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
 class Turn(Record):
     """One action and its consequences."""
 
@@ -67,6 +70,12 @@ class Turn(Record):
     """
     costs: Costs = Field(default_factory=Costs)
     """Costs of this action by name, as the environment reported them; None is a cost that was not judged."""
+    policy_s: Seconds | None = None
+    """Seconds until the policy's message was there, waits for the engine included; None if not recorded."""
+    environment_s: Seconds | None = None
+    """Seconds of the step as its client saw them, with the network and, where others act first, their turns;
+    None if not recorded.
+    """
 
 
 def message_of(turn: Turn) -> str:

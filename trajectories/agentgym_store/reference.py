@@ -105,11 +105,11 @@ def _table(header: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
 
 
 def _format(path: str) -> str:
-    """Number of the first format with a column."""
-    older = [schema for schema in OLDER_SCHEMAS if path in set(_paths(schema))]
-    if not older:
-        return FORMAT.rpartition("/")[2]
-    return "1" if len(older) == len(OLDER_SCHEMAS) else "1, later"
+    """Number of the first format with a column; "later" where its first tables had not."""
+    has = [(name, path in set(_paths(schema))) for name, schema in OLDER_SCHEMAS]
+    first = next((name for name, is_there in has if is_there), FORMAT)
+    number = first.rpartition("/")[2]
+    return f"{number}, later" if (first, False) in has else number
 
 
 def _paths(fields: Any, prefix: str = "") -> Iterator[str]:

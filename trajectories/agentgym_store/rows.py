@@ -133,6 +133,8 @@ def _turn_lists(trajectories: Sequence[Trajectory]) -> Any:
             pa.array(_info_texts(trajectories), pa.string()),
             _sample_structs(trajectories, turns),
             pa.array([list(turn.costs.items()) if turn.costs else None for turn in turns], _COSTS),
+            pa.array([turn.policy_s for turn in turns], pa.float64()),
+            pa.array([turn.environment_s for turn in turns], pa.float64()),
         ],
         fields=list(TURN),
     )
@@ -308,15 +310,19 @@ def _read_turn_lists(lists: Any, contexts: bool) -> list[tuple[Turn, ...]]:
                 "sample": sample,
                 "info": json.loads(info) if info else {},
                 "costs": dict(costs or ()),
+                "policy_s": policy_s,
+                "environment_s": environment_s,
             }
         )
-        for action, observation, reward, info, sample, costs in zip(
+        for action, observation, reward, info, sample, costs, policy_s, environment_s in zip(
             structs.field("action").to_pylist(),
             structs.field("observation").to_pylist(),
             _read_numbers("d", structs.field("reward")),
             structs.field("info").to_pylist(),
             samples,
             structs.field("costs").to_pylist(),
+            structs.field("policy_s").to_pylist(),
+            structs.field("environment_s").to_pylist(),
             strict=True,
         )
     ]

@@ -16,8 +16,6 @@ from agentgym_store.records import MESSAGE, Trajectory, Turn, message_of
 MOST_TURNS = 400
 MOST_STRIP_TOKENS = 20_000
 """Tokens of an episode whose strips are shown; later turns tell their numbers only."""
-TIMES = ("latency_s", "wall_s", "seconds")
-"""Members of a turn's info that hold its duration."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ class TurnView:
     reward: float
     is_given: bool
     facts: tuple[tuple[str, str], ...]
-    """Names and values: mode, policy version, latency, ..."""
+    """Names and values: mode, policy version, seconds, ..."""
     info: tuple[tuple[str, str], ...]
     strip: Strip | None
     is_match: bool = False
@@ -176,9 +174,7 @@ def _turn_facts(turn: Turn, message: str) -> Sequence[tuple[str, str]]:
             ("tokens", f"{len(sample.token_ids):,}" if sample.token_ids else ""),
             ("finish", "" if sample.finish_reason == "stop" else sample.finish_reason),
         ]
-    found += [
-        ("latency", f"{_float(turn.info[name]):.2f} s") for name in TIMES if _is_number(turn.info.get(name))
-    ]
+    found += [("policy", _seconds(turn.policy_s)), ("environment", _seconds(turn.environment_s))]
     found += [(f"cost {name}", number(value)) for name, value in turn.costs.items()]
     return [(name, value) for name, value in found if value]
 
@@ -215,12 +211,11 @@ def _contains(turn: Turn, search: str) -> bool:
     )
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _float(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
+def _seconds(value: float | None) -> str:
+    """`0.42 s`, below a hundredth `0.0031 s`; empty for None."""
+    if value is None:
+        return ""
+    return f"{value:.2f} s" if value >= 0.01 or not value else f"{value:.2g} s"
 
 
 def member_rows(source: Source, rows: Sequence[Mapping[str, Any]], here: str) -> list[dict[str, Any]]:

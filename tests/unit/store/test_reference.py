@@ -24,6 +24,7 @@ def test_the_page_has_every_column_and_its_format() -> None:
     assert "\n| `id` | `string` | | 1 | | Unique id of the episode. |\n" in text
     assert "\n| `loss_mask` | `list<int8>` | null | 1, later | | " in text
     assert "\n| `seat` | `int64` | null | 2 | | " in text
+    assert "\n| `environment_s` | `double` | null | 3 | | " in text
     assert "\n| `limit` | `string` | null | 1 | `ending.limit` | " in text
 
 

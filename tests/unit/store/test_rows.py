@@ -140,6 +140,8 @@ turns = st.builds(
     sample=st.none() | samples(),
     info=st.dictionaries(texts, json_values, max_size=2),
     costs=st.dictionaries(texts, st.none() | st.floats(0, allow_infinity=False), max_size=2),
+    policy_s=st.none() | st.floats(0, allow_infinity=False),
+    environment_s=st.none() | st.floats(0, allow_infinity=False),
 )
 endings = st.one_of(
     st.just(Terminated()),
@@ -297,6 +299,27 @@ def test_a_field_out_of_its_range_is_refused(fields, message):
 def test_a_cost_is_a_finite_number_of_at_least_0(cost, message):
     with pytest.raises(ValueError, match=message):
         Turn(action="", observation="", reward=0.0, costs={"harm": cost})
+
+
+@pytest.mark.parametrize("field", ["policy_s", "environment_s"])
+@pytest.mark.parametrize("seconds", [-0.1, math.nan, math.inf])
+def test_the_seconds_of_a_turn_are_a_finite_number_of_at_least_0(field, seconds):
+    with pytest.raises(ValueError, match=r"greater than or equal to 0|finite number"):
+        Turn(action="", observation="", reward=0.0, **{field: seconds})
+
+
+def test_seconds_that_were_not_recorded_are_not_0():
+    turns = [
+        Turn(action="", observation="", reward=0.0, policy_s=policy_s, environment_s=environment_s)
+        for policy_s, environment_s in ((None, 0.0), (0.25, None), (None, None), (0.1234, 3.0))
+    ]
+    (read,) = from_batch(to_batch([with_turns(*turns)]))
+    assert [(turn.policy_s, turn.environment_s) for turn in read.turns] == [
+        (None, 0.0),
+        (0.25, None),
+        (None, None),
+        (0.1234, 3.0),
+    ]
 
 
 def test_a_cost_may_be_whole_or_not_judged():

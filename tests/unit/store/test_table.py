@@ -262,7 +262,7 @@ def test_it_is_a_plain_delta_table_for_everybody_else(tmp_path):
     assert pl.scan_delta(str(tmp_path / "table")).select(action).collect().item() == "look"
     table = DeltaTable(tmp_path / "table")
     assert table.to_pyarrow_table().column("id").to_pylist() == ["a"]
-    assert table.metadata().configuration["agentevol.format"] == "agentevol.trajectory/2"
+    assert table.metadata().configuration["agentevol.format"] == "agentevol.trajectory/3"
     assert json.loads(table.schema().to_json())["fields"][0]["metadata"] == {
         "comment": "Unique id of the episode."
     }
@@ -407,7 +407,7 @@ def test_a_reader_of_a_folder_without_a_table_is_told_what_to_name(tmp_path):
 
 def test_somebody_elses_delta_table_is_refused(tmp_path):
     write_deltalake(tmp_path / "table", pa.table({"id": ["a"]}))
-    with pytest.raises(StoreError, match=r"not 'agentevol\.trajectory/2'"):
+    with pytest.raises(StoreError, match=r"not 'agentevol\.trajectory/3'"):
         Store.open(tmp_path / "table")
 
 

@@ -24,6 +24,8 @@ FIRST = Turn(
     sample=SAID,
     info={"mode": 2, "x": {"mode": 3}},
     costs={"h": 1},
+    policy_s=0.25,
+    environment_s=0.0,
 )
 SECOND = Turn(action="go", observation="b", reward=0.25, sample=NEXT, info={"mode": "fast"})
 SCRIPTED = Turn(action="wait", observation="c", reward=0.0)
@@ -59,6 +61,8 @@ def test_every_column_of_a_turn(store: Store):
             "reward": 0.5,
             "info": '{"mode":2,"x":{"mode":3}}',
             "costs": '{"h": 1.0}',
+            "policy_s": 0.25,
+            "environment_s": 0.0,
             "mode": 2,
             "text": "<look>",
             "prompt_tokens": 3,
@@ -77,6 +81,8 @@ def test_every_column_of_a_turn(store: Store):
             "reward": 0.25,
             "info": '{"mode":"fast"}',
             "costs": None,
+            "policy_s": None,
+            "environment_s": None,
             "mode": None,
             "text": "go",
             "prompt_tokens": 6,

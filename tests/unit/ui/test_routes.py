@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
-from support.ui import CONTROLS, HOSTILE, LONG, episode, episodes, hostile_episode, make_run
+from support.ui import CONTROLS, HOSTILE, LONG, episode, episodes, hostile_episode, make_run, turn
 
 from agentevol.ui import settings
 from agentevol.ui.app import create_app
@@ -219,6 +219,22 @@ def test_a_search_that_fails_names_the_table() -> None:
         Search(Filters(q="x"), batches()).advance(1.0)
 
 
+def test_the_reader_shows_the_seconds_of_a_turn_where_they_were_recorded(tmp_path: Path) -> None:
+    timed = turn("go 1", policy_s=0.4249, environment_s=0.0312)
+    quick = turn("go 2", policy_s=0.0, environment_s=0.00312)
+    known = turn("go 3", info={"latency_s": 9.0, "seconds": 8.0})
+    Store.open(tmp_path).append([episode("one", turns=(timed, quick, known))], commit={"a": "1"})
+    (source,) = Library([tmp_path]).sources()
+    text = client_of(tmp_path).get(f"/episodes/{source.key}/one?id=one").text
+    tags = [line for line in text.splitlines() if "policy version" in line]
+    found = [re.findall(r'"tag">((?:policy|environment) [0-9][^<]*)<', line) for line in tags]
+    assert found == [
+        ["policy 0.42 s", "environment 0.03 s"],
+        ["policy 0.00 s", "environment 0.0031 s"],
+        [],
+    ]
+
+
 def test_the_reader_shows_turns_tokens_and_group(client: TestClient, keys: dict[str, str]) -> None:
     name = "first/explore/0001/guess-5/3"
     reply = client.get(f"/episodes/{keys['first']}/one", params={"id": name, "q": "door 2"})
@@ -367,7 +383,7 @@ def test_a_damaged_or_vanished_table_is_a_page(tmp_path: Path) -> None:
 def test_a_table_of_a_newer_format_is_a_page(tmp_path: Path) -> None:
     Store.open(tmp_path / "table").append([episode("a")], commit={"n": "1"})
     log = next((tmp_path / "table" / "_delta_log").glob("*00.json"))
-    log.write_text(log.read_text().replace("agentevol.trajectory/2", "agentevol.trajectory/9"))
+    log.write_text(log.read_text().replace("agentevol.trajectory/3", "agentevol.trajectory/9"))
     key = Library([tmp_path]).sources()[0].key
     reply = client_of(tmp_path).get(f"/episodes/{key}")
     assert reply.status_code == 500

@@ -23,6 +23,7 @@ SAMPLE = struct(
 TURN = [
     *(value("action"), value("observation"), value("reward", "float64"), SAMPLE),
     *(value("info", "json"), value("costs", "json")),
+    *(value("policy_s", "float64"), value("environment_s", "float64")),
 ]
 
 

@@ -61,16 +61,21 @@ def _with_costs(batch: Any, schema: Any) -> Any:
     """The rows in another schema, which differs in the costs of turns."""
     kind = schema.field("turns").type
     structs = batch.column("turns").flatten()
-    members = [
-        _costs(structs.field("costs"), field.type) if field.name == "costs" else structs.field(field.name)
-        for field in kind.value_type
-    ]
+    members = [_member(structs, field) for field in kind.value_type]
     turns = pa.StructArray.from_arrays(members, fields=list(kind.value_type))
     given = batch.column("turns").offsets.to_pylist() or [0]
     offsets = pa.array([offset - given[0] for offset in given], pa.int32())
     arrays = {name: batch.column(name) for name in schema.names}
     arrays["turns"] = pa.ListArray.from_arrays(offsets, turns, type=kind)
     return pa.RecordBatch.from_arrays(list(arrays.values()), schema=schema)
+
+
+def _member(structs: Any, field: Any) -> Any:
+    """A field of turns; null where an older file has no such one. Raises `KeyError` if it may not be null."""
+    if structs.type.get_field_index(field.name) < 0 and field.nullable:
+        return pa.nulls(len(structs), field.type)
+    found = structs.field(field.name)
+    return _costs(found, field.type) if field.name == "costs" else found
 
 
 def _costs(column: Any, kind: Any) -> Any:

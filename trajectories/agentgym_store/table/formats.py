@@ -25,7 +25,8 @@ def check_format(table: DeltaTable, place: Place) -> None:
     if found not in (FORMAT, *OLDER_FORMATS):
         raise StoreError(f"{place} is a Delta table of format {found!r}, not {FORMAT!r}; name another folder")
     columns, expected = _columns(table.schema()), _columns(Schema.from_arrow(SCHEMA))
-    if columns != expected and columns not in [_columns(Schema.from_arrow(older)) for older in OLDER_SCHEMAS]:
+    older = [_columns(Schema.from_arrow(schema)) for _, schema in OLDER_SCHEMAS]
+    if columns not in (expected, *older):
         names = sorted(name for name in columns | expected if columns.get(name) != expected.get(name))
         raise StoreError(f"{place}: columns differ from format {FORMAT}: {', '.join(names)}")
     if table.protocol().reader_features:

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from agentgym_store.arrow import compute, pa
+from agentgym_store.arrow import TURN, compute, pa
 from agentgym_store.location import Place
 from agentgym_store.table.frames import frame_of
 from agentgym_store.table.reading import completed, read
@@ -20,6 +20,8 @@ from agentgym_store.table.where import ALL, Where
 _READ_EPISODES = 1024
 _COUNTED = "reward"
 """Field that is read for the number of turns where no other one is: small, and never null."""
+_OPTIONAL = {field.name for field in TURN if field.nullable}
+"""Fields of turns, of which an older file may have none."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,12 @@ TURN_PART: dict[str, TurnColumn] = {
     "reward": _field("reward", pl.Float64, "Reward of this action."),
     "info": _field("info", pl.String, "JSON object of the environment's extras; null when empty."),
     "costs": _field("costs", pl.String, "JSON object of the costs of this action; null when empty."),
+    "policy_s": _field(
+        "policy_s", pl.Float64, "Seconds until the policy's message was there; null if not recorded."
+    ),
+    "environment_s": _field(
+        "environment_s", pl.Float64, "Seconds of the step as its client saw them; null if not recorded."
+    ),
     "mode": TurnColumn(
         pl.Int64,
         "Thinking mode, 1 to 4, or -1 for a malformed reply; null where there are no modes.",
@@ -101,7 +109,7 @@ def turn_frames(
     """
     wanted = list(columns)
     needed = {field for name in wanted if name in TURN_PART for field in TURN_PART[name].fields}
-    fields = sorted(needed or {_COUNTED})
+    fields = sorted(needed if needed - _OPTIONAL else needed | {_COUNTED})
     plain = {name for name in wanted if name not in TURN_PART}
     plain |= {"given_turns"} if "given" in wanted else set()
     leaves = [f"turns.list.element.{field}" for field in fields]
