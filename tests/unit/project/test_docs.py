@@ -132,7 +132,7 @@ def test_the_code_of_the_gymnasium_page_runs() -> None:
 def test_the_statements_of_the_page_of_trajectories_run(tmp_path: Path) -> None:
     store = Store.open(tmp_path / "table")
     sample = Sample(text="x", prompt_ids=(1,), token_ids=(2,), logprobs=(-1.0,), policy_version=0)
-    turn = Turn(action="look", observation="", reward=0.0, sample=sample, info={"mode": 2})
+    turn = Turn(action="look", observation="", reward=0.0, sample=sample, info={"mode": 2}, environment_s=0.5)
     ending = Truncated(limit="max_turns")
     store.append([trajectory(id="a", turns=(turn,), ending=ending)], commit={"a": "1"})
     statements = list(blocks(ROOT / "docs" / "trajectories.md", "sql"))
@@ -141,7 +141,7 @@ def test_the_statements_of_the_page_of_trajectories_run(tmp_path: Path) -> None:
         frame: Any = SQLContext(views(store, None, lambda _: None)).execute(statement)
         authorize_plan(frame.explain(optimized=False))
         assert frame.collect(engine="streaming").height == 1, statement
-    assert len(statements) == 6
+    assert len(statements) == 7
 
 
 def test_the_kubernetes_example_starts_commands_that_exist() -> None:

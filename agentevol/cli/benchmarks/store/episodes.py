@@ -30,12 +30,16 @@ def episode(index: int, randomness: random.Random) -> Trajectory:
         action = f"go to countertop {randomness.randrange(20)}"
         sample = Sample(text=action, prompt_ids=ids, token_ids=sampled, logprobs=logprobs, policy_version=3)
         seen = f"On the countertop {number}, you see a mug {randomness.randrange(9)}, and a spoon 2."
-        times = {
-            "policy_s": float(f"{randomness.uniform(0.05, 2):.3g}"),
-            "environment_s": float(f"{randomness.uniform(0.001, 0.05):.3g}"),
-        }
-        reward = float(number == TURNS - 1)
-        turns.append(Turn(action=action, observation=seen, reward=reward, sample=sample, **times))
+        turns.append(
+            Turn(
+                action=action,
+                observation=seen,
+                reward=float(number == TURNS - 1),
+                sample=sample,
+                policy_s=float(f"{randomness.uniform(0.05, 2):.3g}"),
+                environment_s=float(f"{randomness.uniform(0.001, 0.05):.3g}"),
+            )
+        )
         ids = ids + sampled + tuple(randomness.randrange(1500) for _ in range(OBSERVED_TOKENS))
     return Trajectory(
         id=f"run/1/train-{index}/0",
