@@ -21,8 +21,8 @@ class FeedbackConfig(Section):
     """Opinions about the episodes, which lie in the table beside them."""
 
     sources: tuple[str, ...] = ()
-    """Whose opinions are learnt from: kinds of sources (`human`, `judge`, `environment`, `self`), or single ones
-    (`human:Anna`). Corrections become pairs, or actions to imitate; comparisons become pairs, scores of whole
+    """Whose opinions are learnt from: kinds of sources (`human`, `judge`, `environment`, `self`), or single
+    ones (`human:Anna`). Corrections become pairs, or actions to imitate; comparisons become pairs, scores of whole
     episodes labels; flagged episodes are left out.
     """
     only: bool = True
@@ -81,8 +81,8 @@ def check_feedback(
     data = algorithm(learn.algorithm).data
     if data not in LEARNING:
         raise ValueError(
-            f"feedback.* has no effect: learn.algorithm {learn.algorithm!r} learns from {data}; dpo learns from"
-            " corrections and comparisons, kto from scores, sft from corrections"
+            f"feedback.* has no effect: learn.algorithm {learn.algorithm!r} learns from {data}; dpo learns"
+            " from corrections and comparisons, kto from scores, sft from corrections"
         )
     default = FeedbackConfig(sources=feedback.sources)
     if data != "labels" and (feedback.high, feedback.low) != (default.high, default.low):

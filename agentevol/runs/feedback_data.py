@@ -42,8 +42,8 @@ class Taught:
         if not self.sequences:
             found = [f"{name} {value:g}" for name, value in self.figures.items() if value]
             raise NothingToLearn(
-                f"the feedback on {data} teaches this algorithm nothing: {', '.join(found) or 'there is none'};"
-                " `agentevol feedback list` shows all of it"
+                f"the feedback on {data} teaches this algorithm nothing:"
+                f" {', '.join(found) or 'there is none'}; `agentevol feedback list` shows all of it"
             )
 
 

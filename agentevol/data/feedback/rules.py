@@ -30,7 +30,7 @@ def why_no_correction(episode: Trajectory, turn: int | None) -> str:
 
 
 def why_no_pair(first: Trajectory, second: Trajectory) -> str:
-    """Why two episodes are no pair of one task; empty if they are. A task is one as the agent first sees it."""
+    """Why two episodes are no pair of one task; empty if they are. A task is as the agent first sees it."""
     one, other = own_part(first), own_part(second)
     if first.id == second.id or task_key(one) != task_key(other):
         return OTHER_TASK
