@@ -22,8 +22,8 @@ class FeedbackConfig(Section):
 
     sources: tuple[str, ...] = ()
     """Whose opinions are learnt from: kinds of sources (`human`, `judge`, `environment`, `self`), or single
-    ones (`human:Anna`). Corrections become pairs, or actions to imitate; comparisons become pairs, scores of whole
-    episodes labels; flagged episodes are left out.
+    ones (`human:Anna`). Corrections become pairs, or actions to imitate; comparisons become pairs, scores of
+    whole episodes labels; flagged episodes are left out.
     """
     only: bool = True
     """True to learn from opinions alone; False to add what the episodes' own outcomes teach."""
