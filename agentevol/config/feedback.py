@@ -66,15 +66,13 @@ def in_short(value: object) -> object:
     return {"sources": value} if isinstance(value, str | list | tuple) else value
 
 
-def check_feedback(
-    feedback: FeedbackConfig,
-    learn: LearnConfig,
-    select: SelectConfig,
-    usual: SelectConfig,
-    pairs: PairsConfig,
-) -> None:
+Choice = tuple[SelectConfig, PairsConfig]
+"""Settings by which episodes' outcomes become training data."""
+
+
+def check_feedback(feedback: FeedbackConfig, learn: LearnConfig, choice: Choice, usual: Choice) -> None:
     """Raise `ValueError` where the algorithm learns from no opinion, or where a setting has no effect beside
-    opinions alone. `usual` is the selection of this algorithm without settings.
+    opinions alone. `usual` is what the algorithm has without settings.
     """
     if not feedback.sources:
         return
@@ -92,8 +90,8 @@ def check_feedback(
         )
     if not feedback.only:
         return
-    if pairs != PairsConfig():
+    select, pairs = choice
+    if pairs != usual[1]:
         raise ValueError("pairs.* has no effect with feedback.only = true: set it to false")
-    changes = {"sequences": usual.sequences, "merge": usual.merge}
-    if select.model_copy(update=changes) != usual:
+    if select.model_copy(update={"sequences": usual[0].sequences, "merge": usual[0].merge}) != usual[0]:
         raise ValueError("select.* chooses among episodes' outcomes: it needs feedback.only = false")

@@ -335,8 +335,9 @@ class TrainConfig(Section):
         if self.feedback.sources and self.objectives:
             raise ValueError("objectives have no effect with feedback: opinions say which side is better")
         preset = _of_algorithm({"learn": {"algorithm": self.learn.algorithm}}, TrainConfig)
-        usual = SelectConfig.model_validate({"merge": "none", **preset.get("select", {})})
-        check_feedback(self.feedback, self.learn, self.select, usual, self.pairs)
+        select = SelectConfig.model_validate({"merge": "none", **preset.get("select", {})})
+        usual = select, PairsConfig.model_validate(preset.get("pairs", {}))
+        check_feedback(self.feedback, self.learn, (self.select, self.pairs), usual)
         return self
 
     @model_validator(mode="after")
