@@ -9,6 +9,7 @@ Records are only added. `agentgym_store.feedback.latest.standing` finds those th
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from math import isfinite
 from typing import Annotated, Any, Literal, get_args
 from uuid import uuid4
 
@@ -48,6 +49,8 @@ class Score(Record):
             raise ValueError(
                 f"a scale goes from a lower to a higher value, not from {self.low} to {self.high}"
             )
+        if not isfinite(self.high - self.low):
+            raise ValueError(f"the scale from {self.low:g} to {self.high:g} is too wide")
         if not self.low <= self.value <= self.high:
             raise ValueError(f"{self.value:g} is not on the scale from {self.low:g} to {self.high:g}")
         return self
