@@ -1,4 +1,4 @@
-"""A rating, a preference and a correction by clicks and keys in Chromium, then a training that learns them."""
+"""A rating, a preference and a correction by clicks and keys in Chromium, and a training that learns them."""
 
 import json
 import os
