@@ -73,7 +73,7 @@ def test_a_bad_line_imports_nothing(run: Path, tmp_path: Path, capsys: pytest.Ca
         ({**good, "source": "A"}, "line 2: source"),
         ({**good, "trajectory_id": "x"}, "record 2"),
     ):
-        file.write_text(f"{json.dumps(good)}\n{json.dumps({**good, **change})}\n")
+        file.write_text(f"{json.dumps(good)}\n{json.dumps(bad)}\n")
         assert call("import", run, file) == 1
         assert told in capsys.readouterr().err
     assert FeedbackTable(run / "feedback").records() == []
