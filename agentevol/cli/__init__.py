@@ -26,6 +26,7 @@ MODULES = (
     "envs",
     "data",
     "trajectories",
+    "feedback",
     "ui",
     "starter",
     "new",

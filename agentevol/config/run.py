@@ -16,6 +16,7 @@ from agentevol.config import checks
 from agentevol.config.alternatives import complaint
 from agentevol.config.constraints import Constraint
 from agentevol.config.engine import EmbeddedConfig, EngineConfig, VllmConfig
+from agentevol.config.feedback import FeedbackConfig, check_feedback, in_short
 from agentevol.config.forgetting import (
     InterpolateConfig,
     ProbeConfig,
@@ -312,6 +313,8 @@ class TrainConfig(Section):
     """Action format in which actions of scripted episodes are written: `environment.format` of the run that
     plays with the policy.
     """
+    feedback: FeedbackConfig = FeedbackConfig()
+    """Opinions to learn from; `feedback=human` is short for `feedback.sources`."""
     retained: RetainedConfig | None = None
     replay: ReplayConfig = ReplayConfig()
     objectives: tuple[str, ...] = ()
@@ -326,6 +329,16 @@ class TrainConfig(Section):
     @classmethod
     def _is_an_action_format(cls, value: str) -> str:
         return ACTION_FORMATS.checked(value)
+
+    @model_validator(mode="after")
+    def _feedback_has_an_effect(self) -> "TrainConfig":
+        if self.feedback.sources and self.objectives:
+            raise ValueError("objectives have no effect with feedback: opinions say which side is better")
+        preset = _of_algorithm({"learn": {"algorithm": self.learn.algorithm}}, TrainConfig)
+        select = SelectConfig.model_validate({"merge": "none", **preset.get("select", {})})
+        usual = select, PairsConfig.model_validate(preset.get("pairs", {}))
+        check_feedback(self.feedback, self.learn, (self.select, self.pairs), usual)
+        return self
 
     @model_validator(mode="after")
     def _options_have_an_effect(self) -> "TrainConfig":
@@ -401,6 +414,8 @@ def validated(values: dict[str, Any], kind: type[ConfigT] = RunConfig) -> Config
         learnt: Mapping[str, Any] = {"learn": {"algorithm": named}}
         begun = BY_REWARD.get(named, learnt) if kind is RunConfig else learnt
         values = merged(dict(begun), values)
+    if "feedback" in values:
+        values["feedback"] = in_short(values["feedback"])
     if kind is RunConfig:
         values = merged(_usual_algorithm(values), values)
     try:

@@ -12,6 +12,7 @@ from agentevol.ui.comparisons import routes as comparisons
 from agentevol.ui.context import Context
 from agentevol.ui.episodes import routes as episodes
 from agentevol.ui.errors import BadQuery, NotFound, PageError, error_view
+from agentevol.ui.feedback import routes as feedback
 from agentevol.ui.guard import Guard
 from agentevol.ui.pages import page
 from agentevol.ui.reader import routes as reader
@@ -19,7 +20,7 @@ from agentevol.ui.runs import routes as runs
 from agentevol.ui.settings import UiSettings
 from agentgym_store.errors import StoreError
 
-GROUPS = (runs, episodes, reader, comparisons)
+GROUPS = (runs, episodes, reader, comparisons, feedback)
 """Modules of the groups of pages, with a `router` each."""
 STATIC = {"app.css": "text/css", "app.js": "text/javascript", "icon.svg": "image/svg+xml"}
 KEPT = "public, max-age=31536000, immutable"

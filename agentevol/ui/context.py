@@ -6,6 +6,7 @@ from fastapi import Depends, Request
 
 from agentevol.ui.episodes.facets import Facets
 from agentevol.ui.episodes.search import Searches
+from agentevol.ui.feedback.tables import FeedbackTables
 from agentevol.ui.kept import Kept
 from agentevol.ui.library import Library
 from agentevol.ui.reader.expert import Experts
@@ -24,6 +25,7 @@ class Context:
         self.searches = Searches()
         self.facets: Kept[Facets] = Kept(32)
         self.statistics: Kept[Statistics] = Kept(32)
+        self.feedback = FeedbackTables()
         self.experts = Experts(settings.expert_s)
 
 

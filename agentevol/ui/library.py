@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from agentevol.ui.errors import NotFound
+from agentgym_store.feedback.location import is_feedback
 from agentgym_store.urls import is_url
 
 DEPTH = 4
@@ -102,7 +103,8 @@ def _folders(folder: Path) -> list[Path]:
 def _kind(folder: Path) -> Literal["run", "table"] | None:
     if (folder / "config.toml").is_file():
         return "run"
-    return "table" if (folder / "_delta_log").is_dir() else None
+    is_table = (folder / "_delta_log").is_dir() and not is_feedback(folder)
+    return "table" if is_table else None
 
 
 def _source(place: Path | str, name: str, kind: Literal["run", "table"]) -> Source:

@@ -57,7 +57,7 @@ class Tables:
 
     @contextmanager
     def _store(self, source: Source) -> Iterator[Store]:
-        store, lock = self._opened(_location(source))
+        store, lock = self._opened(location_of(source))
         try:
             with lock:
                 yield store
@@ -83,7 +83,8 @@ def collected(frame: pl.LazyFrame) -> pl.DataFrame:
         return frame.collect()
 
 
-def _location(source: Source) -> Path | str:
+def location_of(source: Source) -> Path | str:
+    """Location of a source's table of trajectories. Raises `NotFound` for a run that has none yet."""
     if not source.is_run or not isinstance(source.place, Path):
         return source.place
     found = table_of(source.place)

@@ -6,13 +6,16 @@
 import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from pydantic import ValidationError
 
+from agentgym_envs.core import Record
 from agentgym_store.errors import StoreError, one_line
 from agentgym_store.files import write_lines
 from agentgym_store.records import Trajectory
+
+RecordT = TypeVar("RecordT", bound=Record)
 
 LINE_LIMIT = 256 * 2**20
 """Maximum length of a line in bytes; a longer one is an error, and does not exhaust memory."""
@@ -47,14 +50,19 @@ def is_finite(episode: Trajectory) -> bool:
 
 def import_jsonl(path: Path) -> Iterator[Trajectory]:
     """The episodes of a file, validated; raises `StoreError` naming file and line of the first bad one."""
+    return records_in(path, Trajectory)
+
+
+def records_in(path: Path, kind: type[RecordT]) -> Iterator[RecordT]:
+    """The records of a file, validated; raises `StoreError` naming file and line of the first bad one."""
     try:
         with Path(path).open("rb") as file:
-            yield from _parsed(file, path)
+            yield from _parsed(file, path, kind)
     except OSError as cause:
         raise StoreError(f"cannot read {path}: {one_line(cause)}") from cause
 
 
-def _parsed(file: BinaryIO, path: Path) -> Iterator[Trajectory]:
+def _parsed(file: BinaryIO, path: Path, kind: type[RecordT]) -> Iterator[RecordT]:
     number = 0
     while line := file.readline(LINE_LIMIT + 1):
         number += 1
@@ -63,7 +71,7 @@ def _parsed(file: BinaryIO, path: Path) -> Iterator[Trajectory]:
         if line.isspace():
             continue
         try:
-            yield Trajectory.model_validate_json(line)
+            yield kind.model_validate_json(line)
         except ValidationError as cause:
             error = cause.errors(include_url=False, include_input=False)[0]
             place = ".".join(str(part) for part in error["loc"]) or "line"

@@ -16,12 +16,15 @@ from agentevol.cli.console.output import AsJson, print_json
 from agentevol.cli.trajectories.tables import Iteration, OnlyPurpose, Table, open_table
 
 if TYPE_CHECKING:
+    from agentevol.data.exports.opinion_rows import Opinions
     from agentgym_store.exports import Plan, Report, Selection
 
 Format = Literal[
     "agenttraj", "jsonl", "parquet", "preference", "prompts", "sft", "sharegpt", "sotopia", "unpaired"
 ]
 Ending = Literal["terminated", "truncated", "failed", "cancelled"]
+OF_OUTCOMES = ("pairs", "per_task", "outcome_gap", "tie_breaks", "truncated_is_loss", "seed")
+"""Options by which episodes' outcomes become pairs."""
 Times = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 
@@ -67,6 +70,10 @@ TruncatedIsLoss = Annotated[
     typer.Option("--truncated-is-loss", help="Of preference and unpaired: as pairs.truncated_is_loss."),
 ]
 Seed = Annotated[int | None, typer.Option(help="Of preference: seed of the drawn pairs.")]
+ByFeedback = Annotated[
+    bool,
+    typer.Option("--feedback", help="Of preference: pairs of what people corrected and preferred, in place."),
+]
 AllowUnjudged = Annotated[
     bool, typer.Option("--allow-unjudged", help="Of sotopia, also episodes that nobody judged.")
 ]
@@ -106,6 +113,7 @@ def export(
     tie_breaks: TieBreaks = False,
     truncated_is_loss: TruncatedIsLoss = False,
     seed: Seed = None,
+    feedback: ByFeedback = False,
     allow_unjudged: AllowUnjudged = False,
     push_to_hub: PushToHub = None,
     json: AsJson = False,
@@ -141,6 +149,8 @@ def _exported(given: Mapping[str, Any]) -> "Report":
     out: Path = given["out"]
     if given["push_to_hub"] is not None and out.suffix:
         raise typer.BadParameter(f"--push-to-hub uploads a folder, and {out} is a file")
+    if given["feedback"] and (idle := [name for name in OF_OUTCOMES if given[name] not in (None, False)]):
+        raise typer.BadParameter(f"--{idle[0].replace('_', '-')} has no effect with --feedback")
     chosen = export_format(given["format"], _options(given), ALL_FORMATS)
     with counting("rows") as progress:
         return write(
@@ -184,9 +194,20 @@ def _options(given: Mapping[str, Any]) -> dict[str, Any]:
         "strategy": given["pairs"],
         "meta": False if given["no_meta"] else None,
         **{name: given[name] for name in ("rows", "per_task", "outcome_gap", "seed")},
+        "feedback": _opinions(given["path"]) if given["feedback"] else None,
         **{name: given[name] or None for name in ("tie_breaks", "truncated_is_loss", "allow_unjudged")},
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _opinions(path: str) -> "Opinions":
+    from agentevol.data.exports.opinion_rows import Opinions
+    from agentevol.data.feedback.opinions import action_format_of, feedback_on, opinions_of, trained_split
+    from agentgym_store.urls import named
+
+    place, sources = named(path), ("human",)
+    records = opinions_of(feedback_on(place).records(), sources)
+    return Opinions(tuple(records), sources, trained_split(place), action_format_of(place))
 
 
 def size_in_bytes(text: str) -> int:

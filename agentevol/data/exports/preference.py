@@ -14,8 +14,9 @@ message in which the episodes part.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from agentevol.data.exports.opinion_rows import CorrectedMessage, Opinions, corrected_messages, preferred
 from agentevol.data.groups import own_part
-from agentevol.data.preference_pairs import Pair, Pairing, Strategy, bands_of, pair_up
+from agentevol.data.preference_pairs import Pairing, Strategy, bands_of, pair_up
 from agentgym_store.exports.agenttraj import TEXTS_LOSE
 from agentgym_store.exports.contract import Exported, ExportFormat, Feature, RowKind, Tally
 from agentgym_store.exports.features import messages, struct, value
@@ -62,8 +63,9 @@ class Preference(ExportFormat):
         truncated_is_loss: bool = False,
         seed: int = 0,
         meta: bool = True,
+        feedback: Opinions | None = None,
     ) -> None:
-        self._rows, self._meta = rows, meta
+        self._rows, self._meta, self._feedback = rows, meta, feedback
         self._pairing: dict[str, Any] = {
             "strategy": strategy,
             "per_task": per_task,
@@ -75,7 +77,10 @@ class Preference(ExportFormat):
     @property
     def options(self) -> Mapping[str, Any]:
         """See `ExportFormat`."""
-        return {"rows": self._rows, "meta": self._meta, **self._pairing, **self._gaps}
+        chosen = {"rows": self._rows, "meta": self._meta}
+        if self._feedback is not None:
+            return {**chosen, **self._feedback.options}
+        return {**chosen, **self._pairing, **self._gaps}
 
     @property
     def features(self) -> list[Feature]:
@@ -86,16 +91,41 @@ class Preference(ExportFormat):
     def rows(self, episodes: Iterable[Trajectory], tally: Tally) -> Iterator[Exported]:
         """One for each pair that parts in a message."""
         whole = {episode.id: episode for episode in acted(episodes, tally)}
+        if self._feedback is not None:
+            yield from self._opinions(self._feedback, whole, tally)
+            return
         bands = bands_of(**self._gaps)
         pairing = pair_up([own_part(t) for t in whole.values()], bands=bands, **self._pairing)
         _count(pairing, tally)
         for pair in pairing.pairs:
-            both = whole[pair.chosen.id], whole[pair.rejected.id]
-            shared = _shared_turns(*both)
-            if reason := self._problem(*both, shared):
-                tally.left_out[reason] += 1
-            else:
-                yield Exported(self._row(pair, *both, shared), both)
+            yield from self._pair(whole[pair.chosen.id], whole[pair.rejected.id], pair.margin, tally)
+
+    def _opinions(
+        self, opinions: Opinions, whole: Mapping[str, Trajectory], tally: Tally
+    ) -> Iterator[Exported]:
+        """Corrected messages over the original ones, then preferred episodes."""
+        found = opinions.on(whole, tally)
+        for one in corrected_messages(opinions, found, whole, tally):
+            yield Exported(self._corrected(one), (one.episode,))
+        for chosen, rejected in preferred(found, whole):
+            margin = max((chosen.total_reward or 0.0) - (rejected.total_reward or 0.0), 0.0)
+            yield from self._pair(chosen, rejected, margin, tally)
+
+    def _corrected(self, one: CorrectedMessage) -> dict[str, Any]:
+        prompt, chosen, rejected = one.sides
+        row: dict[str, Any] = {"prompt": prompt, "chosen": chosen, "rejected": rejected}
+        if self._meta:
+            row["meta"] = self._meta_of(one.episode, one.episode, 0.0, one.turn)
+        return row
+
+    def _pair(
+        self, chosen: Trajectory, rejected: Trajectory, margin: float, tally: Tally
+    ) -> Iterator[Exported]:
+        shared = _shared_turns(chosen, rejected)
+        if reason := self._problem(chosen, rejected, shared):
+            tally.left_out[reason] += 1
+        else:
+            yield Exported(self._row(chosen, rejected, margin, shared), (chosen, rejected))
 
     def _problem(self, chosen: Trajectory, rejected: Trajectory, shared: int) -> str | None:
         if shared < max(chosen.given_turns, rejected.given_turns):
@@ -105,7 +135,7 @@ class Preference(ExportFormat):
         same = message_of(chosen.turns[shared]) == message_of(rejected.turns[shared])
         return WORLD_DIFFERS if same and self._rows == "turn" else None
 
-    def _row(self, pair: Pair, chosen: Trajectory, rejected: Trajectory, shared: int) -> dict[str, Any]:
+    def _row(self, chosen: Trajectory, rejected: Trajectory, margin: float, shared: int) -> dict[str, Any]:
         place = 2 * shared + 1
         sides = [as_messages(texts(one)) for one in (chosen, rejected)]
         end = place + 1 if self._rows == "turn" else None
@@ -115,16 +145,21 @@ class Preference(ExportFormat):
             "rejected": sides[1][place:end],
         }
         if self._meta:
-            row["meta"] = {
-                **task_of(chosen),
-                "chosen": chosen.id,
-                "rejected": rejected.id,
-                "reward_chosen": chosen.total_reward,
-                "reward_rejected": rejected.total_reward,
-                "margin": pair.margin,
-                "shared_turns": shared,
-            }
+            row["meta"] = self._meta_of(chosen, rejected, margin, shared)
         return row
+
+    def _meta_of(
+        self, chosen: Trajectory, rejected: Trajectory, margin: float, shared: int
+    ) -> dict[str, Any]:
+        return {
+            **task_of(chosen),
+            "chosen": chosen.id,
+            "rejected": rejected.id,
+            "reward_chosen": chosen.total_reward,
+            "reward_rejected": rejected.total_reward,
+            "margin": margin,
+            "shared_turns": shared,
+        }
 
 
 def _shared_turns(first: Trajectory, second: Trajectory) -> int:

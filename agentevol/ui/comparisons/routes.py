@@ -11,6 +11,8 @@ from agentevol.ui.comparisons.episodes import compare_episodes
 from agentevol.ui.comparisons.runs import comparison_view
 from agentevol.ui.context import Shared
 from agentevol.ui.errors import BadQuery
+from agentevol.ui.feedback.requests import page_facts, split_of
+from agentevol.ui.feedback.shown import comparison_feedback
 from agentevol.ui.pages import address, page
 from agentevol.ui.reader.reading import find_episode
 from agentevol.ui.reader.view import Texts
@@ -31,6 +33,9 @@ def episodes(request: Request, context: Shared, source: Names, id: Names) -> HTM
         "compare_episodes",
         view=compare_episodes(*found),
         episodes=found,
+        feedback=comparison_feedback(
+            sources, found, context.feedback.standing(sources[0]), page_facts(request), split_of(sources[0])
+        ),
         initial=[
             Texts(one, episode).cut(episode.initial_observation, 0, "initial")
             for one, episode in zip(sources, found, strict=True)

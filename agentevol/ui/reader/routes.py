@@ -7,6 +7,8 @@ from agentevol.ui.context import Shared
 from agentevol.ui.episodes.filters import filters_of
 from agentevol.ui.episodes.listing import neighbours
 from agentevol.ui.errors import NotFound
+from agentevol.ui.feedback.requests import page_facts, split_of
+from agentevol.ui.feedback.shown import reader_feedback
 from agentevol.ui.pages import address, page
 from agentevol.ui.reader.reading import find_episode, group_of
 from agentevol.ui.reader.tokenizers import tokenizer_of
@@ -29,6 +31,10 @@ def episode(request: Request, context: Shared, key: str, id: str, expert: bool =
         source=source,
         view=episode_view(source, found.episode, tokenizer_of(source), filters.q or ""),
         group=member_rows(source, group_of(context.tables, source, found.episode), id),
+        episode_id=id,
+        feedback=reader_feedback(
+            source, found.episode, context.feedback.standing(source), page_facts(request), split_of(source)
+        ),
         expert=context.experts.way(source, found.episode) if expert else None,
         expert_href=address("episodes", key, "one", **filters.query(id=id, expert="1")) + "#expert",
         list_href=address("episodes", key, **filters.query()),

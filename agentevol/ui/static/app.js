@@ -138,6 +138,28 @@ const KEYS = {
   c: () => press("c"),
 };
 
+// --- feedback
+
+function reveal(field) {
+  if (!field) return false;
+  field.closest("details")?.setAttribute("open", "");
+  field.focus();
+  return true;
+}
+
+for (const key of ["1", "2", "3", "4", "5", "a", "b", "="]) KEYS[key] = () => press(key);
+KEYS.e = () => reveal(visibleTurn(all("[data-turn]").filter((one) => one.querySelector("[data-correct]")))?.querySelector("[data-correct]"));
+KEYS.f = () => reveal(document.querySelector('[data-focus="f"]'));
+
+document.addEventListener("keydown", (event) => {
+  const field = event.target;
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing || !field.matches("[data-enter]")) return;
+  event.preventDefault();
+  field.form.requestSubmit(field.form.querySelector("[data-save]"));
+});
+
+// --- all keys
+
 document.addEventListener("keydown", (event) => {
   const isTyping = event.target.closest("input:not([type=checkbox]), select, textarea");
   if (event.key === "Escape" && isTyping) event.target.blur();
