@@ -20,7 +20,7 @@ from agentevol.rollout.environment_server import EnvironmentServer
 from agentevol.rollout.faults import FaultLog
 from agentevol.ui.errors import NotFound
 from agentevol.ui.playground.errors import CannotPlay, TooMany
-from agentgym_envs.registry import lacking, names
+from agentgym_envs.registry import environment_class, lacking, names
 
 IDLE_S = 900.0
 """Seconds without use after which a server is stopped."""
@@ -32,11 +32,16 @@ State = Literal["off", "starting", "ready"]
 
 @dataclass
 class _Open:
-    server: EnvironmentServer
     faults: FaultLog
-    ready: asyncio.Task[str]
+    log: Path
+    ready: asyncio.Task[str] | None = None
+    server: EnvironmentServer | None = None
     users: int = 0
     timer: asyncio.TimerHandle | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        return self.ready is not None and self.ready.done()
 
 
 class Servers:
@@ -53,7 +58,7 @@ class Servers:
         """State of the server of an environment."""
         if env not in self._open:
             return "off"
-        return "ready" if self._open[env].ready.done() else "starting"
+        return "ready" if self._open[env].is_ready else "starting"
 
     def problem(self, env: str) -> str:
         """Reason for which it cannot be played, or its latest server was lost; empty if there is none."""
@@ -67,19 +72,18 @@ class Servers:
         self._check(env)
         if self._logs is None:
             self._logs = Path(tempfile.mkdtemp(prefix="agentevol-playground-"))
-        faults = FaultLog()
-        log = self._logs / f"{secrets.token_hex(4)}.log"
-        server = EnvironmentServer(EnvironmentConfig(name=env, workers=1), log, faults=faults)
         self._problems.pop(env, None)
-        ready = asyncio.create_task(self._started(env, server))
-        ready.add_done_callback(_looked_at)
-        self._open[env] = _Open(server, faults, ready)
+        one = self._open[env] = _Open(FaultLog(), self._logs / f"{secrets.token_hex(4)}.log")
+        one.ready = asyncio.create_task(self._started(env, one))
+        one.ready.add_done_callback(_looked_at)
         self._rest(env)
 
     async def url(self, env: str) -> str:
         """Address of the server, which is started if need be. Raises as `start`."""
         self.start(env)
-        return await asyncio.shield(self._open[env].ready)
+        ready = self._open[env].ready
+        assert ready is not None
+        return await asyncio.shield(ready)
 
     @contextmanager
     def used(self, env: str) -> Iterator[None]:
@@ -109,17 +113,24 @@ class Servers:
         self._open.pop(env, None)  # one that could not be started again
         if len(self._open) < MOST:
             return
-        idle = [name for name, one in self._open.items() if not one.users and one.ready.done()]
+        idle = [name for name, one in self._open.items() if not one.users and one.is_ready]
         if not idle:
             raise TooMany(f"{MOST} environments are played at this moment.", "End one of the episodes.")
         self._stop(idle[0])
 
-    async def _started(self, env: str, server: EnvironmentServer) -> str:
+    async def _started(self, env: str, one: _Open) -> str:
+        def start() -> str:
+            workers = int(environment_class(env).blocking)  # a cheap one needs no process for itself
+            config = EnvironmentConfig(name=env, workers=workers)
+            one.server = EnvironmentServer(config, one.log, faults=one.faults)
+            return one.server.__enter__().url
+
         try:
-            return await asyncio.to_thread(lambda: server.__enter__().url)
+            return await asyncio.to_thread(start)
         except Exception as cause:
             self._problems[env] = one_line(cause)
-            self._stop(env)
+            if self._open.get(env) is one:
+                self._stop(env)
             advice = "Check it by `agentevol envs check`, and that its data are there."
             raise CannotPlay(f"{env} cannot be played: {one_line(cause)}", advice) from cause
 
@@ -133,7 +144,7 @@ class Servers:
     def _stop_if_idle(self, env: str, one: _Open) -> None:
         if self._open.get(env) is not one:
             return
-        if one.users or not one.ready.done():
+        if one.users or not one.is_ready:
             self._rest(env)
         else:
             self._stop(env)
@@ -142,9 +153,10 @@ class Servers:
         one = self._open.pop(env)
         if one.timer is not None:
             one.timer.cancel()
-        stopping = asyncio.create_task(asyncio.to_thread(one.server.__exit__))
-        self._stopping.add(stopping)
-        stopping.add_done_callback(self._stopping.discard)
+        if one.server is not None:
+            stopping = asyncio.create_task(asyncio.to_thread(one.server.__exit__))
+            self._stopping.add(stopping)
+            stopping.add_done_callback(self._stopping.discard)
 
 
 def _looked_at(ready: asyncio.Task[str]) -> None:
