@@ -348,7 +348,7 @@ async def _begun(client: EnvClient, request: EpisodeRequest, forks: Forks | None
 
 
 async def _opened(client: EnvClient, request: EpisodeRequest) -> Session:
-    lease_s = None if request.act_timeout_s is None else 2 * request.act_timeout_s
+    lease_s = None if request.act_timeout_s is None else max(60.0, 2 * request.act_timeout_s)
     with owned("open"):
         return await client.open(
             request.env,

@@ -48,6 +48,8 @@ class Play:
     """Secret: who knows it can act."""
     person: Person
     request: EpisodeRequest
+    index: int
+    """Place of the task in its split, from 0."""
     max_turns: int
     seats: tuple[str, ...]
     episode: Trajectory | None = None
@@ -101,14 +103,22 @@ class Playground:
 
         self._run(start())
 
-    def tasks(self, env: str, split: str | None, text: str) -> tuple[EnvironmentInfo, str, Tasks]:
-        """The environment, the split (None: its first) and its tasks with this text. Raises `PageError`."""
+    def tasks(
+        self, env: str, split: str | None, text: str, index: int | None = None
+    ) -> tuple[EnvironmentInfo, str, Tasks]:
+        """The environment, the split (None: its first) and its tasks with this text, or the one at a place.
+
+        Raises `PageError`.
+        """
 
         async def tasks() -> tuple[EnvironmentInfo, str, Tasks]:
             async with EnvClient(await self._servers.url(env), lane="rest") as client:
                 info = await described(client, env)
                 named = split or next(iter(info.splits), "")
-                return info, named, await search(client, info, named, text)
+                if index is None:
+                    return info, named, await search(client, info, named, text)
+                task = await chosen(client, info, named, index)
+                return info, named, Tasks((task,), info.splits[named], 1)
 
         return self._run(tasks())
 
@@ -192,7 +202,8 @@ class Playground:
             attempt=0,
             act_timeout_s=self._patience_s + 60,
         )
-        play = Play(secrets.token_urlsafe(18), person, request, info.default_max_turns, info.seats)
+        secret = secrets.token_urlsafe(18)
+        play = Play(secret, person, request, task.index, info.default_max_turns, info.seats)
         self._plays[play.id] = play
         play.playing = asyncio.create_task(self._play(play, url))
         await person.news(ANSWER_S)

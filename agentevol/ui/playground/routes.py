@@ -24,7 +24,9 @@ NAME_ADVICE = "Letters, digits, spaces and signs, at most 40."
 
 
 @router.get("/play")
-def choose(request: Request, context: Shared, env: str = "", split: str = "", q: str = "") -> HTMLResponse:
+def choose(
+    request: Request, context: Shared, env: str = "", split: str = "", q: str = "", index: int | None = None
+) -> HTMLResponse:
     """The list of environments, or the tasks of one whose server runs."""
     playground = context.playground
     table = str(playground.table)
@@ -33,7 +35,7 @@ def choose(request: Request, context: Shared, env: str = "", split: str = "", q:
         return page(request, "playground", rows=rows, env=env, table=table)
     if playground.state(env) == "starting":
         return page(request, "playground_starting", env=env)
-    info, split, tasks = playground.tasks(env, split or None, q)
+    info, split, tasks = playground.tasks(env, split or None, q, index)
     splits = splits_of(info)
     return page(
         request,

@@ -53,7 +53,7 @@ async def search(client: EnvClient, info: EnvironmentInfo, split: str, text: str
         rows = await _listed(client, info, split, read, PAGE if text else MOST_SHOWN)
         read += len(rows)
         found += [row for row in rows if text.lower() in _words(row)]
-        if not rows:
+        if not rows or any(row.task_id == text for row in rows):
             break
     return Tasks(tuple(found[:MOST_SHOWN]), total, read)
 

@@ -156,9 +156,8 @@ def tools_of(tools: Sequence[dict[str, Any]]) -> tuple[Tool, ...]:
 
 
 def again(play: Play) -> str:
-    """Address of the choice among the tasks of a play, with its own task found."""
-    request = play.request
-    return address("play", env=request.env, split=request.split, q=request.task_id)
+    """Address of the choice of a play's task."""
+    return address("play", env=play.request.env, split=play.request.split, index=play.index)
 
 
 def cookie(player: str) -> str:
