@@ -23,7 +23,7 @@ from agentevol.core.errors import (
     TransportFault,
     described,
 )
-from agentevol.core.protocols import ContextFull, Conversation, Policy
+from agentevol.core.protocols import ContextFull, Conversation, GivenUp, Policy
 from agentevol.engines.scripted import said
 from agentevol.rollout.session_forks import Forks, Reached, closed
 from agentevol.rollout.thinking import beginning_of, thinking_facts
@@ -36,6 +36,7 @@ from agentgym_store.purposes import Purpose
 from agentgym_store.records import (
     STATE,
     TOOLS,
+    Cancelled,
     Ending,
     Failed,
     Sample,
@@ -54,7 +55,7 @@ ABORTED = "weights-updated"
 SECONDS_DIGITS = 3
 """Significant digits of a turn's seconds: fewer different values take less of the table."""
 ACT_TIMEOUT_S = 300.0
-"""Seconds after which a policy without an answer has failed."""
+"""Seconds after which a policy without an answer has failed, unless the request says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,10 @@ class EpisodeRequest:
     """Seats that are played; 1 is one agent against the environment's own partners, if it has any."""
     policy_seat: int | None = None
     """Seat of the policy, from 0, where another player has the others; None: it plays all of them."""
+    act_timeout_s: float | None = None
+    """Seconds after which the policy without an answer has failed, of a session of one seat, whose lease is
+    twice as long; None is `ACT_TIMEOUT_S`, and the server's own lease.
+    """
 
 
 @dataclass
@@ -213,9 +218,12 @@ async def take_turns(
     seed = request.seed if request.policy_seed is None else request.policy_seed
     while True:
         try:
-            sample, policy_s = await _timed(_act(policy, conversation, seed))
+            timeout_s = request.act_timeout_s or ACT_TIMEOUT_S
+            sample, policy_s = await _timed(_act(policy, conversation, seed, timeout_s))
         except ContextFull:
             return Truncated(limit="context")
+        except GivenUp:
+            return Cancelled()
         conversation.say(sample)
         action = action_format.parse(sample.text)
         before = session.observation.tools
@@ -310,15 +318,15 @@ async def _again(session: Session, turn: Turn, number: int) -> Observation:
     return result.observation
 
 
-async def _act(policy: Policy, conversation: Conversation, seed: int) -> Sample:
+async def _act(policy: Policy, conversation: Conversation, seed: int, timeout_s: float) -> Sample:
     """Sample the policy's next action; every turn has its own seed."""
     try:
         turn_seed = seed * 10_007 + len(conversation.samples)
-        async with asyncio.timeout(ACT_TIMEOUT_S):
+        async with asyncio.timeout(timeout_s):
             sample = await policy.act(conversation, turn_seed)
     except TimeoutError as cause:
-        raise PolicyFault(f"no answer within {ACT_TIMEOUT_S:.0f} s") from cause
-    except (ContextFull, RolloutFault):
+        raise PolicyFault(f"no answer within {timeout_s:.0f} s") from cause
+    except (ContextFull, GivenUp, RolloutFault):
         raise
     except Exception as cause:  # a bug of the policy, its template or its expert
         raise PolicyFault(described(cause)) from cause
@@ -356,8 +364,15 @@ async def _begun(client: EnvClient, request: EpisodeRequest, forks: Forks | None
 
 
 async def _opened(client: EnvClient, request: EpisodeRequest) -> Session:
+    lease_s = None if request.act_timeout_s is None else max(60.0, 2 * request.act_timeout_s)
     with owned("open"):
-        return await client.open(request.env, request.task_id, seed=request.seed, max_turns=request.max_turns)
+        return await client.open(
+            request.env,
+            request.task_id,
+            seed=request.seed,
+            max_turns=request.max_turns,
+            lease_ttl_s=lease_s,
+        )
 
 
 async def _reached(client: EnvClient, request: EpisodeRequest) -> Reached:

@@ -1,8 +1,11 @@
 """The application: pages, static files, errors."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from importlib.resources import files
 
 from fastapi import FastAPI, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
@@ -15,12 +18,13 @@ from agentevol.ui.errors import BadQuery, NotFound, PageError, error_view
 from agentevol.ui.feedback import routes as feedback
 from agentevol.ui.guard import Guard
 from agentevol.ui.pages import page
+from agentevol.ui.playground import routes as playground
 from agentevol.ui.reader import routes as reader
 from agentevol.ui.runs import routes as runs
 from agentevol.ui.settings import UiSettings
 from agentgym_store.errors import StoreError
 
-GROUPS = (runs, episodes, reader, comparisons, feedback)
+GROUPS = (runs, episodes, reader, comparisons, feedback, playground)
 """Modules of the groups of pages, with a `router` each."""
 STATIC = {"app.css": "text/css", "app.js": "text/javascript", "icon.svg": "image/svg+xml"}
 KEPT = "public, max-age=31536000, immutable"
@@ -28,8 +32,8 @@ KEPT = "public, max-age=31536000, immutable"
 
 
 def create_app(settings: UiSettings) -> Guard:
-    """The ASGI application; it needs no start."""
-    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
+    """The ASGI application; it needs no start. Its end ends what is played."""
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, lifespan=_lifespan)
     app.state.context = Context(settings)
     for group in GROUPS:
         app.include_router(group.router)
@@ -39,6 +43,12 @@ def create_app(settings: UiSettings) -> Guard:
     app.add_exception_handler(HTTPException, _unknown)
     app.add_exception_handler(RequestValidationError, _invalid)
     return Guard(app, settings.names, read_only=settings.read_only)
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    yield
+    await run_in_threadpool(app.state.context.playground.close)
 
 
 def _static(name: str) -> Response:

@@ -9,6 +9,8 @@ from agentevol.ui.episodes.search import Searches
 from agentevol.ui.feedback.tables import FeedbackTables
 from agentevol.ui.kept import Kept
 from agentevol.ui.library import Library
+from agentevol.ui.playground.playground import Playground
+from agentevol.ui.playground.table import table_beside
 from agentevol.ui.reader.expert import Experts
 from agentevol.ui.settings import UiSettings
 from agentevol.ui.tables import Tables
@@ -20,7 +22,8 @@ class Context:
 
     def __init__(self, settings: UiSettings) -> None:
         self.settings = settings
-        self.library = Library(settings.paths)
+        self.playground = Playground(table_beside(settings.paths))
+        self.library = Library(settings.paths, self.playground.table)
         self.tables = Tables()
         self.searches = Searches()
         self.facets: Kept[Facets] = Kept(32)

@@ -41,17 +41,27 @@ class Source:
 
 
 class Library:
-    """Finder of sources. The folders are searched again for each list: runs come and go."""
+    """Finder of sources: what lies under `paths`, and one more `table`.
 
-    def __init__(self, paths: Sequence[Path | str]) -> None:
+    The folders are searched again for each list: runs come and go.
+    """
+
+    def __init__(self, paths: Sequence[Path | str], table: Path | str | None = None) -> None:
         self.paths = tuple(paths)
+        self._places = (*self.paths, *(() if table is None else (table,)))
         self._known: dict[str, Source] = {}
 
     def sources(self) -> list[Source]:
         """All sources, by name."""
-        found = {source.key: source for path in self.paths for source in _sources(path)}
-        self._known = found
+        found: dict[Path | str, Source] = {}
+        for source in (source for path in self._places for source in _sources(path)):
+            found.setdefault(source.place, source)
+        self._known = {source.key: source for source in found.values()}
         return sorted(found.values(), key=lambda source: source.name)
+
+    def at(self, place: Path | str) -> Source | None:
+        """The source at a place; None where there is none."""
+        return next((source for source in self.sources() if source.place == place), None)
 
     def find(self, key: str) -> Source:
         """The source of a key; raises `NotFound`."""
@@ -71,7 +81,7 @@ def _sources(path: Path | str) -> Iterator[Source]:
         yield _source(path, path.rstrip("/").rpartition("/")[2], "table")
         return
     root = Path(path).absolute()
-    if kind := _kind(root):
+    if kind := kind_of(root):
         yield _source(root, root.name, kind)
         return
     for folder, kind in _below(root):
@@ -85,7 +95,7 @@ def _below(root: Path) -> Iterator[tuple[Path, Literal["run", "table"]]]:
         folder, depth = waiting.pop()
         for child in _folders(folder):
             looked += 1
-            if kind := _kind(child):
+            if kind := kind_of(child):
                 yield child, kind
             elif depth + 1 < DEPTH:
                 waiting.append((child, depth + 1))
@@ -100,7 +110,8 @@ def _folders(folder: Path) -> list[Path]:
     return [folder / name for name in sorted(names) if not name.startswith((".", "_"))]
 
 
-def _kind(folder: Path) -> Literal["run", "table"] | None:
+def kind_of(folder: Path) -> Literal["run", "table"] | None:
+    """`run` or `table`; None for another folder."""
     if (folder / "config.toml").is_file():
         return "run"
     is_table = (folder / "_delta_log").is_dir() and not is_feedback(folder)

@@ -37,7 +37,7 @@ def serve(
     app = create_app(UiSettings(tuple(paths), host, names, read_only=read_only))
     config = uvicorn.Config(
         app,
-        lifespan="off",
+        lifespan="on",
         ws="none",
         access_log=False,
         log_level="warning",

@@ -3,9 +3,9 @@
 from fastapi import Request
 
 from agentevol.data.feedback.opinions import trained_split
-from agentevol.ui.feedback.person import known_name
 from agentevol.ui.feedback.shown import PageFacts
 from agentevol.ui.library import Source
+from agentevol.ui.person import known_name
 
 
 def page_facts(request: Request) -> PageFacts:

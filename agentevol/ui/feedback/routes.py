@@ -6,10 +6,10 @@ from starlette.responses import HTMLResponse, RedirectResponse
 from agentevol.ui.context import Shared
 from agentevol.ui.feedback.given import check_fits, checked_back, given_feedback, withdrawal
 from agentevol.ui.feedback.listing import listing
-from agentevol.ui.feedback.person import given_name, keep_name
 from agentevol.ui.feedback.shown import WITHDRAWN
 from agentevol.ui.forms import Fields, see
 from agentevol.ui.pages import page, with_query
+from agentevol.ui.person import given_name, keep_name
 from agentevol.ui.reader.reading import find_episode
 from agentgym_store.feedback.records import Comparison
 

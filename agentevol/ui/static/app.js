@@ -180,6 +180,53 @@ document.addEventListener("submit", (event) => {
   }
 });
 
+// --- the playground: actions by typing or by their numbers
+
+const play = document.querySelector("[data-play]");
+
+function playByKeys() {
+  const box = document.getElementById("search"), actions = all(".admissible button", play);
+  let typed = "";
+  const left = () => actions.filter((one) => !one.hidden);
+  const filter = () => {
+    const text = box.value.trim().toLowerCase();
+    actions.forEach((one) => { one.hidden = Boolean(text) && !one.textContent.toLowerCase().includes(text); });
+    actions.forEach((one) => one.classList.toggle("current", Boolean(text) && left().length === 1 && !one.hidden));
+  };
+  box.addEventListener("input", filter);
+  box.addEventListener("keydown", (event) => {
+    if (event.key === "ArrowDown" && left().length) { event.preventDefault(); left()[0].focus(); }
+    if (event.key !== "Enter" || event.isComposing || event.shiftKey) return;
+    event.preventDefault();
+    const only = actions.find((one) => one.classList.contains("current"));
+    if (only) only.click();
+    else box.form.requestSubmit();
+  });
+  document.addEventListener("keydown", (event) => {
+    const isTyping = event.target.closest("textarea, select") || (event.target === box && box.value !== "");
+    if (isTyping || event.ctrlKey || event.metaKey || event.altKey || !/^[0-9]$/.test(event.key)) {
+      if (event.key !== "Enter") typed = "";
+      return;
+    }
+    const shown = left();
+    const longer = shown[Number(typed + event.key) - 1];
+    const chosen = longer ?? shown[Number(event.key) - 1];
+    if (!chosen) return;
+    typed = longer ? typed + event.key : event.key;
+    event.preventDefault();
+    chosen.focus();
+  });
+  document.addEventListener("submit", (event) => {
+    // a second click of the same turn
+    if (event.defaultPrevented || !play.contains(event.target)) return;
+    if (play.dataset.sent) event.preventDefault();
+    play.dataset.sent = "1";
+  });
+  window.addEventListener("pageshow", () => { delete play.dataset.sent; });
+}
+
+if (play?.querySelector("#search")) playByKeys();
+
 const helpButton = document.getElementById("help-button");
 helpButton.hidden = false;
 helpButton.addEventListener("click", toggleHelp);

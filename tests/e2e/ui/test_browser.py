@@ -22,6 +22,7 @@ from support.ui import LONG, episode, episodes, hostile_episode, make_run
 from agentevol.cli.benchmarks.store.episodes import commits
 from agentevol.loop.state.progress_file import ProgressFile
 from agentevol.ui.library import Library
+from agentgym_envs.registry import make
 from agentgym_store.store import Store
 
 pytestmark = pytest.mark.slow
@@ -154,6 +155,32 @@ def test_progress_appears_without_loading_the_page_again(tmp_path: Path) -> None
         assert next(reports)["kind"] == "watching"
         file.begin("evaluate test", 1, "episodes", done=0, total=4)
         assert next(reports)["kind"] == "watched"
+
+
+@needs_browser
+def test_a_game_of_alfworld_is_played_to_its_end_by_clicks(tmp_path: Path) -> None:
+    alfworld = make("alfworld")
+    task = alfworld.tasks("train")[0]
+    plan = alfworld.expert(task)
+    assert plan is not None
+    assert len(plan) > 3
+    ways = [
+        {"name": "keys", "javaScriptEnabled": True, "size": "desktop", "scheme": "light"},
+        {"name": "plain", "javaScriptEnabled": False, "size": "phone", "scheme": "dark"},
+    ]
+    play = {"env": "alfworld", "id": task.id, "player": "Ann", "actions": plan, "ways": ways}
+    with served(tmp_path) as base, walking(base, play=play) as reports:
+        seen = list(reports)
+    assert [one["name"] for one in seen] == ["keys", "plain"]
+    for one in seen:
+        assert one["verdict"].startswith(f"Won after {len(plan)} turns"), one
+        assert (one["errors"], set(one["overflows"])) == ([], {0}), one
+    episodes = list(Store.open(tmp_path / "human", create=False).trajectories())
+    assert [[turn.action for turn in t.turns] for t in episodes] == [plan, plan]
+    assert {(t.policy, t.task_id, t.purpose, t.total_reward) for t in episodes} == {
+        ("human:Ann", task.id, "demonstrate", 1.0)
+    }
+    assert sorted(t.attempt for t in episodes) == [0, 1]
 
 
 @needs_browser

@@ -127,6 +127,55 @@ async function plain(browser) {
   await context.close();
 }
 
+async function playing(browser, { name, javaScriptEnabled, size, scheme }) {
+  // an episode of the playground, by clicks; with scripts, every other action by its number
+  const { env, id, player, actions } = task.play;
+  const context = await browser.newContext({ javaScriptEnabled, viewport: SIZES[size], colorScheme: scheme });
+  const page = await context.newPage();
+  page.setDefaultTimeout(240000);
+  const errors = [];
+  page.on("console", (message) => { if (message.type() === "error") errors.push(message.text()); });
+  page.on("pageerror", (error) => errors.push(String(error)));
+  const overflow = async () => (javaScriptEnabled
+    ? page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth) : 0);
+  const overflows = [];
+  const shot = async (what) => { overflows.push(await overflow()); await picture(page, `play-${what}-${size}-${scheme}`); };
+  await page.goto(`${task.base}/`);
+  await page.getByRole("link", { name: "play", exact: true }).click();
+  await shot("environments");
+  await page.getByRole("button", { name: env, exact: true }).click();
+  await page.locator("#search").waitFor();
+  await page.locator("#search").fill(id);
+  await page.getByRole("button", { name: "Find" }).click();
+  await page.waitForURL((url) => url.href.includes("q="));
+  await page.locator("[name=name]").fill(player);
+  await shot("tasks");
+  await page.getByRole("button", { name: `Play ${id}`, exact: true }).click();
+  for (const [place, action] of actions.entries()) {
+    await page.getByRole("heading", { name: `Your action in turn ${place + 1}`, exact: true }).waitFor();
+    if (place === 1) await shot("turn");
+    const texts = await page.locator(".admissible button").allTextContents();
+    const number = texts.indexOf(action);
+    if (javaScriptEnabled && place % 3 === 1) {
+      await page.locator("#search").fill("");
+      await page.keyboard.type(String(number + 1));
+      await page.keyboard.press("Enter");
+    } else if (javaScriptEnabled && place % 3 === 2) {
+      await page.locator("#search").fill(action);
+      await page.keyboard.press("Enter");
+    } else {
+      await page.locator(".admissible button").nth(number).click();
+    }
+  }
+  await page.locator(".end").waitFor();
+  await shot("over");
+  const verdict = await page.textContent(".end");
+  await page.getByRole("link", { name: "Read the episode" }).click();
+  await page.waitForURL((url) => url.href.includes("/one?"));
+  say({ kind: "played", name, verdict, reader: await page.textContent("h1"), overflows, errors });
+  await context.close();
+}
+
 const browser = await chromium.launch({ executablePath: task.chromium, args: FLAGS });
 try {
   for (const size of Object.keys(SIZES)) {
@@ -135,6 +184,7 @@ try {
   if (task.search) await walk(browser);
   if (task.plain) await plain(browser);
   if (task.live) await watch(browser);
+  for (const how of task.play?.ways ?? []) await playing(browser, how);
 } finally {
   await browser.close();
 }

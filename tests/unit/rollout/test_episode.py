@@ -11,7 +11,7 @@ from support.runs import episode_request
 from support.trajectories import without_times
 
 from agentevol.core.algorithms.contract import Rollouts
-from agentevol.core.protocols import ContextFull, Conversation
+from agentevol.core.protocols import ContextFull, Conversation, GivenUp
 from agentevol.data.training_sequences import facts
 from agentevol.engines.scripted import scripted_policy
 from agentevol.learn.algorithms.advantages.turn_level import states
@@ -24,7 +24,7 @@ from agentgym_envs.formats import FORMATS, Plain
 from agentgym_envs.guess import Guess
 from agentgym_server.app import create_app
 from agentgym_server.settings import ServerSettings
-from agentgym_store.records import STATE, Failed, Sample, Terminated, Truncated
+from agentgym_store.records import STATE, Cancelled, Failed, Sample, Terminated, Truncated
 from agentgym_store.store import Store
 
 PLAIN = FORMATS["plain"]
@@ -253,6 +253,32 @@ async def test_a_policy_that_says_nothing_is_given_up(monkeypatch: pytest.Monkey
         played = await play(world, policy, request(2), PLAIN)
     assert played.ending == Failed(failure="policy", detail="no answer within 0 s")
     assert given_up == policy.released == ["e2"]
+
+
+async def test_a_player_who_stops_cancels_the_episode_and_keeps_the_turns():
+    class Stopping(Counting):
+        async def act(self, conversation: Conversation, seed: int) -> Sample:
+            if conversation.samples:
+                raise GivenUp
+            return await super().act(conversation, seed)
+
+    policy = Stopping()
+    async with client() as world:
+        played = await play(world, policy, request(2), PLAIN)
+    assert played.ending == Cancelled()
+    assert (played.total_reward, [turn.action for turn in played.turns]) == (None, ["1"])
+    assert policy.released == ["e2"]
+
+
+async def test_a_request_says_how_long_its_policy_may_think():
+    class Slow(Counting):
+        async def act(self, conversation: Conversation, seed: int) -> Sample:
+            await asyncio.get_running_loop().create_future()
+            raise AssertionError
+
+    async with client() as world:
+        hasty = await play(world, Slow(), request(2, act_timeout_s=0.02), PLAIN)
+    assert hasty.ending == Failed(failure="policy", detail="no answer within 0 s")
 
 
 async def test_every_request_is_answered_once_and_never_more_than_so_many_play_at_a_time():
