@@ -8,6 +8,6 @@ Names for other packages: `constraints.Constraint`, `engine.CustomEngineConfig`,
 `run.RunConfig`, `run.TrainConfig`, `run.load`, `run.load_earlier`, `run.section_of`,
 `sections.EnvironmentConfig`, `sections.EvaluateConfig`, `sections.ExploreConfig`, `sections.HorizonConfig`,
 `sections.KLTarget`, `sections.PairsConfig`, `sections.SCRIPTED_PARTNERS`, `sections.SELECTIONS`,
-`sections.SELF_PLAY`, `sections.SelectConfig`, `settings.flattened`, `urls.DEFAULT_URL`, `urls.KEY_VARIABLE`, `urls.URL_VARIABLE`,
-`urls.check_url`, `urls.openai_url`.
+`sections.SELF_PLAY`, `sections.SelectConfig`, `settings.flattened`, `urls.DEFAULT_URL`, `urls.KEY_VARIABLE`,
+`urls.URL_VARIABLE`, `urls.check_url`, `urls.openai_url`.
 """
