@@ -63,6 +63,10 @@ LARGE: Settings = {
 """The paper's settings for a language model of seven billion weights."""
 LENGTHS: Settings = {"learn": {"options": {"length_target": 24.0, "length_span": 8.0}}}
 """Answers in the social worlds have 4 to 20 tokens where a language model's have hundreds."""
+STEADY: Settings = {
+    "learn": {"learning_rate": 2e-4, "batch_tokens": 32768, "options": {"kl_coef": 0.05}},
+}
+"""Few large steps near the base, as in other runs in conversations (`agentevol.config.presets`)."""
 
 
 def _ampo(summary: str, *parts: Settings) -> Method:
@@ -70,7 +74,7 @@ def _ampo(summary: str, *parts: Settings) -> Method:
     return Method(
         summary,
         merged(AMPO, PLAY, *parts),
-        {"social": merged(SMALL, LENGTHS), "sotopia": LARGE},
+        {"social": merged(SMALL, LENGTHS, STEADY), "sotopia": LARGE},
     )
 
 
