@@ -8,9 +8,9 @@ SINKS = Extensions(
     {
         "jsonl": "agentevol.loop.tracking.jsonl:JsonLines",
         "tensorboard": "agentevol.loop.tracking.tensorboard:TensorBoard",
-        "wandb": "agentevol.loop.tracking.wandb:WeightsAndBiases",
-        "mlflow": "agentevol.loop.tracking.mlflow:MLflow",
-        "trackio": "agentevol.loop.tracking.trackio:Trackio",
+        "wandb": "agentevol.loop.tracking.wandb_sink:WeightsAndBiases",
+        "mlflow": "agentevol.loop.tracking.mlflow_sink:MLflow",
+        "trackio": "agentevol.loop.tracking.trackio_sink:Trackio",
     },
 )
 """A sink is a class or function of an `agentevol.loop.tracking.sinks.TrackedRun` that returns a
