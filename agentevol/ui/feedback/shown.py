@@ -1,7 +1,7 @@
 """What was said about an episode or a pair, for the pages."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agentevol.data.feedback.rules import why_no_episode, why_no_pair
 from agentevol.ui.feedback.admissible import admissible
@@ -107,13 +107,18 @@ def comparison_feedback(
     refusal = why_no_pair(first, second)
     if sources[0].key != sources[1].key:
         refusal = "of two tables, and opinions lie beside one"
+    said = [
+        replace(one, what=_side(record, first.id), href="")
+        for one, record in zip(_said(sources[0], about, page.name, first.id), about, strict=True)
+    ]
+    saved = next((f"Saved. {one.what} ({one.who})." for one in said if one.id == page.saved), "")
     return FeedbackView(
         page.name,
         address("feedback", sources[0].key),
         page.back,
-        _saved(about, page.saved),
+        saved or _saved((), page.saved),
         _warning(episodes, split),
-        _said(sources[0], about, page.name, first.id),
+        tuple(said),
         own,
         refusal=refusal,
     )
@@ -151,6 +156,14 @@ def told(record: Feedback, here: str = "") -> str:
             seen = verdict if here in ("", record.trajectory_id) else turned[verdict]
             beside = other if here in ("", record.trajectory_id) else record.trajectory_id
             return {"better": "better than ", "worse": "worse than ", "tie": "as good as "}[seen] + beside
+
+
+def _side(record: Feedback, first: str) -> str:
+    """A comparison on the page where `first` is A."""
+    sides = {"better": "A is better", "worse": "B is better", "tie": "equally good"}
+    if record.trajectory_id != first:
+        sides["better"], sides["worse"] = sides["worse"], sides["better"]
+    return sides[getattr(record.opinion, "verdict", "tie")]
 
 
 def _said(source: Source, records: Iterable[Feedback], name: str, here: str) -> tuple[Said, ...]:

@@ -57,7 +57,7 @@ try {
   say("a flag is withdrawn", !(await page.locator("#feedback .said").textContent()).includes("flagged"));
   await page.goto(task.base + task.compare);
   await act(page, () => page.keyboard.press("b"));
-  say("b prefers B", (await saved(page)).includes("worse than") && await page.locator("[value=worse][aria-pressed=true]").count() === 1);
+  say("b prefers B", (await saved(page)).includes("B is better (Anna)") && await page.locator("[value=worse][aria-pressed=true]").count() === 1);
   await picture(page, "compare-desktop-light");
   await page.goto(task.base + task.list);
   say("the list has them", (await page.locator("tbody tr").count()) === 3);

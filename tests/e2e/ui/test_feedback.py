@@ -19,7 +19,7 @@ from agentgym_store.feedback.table import FeedbackTable
 pytestmark = pytest.mark.slow
 
 SCRIPT = Path(__file__).with_name("feedback.mjs")
-STEPS = 21
+STEPS = 18
 
 
 def clicked(base: str, key: str) -> list[dict[str, Any]]:

@@ -143,7 +143,7 @@ def test_a_preference_is_the_same_from_both_sides(run: Path, client: TestClient,
     ids = [f"{GROUP}0", f"{GROUP}1"]
     page = client.get("/compare/episodes", params={"source": key, "id": ids}).text
     assert 'value="worse" data-key="b" aria-pressed="true"' in page
-    assert f"worse than {GROUP}1" in page
+    assert "<strong>Anna</strong> B is better" in page
     assert f"better than {GROUP}0" in reader(client, key, f"{GROUP}1")
 
 
