@@ -80,7 +80,7 @@ class Preference(ExportFormat):
         chosen = {"rows": self._rows, "meta": self._meta}
         if self._feedback is not None:
             return {**chosen, **self._feedback.options}
-        return {**chosen, **self._pairing, **self._gaps}
+        return {**chosen, **self._pairing, **self._gaps, "feedback": None}
 
     @property
     def features(self) -> list[Feature]:
