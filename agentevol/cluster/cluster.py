@@ -32,7 +32,7 @@ from agentevol.cluster.ray_backend.processes import RayProcesses
 from agentevol.cluster.ray_backend.weight_receivers import Receivers
 from agentevol.cluster.workers.environment import PlacedServer
 from agentevol.cluster.workers.learner import report_of
-from agentevol.cluster.workers.rollout import RolloutWorker
+from agentevol.cluster.workers.rollout import RolloutWorker, WorkerUsage
 from agentevol.config.learner import LearnConfig
 from agentevol.config.run import RunConfig
 from agentevol.core.algorithms.contract import Floats
@@ -140,6 +140,10 @@ class Cluster:
             self._rollouts.update(checkpoint)
         elif not self._rollouts.update(checkpoint, self._send):
             self._learners.end()  # one may wait for an engine that died
+
+    def usage(self) -> list[WorkerUsage]:
+        """Use of the system by the rollout workers that answer, since the previous call."""
+        return self._rollouts.usage()
 
     def play(
         self,

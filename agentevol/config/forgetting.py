@@ -47,7 +47,7 @@ class RetainedConfig(Section):
 
     data: str
     """A run's folder, a table, or an export of one; its episodes are filtered by `select.*`. A run copies
-    them into its own table once.
+    them into its own table once, but for those in the splits of its environment that it holds out.
     """
     episodes: int = Field(default=1000, ge=1)
     """Maximum number of episodes."""

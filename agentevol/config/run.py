@@ -16,6 +16,7 @@ from agentevol.config import checks
 from agentevol.config.alternatives import complaint
 from agentevol.config.constraints import Constraint
 from agentevol.config.engine import EmbeddedConfig, EngineConfig, VllmConfig
+from agentevol.config.feedback import FeedbackConfig, check_feedback, in_short
 from agentevol.config.forgetting import (
     InterpolateConfig,
     ProbeConfig,
@@ -26,6 +27,7 @@ from agentevol.config.forgetting import (
 from agentevol.config.learner import LearnConfig
 from agentevol.config.merging import merged
 from agentevol.config.methods import METHODS, method_settings
+from agentevol.config.metrics import DEFAULT, SINKS, sink_names
 from agentevol.config.migration import migrated
 from agentevol.config.placements import names as placements
 from agentevol.config.placements import preset_file
@@ -136,6 +138,11 @@ class RunConfig(Section):
     kl: KLTarget | None = None
     """For algorithms with the option `kl_coef`, which is the initial value."""
     horizon: HorizonConfig | None = None
+    metrics: tuple[str, ...] = DEFAULT
+    """Sinks of the metrics of each iteration: `jsonl` (`metrics.jsonl`), `tensorboard`, `wandb`, `mlflow`,
+    `trackio`, one of another distribution, or `module:attribute`
+    (`agentevol.loop.tracking.sinks.SinkFactory`). Nothing is sent anywhere by the default.
+    """
     evaluate: EvaluateConfig = EvaluateConfig()
     ray: RayConfig = RayConfig()
 
@@ -180,6 +187,16 @@ class RunConfig(Section):
         checks.check_controllers(self.constraints, self.kl, learn)
         checks.check_groups(self.explore, learn)
         return self
+
+    @field_validator("metrics", mode="before")
+    @classmethod
+    def _names(cls, value: object) -> object:
+        return sink_names(value)
+
+    @field_validator("metrics")
+    @classmethod
+    def _are_sinks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(SINKS.checked(name) for name in value))
 
     @model_validator(mode="after")
     def _has_successive_updates(self) -> "RunConfig":
@@ -296,6 +313,8 @@ class TrainConfig(Section):
     """Action format in which actions of scripted episodes are written: `environment.format` of the run that
     plays with the policy.
     """
+    feedback: FeedbackConfig = FeedbackConfig()
+    """Opinions to learn from; `feedback=human` is short for `feedback.sources`."""
     retained: RetainedConfig | None = None
     replay: ReplayConfig = ReplayConfig()
     objectives: tuple[str, ...] = ()
@@ -310,6 +329,16 @@ class TrainConfig(Section):
     @classmethod
     def _is_an_action_format(cls, value: str) -> str:
         return ACTION_FORMATS.checked(value)
+
+    @model_validator(mode="after")
+    def _feedback_has_an_effect(self) -> "TrainConfig":
+        if self.feedback.sources and self.objectives:
+            raise ValueError("objectives have no effect with feedback: opinions say which side is better")
+        preset = _of_algorithm({"learn": {"algorithm": self.learn.algorithm}}, TrainConfig)
+        select = SelectConfig.model_validate({"merge": "none", **preset.get("select", {})})
+        usual = select, PairsConfig.model_validate(preset.get("pairs", {}))
+        check_feedback(self.feedback, self.learn, (self.select, self.pairs), usual)
+        return self
 
     @model_validator(mode="after")
     def _options_have_an_effect(self) -> "TrainConfig":
@@ -385,6 +414,8 @@ def validated(values: dict[str, Any], kind: type[ConfigT] = RunConfig) -> Config
         learnt: Mapping[str, Any] = {"learn": {"algorithm": named}}
         begun = BY_REWARD.get(named, learnt) if kind is RunConfig else learnt
         values = merged(dict(begun), values)
+    if "feedback" in values:
+        values["feedback"] = in_short(values["feedback"])
     if kind is RunConfig:
         values = merged(_usual_algorithm(values), values)
     try:

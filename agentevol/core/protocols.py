@@ -76,6 +76,10 @@ class ContextFull(Exception):
     """The conversation no longer fits the model's window: the episode is truncated with limit `context`."""
 
 
+class GivenUp(Exception):
+    """The player has stopped on purpose: the episode is cancelled."""
+
+
 class Policy(Protocol):
     """One frozen set of weights (or a script) that acts. Many conversations may be acted upon
     concurrently.
@@ -86,7 +90,7 @@ class Policy(Protocol):
 
     async def act(self, conversation: Conversation, seed: int) -> Sample:
         """Sample the next action; equal conversation and seed give equal samples. Raises `ContextFull`,
-        `PolicyFault`.
+        `GivenUp`, `PolicyFault`.
 
         The text begins with `conversation.beginning`; its tokens have a `loss_mask` of 0.
         """

@@ -62,12 +62,17 @@ class EvaluationSummary(Record):
     n: int
     """Episodes that have a return: terminated or truncated."""
     successes: int
-    mean_reward: float
+    mean_reward: float | None
+    """None where no episode has a return."""
     reward_deviation: float | None = None
     """Standard deviation of the returns; None for fewer than two, and in summaries of earlier versions."""
-    mean_turns: float
-    mean_tokens: float = 0.0
+    mean_turns: float | None
+    mean_tokens: float | None = 0.0
     """Mean sampled tokens of an episode."""
+    invalid_actions: float | None = None
+    """Share of the policy's actions that the environment could not carry out; None without an action, and in
+    summaries of earlier versions.
+    """
     endings: dict[str, int] = Field(default_factory=dict[str, int])
     """Episodes by ending, failed and cancelled ones too: `{"terminated": 98, "failed(policy)": 2}`."""
     by: dict[str, dict[str, tuple[int, int]]] = Field(default_factory=dict[str, dict[str, tuple[int, int]]])
@@ -168,6 +173,8 @@ class IterationSummary(Record):
     """Phase -> duration, for example `{"explore": 31.2, "learn": 40.0}`; `AHEAD` runs concurrently with
     others.
     """
+    system: dict[str, float] = Field(default_factory=dict[str, float])
+    """Use of the system (`agentevol.loop.state.system_log`), for example `explore_sampled_tokens_per_s`."""
     faults: Faults = Faults()
     """Faults since the previous iteration finished."""
 
@@ -210,4 +217,4 @@ def _success_rate(iteration: IterationSummary) -> float:
 
 def _mean_return(iteration: IterationSummary) -> float:
     evaluation = iteration.validation or iteration.evaluation
-    return evaluation.mean_reward if evaluation is not None else 0.0
+    return evaluation.mean_reward or 0.0 if evaluation is not None else 0.0

@@ -52,6 +52,13 @@ class Bands:
     """Gap of the sampled tokens, as a share of the larger number."""
 
 
+def bands_of(outcome_gap: float, tie_breaks: bool) -> Bands:
+    """The bands of `pairs.outcome_gap` and `pairs.tie_breaks`."""
+    if tie_breaks:
+        return Bands(outcome=outcome_gap)
+    return Bands(outcome=outcome_gap, invalid=inf, turns=inf, tokens=inf)
+
+
 @dataclass(frozen=True)
 class Pairing:
     """Pairs, and counts of tasks and combinations without one."""
@@ -95,14 +102,14 @@ def pair_up(
     or return, which it might yet have reached, unless `truncated_is_loss`.
     """
     limits = bands or Bands()
-    groups = by_key(scored(trajectories), _task)
+    groups = by_key(scored(trajectories), task_key)
     found: list[Pair] = []
     one_sided = cut_off = identical = 0
     for task in sorted(groups):
         ordered = ranked(groups[task], limits)
         better = _better_worse(ordered, limits)
         kept = [(i, j) for i, j, by in better if truncated_is_loss or not _only_cut_off(ordered[j], by)]
-        unlike = [(i, j) for i, j in kept if _said(ordered[i]) != _said(ordered[j])]
+        unlike = [(i, j) for i, j in kept if said(ordered[i]) != said(ordered[j])]
         one_sided += not better
         cut_off += len(better) - len(kept)
         identical += len(kept) - len(unlike)
@@ -190,7 +197,7 @@ def shared_turns(first: Trajectory, second: Trajectory) -> int:
     return count
 
 
-def _task(trajectory: Trajectory) -> tuple[str, ...]:
+def task_key(trajectory: Trajectory) -> tuple[str, ...]:
     """Key of a pair's common task: the task as the agent first sees it."""
     return (
         trajectory.env,
@@ -245,8 +252,8 @@ def _better_worse(ordered: list[Trajectory], bands: Bands) -> list[tuple[int, in
     return sorted(found)
 
 
-def _said(trajectory: Trajectory) -> tuple[object, ...]:
-    """Content of the episode that would be learnt."""
+def said(trajectory: Trajectory) -> tuple[object, ...]:
+    """Content of the episode that would be learnt: actions and sampled tokens."""
     return tuple((turn.action, _words(turn.sample)) for turn in trajectory.turns)
 
 

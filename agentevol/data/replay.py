@@ -41,12 +41,14 @@ class Old(NamedTuple):
 def retained_episodes(config: RunConfig | TrainConfig) -> list[Trajectory]:
     """The episodes in `retained.data` that `select.*` chooses, at most the configured number, by their ids.
 
+    Those in a split of its environment that a run holds out are left out: demonstrations may be of any split.
+
     Raises `ConfigError` where there is none.
     """
     retained = config.retained
     if retained is None:
         return []
-    found = episodes_in(named(retained.data), Where()) or []
+    found = [t for t in episodes_in(named(retained.data), Where()) or [] if not _is_held_out(t, config)]
     wanted = select([own_part(t) for t in found if t.purpose in KEPT], config.select, config.seed)
     ids = {t.id for t in wanted}
     chosen = sorted((t for t in found if t.id in ids), key=lambda t: t.id)
@@ -55,6 +57,12 @@ def retained_episodes(config: RunConfig | TrainConfig) -> list[Trajectory]:
             f"retained.data: of {len(found)} episodes in {retained.data}, select.* keeps none to learn from"
         )
     return [chosen[index] for index in sorted(_drawn(chosen, retained, config.seed))]
+
+
+def _is_held_out(episode: Trajectory, config: RunConfig | TrainConfig) -> bool:
+    if isinstance(config, TrainConfig) or episode.env != config.environment.name:
+        return False
+    return episode.split in {config.evaluate_split, config.validate_split} - {config.explore_split}
 
 
 def _drawn(episodes: Sequence[Trajectory], config: RetainedConfig, seed: int) -> list[int]:

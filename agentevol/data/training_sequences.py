@@ -6,7 +6,6 @@ Every sequence keeps the id of its episode, so that the training data of a check
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from math import inf
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from agentevol.data.answer_lengths import with_answers
 from agentevol.data.auxiliary_sequences import with_auxiliary_sequences
 from agentevol.data.final_observation import with_closing
 from agentevol.data.groups import group_of
-from agentevol.data.preference_pairs import Bands, Label, Pair, labels, pair_up
+from agentevol.data.preference_pairs import Label, Pair, bands_of, labels, pair_up
 from agentevol.data.selection.filters import learnt_turns
 from agentevol.learn.algorithms.episode_weights import members
 from agentevol.learn.batches.packing import episode_sequences, last_tokens
@@ -135,7 +134,7 @@ def _pairs(trajectories: Sequence[Trajectory], config: PairsConfig, seed: int) -
     pairing = pair_up(
         trajectories,
         strategy=config.strategy,
-        bands=_bands(config),
+        bands=bands_of(config.outcome_gap, config.tie_breaks),
         per_task=config.per_task,
         truncated_is_loss=config.truncated_is_loss,
         seed=seed,
@@ -147,12 +146,6 @@ def _pairs(trajectories: Sequence[Trajectory], config: PairsConfig, seed: int) -
             f" {pairing.identical} alike; more samples of a task or a smaller pairs.outcome_gap may make some"
         )
     return pairing.pairs
-
-
-def _bands(config: PairsConfig) -> Bands:
-    if config.tie_breaks:
-        return Bands(outcome=config.outcome_gap)
-    return Bands(outcome=config.outcome_gap, invalid=inf, turns=inf, tokens=inf)
 
 
 def paired(pairs: Sequence[Pair], kind: SequenceKind = "fork") -> list[TrainingSequence]:

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Generator, Hashable, Mappi
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from agentevol.core.action_formats.registry import opening_messages
 from agentevol.core.errors import (
@@ -22,7 +23,7 @@ from agentevol.core.errors import (
     TransportFault,
     described,
 )
-from agentevol.core.protocols import ContextFull, Conversation, Policy
+from agentevol.core.protocols import ContextFull, Conversation, GivenUp, Policy
 from agentevol.engines.scripted import said
 from agentevol.rollout.session_forks import Forks, Reached, closed
 from agentevol.rollout.thinking import beginning_of, thinking_facts
@@ -35,6 +36,7 @@ from agentgym_store.purposes import Purpose
 from agentgym_store.records import (
     STATE,
     TOOLS,
+    Cancelled,
     Ending,
     Failed,
     Sample,
@@ -44,13 +46,16 @@ from agentgym_store.records import (
     Turn,
 )
 
-_LOG = logging.getLogger(__name__)
+ResultT = TypeVar("ResultT")
 
+_LOG = logging.getLogger(__name__)
 
 ABORTED = "weights-updated"
 """Failure kind of an episode that was aborted when the weights changed: it is played again."""
+SECONDS_DIGITS = 3
+"""Significant digits of a turn's seconds: fewer different values take less of the table."""
 ACT_TIMEOUT_S = 300.0
-"""Seconds after which a policy without an answer has failed."""
+"""Seconds after which a policy without an answer has failed, unless the request says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,10 @@ class EpisodeRequest:
     """Seats that are played; 1 is one agent against the environment's own partners, if it has any."""
     policy_seat: int | None = None
     """Seat of the policy, from 0, where another player has the others; None: it plays all of them."""
+    act_timeout_s: float | None = None
+    """Seconds after which the policy without an answer has failed, of a session of one seat, whose lease is
+    twice as long; None is `ACT_TIMEOUT_S`, and the server's own lease.
+    """
 
 
 @dataclass
@@ -209,16 +218,20 @@ async def take_turns(
     seed = request.seed if request.policy_seed is None else request.policy_seed
     while True:
         try:
-            sample = await _act(policy, conversation, seed)
+            timeout_s = request.act_timeout_s or ACT_TIMEOUT_S
+            sample, policy_s = await _timed(_act(policy, conversation, seed, timeout_s))
         except ContextFull:
             return Truncated(limit="context")
+        except GivenUp:
+            return Cancelled()
         conversation.say(sample)
         action = action_format.parse(sample.text)
         before = session.observation.tools
         with owned("step"):
-            result = await session.step(action)
+            result, environment_s = await _timed(session.step(action))
         told = thinking_facts(action_format, sample.text, policy)
-        turn = _turn(action, result, sample if sample.token_ids else None, progress.state, before, told)
+        said = sample if sample.token_ids else None
+        turn = _turn(action, result, said, progress.state, before, told, (policy_s, environment_s))
         progress.turns.append(turn)
         progress.state = state_of(result.observation)
         if result.terminated:
@@ -226,6 +239,13 @@ async def take_turns(
         if result.truncated:
             return cut_off(turn.info)
         conversation.hear(result.observation)
+
+
+async def _timed(doing: Awaitable[ResultT]) -> tuple[ResultT, float]:
+    """The result, and the seconds that it took."""
+    began = time.perf_counter()
+    result = await doing
+    return result, float(f"{time.perf_counter() - began:.{SECONDS_DIGITS}g}")
 
 
 def cut_off(info: Mapping[str, object]) -> Truncated:
@@ -247,9 +267,10 @@ def _turn(
     state: str,
     before: Tools | None = None,
     told: Mapping[str, object] | None = None,
+    seconds: tuple[float | None, float | None] = (None, None),
 ) -> Turn:
     """Record of a turn that was taken in `state`, where the tools were those of `before`; `told` are facts
-    about the message itself.
+    about the message itself, `seconds` those of the policy and of the environment.
     """
     info: dict[str, object] = {k: value for k, value in result.info.items() if k != "available_actions"}
     info.update(told or {})
@@ -265,6 +286,8 @@ def _turn(
         sample=sample,
         info=info,
         costs=result.costs,
+        policy_s=seconds[0],
+        environment_s=seconds[1],
     )
 
 
@@ -295,15 +318,15 @@ async def _again(session: Session, turn: Turn, number: int) -> Observation:
     return result.observation
 
 
-async def _act(policy: Policy, conversation: Conversation, seed: int) -> Sample:
+async def _act(policy: Policy, conversation: Conversation, seed: int, timeout_s: float) -> Sample:
     """Sample the policy's next action; every turn has its own seed."""
     try:
         turn_seed = seed * 10_007 + len(conversation.samples)
-        async with asyncio.timeout(ACT_TIMEOUT_S):
+        async with asyncio.timeout(timeout_s):
             sample = await policy.act(conversation, turn_seed)
     except TimeoutError as cause:
-        raise PolicyFault(f"no answer within {ACT_TIMEOUT_S:.0f} s") from cause
-    except (ContextFull, RolloutFault):
+        raise PolicyFault(f"no answer within {timeout_s:.0f} s") from cause
+    except (ContextFull, GivenUp, RolloutFault):
         raise
     except Exception as cause:  # a bug of the policy, its template or its expert
         raise PolicyFault(described(cause)) from cause
@@ -341,8 +364,15 @@ async def _begun(client: EnvClient, request: EpisodeRequest, forks: Forks | None
 
 
 async def _opened(client: EnvClient, request: EpisodeRequest) -> Session:
+    lease_s = None if request.act_timeout_s is None else max(60.0, 2 * request.act_timeout_s)
     with owned("open"):
-        return await client.open(request.env, request.task_id, seed=request.seed, max_turns=request.max_turns)
+        return await client.open(
+            request.env,
+            request.task_id,
+            seed=request.seed,
+            max_turns=request.max_turns,
+            lease_ttl_s=lease_s,
+        )
 
 
 async def _reached(client: EnvClient, request: EpisodeRequest) -> Reached:

@@ -13,7 +13,7 @@ from agentevol.data.selection.filters import sampled_tokens
 from agentevol.rollout.dimensions.means import dimensions_of
 from agentevol.rollout.seats import PARTNER
 from agentevol.rollout.thinking import thinking_summary
-from agentgym_store.records import Trajectory
+from agentgym_store.records import Trajectory, Turn
 
 NOT_TRAINABLE = "not trainable"
 """Group of the tasks of which environments say that their reward tells little: see `StepResult.info`."""
@@ -35,6 +35,7 @@ def summarise(trajectories: Sequence[Trajectory], split: str) -> EvaluationSumma
         reward_deviation=stdev(returns) if len(returns) > 1 else None,
         mean_turns=_mean(len(t.turns) for t in scored),
         mean_tokens=_mean(sampled_tokens(t) for t in scored),
+        invalid_actions=_mean(is_invalid(turn) for t in scored for turn in t.turns[t.given_turns :]),
         endings=endings(trajectories),
         by={
             "kind": _breakdown(scored, lambda t: t.kind),
@@ -45,6 +46,11 @@ def summarise(trajectories: Sequence[Trajectory], split: str) -> EvaluationSumma
         thinking=thinking_summary(scored),
         dimensions=dimensions_of(scored),
     )
+
+
+def is_invalid(turn: Turn) -> bool:
+    """Return whether the environment could not carry out the action of a turn (`StepResult.info`)."""
+    return bool(turn.info.get("invalid_action", False))
 
 
 def _trainability(trajectory: Trajectory) -> str:
@@ -107,6 +113,6 @@ def _breakdown(
     return {name: (sum(successes), len(successes)) for name, successes in sorted(groups.items())}
 
 
-def _mean(values: Iterable[float]) -> float:
+def _mean(values: Iterable[float]) -> float | None:
     numbers = list(values)
-    return sum(numbers) / len(numbers) if numbers else 0.0
+    return sum(numbers) / len(numbers) if numbers else None

@@ -43,6 +43,7 @@ from agentevol.loop.stages.iteration import Stages
 from agentevol.loop.state.context import RunContext
 from agentevol.loop.state.progress import Progress
 from agentevol.loop.state.run_folder import RunFolder
+from agentevol.loop.tracking.recorder import check_sinks
 from agentevol.models.hub import hub_name
 from agentevol.models.rendering import ChatRenderer, load_tokenizer
 from agentevol.models.resolution import check_folder, resolve
@@ -72,6 +73,7 @@ def check(config: RunConfig, *, here: bool = True) -> None:
     check_vocabulary(base, ChatRenderer(load_tokenizer(base), config.chat_template_kwargs).tokenizer)
     check_reward_model(config)
     check_functions(config)
+    check_sinks(config.metrics if here else ())
     engine = config.engine
     if here and isinstance(engine, VllmServersConfig):
         from agentevol.engines.vllm.servers.protocol import check_servers  # brings torch
@@ -145,6 +147,8 @@ def launch(folder: RunFolder, progress: Progress) -> RunSummary:
         cluster.check_nodes(folder.path, url)
         cluster.start_rollouts(base, url)
         context = RunContext.of(folder, cluster, url, base, progress, faults)
+        stack.callback(context.recorder.close)
+        context.recorder.resume(folder.summaries.run().iterations)
         summary = evolve(stack.enter_context(Stages(context)))
         _conclude(folder.path, summary)
         return summary
@@ -196,6 +200,7 @@ def plan(config: RunConfig) -> list[str]:
         f" {_learners(config.learn.shards)}, 1 environment server"
         + (f" on a node with {_labels(config)}" if config.ray.environment_labels else "")
         + (f", on the Ray cluster at {config.ray.address}" if config.ray.address else ""),
+        f"metrics: {', '.join(config.metrics) or 'none are recorded'}",
         *([] if config.table is None else [f"table: {config.table}"]),
         *([] if config.checkpoints is None else [f"checkpoints: {config.checkpoints}"]),
         *placement.lines(config, resolve(config.base, weights=False).path),

@@ -81,5 +81,5 @@ def _launched(folder: RunFolder, path: Path, console: Console | None) -> RunSumm
     progress.say(f"run {folder.config.name} in {path}; resume it with: agentevol run --resume {path}")
     for note in folder.notes:
         progress.say(f"config.toml: {note}")
-    with folder:
+    with folder, progress.recorded(folder.path):
         return launch(folder, progress)

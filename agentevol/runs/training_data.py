@@ -1,7 +1,7 @@
 """Training data of one update: training sequences of episodes or chats that are there already."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from agentevol.learn.batches.packing import demonstration
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
 from agentevol.models.rendering import ChatRenderer
 from agentevol.models.tokenizer_checks import check_tokenizer
+from agentevol.runs.feedback_data import taught
 from agentgym_store.records import Trajectory
 from agentgym_store.store import Where
 
@@ -35,6 +36,36 @@ def training_data(
     data: Path | str, config: TrainConfig, chosen: Objective, renderer: ChatRenderer, where: Where
 ) -> tuple[list[TrainingSequence], dict[str, float]]:
     """Build the training sequences, and for episodes metrics of what was kept."""
+    if config.feedback.sources:
+        return _with_feedback(data, config, chosen, renderer, where)
+    return _of_outcomes(data, config, chosen, renderer, where)
+
+
+def _with_feedback(
+    data: Path | str, config: TrainConfig, chosen: Objective, renderer: ChatRenderer, where: Where
+) -> tuple[list[TrainingSequence], dict[str, float]]:
+    """What opinions teach, with `feedback.only` = False beside what outcomes teach."""
+    found = taught(data, config, chosen, renderer, where)
+    if config.feedback.only:
+        found.check(data)
+        return found.sequences, found.figures
+    try:
+        sequences, figures = _of_outcomes(data, config, chosen, renderer, where, found.without)
+    except NothingToLearn:
+        found.check(data)
+        sequences, figures = [], {}
+    return sequences + found.sequences, {**figures, **found.figures}
+
+
+def _of_outcomes(
+    data: Path | str,
+    config: TrainConfig,
+    chosen: Objective,
+    renderer: ChatRenderer,
+    where: Where,
+    without: Collection[str] = (),
+) -> tuple[list[TrainingSequence], dict[str, float]]:
+    """Training sequences of chats, or of all episodes but those `without`."""
     states = chosen.algorithm.data == "steps"  # states are also valued by episodes of other purposes
     wanted = replace(where, purpose=None) if states else where
     episodes = episodes_in(data, wanted)
@@ -44,9 +75,9 @@ def training_data(
         if states:
             return state_sequences(episodes, config, data), {}
         ids = {t.id for t in fresh([own_part(t) for t in episodes], config.select.max_lag)}
-        current = [t for t in episodes if t.id in ids]
+        current = [t for t in episodes if t.id in ids and t.id not in without]
         sequences = _episodes(current, config, chosen, renderer)
-        stale = {"stale": float(len(episodes) - len(current))} if len(current) < len(episodes) else {}
+        stale = {"stale": float(len(episodes) - len(ids))} if len(ids) < len(episodes) else {}
         return sequences, {**kept_figures(episodes, sequences), **stale}
     if config.objectives:
         raise ConfigError(f"objectives need episodes: {data} holds chats, leave them out")

@@ -10,13 +10,17 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from deltalake import DeltaTable
 from support.trajectories import trajectory
 
 from agentevol.loop.report.examples import run_examples
 from agentevol.loop.state.run_folder import read_summary
 from agentgym_store.errors import StoreError
-from agentgym_store.records import Trajectory
+from agentgym_store.jsonl import import_jsonl
+from agentgym_store.records import Trajectory, Turn
 from agentgym_store.store import Store, Where
+from agentgym_store.table.compaction import compact
+from agentgym_store.table.vacuum import readable_from
 
 FIRST, SECOND = {"run": "a", "iteration": "1"}, {"run": "a", "iteration": "2"}
 
@@ -126,3 +130,95 @@ def test_a_run_whose_table_is_in_an_object_store(
     assert resumed.returncode == 0, resumed.stderr
     learnt = agentevol("train", url, f"base={out}/checkpoints/0000", "--out", str(tmp_path / "learnt"))
     assert learnt.returncode == 0, learnt.stderr
+
+
+def agentevol(*arguments: str) -> str:
+    """The output of a command in a process of its own."""
+    line = [sys.executable, "-m", "agentevol", *arguments]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=300, env=dict(os.environ))
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("clean_environment")
+def test_every_command_about_a_table_takes_a_url(bucket: str, tmp_path: Path):
+    url = f"{bucket}/runs/a"
+    store = Store.open(url)
+    for number in range(4):
+        turn = Turn(action="5", observation="Right.", reward=1.0, info={"mode": number % 2 + 1})
+        played = episode(str(number), number).model_copy(update={"turns": (turn,) * number})
+        store.append([played], commit={"iteration": str(number)})
+    listed = agentevol("trajectories", "list", url, "--min-reward", "2", "--json")
+    assert [json.loads(line)["id"] for line in listed.splitlines()] == ["2", "3"]
+    told = json.loads(agentevol("trajectories", "stats", url, "--json"))
+    assert (told["total"]["episodes"], told["modes"]["2"]["turns"]) == (4, 4)
+    assert json.loads(agentevol("trajectories", "show", url, "2", "--json"))["iteration"] == 2
+    statement = "select id, count(*) as n from turns group by id order by n desc"
+    assert agentevol("trajectories", "sql", url, statement, "--csv") == "id,n\n3,3\n2,2\n1,1\n"
+    compacted = agentevol("trajectories", "compact", url, "--vacuum")
+    assert compacted.splitlines()[0] == "4 files before, 1 now; 4 were replaced"
+    assert compacted.splitlines()[-1] == "versions 0 to 5 can be read"
+    agentevol("trajectories", "export", url, str(tmp_path / "all.jsonl"))
+    assert list(import_jsonl(tmp_path / "all.jsonl")) == list(store.trajectories())
+    assert [one.iteration for one in store.trajectories()] == [0, 1, 2, 3]
+    assert [one.id for one in store.trajectories(version=2)] == ["0", "1"]
+
+
+def test_a_vacuum_of_an_object_store_removes_what_was_replaced(bucket: str):
+    store = Store.open(f"{bucket}/a")
+    for number in range(3):
+        store.append([episode(str(number))], commit={"number": str(number)})
+    compact(store.place)
+    DeltaTable(store.place.name).vacuum(
+        retention_hours=0, dry_run=False, enforce_retention_duration=False, full=True
+    )
+    assert len([name for name in store.place.names() if name.endswith(".parquet")]) == 1
+    assert readable_from(store.place) == 4
+    assert [one.id for one in store.trajectories()] == ["0", "1", "2"]
+    with pytest.raises(StoreError, match="cannot read the table of trajectories s3://"):
+        list(store.trajectories(version=2))
+
+
+WRITER = """
+import sys
+sys.path[:0] = sys.argv[3:]
+from agentgym_store.store import Store
+from support.trajectories import trajectory
+store = Store.open(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(12):
+    mine = trajectory(id=f"{sys.argv[2]}-{number}")
+    store.append([mine], commit={"writer": sys.argv[2], "number": str(number)})
+    store.append([trajectory(id=f"shared-{number}")], commit={"number": str(number)})
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_that_append_at_once_lose_and_double_nothing(bucket: str):
+    url = f"{bucket}/a"
+    Store.open(url)
+    folders = list(filter(None, sys.path))
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, url, name, *folders],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for name in ("a", "b")
+    ]
+    for writer in writers:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "ready\n"
+    for writer in writers:
+        assert writer.stdin is not None
+        writer.stdin.close()
+    replaced = 0
+    while any(writer.poll() is None for writer in writers):
+        replaced += compact(Store.open(url).place).replaced
+    assert [writer.wait() for writer in writers] == [0, 0]
+    expected = sorted(f"{name}-{number}" for name in ("a", "b", "shared") for number in range(12))
+    assert replaced > 0
+    assert sorted(one.id for one in Store.open(url).trajectories()) == expected

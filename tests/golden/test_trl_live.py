@@ -1,6 +1,6 @@
 """Our losses and the trainers of TRL itself on one small random model: values and gradients of the weights.
 
-Runs where TRL is installed, which the project does not depend on (`pip install trl`); nothing is downloaded.
+Runs where TRL is installed (`pip install 'agentevol[trl]'`); nothing is downloaded.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ from agentevol.learn.algorithms.preference.kto import kto_losses, reference_poin
 from agentevol.learn.algorithms.preference.orpo import log_odds_ratio
 from agentevol.learn.algorithms.testing import batch_of
 
-trl = pytest.importorskip("trl", reason="TRL is not installed")
+trl = pytest.importorskip("trl", reason="TRL is not installed: agentevol[trl]")
 datasets = pytest.importorskip("datasets")
 
 pytestmark = pytest.mark.golden

@@ -1,8 +1,9 @@
 """Builders of stored episodes."""
 
+from collections.abc import Iterable
 from typing import Any
 
-from agentgym_store.records import Terminated, Trajectory
+from agentgym_store.records import Terminated, Trajectory, Turn
 
 
 def trajectory(**fields: Any) -> Trajectory:
@@ -27,3 +28,8 @@ def trajectory(**fields: Any) -> Trajectory:
         "wall_s": 0.0,
     }
     return Trajectory(**{**plain, **fields})
+
+
+def without_times(turns: Iterable[Turn]) -> list[Turn]:
+    """Turns as two plays of one episode have in common."""
+    return [turn.model_copy(update={"policy_s": None, "environment_s": None}) for turn in turns]

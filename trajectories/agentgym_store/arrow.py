@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Any
 
 import pyarrow  # pyright: ignore[reportMissingTypeStubs] - there are none
-import pyarrow.dataset  # pyright: ignore[reportMissingTypeStubs]
+import pyarrow.compute  # pyright: ignore[reportMissingTypeStubs]
 import pyarrow.fs  # pyright: ignore[reportMissingTypeStubs]
 import pyarrow.parquet  # pyright: ignore[reportMissingTypeStubs]
 
@@ -15,11 +15,11 @@ from agentgym_store.purposes import PURPOSES
 
 pa: Any = pyarrow
 parquet: Any = pyarrow.parquet
-dataset: Any = pyarrow.dataset
+compute: Any = pyarrow.compute
 fs: Any = pyarrow.fs
 
-FORMAT = "agentevol.trajectory/2"
-OLDER_FORMATS = ("agentevol.trajectory/1",)
+FORMAT = "agentevol.trajectory/3"
+OLDER_FORMATS = ("agentevol.trajectory/1", "agentevol.trajectory/2")
 FORMAT_KEY = "agentevol.format"
 
 
@@ -67,6 +67,18 @@ TURN = pa.struct(
             "costs",
             pa.map_(pa.string(), pa.float64()),
             "Costs of this action by name, null where not judged; null when empty.",
+            nullable=True,
+        ),
+        _field(
+            "policy_s",
+            pa.float64(),
+            "Seconds until the policy's message was there; null if not recorded.",
+            nullable=True,
+        ),
+        _field(
+            "environment_s",
+            pa.float64(),
+            "Seconds of the step as its client saw them; null if not recorded.",
             nullable=True,
         ),
     ]
@@ -167,8 +179,13 @@ def _plain(kind: Any) -> Any:
 
 _ADDED_IN_2 = ("parent", "given_turns", "temperature", "episode_id", "seat")
 
-OLDER_SCHEMAS: tuple[Any, ...] = (
-    _without(_ADDED_IN_2, ["costs"], ["loss_mask"]),  # before samples had loss masks
-    _without(_ADDED_IN_2, ["costs"], []),
+_TURNS_IN_3 = ("policy_s", "environment_s")
+
+OLDER_SCHEMAS: tuple[tuple[str, Any], ...] = (
+    ("agentevol.trajectory/1", _without(_ADDED_IN_2, ["costs", *_TURNS_IN_3], ["loss_mask"])),
+    ("agentevol.trajectory/1", _without(_ADDED_IN_2, ["costs", *_TURNS_IN_3], [])),  # with loss masks
+    ("agentevol.trajectory/2", _without([], _TURNS_IN_3, [])),
 )
-"""Schemas of tables of `OLDER_FORMATS`, oldest first. They are read unchanged: missing fields are null."""
+"""Schemas of tables of `OLDER_FORMATS` with their formats, oldest first. They are read unchanged: missing
+fields are null.
+"""

@@ -1,4 +1,4 @@
-"""Exception of the store."""
+"""Exceptions of the store."""
 
 import re
 
@@ -10,6 +10,10 @@ class StoreError(Exception):
     """A table or a data set cannot be read or written; the text is one line: the operation, the place, the
     remedy.
     """
+
+
+class StatementError(StoreError):
+    """A statement of SQL cannot be run, or takes more than its limits; the text is one line."""
 
 
 def one_line(cause: BaseException) -> str:

@@ -38,8 +38,15 @@ class Sample(Record):
         return self
 
 
+SUCCESS = 0.999
+"""Return from which an episode has succeeded: the maximum of 1, within rounding."""
 STATE = "state"
 TOOLS = "tools"
+MESSAGE = "agent_message"
+LEARNT = "learnt"
+
+
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Turn(Record):
@@ -57,10 +64,33 @@ class Turn(Record):
     """Output of the model; None for scripted agents."""
     info: dict[str, object] = Field(default_factory=dict[str, object])
     """Further members of the environment's reply; under `STATE` the text of the state in which the turn was
-    taken, if it was recorded, and under `TOOLS` the tools after the action, if they changed.
+    taken, if it was recorded, and under `TOOLS` the tools after the action, if they changed. A turn without a
+    sample may have under `MESSAGE` the agent's whole message, where it is more than the action, and under
+    `LEARNT` False if it is not to be learnt.
     """
     costs: Costs = Field(default_factory=Costs)
     """Costs of this action by name, as the environment reported them; None is a cost that was not judged."""
+    policy_s: Seconds | None = None
+    """Seconds until the policy's message was there, waits for the engine included; None if not recorded."""
+    environment_s: Seconds | None = None
+    """Seconds of the step as its client saw them, with the network and, where others act first, their turns;
+    None if not recorded.
+    """
+
+
+def message_of(turn: Turn) -> str:
+    """The agent's message: its text as sampled or recorded, else its action."""
+    if turn.sample is not None:
+        return turn.sample.text
+    told = turn.info.get(MESSAGE)
+    return told if isinstance(told, str) else turn.action
+
+
+def may_be_learnt(turn: Turn) -> bool:
+    """True if any token of the agent's message may be trained on."""
+    if turn.sample is None:
+        return turn.info.get(LEARNT) is not False
+    return turn.sample.loss_mask is None or 1 in turn.sample.loss_mask
 
 
 def total_costs(turns: Iterable[Turn]) -> dict[str, float]:
@@ -171,6 +201,6 @@ class Trajectory(Record):
             return None
         return sum(turn.reward for turn in self.turns)
 
-    def succeeded(self, threshold: float = 0.999) -> bool:
+    def succeeded(self, threshold: float = SUCCESS) -> bool:
         """True if the return reaches the maximum of 1 (within rounding)."""
         return (self.total_reward or 0.0) >= threshold

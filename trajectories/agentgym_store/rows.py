@@ -10,15 +10,19 @@ prompt and the previous context (prompt and sampled ids of the previous sample),
 Columns are built and read in bulk: 10,000 episodes are 120,000 turns and millions of numbers.
 """
 
+import gc
 import json
 from array import array
-from collections.abc import Iterator, Sequence
-from itertools import accumulate, chain, pairwise
-from typing import Any, Literal
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import accumulate, chain, pairwise, repeat
+from typing import Any, Literal, TypeVar
 
+from agentgym_envs.core import Record
 from agentgym_store.arrow import SAMPLE, SCHEMA, TURN, pa
 from agentgym_store.errors import StoreError, one_line
 from agentgym_store.records import (
+    SUCCESS,
     Cancelled,
     Ending,
     Failed,
@@ -30,6 +34,7 @@ from agentgym_store.records import (
 )
 
 Ids = tuple[int, ...]
+RecordT = TypeVar("RecordT", bound=Record)
 
 _PLAIN = (
     *("id", "run", "iteration", "purpose", "env", "env_version", "data_version", "task_id", "split", "kind"),
@@ -65,16 +70,35 @@ def shared_prefix(previous: Ids, ids: Ids) -> int:
 def to_batch(trajectories: Sequence[Trajectory]) -> Any:
     """A `pyarrow.RecordBatch` of `SCHEMA`; raises `StoreError` for a value that no column can hold."""
     try:
-        columns = {name: [getattr(episode, name) for episode in trajectories] for name in _PLAIN}
-        columns |= _outcome_columns(trajectories)
-        arrays = {name: pa.array(values, SCHEMA.field(name).type) for name, values in columns.items()}
-        arrays["turns"] = _turn_lists(trajectories)
-        return pa.RecordBatch.from_arrays([arrays[name] for name in SCHEMA.names], schema=SCHEMA)
+        with _without_collection():
+            return _batch(trajectories)
     except (pa.ArrowException, OverflowError, TypeError, UnicodeError) as cause:
         first = trajectories[0].id if trajectories else ""
         raise StoreError(
             f"an episode cannot be stored (in the batch from {first!r}): {one_line(cause)}"
         ) from cause
+
+
+def _batch(trajectories: Sequence[Trajectory]) -> Any:
+    columns = {name: [getattr(episode, name) for episode in trajectories] for name in _PLAIN}
+    columns |= _outcome_columns(trajectories)
+    arrays = {name: pa.array(values, SCHEMA.field(name).type) for name, values in columns.items()}
+    arrays["turns"] = _turn_lists(trajectories)
+    return pa.RecordBatch.from_arrays([arrays[name] for name in SCHEMA.names], schema=SCHEMA)
+
+
+@contextmanager
+def _without_collection() -> Generator[None]:
+    """A pause of the garbage collector: records have no cycles, and their number starts it many times, which
+    takes half of the time of reading.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _outcome_columns(trajectories: Sequence[Trajectory]) -> dict[str, list[Any]]:
@@ -86,10 +110,7 @@ def _outcome_columns(trajectories: Sequence[Trajectory]) -> dict[str, list[Any]]
         "failure": [ending.failure if isinstance(ending, Failed) else None for ending in endings],
         "failure_detail": [ending.detail if isinstance(ending, Failed) else None for ending in endings],
         "total_reward": rewards,
-        "succeeded": [
-            None if reward is None else episode.succeeded()
-            for episode, reward in zip(trajectories, rewards, strict=True)
-        ],
+        "succeeded": [None if reward is None else reward >= SUCCESS for reward in rewards],
         "turn_count": [len(episode.turns) for episode in trajectories],
         "sampled_tokens": [
             sum(len(turn.sample.token_ids) for turn in episode.turns if turn.sample)
@@ -98,6 +119,7 @@ def _outcome_columns(trajectories: Sequence[Trajectory]) -> dict[str, list[Any]]
     }
 
 
+_COSTS = TURN.field("costs").type
 _NOTHING_SAID = Sample(text="", prompt_ids=(), token_ids=(), logprobs=(), policy_version=0)
 
 
@@ -110,7 +132,9 @@ def _turn_lists(trajectories: Sequence[Trajectory]) -> Any:
             pa.array([turn.reward for turn in turns], pa.float64()),
             pa.array(_info_texts(trajectories), pa.string()),
             _sample_structs(trajectories, turns),
-            pa.array([list(turn.costs.items()) or None for turn in turns], TURN.field("costs").type),
+            pa.array([list(turn.costs.items()) if turn.costs else None for turn in turns], _COSTS),
+            pa.array([turn.policy_s for turn in turns], pa.float64()),
+            pa.array([turn.environment_s for turn in turns], pa.float64()),
         ],
         fields=list(TURN),
     )
@@ -118,15 +142,20 @@ def _turn_lists(trajectories: Sequence[Trajectory]) -> Any:
     return pa.ListArray.from_arrays(offsets, structs, type=SCHEMA.field("turns").type)
 
 
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
 def _info_texts(trajectories: Sequence[Trajectory]) -> list[str | None]:
-    return [_info_text(episode.id, turn.info) for episode in trajectories for turn in episode.turns]
+    return [
+        _info_text(episode.id, turn.info) if turn.info else None
+        for episode in trajectories
+        for turn in episode.turns
+    ]
 
 
-def _info_text(episode: str, info: dict[str, object]) -> str | None:
-    if not info:
-        return None
+def _info_text(episode: str, info: dict[str, object]) -> str:
     try:
-        return json.dumps(info, ensure_ascii=False, separators=(",", ":"))
+        return _JSON.encode(info)
     except (TypeError, ValueError, RecursionError) as cause:
         raise StoreError(f"episode {episode!r}: info is not JSON: {one_line(cause)}") from cause
 
@@ -134,8 +163,7 @@ def _info_text(episode: str, info: dict[str, object]) -> str | None:
 def _sample_structs(trajectories: Sequence[Trajectory], turns: Sequence[Turn]) -> Any:
     # Arrow requires non-null children of a null struct if a field is not nullable: these values are unread
     samples = [turn.sample or _NOTHING_SAID for turn in turns]
-    shared = [length for episode in trajectories for length in _shared_lengths(episode.turns)]
-    news = [sample.prompt_ids[length:] for sample, length in zip(samples, shared, strict=True)]
+    shared, news = _prompts(trajectories)
     return pa.StructArray.from_arrays(
         [
             pa.array([sample.text for sample in samples], pa.string()),
@@ -162,25 +190,42 @@ def _loss_masks(samples: Sequence[Sample]) -> Any:
     return pa.ListArray.from_arrays(offsets, values, type=kind, mask=pa.array(missing, pa.bool_()))
 
 
-def _shared_lengths(turns: Sequence[Turn]) -> Iterator[int]:
-    """Shared prefix length of each turn; 0 for one without a sample, which does not break the chain."""
-    seen: Ids = ()
-    for turn in turns:
-        if turn.sample is None:
-            yield 0
-            continue
-        yield shared_prefix(seen, turn.sample.prompt_ids)
-        seen = turn.sample.prompt_ids + turn.sample.token_ids
+def _prompts(trajectories: Sequence[Trajectory]) -> tuple[list[int], list[Ids]]:
+    """Of each turn, the length of the shared prefix and the ids after it.
+
+    A turn without a sample has 0 and none, and does not break the chain. Most prompts extend the context
+    before them, and then nothing is joined.
+    """
+    shared: list[int] = []
+    news: list[Ids] = []
+    for episode in trajectories:
+        prompt = sampled = ()
+        for turn in episode.turns:
+            ids = () if turn.sample is None else turn.sample.prompt_ids
+            end = len(prompt) + len(sampled)
+            if ids[len(prompt) : end] != sampled or ids[: len(prompt)] != prompt:
+                end = shared_prefix(prompt + sampled, ids)
+            shared.append(end)
+            news.append(ids[end:])
+            if turn.sample is not None:
+                prompt, sampled = ids, turn.sample.token_ids
+    return shared, news
 
 
 def _numbers(code: str, values: Sequence[float] | Iterator[float], kind: Any) -> Any:
-    """Arrow array over a machine array: ten times faster than single Python numbers."""
-    machine = array(code, values)
+    """Arrow array of numbers, by a machine array: ten times faster than single Python numbers."""
+    return _arrow(array(code, values), kind)
+
+
+def _arrow(machine: "array[Any]", kind: Any) -> Any:
     return pa.Array.from_buffers(kind, len(machine), [None, pa.py_buffer(machine)])
 
 
 def _number_lists(code: str, lists: Sequence[Sequence[float]], kind: Any) -> Any:
-    values = _numbers(code, chain.from_iterable(lists), kind.value_type)
+    machine: array[Any] = array(code)
+    for numbers in lists:
+        machine.fromlist(list(numbers))
+    values = _arrow(machine, kind.value_type)
     return pa.ListArray.from_arrays(_offsets(len(numbers) for numbers in lists), values, type=kind)
 
 
@@ -188,19 +233,48 @@ def _offsets(lengths: Iterator[int]) -> Any:
     return _numbers("i", accumulate(lengths, initial=0), pa.int32())
 
 
-def from_batch(batch: Any) -> list[Trajectory]:
+def from_batch(batch: Any, *, contexts: bool = True) -> list[Trajectory]:
     """The trajectories of a `pyarrow.RecordBatch` of `SCHEMA`.
 
-    Nothing is validated again: the table's format and schema were checked when it was opened.
+    Without `contexts`, samples have no `prompt_ids` and no `logprobs`: those are most of an episode's size,
+    and no part of its texts. Nothing is validated again: the table's format and schema were checked when it
+    was opened.
     """
+    with _without_collection():
+        return _trajectories(batch, contexts)
+
+
+def _trajectories(batch: Any, contexts: bool) -> list[Trajectory]:
     columns = {name: batch.column(name).to_pylist() for name in _PLAIN}
     for name in ("given_turns", "seat"):  # null in the files of older tables
         columns[name] = [value or 0 for value in columns[name]]
-    columns["turns"] = _read_turn_lists(batch.column("turns"))
+    columns["turns"] = _read_turn_lists(batch.column("turns"), contexts)
     columns["ending"] = _read_endings(batch)
-    names = tuple(columns)
-    rows = zip(*columns.values(), strict=True)
-    return [Trajectory.model_construct(**dict(zip(names, row, strict=True))) for row in rows]
+    names = tuple(Trajectory.model_fields)
+    rows = zip(*(columns[name] for name in names), strict=True)
+    return [_trajectory(dict(zip(names, row, strict=True))) for row in rows]
+
+
+def _unvalidated(record: type[RecordT]) -> Callable[[dict[str, Any]], RecordT]:
+    """A function that makes a record of the values of all its fields, in their order: `model_construct`
+    without its search for aliases and defaults, which takes several times as long.
+    """
+    fields, put = set(record.model_fields), object.__setattr__
+
+    def make(values: dict[str, Any]) -> RecordT:
+        made = record.__new__(record)
+        put(made, "__dict__", values)
+        put(made, "__pydantic_fields_set__", fields)
+        put(made, "__pydantic_extra__", None)
+        put(made, "__pydantic_private__", None)
+        return made
+
+    return make
+
+
+_trajectory = _unvalidated(Trajectory)
+_turn = _unvalidated(Turn)
+_sample = _unvalidated(Sample)
 
 
 def _read_endings(batch: Any) -> list[Ending]:
@@ -221,66 +295,91 @@ def _ending(kind: str, limit: str | None, failure: str | None, detail: str | Non
     raise StoreError(f"the table holds an ending that this version does not know: {kind!r}")
 
 
-def _read_turn_lists(lists: Any) -> list[tuple[Turn, ...]]:
+def _read_turn_lists(lists: Any, contexts: bool) -> list[tuple[Turn, ...]]:
     structs = lists.flatten()
     starts = _read_offsets(lists)
     offsets = [start - starts[0] for start in starts]  # a slice of a larger batch does not start at 0
-    samples = _read_samples(structs.field("sample"), offsets)
+    said = structs.field("sample")
+    samples = _read_samples(said, _read_contexts(said, offsets) if contexts else repeat(((), ())))
     turns = [
-        Turn.model_construct(
-            action=action,
-            observation=observation,
-            reward=reward,
-            sample=sample,
-            info=json.loads(info) if info else {},
-            costs=dict(costs or ()),
+        _turn(
+            {
+                "action": action,
+                "observation": observation,
+                "reward": reward,
+                "sample": sample,
+                "info": json.loads(info) if info else {},
+                "costs": dict(costs or ()),
+                "policy_s": policy_s,
+                "environment_s": environment_s,
+            }
         )
-        for action, observation, reward, info, sample, costs in zip(
+        for action, observation, reward, info, sample, costs, policy_s, environment_s in zip(
             structs.field("action").to_pylist(),
             structs.field("observation").to_pylist(),
             _read_numbers("d", structs.field("reward")),
             structs.field("info").to_pylist(),
             samples,
             structs.field("costs").to_pylist(),
+            structs.field("policy_s").to_pylist(),
+            structs.field("environment_s").to_pylist(),
             strict=True,
         )
     ]
     return [tuple(turns[start:end]) for start, end in pairwise(offsets)]
 
 
-def _read_samples(structs: Any, offsets: Sequence[int]) -> list[Sample | None]:
-    """Samples per turn; `offsets` bound the episodes: a prompt shares ids with its own episode only."""
+def _read_samples(structs: Any, contexts: Iterable[tuple[Ids, tuple[float, ...]]]) -> list[Sample | None]:
+    """Samples per turn; `contexts` are the ids of each prompt, and the log-probabilities."""
+    columns = zip(
+        structs.is_valid().to_pylist(),
+        structs.field("text").to_pylist(),
+        _read_number_lists("i", structs.field("token_ids")),
+        _read_numbers("q", structs.field("policy_version")),
+        structs.field("finish_reason").to_pylist(),
+        _read_loss_masks(structs.field("loss_mask")),
+        strict=True,
+    )
+    return [
+        _sample(
+            {
+                "text": text,
+                "prompt_ids": prompt_ids,
+                "token_ids": token_ids,
+                "logprobs": logprobs,
+                "policy_version": version,
+                "finish_reason": reason,
+                "loss_mask": mask,
+            }
+        )
+        if is_sample
+        else None
+        for (is_sample, text, token_ids, version, reason, mask), (prompt_ids, logprobs) in zip(
+            columns, contexts, strict=False
+        )
+    ]
+
+
+def _read_contexts(structs: Any, offsets: Sequence[int]) -> Iterator[tuple[Ids, tuple[float, ...]]]:
+    """Prompt and log-probabilities per turn; `offsets` bound the episodes: a prompt shares ids with its own
+    episode only.
+    """
     valid = structs.is_valid().to_pylist()
-    texts = structs.field("text").to_pylist()
     shared = _read_numbers("i", structs.field("prompt_shared"))
     news = _read_number_lists("i", structs.field("prompt_new"))
     token_ids = _read_number_lists("i", structs.field("token_ids"))
     logprobs = _read_number_lists("d", structs.field("logprobs"))
-    versions = _read_numbers("q", structs.field("policy_version"))
-    reasons = structs.field("finish_reason").to_pylist()
-    masks = _read_loss_masks(structs.field("loss_mask"))
     starts = set(offsets)
-    samples: list[Sample | None] = []
     seen: Ids = ()
     for k, is_sample in enumerate(valid):
         if k in starts:
             seen = ()
         if not is_sample:
-            samples.append(None)
+            yield (), ()
             continue
         prompt = seen[: shared[k]] + news[k]
         seen = prompt + token_ids[k]
-        sample = Sample.model_construct(
-            text=texts[k],
-            prompt_ids=prompt,
-            token_ids=token_ids[k],
-            logprobs=logprobs[k],
-            policy_version=versions[k],
-            finish_reason=reasons[k],
-            loss_mask=masks[k],
-        )
-        samples.append(sample)
-    return samples
+        yield prompt, logprobs[k]
 
 
 def _read_loss_masks(lists: Any) -> list[tuple[Literal[0, 1], ...] | None]:

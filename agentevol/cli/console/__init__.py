@@ -2,5 +2,6 @@
 
 Names for other packages: `configuration.Arguments`, `configuration.file_and_overrides`, `counting.counting`,
 `errors.failure`, `evaluations.compare_records`, `evaluations.print_scores`, `evaluations.score_members`,
-`output.AsJson`, `output.print_json`, `output.print_json_line`, `output.print_table`, `output.printable`.
+`output.AsJson`, `output.print_json`, `output.print_json_line`, `output.print_table`, `output.printable`,
+`reports.By`, `reports.Iteration`, `reports.Reports`, `reports.check_reports`, `reports.write_reports`.
 """

@@ -39,6 +39,7 @@ EXPECTED = (
     Expected("agentgym_envs.sql.imported.library", "LibraryError", "data", FAILURE),
     Expected("agentgym_envs.tau.reading", "TauDataError", "data", FAILURE),
     Expected("agentgym_envs.webshop.catalogues.stored", "CatalogueError", "data", FAILURE),
+    Expected("agentgym_store.errors", "StatementError", "sql", MISUSE),
     Expected("agentgym_store.errors", "StoreError", "store", FAILURE),
     Expected("agentgym_client.errors", "EnvClientError", "server", FAILURE),
 )

@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentevol.cli.console.output import print_json, print_table
+from agentevol.cli.console.reports import write_reports
 
 if TYPE_CHECKING:
     from agentevol.core.summaries import ThinkingSummary
+    from agentevol.loop.report.evaluations.record_comparison import RecordComparison
     from agentevol.loop.report.evaluations.records import EvaluationRecord
     from agentevol.loop.report.evaluations.summary import EvaluationFigures
 
@@ -45,36 +47,46 @@ def score_members(figures: "EvaluationFigures") -> dict[str, Any]:
     return {names.get(name, name): value for name, value in told.items()}
 
 
-def compare_records(files: Sequence[Path], force: bool, json: bool) -> None:
-    """Print the paired differences of each file of records from the first one; of a single file its figures.
+def compare_records(
+    files: Sequence[Path], by: str | None, force: bool, json: bool, reports: Sequence[Path] | None
+) -> None:
+    """Print the paired differences of each file of records from the first one, also for each value of a
+    property of the tasks; of a single file its figures. Write them as reports, too.
 
     Raises `ConfigError` where the settings of two evaluations differ, unless `force` is given, and where they
     share no task.
     """
     from agentevol.core.errors import ConfigError
+    from agentevol.loop.report.evaluations.record_comparison import compared, comparison_document
     from agentevol.loop.report.evaluations.records import read_records
 
     if not all(file.is_file() for file in files):
         raise ConfigError("records are compared with records: give files of `agentevol eval --records` alone")
     first, *others = [read_records(file) for file in files]
     if not others:
-        _print_figures(first, json)
+        _print_figures(first, json, reports)
         return
+    name = str(files[0])
     found = {
-        str(file): _compared(files[0], first, file, other, force)
+        str(file): compared(name, first, str(file), other, force=force)
         for file, other in zip(files[1:], others, strict=True)
     }
+    told = {file: one.model_dump(mode="json") for file, one in found.items()}
+    values = {"format": "agentevol.comparison/1", "first": name, "against_first": told}
+    write_reports(reports, comparison_document(name, found), values)
     if json:
-        print_json({"first": str(files[0]), "against_first": found})
+        print_json(values)
         return
-    for name, one in found.items():
-        _print_pairs(str(files[0]), name, one)
+    for file, one in found.items():
+        _print_pairs(name, file, one, by)
 
 
-def _print_figures(records: "Sequence[EvaluationRecord]", json: bool) -> None:
-    from agentevol.loop.report.evaluations.summary import figures_of
+def _print_figures(records: "Sequence[EvaluationRecord]", json: bool, reports: Sequence[Path] | None) -> None:
+    from agentevol.loop.report.evaluations.evaluation_report import document_of, report_of
 
-    figures = figures_of(records)
+    found = report_of(records)
+    figures = found.figures
+    write_reports(reports, document_of(found), found.model_dump(mode="json"))
     if json:
         scores = figures.model_dump(mode="json")["scores"]
         print_json({**score_members(figures), "endings": figures.endings, "dimensions": scores})
@@ -82,37 +94,14 @@ def _print_figures(records: "Sequence[EvaluationRecord]", json: bool) -> None:
         print_scores(figures, records[0].partner)
 
 
-def _compared(
-    first_file: Path,
-    first: "Sequence[EvaluationRecord]",
-    file: Path,
-    other: "Sequence[EvaluationRecord]",
-    force: bool,
-) -> dict[str, Any]:
-    """Differences of two evaluations, their settings that differ, and the episodes that they lack."""
-    from agentevol.core.errors import ConfigError
-    from agentevol.loop.report.evaluations.paired import differing, paired
-    from agentevol.loop.report.evaluations.records import missing
-
-    scores, apart = paired(first, other), differing(first, other)
-    if apart and not force:
-        told = "; ".join(f"{name}: {one} and {another}" for name, (one, another) in apart.items())
-        raise ConfigError(f"{first_file} and {file} differ in {told}. --force compares them all the same")
-    lost = {str(first_file): missing(first), str(file): missing(other)}
-    return {
-        "differs_in": apart,
-        "missing": {name: count for name, count in lost.items() if count},
-        "scores": {name: score.model_dump(mode="json") for name, score in scores.items()},
-    }
-
-
-def _print_pairs(first: str, name: str, compared: dict[str, Any]) -> None:
-    from agentevol.loop.report.evaluations.paired import PairedScore
+def _print_pairs(first: str, name: str, found: "RecordComparison", by: str | None) -> None:
+    from agentevol.loop.report.evaluations.record_comparison import remarks
     from agentevol.loop.report.evaluations.tables import paired_rows
 
-    scores = {score: PairedScore.model_validate(one) for score, one in compared["scores"].items()}
-    print_table(*paired_rows(scores), title=f"{name} minus {first}, paired by task and seat")
-    for setting, (one, another) in compared["differs_in"].items():
-        print(f"they differ in {setting}: {one} and {another}")
-    for file, count in compared["missing"].items():
-        print(f"{count:,} requested episodes are not in {file}")
+    print_table(*paired_rows(found.scores), title=f"{name} minus {first}, paired by task and seat")
+    for measure in ("success", "reward") if by is not None else ():
+        groups = {group: one[measure] for group, one in found.by.get(by or "", {}).items()}
+        header, rows = paired_rows(groups)
+        print_table((f"{by}", *header[1:]), rows, title=f"{measure} by {by}")
+    for line in remarks(name, found):
+        print(line)

@@ -30,7 +30,7 @@ def print_json_line(value: object) -> None:
 def print_table(
     header: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "", spare: Sequence[str] = ()
 ) -> None:
-    """Print rows under a header, numbers aligned to the right. Markup in cells is printed literally.
+    """Print rows under a header, numbers aligned to the right. Markup in cells and names is literal.
 
     A row is one line without cuts. In a terminal that is too narrow, texts wrap between words, then the
     columns named `spare` are dropped one by one, and at last texts are cut, which "…" shows.
@@ -55,7 +55,7 @@ def print_table(
     )
     for column, width in columns:
         justify = "right" if column.is_numeric else "left"
-        table.add_column(column.name, justify=justify, width=width, overflow="ellipsis")
+        table.add_column(Text(column.name), justify=justify, width=width, overflow="ellipsis")
     for row in zip(*(column.cells for column, _ in columns), strict=True):
         table.add_row(*map(Text, row))
     widest = max(console.width, _taken([width for _, width in columns], gap))
@@ -96,12 +96,16 @@ def _columns(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[_C
     columns = list(zip(*given, strict=True)) or [()] * len(header)
     return [
         _Column(
-            name,
-            [printable(str(cell)).replace("\n", "\\n") for cell in cells],
+            _one_line(name),
+            [_one_line(str(cell)) for cell in cells],
             bool(cells) and all(isinstance(cell, int | float) for cell in cells),
         )
         for name, cells in zip(header, columns, strict=True)
     ]
+
+
+def _one_line(text: str) -> str:
+    return printable(text).replace("\n", "\\n")
 
 
 def _longest(texts: Sequence[str]) -> int:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from agentevol.cluster.processes.failures import ProcessFailures
 from agentevol.core.errors import FormatFault
+from agentevol.core.waits import Waits
 from agentevol.rollout.episode import ABORTED, EpisodeRequest
 from agentevol.rollout.faults import FaultLog
 from agentevol.rollout.seats import Episode, failed_episode, failure_of
@@ -22,6 +23,8 @@ class Played:
     """Episodes that infrastructure broke and that were played again."""
     aborted: int = 0
     """Episodes that were aborted for new weights, and played again."""
+    waits: Waits = field(default_factory=Waits)
+    """Waits of episodes for a place at a rollout worker, those played again each time."""
 
 
 class Attempt(NamedTuple):
@@ -31,6 +34,8 @@ class Attempt(NamedTuple):
     request: EpisodeRequest
     tries: int = 0
     """Number of earlier attempts that infrastructure broke."""
+    since: float = 0.0
+    """Time since which it waits for a place at a worker."""
 
 
 @dataclass
@@ -115,7 +120,8 @@ class Dispatch:
         faults: FaultLog,
         priority: int = 0,
     ) -> None:
-        self._waiting = deque(Attempt(self, request) for request in requests)
+        now = time.monotonic()
+        self._waiting = deque(Attempt(self, request, since=now) for request in requests)
         self._left = len(self._waiting)
         self._ask, self._retries = ask, retries
         self._played, self._faults = played, faults
@@ -142,18 +148,20 @@ class Dispatch:
             if len(replica.running) >= slots:
                 return
             attempt = self._waiting.popleft()
-            replica.give(self._ask(replica.process, attempt.request), attempt, time.monotonic())
+            now = time.monotonic()
+            self._played.waits.add(now - attempt.since)
+            replica.give(self._ask(replica.process, attempt.request), attempt, now)
 
     def ended(self, episode: Episode, attempt: Attempt) -> None:
         """Record the end of an episode, or queue it again: all its seats or none."""
         broken = failure_of(episode)
         if broken == ABORTED:
             self._played.aborted += 1
-            self._waiting.append(attempt)
+            self._waiting.append(attempt._replace(since=time.monotonic()))
         elif broken not in (None, FormatFault.kind) and attempt.tries < self._retries:
             self._played.replayed += 1
             self._faults.note(replayed=1)
-            self._waiting.append(attempt._replace(tries=attempt.tries + 1))
+            self._waiting.append(attempt._replace(tries=attempt.tries + 1, since=time.monotonic()))
         else:
             self._done.extend(episode)
             self._left -= 1

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Generator, Iterable
+from contextlib import suppress
 from threading import Event, Lock
 from typing import Any
 
@@ -17,6 +18,9 @@ from agentevol.core.protocols import Checkpoint, Sampling
 from agentevol.rollout.episode import EpisodeRequest
 from agentevol.rollout.faults import FaultLog
 from agentgym_store.records import Trajectory
+
+USAGE_S = 5.0
+"""Seconds that workers have to tell their use of the system."""
 
 
 class Fleet:
@@ -99,6 +103,22 @@ class Fleet:
             for worker, reply in asked:
                 if not self._sleeps(worker, reply) and worker.process is not None:
                     asked.append((worker, worker.process.sleep.remote()))
+
+    def usage(self, timeout_s: float = USAGE_S) -> list[Any]:
+        """Use of the system by the workers that answer within this time (`WorkerUsage`); never raises."""
+        asked = [
+            worker.process.usage.remote()
+            for worker in self._workers
+            if worker.ready and hasattr(worker.process, "usage")
+        ]
+        found: list[Any] = []
+        until = time.monotonic() + timeout_s
+        while asked and time.monotonic() < until:
+            for reply in self._processes.wait(asked, POLL_S):
+                asked.remove(reply)
+                with suppress(ProcessLost, RunStopped):  # play will notice the loss
+                    found += self._processes.results([reply])
+        return found
 
     def _sleeps(self, worker: Replica, reply: Any) -> bool:
         """Return whether a worker that was told to sleep does so; one that died is replaced."""

@@ -3,5 +3,5 @@
 `agentevol.cluster` starts these processes.
 
 Names for other packages: `environment.EnvironmentWorker`, `environment.PlacedServer`,
-`learner.LearnerWorker`, `learner.report_of`, `rollout.RolloutWorker`.
+`learner.LearnerWorker`, `learner.report_of`, `rollout.RolloutWorker`, `rollout.WorkerUsage`.
 """

@@ -10,6 +10,7 @@ from agentevol.cluster.checkpoints.object_store import CheckpointStore
 from agentevol.cluster.workers.process_settings import settle
 from agentevol.config.run import RunConfig
 from agentevol.core.algorithms.contract import Floats
+from agentevol.core.memory import peak_memory
 from agentevol.core.protocols import Anchor, Checkpoint, LearnerJob, LearnReport, TrainingSequence
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class LearnerWorker:
         report = learner.learn(self._here(job))
         if self._rank == 0:
             self._copies.hand_in(job.out)
-        return replace(report, checkpoint=job.checkpoint)
+        return replace(report, checkpoint=job.checkpoint, metrics={**report.metrics, **peak_memory()})
 
     def values(
         self, config: RunConfig, checkpoint: Checkpoint, sequences: Sequence[TrainingSequence]

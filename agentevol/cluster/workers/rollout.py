@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from agentevol.cluster.checkpoints.access import copies
@@ -10,7 +12,9 @@ from agentevol.cluster.workers.in_flight import InFlight, LatestPolicy
 from agentevol.cluster.workers.process_settings import settle
 from agentevol.config.engine import EngineConfig
 from agentevol.config.sections import EnvironmentConfig
+from agentevol.core.memory import peak_memory
 from agentevol.core.protocols import Checkpoint, InFlightRule, Sampling
+from agentevol.core.waits import Waits
 from agentevol.models.lora_config import LoraConfig
 from agentevol.rollout.concurrent_episodes import play_episode
 from agentevol.rollout.episode import ABORTED, EpisodeRequest
@@ -19,6 +23,16 @@ from agentevol.rollout.seats import Episode, failed_episode
 if TYPE_CHECKING:
     from agentevol.engines.vllm.engine import VllmEngine
     from agentevol.engines.vllm.weights.transfer_modes import Step
+
+
+@dataclass(frozen=True)
+class WorkerUsage:
+    """Use of the system by one rollout worker."""
+
+    waits: Waits
+    """Waits of requests in the engine since the previous call, if it counts them."""
+    memory: Mapping[str, float]
+    """Peak of the process (`agentevol.core.memory`); processes of vLLM are others."""
 
 
 class RolloutWorker:
@@ -106,6 +120,11 @@ class RolloutWorker:
         engines = (self._engine, self._partner and self._partner.engine)
         if any(engine is not None and engine.lost for engine in engines):
             os._exit(1)
+
+    async def usage(self) -> WorkerUsage:
+        """Use of the system since the previous call."""
+        taken = getattr(self._engine, "take_waits", Waits)
+        return WorkerUsage(taken(), peak_memory())
 
     async def ready(self) -> tuple[str, ...]:
         """Return, once the worker has started, the ids of the GPUs that it sees."""

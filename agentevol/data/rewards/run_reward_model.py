@@ -152,9 +152,12 @@ def is_exploited(evaluated: Iterable[IterationSummary], patience: int) -> bool:
     """True where scores of the validation episodes rose while their returns fell, `patience` times in a
     sequence.
     """
-    known = [one for one in evaluated if one.proxy is not None and one.validation is not None]
-    proxy = [one.proxy for one in known if one.proxy is not None]
-    gold = [one.validation.mean_reward for one in known if one.validation is not None]
+    known = [
+        (one.proxy, one.validation.mean_reward)
+        for one in evaluated
+        if one.proxy is not None and one.validation is not None and one.validation.mean_reward is not None
+    ]
+    proxy, gold = [proxy for proxy, _ in known], [gold for _, gold in known]
     return overoptimised(proxy, gold, patience=patience) is not None
 
 

@@ -20,6 +20,7 @@ import torch
 from agentevol.core.errors import ConfigError, PolicyFault, WeightsReplaced, one_line
 from agentevol.core.protocols import Checkpoint, Overflow, Sampling
 from agentevol.core.splitmix import uniform
+from agentevol.core.waits import Waits
 from agentevol.engines.embedded.forward import StepModel
 from agentevol.engines.embedded.loading import Weights, load_weights
 from agentevol.engines.embedded.sampling import Draw, draw
@@ -154,6 +155,11 @@ class EmbeddedEngine:
     def release(self, conversation_id: str) -> None:
         """Free a conversation's slot; an unknown conversation is ignored."""
         self._tell(lambda: self._release(conversation_id), or_ignore=True)
+
+    def take_waits(self) -> Waits:
+        """Waits of requests for a slot since the previous call."""
+        waits, self._scheduler.waits = self._scheduler.waits, Waits()
+        return waits
 
     def _tell(self, command: Callable[[], None], *, or_ignore: bool = False) -> None:
         """Have the worker run `command` between steps."""

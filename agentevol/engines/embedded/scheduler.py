@@ -13,6 +13,7 @@ from time import monotonic
 from typing import Literal
 
 from agentevol.core.protocols import Sampling
+from agentevol.core.waits import Waits
 from agentevol.engines.embedded.loading import Weights
 from agentevol.engines.embedded.slot_cache import Chunk
 from agentevol.engines.interfaces import Sampled
@@ -31,6 +32,8 @@ class Request:
     reply: "asyncio.Future[Sampled]"
     token_ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
+    since: float = field(default_factory=monotonic)
+    """Time at which it came."""
 
     def __len__(self) -> int:
         return len(self.prompt_ids) + len(self.token_ids)
@@ -82,6 +85,8 @@ class Scheduler:
         self._returning: list[Request] = []  # requests of conversations that hold a slot
         self._waiting: deque[Request] = deque()  # requests of conversations without a slot
         self._queued_ids: set[str] = set()
+        self.waits = Waits()
+        """Waits of requests until they began."""
 
     def add(self, request: Request) -> None:
         """Queue a request. Raises `ValueError` where its conversation already has one."""
@@ -99,7 +104,7 @@ class Scheduler:
         free.
         """
         for request in self._returning:
-            self._owned[request.conversation_id].begin(request)
+            self._begin(self._owned[request.conversation_id], request)
             self._queued_ids.discard(request.conversation_id)
         self._returning.clear()
         while self._waiting and self._make_room():
@@ -108,7 +113,11 @@ class Scheduler:
             slot.conversation_id = request.conversation_id
             self._owned[request.conversation_id] = slot
             self._queued_ids.discard(request.conversation_id)
-            slot.begin(request)
+            self._begin(slot, request)
+
+    def _begin(self, slot: Slot, request: Request) -> None:
+        self.waits.add(monotonic() - request.since)
+        slot.begin(request)
 
     def drop(self, request: Request) -> None:
         """Remove a request that is answered or abandoned; its conversation keeps the slot."""

@@ -21,7 +21,7 @@ from agentevol.core.action_formats.registry import opening_messages
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Message, SequenceKind, TrainingSequence
 from agentgym_envs.formats import PLAIN, ActionFormat
-from agentgym_store.records import Sample, Trajectory, Turn
+from agentgym_store.records import MESSAGE, Sample, Trajectory, Turn, may_be_learnt
 
 if TYPE_CHECKING:
     import torch
@@ -130,9 +130,11 @@ def demonstration(
     trajectory: Trajectory, renderer: Renderer, weight: float, form: ActionFormat = PLAIN
 ) -> TrainingSequence:
     """Training sequence of a scripted episode: `renderer` encodes its texts, and the messages of its actions
-    in the format `form` are learnt, but for those of given turns.
+    in the format `form` are learnt, but for those of given turns and those that are marked (`LEARNT`). A
+    message that was recorded whole is encoded as it is.
 
-    Raises `ConfigError` for an episode without a turn, and for a failed or cancelled one.
+    Raises `ConfigError` for an episode without a turn, for a failed or cancelled one, and for a recorded
+    message that is not in this format.
     """
     if trajectory.ending.kind in ("failed", "cancelled") or not trajectory.turns:
         raise ConfigError(f"episode {trajectory.id} ({trajectory.ending.kind}) demonstrates nothing")
@@ -141,12 +143,26 @@ def demonstration(
     for number, turn in enumerate(trajectory.turns):
         if number > 0:
             builder.read(renderer.extend(builder.token_ids, trajectory.turns[number - 1].observation))
-        action_ids = renderer.action_ids(form.render(turn.action.strip()))
-        if number < trajectory.given_turns:
+        action_ids = renderer.action_ids(_message(trajectory, turn, number, form))
+        if number < trajectory.given_turns or not may_be_learnt(turn):
             builder.read(action_ids)
         else:
             builder.imitate(action_ids, number)
     return replace(builder.sequence(trajectory.id, weight), environment=trajectory.env)
+
+
+def _message(trajectory: Trajectory, turn: Turn, number: int, form: ActionFormat) -> str:
+    """The recorded message of a scripted turn, or its action in the format `form`."""
+    action = turn.action.strip()
+    told = turn.info.get(MESSAGE)
+    if not isinstance(told, str):
+        return form.render(action)
+    if form.parse(told) != action:
+        raise ConfigError(
+            f"episode {trajectory.id}: the recorded message of turn {number} is not in the action format"
+            f" {form.name!r}, which finds another action in it: set the format that it was written in"
+        )
+    return told
 
 
 class SequenceBuilder:

@@ -28,6 +28,8 @@ Labels = Mapping[str, Mapping[str, str]]
 ALL = "all"
 """Name of all tasks together, beside those of one value."""
 PROPERTIES = ("kind", "difficulty")
+LEFT_OUT = ("name", "seed", "table", "metrics")
+"""Settings in which runs may differ that repeat one experiment."""
 TASK = (
     pl.when(pl.col("episode_id").is_null())
     .then(pl.col("task_id"))
@@ -84,7 +86,7 @@ class Evolved:
     name: str
     seed: int
     settings: Mapping[str, object]
-    """Configuration without name, seed and location of the table."""
+    """Configuration without `LEFT_OUT`."""
     split: str
     iteration: int
     """Iteration of the best checkpoint, chosen on the validation tasks."""
@@ -114,7 +116,7 @@ def evolved(folder: Path, summary: RunSummary) -> Evolved:
         .filter(pl.col("total_reward").is_not_null())
         .collect()
     )
-    settings = {key: value for key, value in summary.config.items() if key not in ("name", "seed", "table")}
+    settings = {key: value for key, value in summary.config.items() if key not in LEFT_OUT}
     return Evolved(
         str(folder),
         int(summary.config["seed"]),

@@ -1,29 +1,25 @@
-"""HTML report of a run: one self-contained file that works offline.
-
-Text of models and environments is hostile data: every text is escaped, control characters are shown as
-escapes, long texts are cut, and the page forbids scripts and all external resources.
-"""
+"""Report of a run: its tables, example episodes and configuration as a `Document`, and its HTML page."""
 
 import json
-from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
-
+from agentevol.config.settings import flattened
 from agentevol.core.summaries import IterationSummary, RunSummary, best
 from agentevol.loop.report.comparison import checkpoint_strengths
+from agentevol.loop.report.document import Document, Table, as_html
 from agentevol.loop.report.examples import Example, run_examples
-from agentevol.loop.report.plots import success_plot
+from agentevol.loop.report.plots import success_plot, success_png
 from agentevol.loop.report.rates import (
     headline,
     interval_text,
+    mean_text,
     rate_text,
     score_interval_text,
     score_text,
+    share_text,
     success_rows,
 )
 from agentevol.loop.report.stage_matrix import matrix_table
@@ -32,8 +28,6 @@ from agentevol.loop.report.thinking_modes import thinking_table
 from agentgym_store.files import whole_file
 from agentgym_store.records import Trajectory, Turn
 
-TEXT_LIMIT = 4000
-"""Maximum characters shown of one text."""
 TURN_LIMIT = 200
 """Maximum turns shown of one episode."""
 
@@ -54,6 +48,21 @@ def write_report(run_folder: Path, summary: RunSummary, *, examples: Sequence[Ex
     return run_folder / "report.html"
 
 
+def report_of_run(folder: Path, summary: RunSummary) -> tuple[Document, dict[str, Any]]:
+    """The report of a run, which may be running, as a document and as JSON values. Raises `StoreError`."""
+    strengths = checkpoint_strengths(folder, summary)
+    picture = success_png(success_rows(summary), title=_plot_title(summary))
+    leader = best(summary)
+    values = {
+        "format": "agentevol.run-report/1",
+        "headline": headline(summary),
+        "best": None if leader is None else leader.iteration,
+        "strengths": {one.name: {"log": one.log_strength, "interval": one.interval} for one in strengths},
+        **json.loads(summary.model_dump_json()),  # which has null for what is not a number
+    }
+    return run_document(summary, picture, run_examples(folder, summary), strengths), values
+
+
 def render(
     summary: RunSummary,
     picture: bytes,
@@ -61,43 +70,31 @@ def render(
     strengths: Sequence[Strength] = (),
 ) -> str:
     """The page as text; `picture` is a PNG."""
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters["visible"] = visible
-    source = files("agentevol.loop.report").joinpath("report.html.jinja").read_text(encoding="utf-8")
-    return environment.from_string(source).render(
-        run=summary.run,
-        environment=summary.environment,
-        headline=headline(summary),
-        picture=b64encode(picture).decode(),
-        tables=[table for table in (*_tables(summary), _strengths(strengths)) if table["rows"]],
-        configuration=[[key, value] for key, value in flattened(summary.config)],
+    return as_html(run_document(summary, picture, examples, strengths))
+
+
+def run_document(
+    summary: RunSummary,
+    picture: bytes | None = None,
+    examples: Sequence[Example] = (),
+    strengths: Sequence[Strength] = (),
+) -> Document:
+    """The report of a run; `picture` is a PNG."""
+    return Document(
+        summary.run,
+        f"in {summary.environment}",
+        headline(summary),
+        [*_tables(summary), _strengths(strengths)],
+        picture=picture,
         examples=[_example(example) for example in examples],
+        configuration=[[key, value] for key, value in flattened(summary.config)],
     )
-
-
-def visible(text: str) -> str:
-    """Text with invisible and control characters as escapes; its end is cut beyond `TEXT_LIMIT`."""
-    shown = "".join(
-        char if char == "\n" or char.isprintable() else char.encode("unicode_escape").decode()
-        for char in text[:TEXT_LIMIT]
-    )
-    hidden = len(text) - TEXT_LIMIT
-    return f"{shown}\n… {hidden:,} more characters" if hidden > 0 else shown
-
-
-def flattened(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Dotted key and value as JSON of a nested configuration."""
-    for key, value in config.items():
-        if isinstance(value, Mapping) and value:
-            yield from flattened(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", json.dumps(value, ensure_ascii=False, default=str)
 
 
 def success_table(summary: RunSummary) -> Rows:
-    """Iteration, checkpoint, table version, success, interval, won/n, reward, turns, tokens, validation."""
+    """Iteration, checkpoint, table version, success, interval, won/n, reward, turns, tokens, invalid actions,
+    validation.
+    """
     peak = best(summary)
     return [_success_row(one, one is peak) for one in summary.iterations if one.evaluation is not None]
 
@@ -170,9 +167,10 @@ def _success_row(one: IterationSummary, is_best: bool) -> list[str]:
         rate_text(evaluation.successes, evaluation.n),
         interval_text(evaluation.successes, evaluation.n),
         f"{evaluation.successes:,}/{evaluation.n:,}",
-        f"{evaluation.mean_reward:.3f}",
-        f"{evaluation.mean_turns:.1f}",
-        f"{evaluation.mean_tokens:.1f}",
+        mean_text(evaluation.mean_reward, ".3f"),
+        mean_text(evaluation.mean_turns, ".1f"),
+        mean_text(evaluation.mean_tokens, ".1f"),
+        share_text(evaluation.invalid_actions),
         _share((one.validation.successes, one.validation.n)) if one.validation else "–",
     ]
 
@@ -194,7 +192,18 @@ def _figures(rows: Sequence[tuple[int, Mapping[str, float]]], pattern: str) -> t
     return ["iteration", *names], table
 
 
-def _tables(summary: RunSummary) -> Iterator[dict[str, Any]]:
+def _by_figure(rows: Sequence[tuple[int, Mapping[str, float]]], pattern: str) -> tuple[list[str], Rows]:
+    """Header and rows of `_figures`, turned: a line for each number, which may be many."""
+    header, lines = _figures(rows, pattern)
+    numbers = [f"iteration {line[0]}" for line in lines]
+    return ["figure", *numbers], [
+        [name.replace("_", " "), *(line[place] for line in lines)]
+        for place, name in enumerate(header[1:], start=1)
+        if lines
+    ]
+
+
+def _tables(summary: RunSummary) -> Iterator[Table]:
     success = [
         "iteration",
         "checkpoint",
@@ -205,43 +214,50 @@ def _tables(summary: RunSummary) -> Iterator[dict[str, Any]]:
         "reward",
         "turns",
     ]
-    yield _table(
+    yield Table(
         "Success per iteration",
         f"On the held-out split “{_split(summary)}”, episodes with a return; iteration 0 is the start. "
         "The best checkpoint is the one with the highest success in validation, where there is one.",
-        [*success, "tokens", "validation"],
+        [*success, "tokens", "invalid actions", "validation"],
         success_table(summary),
     )
     evaluated = [f"iteration {one.iteration}" for one in summary.iterations if one.evaluation]
     for name, title in (("kind", "Success by task type"), ("difficulty", "Success by difficulty")):
-        yield _table(title, "", [title.rpartition("by ")[2], *evaluated], breakdown_table(summary, name))
+        yield Table(title, "", [title.rpartition("by ")[2], *evaluated], breakdown_table(summary, name))
     note = "Replies of the evaluation by thinking mode (arXiv:2505.02156), and mean tokens of a reply."
-    yield _table("Thinking modes", note, *thinking_table(summary))
+    yield Table("Thinking modes", note, *thinking_table(summary))
     note = (
         "Means of the scores that the environment tells, over the episodes that have them. Intervals are"
         " clustered by scenario, or else by task."
     )
-    yield _table("Scores by dimension", note, *scores_table(summary))
+    yield Table("Scores by dimension", note, *scores_table(summary))
     note, header, rows = matrix_table(summary)
-    yield _table("Success by environment and stage", note, header, rows)
+    yield Table("Success by environment and stage", note, header, rows)
     note = (
         "Every requested episode ended in exactly one way. Failed ones have no return and are not trained on."
     )
-    yield _table("How episodes ended", note, *endings_table(summary))
+    yield Table("How episodes ended", note, *endings_table(summary))
     solved = [(one.iteration, one.selection) for one in summary.iterations]
-    yield _table("Tasks solved in exploration, and selected episodes", "", *_figures(solved, ",.6g"))
+    yield Table("Tasks solved in exploration, and selected episodes", "", *_figures(solved, ",.6g"))
     note = (
         "Training sequences by source, and their weights."
         " Explored to expert: sequences of the agent for each of the expert's."
     )
-    yield _table("Training data by environment", note, *_data(summary))
+    yield Table("Training data by environment", note, *_data(summary))
     learnt = [(one.iteration, _learnt(one)) for one in summary.iterations]
-    yield _table("Learning", "", *_figures(learnt, ",.6g"))
+    yield Table("Learning", "", *_figures(learnt, ",.6g"))
     note = "Processes and nodes that were lost and replaced, episodes played again, and seconds that it took."
     broken = [(one.iteration, one.faults.figures()) for one in summary.iterations]
-    yield _table("What broke, and what it cost", note, *_figures(broken, ",.6g"))
+    yield Table("What broke, and what it cost", note, *_figures(broken, ",.6g"))
+    note = (
+        "Sampled tokens and episodes per second while episodes are played; mean and longest wait of an"
+        " episode for a rollout worker (queue) and of a turn for a place in the embedded engine; peak memory"
+        " of a process since its start, of rollout workers the largest. The learner's is under Learning."
+    )
+    system = [(one.iteration, one.system) for one in summary.iterations]
+    yield Table("Use of the system", note, *_by_figure(system, ",.4g"))
     seconds = [(one.iteration, _with_total(one.seconds)) for one in summary.iterations]
-    yield _table("Time, in seconds", "", *_figures(seconds, ",.1f"))
+    yield Table("Time, in seconds", "", *_figures(seconds, ",.1f"))
 
 
 def _data(summary: RunSummary) -> tuple[list[str], Rows]:
@@ -255,7 +271,7 @@ def _data(summary: RunSummary) -> tuple[list[str], Rows]:
     return ["iteration", "environment", *names], rows
 
 
-def _strengths(strengths: Sequence[Strength]) -> dict[str, Any]:
+def _strengths(strengths: Sequence[Strength]) -> Table:
     note = (
         "Bradley-Terry, natural logarithm; a tie on a task is half a win to each. 95 % bootstrap over tasks."
     )
@@ -263,11 +279,7 @@ def _strengths(strengths: Sequence[Strength]) -> dict[str, Any]:
         [one.name, f"{one.log_strength:.2f}", f"{one.interval[0]:.2f} to {one.interval[1]:.2f}"]
         for one in strengths
     ]
-    return _table("Strength of the checkpoints", note, ["checkpoint", "log-strength", "95 % interval"], rows)
-
-
-def _table(title: str, note: str, header: list[str], rows: Rows) -> dict[str, Any]:
-    return {"title": title, "note": note, "header": header, "rows": rows}
+    return Table("Strength of the checkpoints", note, ["checkpoint", "log-strength", "95 % interval"], rows)
 
 
 def _learnt(one: IterationSummary) -> dict[str, float]:

@@ -50,6 +50,16 @@ def interval_text(successes: int, n: int) -> str:
     return f"{100 * low:.1f} – {100 * high:.1f} %"
 
 
+def mean_text(mean: float | None, pattern: str) -> str:
+    """A mean in a format such as `.3f`, or a dash where there is none."""
+    return "–" if mean is None else format(mean, pattern)
+
+
+def share_text(share: float | None) -> str:
+    """`1.5 %`, or a dash where there is none."""
+    return "–" if share is None else f"{100 * share:.1f} %"
+
+
 def score_text(score: MeanScore) -> str:
     """`5.30`, or a dash where nothing was scored."""
     return "–" if score.mean is None else f"{score.mean:.2f}"
@@ -85,7 +95,7 @@ def _success_text(evaluation: EvaluationSummary) -> str:
 
 
 def _return_text(evaluation: EvaluationSummary) -> str:
-    return f"{evaluation.mean_reward:.3f}"
+    return mean_text(evaluation.mean_reward, ".3f")
 
 
 def _chosen_on(iteration: IterationSummary) -> str:
@@ -121,11 +131,9 @@ def return_gain_text(before: EvaluationSummary, after: EvaluationSummary) -> str
 
     It treats the two samples as independent; on equal tasks the true interval is rather narrower.
     """
-    gain = after.mean_reward - before.mean_reward
+    first, second = before.mean_reward or 0.0, after.mean_reward or 0.0
+    gain = second - first
     if before.reward_deviation is None or after.reward_deviation is None:
         return f"{gain:+.3f}"
-    low, high = welch(
-        (after.mean_reward, after.reward_deviation, after.n),
-        (before.mean_reward, before.reward_deviation, before.n),
-    )
+    low, high = welch((second, after.reward_deviation, after.n), (first, before.reward_deviation, before.n))
     return f"{gain:+.3f} (95 % interval {low:+.3f} to {high:+.3f})"

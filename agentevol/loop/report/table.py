@@ -5,7 +5,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agentevol.core.summaries import IterationSummary, RunSummary, best
-from agentevol.loop.report.rates import headline, interval_text, rate_text
+from agentevol.loop.report.rates import headline, interval_text, mean_text, rate_text
 
 HEADER = (
     "iteration",
@@ -64,6 +64,6 @@ def _success(one: IterationSummary) -> tuple[str, ...]:
         rate_text(evaluation.successes, evaluation.n),
         interval_text(evaluation.successes, evaluation.n),
         f"{evaluation.n}",
-        f"{evaluation.mean_reward:.2f}",
-        f"{evaluation.mean_turns:.1f}",
+        mean_text(evaluation.mean_reward, ".2f"),
+        mean_text(evaluation.mean_turns, ".1f"),
     )

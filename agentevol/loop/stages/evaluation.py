@@ -4,12 +4,10 @@ from agentevol.core.protocols import Checkpoint
 from agentevol.core.splits import spread
 from agentevol.core.summaries import EvaluationSummary, best
 from agentevol.data.selection.statistics import outcomes, since_previous
-from agentevol.loop.report.tensorboard import write_curves
 from agentevol.loop.stages.acceptance import Acceptance
 from agentevol.loop.stages.data_mixture import DataMixture
 from agentevol.loop.stages.rewards import Rewards
 from agentevol.loop.state.context import RunContext
-from agentevol.loop.state.summaries import append_metrics
 from agentevol.rollout.metrics import compared, summarise
 
 
@@ -43,6 +41,7 @@ class Evaluation:
             validation=validation,
             proxy=self._rewards.proxy(iteration),
             learn={**context.drafts.of(iteration).learn, **figures},
+            system=context.system.take(context.cluster.usage()),
             faults=context.faults.take(),
         )
         context.manifests.evaluated(iteration, policy, context.episodes.of("evaluate", iteration))
@@ -88,10 +87,9 @@ class Evaluation:
             return {"probe_ppl": self._context.cluster.perplexity(policy, sequences)}
 
     def _finish(self, iteration: int) -> None:
-        """Write the summary of an iteration, which marks it as finished, and what is derived from it."""
+        """Write the summary of an iteration, which marks it as finished, and record its metrics."""
         folder, summary = self._context.folder, self._context.drafts.take(iteration)
-        write_curves(folder.path / "tensorboard", summary)
         folder.summaries.finish(summary)
         folder.forget_shares()
-        append_metrics(folder.path, summary.model_dump(mode="json"))
+        self._context.recorder.log(summary)
         self._context.progress.finished(summary)

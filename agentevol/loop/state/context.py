@@ -13,8 +13,10 @@ from agentevol.loop.state.cache import CacheKeys
 from agentevol.loop.state.episodes import Episodes
 from agentevol.loop.state.manifest_writer import ManifestWriter
 from agentevol.loop.state.progress import Progress
-from agentevol.loop.state.run_folder import RunFolder
+from agentevol.loop.state.run_folder import RunFolder, recorder_of
 from agentevol.loop.state.summary_builder import SummaryBuilder
+from agentevol.loop.state.system_log import SystemLog
+from agentevol.loop.tracking.recorder import Recorder
 from agentevol.rollout.faults import FaultLog
 
 
@@ -34,6 +36,9 @@ class RunContext:
     drafts: SummaryBuilder
     manifests: ManifestWriter
     keys: CacheKeys
+    recorder: Recorder
+    """Recorder of metrics. Whoever runs the loop closes it."""
+    system: SystemLog
     given_up: Event
     """Set when rounds explored ahead are no longer needed: their episodes under way are abandoned."""
 
@@ -48,7 +53,7 @@ class RunContext:
         faults: FaultLog | None = None,
     ) -> "RunContext":
         """Context of the run in `folder`, whose rollout workers hold `base`."""
-        given_up = Event()
+        given_up, system = Event(), SystemLog()
         return cls(
             folder,
             cluster,
@@ -56,10 +61,12 @@ class RunContext:
             base,
             progress,
             faults or FaultLog(),
-            Episodes(folder, cluster, url, base, progress, given_up),
+            Episodes(folder, cluster, url, base, progress, given_up, system),
             SummaryBuilder(),
             ManifestWriter(folder),
             CacheKeys(folder.config, base),
+            recorder_of(folder, progress.say),
+            system,
             given_up,
         )
 

@@ -14,8 +14,10 @@ from agentevol.core.errors import REPLAY_MISMATCH, RunStopped, TransportFault
 from agentevol.core.protocols import Checkpoint, Sampling
 from agentevol.core.splits import Choice, held_out, parent, remaining, within
 from agentevol.data.groups import own_part
+from agentevol.data.selection.filters import sampled_tokens
 from agentevol.loop.state.progress import Progress
 from agentevol.loop.state.run_folder import RunFolder
+from agentevol.loop.state.system_log import SystemLog
 from agentevol.rollout.episode import EpisodeRequest
 from agentevol.rollout.metrics import endings, failed_episodes
 from agentevol.rollout.tasks import EnvTask, list_tasks
@@ -43,11 +45,13 @@ class Episodes:
         loaded: Checkpoint,
         progress: Progress,
         given_up: Event | None = None,
+        system: SystemLog | None = None,
     ) -> None:
         self._config = folder.config
         self._folder, self._cluster, self._url = folder, cluster, url
         self._loaded, self._progress = loaded, progress
         self._given_up, self._writing = given_up or Event(), Lock()
+        self._system = system or SystemLog()
         self._first_won: dict[str, int] = {}
         self._rounds_read = set[int]()
 
@@ -195,6 +199,7 @@ class Episodes:
         played = Played()
         if not missing:
             return played
+        began, tokens = time.perf_counter(), 0
         if policy is not None:
             self.load(policy)
         split = requests[0].split
@@ -207,8 +212,10 @@ class Episodes:
             for batch in self._batches(playing, requests[0].seats):
                 self.append(batch, iteration, purpose)
                 bar(batch)
+                tokens += sum(map(sampled_tokens, batch))
                 broken += filter(_is_broken, failed_episodes(batch))
                 self._stop_above_limit(broken, len(there.union(request.id for request in requests)))
+        self._system.note(purpose, played, len(missing), tokens, time.perf_counter() - began)
         return played
 
     def append(self, batch: Sequence[Trajectory], iteration: int, purpose: Purpose) -> None:

@@ -5,8 +5,10 @@ once a minute.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
@@ -16,7 +18,8 @@ from rich.table import Table
 from agentevol.core.summaries import EvaluationSummary, IterationSummary
 from agentevol.data.selection.filters import sampled_tokens
 from agentevol.loop.report.intervals import wilson
-from agentevol.loop.report.rates import interval_text, rate_text, thinking_text
+from agentevol.loop.report.rates import interval_text, mean_text, rate_text, share_text, thinking_text
+from agentevol.loop.state.progress_file import ProgressFile
 from agentevol.rollout.faults import sentence
 from agentevol.rollout.metrics import failed_episodes
 from agentgym_store.records import Trajectory
@@ -30,6 +33,21 @@ class Progress:
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(highlight=False)
         self._spoke = time.monotonic()
+        self._file: ProgressFile | None = None
+
+    @contextmanager
+    def recorded(self, folder: Path) -> Iterator[None]:
+        """Within the block, also write the progress of the run in `folder` to its `progress.json`."""
+        self._file = ProgressFile(folder)
+        try:
+            yield
+        except BaseException as cause:
+            self._file.end("stopped", _reason(cause))
+            raise
+        else:
+            self._file.end("finished")
+        finally:
+            self._file = None
 
     def say(self, text: str) -> None:
         """Print one line."""
@@ -44,6 +62,7 @@ class Progress:
         won = broken = tokens = 0
         finished, began = done, time.perf_counter()
         title = f"iteration {iteration}  {purpose} {split}"
+        self._begin(f"{purpose} {split}", iteration, "episodes", done=done, total=total)
         with self._bars() as bars:
             bar = bars.add_task(title, total=total, completed=done, note="")
 
@@ -53,7 +72,10 @@ class Progress:
                 tokens += sum(sampled_tokens(t) for t in batch)
                 won += _won(batch)
                 broken += len(failed_episodes(batch))
-                rate = (finished - done) / (time.perf_counter() - began)
+                took = time.perf_counter() - began
+                rate = (finished - done) / took
+                pace = {"per_s": rate, "tokens_per_s": tokens / took}
+                self._note(done=finished, total=total, won=won, failed=broken, **pace)
                 bars.update(
                     bar, completed=finished, note=f"{rate:.1f} episodes/s, {won} won, {broken} failed"
                 )
@@ -73,6 +95,7 @@ class Progress:
         """Show a bar of optimiser steps, of an iteration or of a single training."""
         latest, began = (0, 0, 0.0), time.perf_counter()
         title = what if iteration is None else f"iteration {iteration}  {what}"
+        self._begin(what, iteration, "steps")
         with self._bars() as bars:
             bar = bars.add_task(title, total=None, note="")
 
@@ -80,6 +103,8 @@ class Progress:
                 nonlocal latest
                 latest = (step, steps, loss)
                 if steps:
+                    pace = step / (time.perf_counter() - began)
+                    self._note(done=step, total=steps, per_s=pace, loss=loss)
                     bars.update(bar, completed=step, total=steps, note=f"loss {loss:.3f}")
                     self._log(f"{title}: step {step} of {steps}, loss {loss:.3f}")
 
@@ -114,6 +139,16 @@ class Progress:
         if broken := sentence(summary.faults):
             self.say(f"iteration {summary.iteration}: {broken}")
 
+    def _begin(
+        self, phase: str, iteration: int | None, unit: Literal["episodes", "steps"], **values: float
+    ) -> None:
+        if self._file is not None:
+            self._file.begin(phase, iteration, unit, **values)
+
+    def _note(self, **values: float) -> None:
+        if self._file is not None:
+            self._file.update(**values)
+
     def _log(self, text: str) -> None:
         """Print a line where there is no terminal, if none was printed for a while."""
         if not self.console.is_terminal and time.monotonic() - self._spoke > LOG_EVERY_S:
@@ -128,6 +163,13 @@ class Progress:
             TextColumn("{task.fields[note]}"),
         )
         return Bars(*columns, console=self.console, disable=not self.console.is_terminal)
+
+
+def _reason(cause: BaseException) -> str:
+    """Why a run ends, in a line."""
+    if isinstance(cause, KeyboardInterrupt):
+        return "interrupted"
+    return " ".join(f"{cause or type(cause).__name__}".split())[:500]
 
 
 def _won(batch: Sequence[Trajectory]) -> int:
@@ -149,8 +191,12 @@ def figures(evaluation: EvaluationSummary) -> str:
     return f"success on {evaluation.split} {rate:.1%} [{low:.1%}, {high:.1%}] of {evaluation.n}"
 
 
-def evaluation_table(model: str, evaluation: EvaluationSummary) -> Table:
-    """Success by task type and difficulty, each with its interval, under a line for all."""
+def evaluation_table(
+    model: str, evaluation: EvaluationSummary, intervals: Mapping[str, str] | None = None
+) -> Table:
+    """Success by task type and difficulty, each with its interval, under a line for all. `intervals` are
+    those of repeated episodes by group; others are Wilson's.
+    """
     table = Table(title=f"{model} on {evaluation.split}", title_justify="left")
     for name in ("tasks", "success", "95 % interval", "won"):
         table.add_column(name, justify="left" if name == "tasks" else "right")
@@ -158,13 +204,17 @@ def evaluation_table(model: str, evaluation: EvaluationSummary) -> Table:
     for values in evaluation.by.values():
         groups |= values
     for name, (successes, n) in groups.items():
-        table.add_row(name, rate_text(successes, n), interval_text(successes, n), f"{successes}/{n}")
-    table.caption = (
-        f"mean reward {evaluation.mean_reward:.3f}, {evaluation.mean_turns:.1f} turns,"
-        f" {evaluation.mean_tokens:.0f} sampled tokens"
-        if evaluation.n
-        else "no episode has a return"
-    )
+        interval = (intervals or {}).get(name) or interval_text(successes, n)
+        table.add_row(name, rate_text(successes, n), interval, f"{successes}/{n}")
+    table.caption = _means(evaluation) if evaluation.n else "no episode has a return"
     if evaluation.thinking is not None:
         table.caption += f"\n{thinking_text(evaluation.thinking)}"
     return table
+
+
+def _means(evaluation: EvaluationSummary) -> str:
+    return (
+        f"mean reward {mean_text(evaluation.mean_reward, '.3f')}, {mean_text(evaluation.mean_turns, '.1f')}"
+        f" turns, {mean_text(evaluation.mean_tokens, '.0f')} sampled tokens,"
+        f" {share_text(evaluation.invalid_actions)} invalid actions"
+    )

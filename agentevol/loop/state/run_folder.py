@@ -18,7 +18,10 @@ iteration.
     manifests/0001.json inputs and outputs of each stage of iteration 1, as hashes
     sequences/0003.safetensors  encoded training sequences of iteration 3, for later iterations
     prices/0003.json    prices of costs after it: both are caches, derived again where they are missing
-    metrics.jsonl  tensorboard/  report.html  success.png
+    metrics.jsonl  tensorboard/  mlflow.db  wandb/  as `metrics` chooses
+    tracking.json       the last iteration that each of them has
+    report.html  success.png
+    progress.json       phase, counts and rates of the running run (`agentevol.loop.state.progress_file`)
 
 All entries are complete: files are written under a temporary name and then moved. A resumed run does only the
 missing work.
@@ -26,20 +29,23 @@ missing work.
 
 import fcntl
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Self
 
 from agentevol.cluster.checkpoints.object_store import CheckpointStore
 from agentevol.config.run import RunConfig, load_earlier
+from agentevol.config.settings import flattened
 from agentevol.core.errors import ConfigError
 from agentevol.core.files import write_atomically
 from agentevol.core.protocols import Checkpoint
 from agentevol.core.summaries import RunSummary
 from agentevol.loop.state.checkpoints import RunCheckpoints
 from agentevol.loop.state.summaries import IterationSummaries
+from agentevol.loop.tracking.recorder import Recorder
 from agentgym_store.store import Store
 
+_PASSWORD = re.compile(r"//[^/@\s]+@")
 _BEGINNINGS = re.compile(r"\.lock|\.config\.toml\.\w+\.partial")
 """Names of the files of a process that was killed before its run had begun."""
 
@@ -110,6 +116,13 @@ class RunFolder:
         for leftover in self.path.rglob("*.partial"):
             if leftover.is_file():
                 leftover.unlink()
+
+
+def recorder_of(folder: RunFolder, say: Callable[[str], None]) -> Recorder:
+    """Recorder of a run's metrics, which `metrics` chooses, without passwords in URLs of settings."""
+    config = folder.config
+    settings = {key: _PASSWORD.sub("//", value) for key, value in flattened(config.model_dump(mode="json"))}
+    return Recorder(config.metrics, config.name, folder.path, settings, say)
 
 
 def read_summary(path: Path) -> RunSummary:

@@ -1,7 +1,5 @@
 """Summaries of a run's finished iterations, on disk."""
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
 
 from agentevol.config.run import RunConfig
@@ -51,9 +49,3 @@ class IterationSummaries:
 
     def _file(self, iteration: int) -> Path:
         return self._path / "iterations" / f"{iteration:04d}.json"
-
-
-def append_metrics(folder: Path, values: Mapping[str, object]) -> None:
-    """Add one line to `metrics.jsonl`; a line cut short by a full disk is dropped by readers."""
-    with (folder / "metrics.jsonl").open("a", encoding="utf-8") as stream:
-        stream.write(json.dumps(values) + "\n")

@@ -1,6 +1,7 @@
-"""Mean of values in clusters, with a cluster-robust interval.
+"""Means and ratios of values in clusters, with cluster-robust intervals.
 
 clustered_mean([1, 3, 5, 7], ["a", "a", "b", "b"])  ->  mean 4, interval (-21.41, 29.41), two clusters
+linearised([1, 0], [2, 6])  ->  [0.3125, -0.0625], of mean 1 / 8
 """
 
 import math
@@ -37,6 +38,20 @@ def clustered_mean(values: Sequence[float], clusters: Sequence[Hashable]) -> Mea
     variance = count / (count - 1) * math.fsum(total**2 for total in sums.values()) / len(values) ** 2
     half = _quantile(count - 1) * math.sqrt(variance)
     return MeanScore(mean=mean, low=mean - half, high=mean + half, n=len(values), clusters=count)
+
+
+def linearised(numerators: Sequence[float], denominators: Sequence[float]) -> list[float]:
+    """Values whose mean is the ratio r of the sums, and whose deviations are those of the ratio:
+    r + (numerator - r * denominator) / mean denominator (linearization, Cochran 1977, section 6.4).
+
+    `clustered_mean` of them gives the ratio with its interval. Raises `ValueError` where the denominators
+    sum to 0.
+    """
+    total = math.fsum(denominators)
+    if not total:
+        raise ValueError("a ratio needs a denominator above 0")
+    ratio, mean = math.fsum(numerators) / total, total / len(denominators)
+    return [ratio + (one - ratio * of) / mean for one, of in zip(numerators, denominators, strict=True)]
 
 
 def _quantile(degrees: int) -> float:

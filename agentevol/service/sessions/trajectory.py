@@ -99,6 +99,7 @@ def _turns(session: Session, played: Sequence[Record], outcome: Outcome) -> tupl
             reward=reward,
             sample=record.sample,
             info=_info(session, record, first=record is played[0]),
+            policy_s=record.latency_s,
         )
         for record, later, reward in zip(played, [*played, None][1:], rewards, strict=True)
     )

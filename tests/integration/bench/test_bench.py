@@ -2,7 +2,9 @@
 
 import dataclasses
 import json
+from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -13,6 +15,9 @@ from agentevol.cli.bench import Name
 from agentevol.cli.benchmarks import startup, store
 from agentevol.cli.benchmarks.env import alfworld
 from agentevol.cli.benchmarks.figures import Figure, ratio
+from agentevol.cli.benchmarks.store import work
+
+store_bench = import_module("agentevol.cli.benchmarks.store.main")
 
 
 def test_a_figure_is_a_median_with_its_range() -> None:
@@ -79,6 +84,7 @@ def test_every_name_of_the_command_is_a_module() -> None:
         (["store", "--engine", "vllm"], "--engine is an option of bench rollout"),
         (["learn", "--size", "large"], "--size is an option of bench rollout"),
         (["store", "--openenv", __file__], "--openenv is an option of bench serve"),
+        (["learn", "--turns", "5"], "--turns is an option of bench store"),
     ],
 )
 def test_an_option_of_another_benchmark_is_refused(words: list[str], reason: str) -> None:
@@ -87,11 +93,51 @@ def test_an_option_of_another_benchmark_is_refused(words: list[str], reason: str
     assert reason in result.output
 
 
-def test_the_store_is_measured_beside_plain_parquet(capsys: pytest.CaptureFixture[str]) -> None:
-    store.main(json=True, count=3)
-    found = json.loads(capsys.readouterr().out)
-    assert found["episodes"] == 3
-    figures = {figure["what"]: figure for figure in found["figures"]}
+def test_the_store_is_measured_at_two_sizes_and_beside_plain_parquet(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_bench, "in_a_process", work.measure)
+    store.main(json=True, turns=240, plain_episodes=3)
+    captured = capsys.readouterr()
+    found = json.loads(captured.out)
+    assert (found["episodes"], found["turns"]) == (20, 240)
+    lines = {line["operation"]: line for line in found["operations"]}
+    assert list(lines) == list(work.OPERATIONS)
+    results = {name: (line["tenth"]["result"], line["whole"]["result"]) for name, line in lines.items()}
+    assert results == {
+        "append": (2, 20),
+        "stats": (2, 20),
+        "filter": (0, 1),
+        "sql of episodes": (2, 20),
+        "sql of turns": (5, 5),
+        "export": (2, 20),
+        "compact": (0, 0),
+    }
+    assert (lines["append"]["budget_s"], lines["export"]["budget_s"]) == (0.003, pytest.approx(0.012))
+    assert all(line["whole"]["peak_mib"] > 1 for line in lines.values())
+    plain = found["plain"]
+    figures = {figure["what"]: figure for figure in plain["figures"]}
     append = figures["append"]
+    assert (plain["episodes"], plain["budget_s"]) == (3, pytest.approx(0.00045))
     assert append["plain_over_store"] == pytest.approx(append["plain_s"] / append["store_s"])
     assert figures["export as JSON Lines"]["plain_over_store"] is None
+    assert "growth" in captured.err  # the table for people
+
+
+@pytest.mark.parametrize(
+    ("seconds", "budget_s", "growth", "is_kept"),
+    [((1.0, 9.0), None, 0.9, True), ((1.0, 20.0), None, 2.0, False), ((1.0, 20.0), 20.0, 2.0, True)],
+)
+def test_a_figure_is_held_against_its_budget_or_the_growth_of_the_table(
+    seconds: tuple[float, float], budget_s: float | None, growth: float, is_kept: bool
+) -> None:
+    tenth, whole = (work.Measured(time, time, 10.0, 1) for time in seconds)  # alone on its core
+    line = store_bench.Line("stats", tenth, whole, 10.0, budget_s)
+    assert (line.growth, line.is_kept) == (growth, is_kept)
+    assert ("MISSED" in line.row()) is not is_kept
+
+
+def test_an_operation_is_measured_in_a_process_of_its_own(tmp_path: Path) -> None:
+    assert work.in_a_process("append", tmp_path, 3).result == 3
+    with pytest.raises(RuntimeError, match=r"export of 3 episodes failed(?s:.*)there is no table"):
+        work.in_a_process("export", tmp_path / "none", 3)

@@ -4,8 +4,8 @@ import pytest
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Message, TrainingSequence
 from agentevol.learn.batches.packing import demonstration, episode_sequences, first_fit, packed
-from agentgym_envs.formats import Plain
-from agentgym_store.records import Failed, Sample, Terminated, Trajectory, Turn
+from agentgym_envs.formats import FORMATS, Plain
+from agentgym_store.records import LEARNT, MESSAGE, Failed, Sample, Terminated, Trajectory, Turn
 
 
 def sample(prompt_ids: tuple[int, ...], token_ids: tuple[int, ...], logprobs: tuple[float, ...]) -> Sample:
@@ -200,6 +200,23 @@ class Shouting(Plain):
 def test_a_demonstration_is_written_in_its_action_format():
     shown = demonstration(episode(None), Letters(), 1.0, Shouting())
     assert shown.token_ids.tolist() == [*map(ord, "Xstart"), 2, *map(ord, "GO"), 1]
+
+
+def test_a_recorded_message_is_learnt_as_it_was_written_and_a_marked_one_is_context():
+    said = "Thought: hm\n\nAction: a"
+    first, second = episode(None, None, actions=("a", "b")).turns
+    turns = (
+        first.model_copy(update={"info": {MESSAGE: said}}),
+        second.model_copy(update={"info": {LEARNT: False}}),
+    )
+    shown = episode(None, None, actions=("a", "b")).model_copy(update={"turns": turns})
+    form = FORMATS["react"]
+    row = demonstration(shown, Letters(), 1.0, form)
+    text = "".join(map(chr, row.token_ids[row.token_ids > 2]))
+    assert text == f"{form.instruction('x')}start{said}after a{form.render('b')}"
+    assert "".join(map(chr, row.token_ids[row.mask])) == f"{said}\x01"
+    with pytest.raises(ConfigError, match="message of turn 0 is not in the action format 'plain'"):
+        demonstration(shown, Letters(), 1.0)
 
 
 @pytest.mark.parametrize("trajectory", [episode(), episode(None, ending=Failed(failure="internal"))])

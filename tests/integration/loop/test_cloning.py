@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 from support.runs import episode_request, requested
 
+from agentevol.cluster.workers.rollout import WorkerUsage
 from agentevol.config.learner import LearnConfig
 from agentevol.config.run import load
 from agentevol.config.sections import SelectConfig
@@ -39,6 +40,9 @@ class Processes:
         self.learnt: list[tuple[LearnerJob, LearnConfig]] = []
         self.version = 0
         self.fails: Exception | None = None
+
+    def usage(self) -> list[WorkerUsage]:
+        return []
 
     def update(self, checkpoint: Checkpoint) -> None:
         self.version = checkpoint.version

@@ -13,6 +13,7 @@ from rich.console import Console
 from support.runs import requested
 
 import agentevol.data.training_sequences
+from agentevol.cluster.workers.rollout import WorkerUsage
 from agentevol.config.run import load
 from agentevol.core.protocols import Checkpoint, LearnerJob, LearnReport, Sampling, TrainingSequence
 from agentevol.core.summaries import IterationSummary
@@ -50,6 +51,9 @@ class Processes:
     """Stands in for the processes of a run."""
 
     version = 0
+
+    def usage(self) -> list[WorkerUsage]:
+        return []
 
     def update(self, checkpoint: Checkpoint) -> None:
         self.version = checkpoint.version

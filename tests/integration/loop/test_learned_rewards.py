@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 from support.trajectories import trajectory
 
+from agentevol.cluster.workers.rollout import WorkerUsage
 from agentevol.config.learner import LearnConfig
 from agentevol.config.run import load
 from agentevol.core.algorithms.registry import objective
@@ -61,6 +62,9 @@ class Playing:
         self.played: list[str] = []
         self.asked: list[Path] = []
         self.learnt: list[tuple[Path, Path, str, int]] = []
+
+    def usage(self) -> list[WorkerUsage]:
+        return []
 
     def update(self, checkpoint: Checkpoint) -> None:
         pass

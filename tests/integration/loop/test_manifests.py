@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 from support.runs import episode_request, requested
 
+from agentevol.cluster.workers.rollout import WorkerUsage
 from agentevol.config.run import load
 from agentevol.core.errors import RunStopped
 from agentevol.core.protocols import (
@@ -58,6 +59,9 @@ class Processes:
     def __init__(self, *, episodes: int = 10_000, learns: bool = True) -> None:
         self.left, self.learns, self.version = episodes, learns, 0
         self.limits: set[tuple[str, int, int | None]] = set()
+
+    def usage(self) -> list[WorkerUsage]:
+        return []
 
     def update(self, checkpoint: Checkpoint) -> None:
         self.version = checkpoint.version
@@ -109,7 +113,10 @@ def manifests(folder: RunFolder) -> list[bytes]:
 def figures(folder: RunFolder) -> list[object]:
     """What the summaries say, apart from times and from when the table was written."""
     found = folder.summaries.run().iterations
-    return [one.model_copy(update={"seconds": {}, "table_version": 0, "replayed": 0}) for one in found]
+    return [
+        one.model_copy(update={"seconds": {}, "system": {}, "table_version": 0, "replayed": 0})
+        for one in found
+    ]
 
 
 def test_each_stage_says_what_it_read_and_made(tmp_path: Path):

@@ -11,6 +11,7 @@ from rich.console import Console
 from support.trajectories import trajectory
 
 import agentevol.loop.stages.acceptance
+from agentevol.cluster.workers.rollout import WorkerUsage
 from agentevol.config.run import load
 from agentevol.config.sections import SelectConfig
 from agentevol.core.errors import ConfigError
@@ -46,6 +47,9 @@ class Learning:
         (job.out / "weights").write_text(f"update {job.version}")
         (job.out / "agentevol.json").write_text('{"version": 1, "metrics": {"loss_last": 0.5}}')
         return LearnReport(job.checkpoint, {"logp_gap": 0.0, "loss_last": 0.5})
+
+    def usage(self) -> list[WorkerUsage]:
+        return []
 
     def update(self, checkpoint: Checkpoint) -> None:
         """Take the weights, as rollout workers do."""

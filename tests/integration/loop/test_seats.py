@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from agentevol.cluster.workers.rollout import WorkerUsage
 from agentevol.config.run import load
 from agentevol.core.protocols import Checkpoint, LearnerJob, LearnReport, Sampling
 from agentevol.data.groups import group_of
@@ -34,6 +35,9 @@ class Processes:
         self.left, self.version = left, 0
         self.played: list[str] = []
         self.learnt: set[str] = set()
+
+    def usage(self) -> list[WorkerUsage]:
+        return []
 
     def update(self, checkpoint: Checkpoint) -> None:
         self.version = checkpoint.version

@@ -45,6 +45,8 @@ ENTRY_POINTS = (
     "agentgym_envs.webshop.dialects.verl_agent",
     "agentgym_server",
     "agentgym_store",
+    "agentgym_store.reference",  # `make docs`
+    "agentgym_store.sql",
 )
 """Modules that users import, commands, and programs."""
 LOADED_BY_NAME = (*(target.partition(":")[0] for target in ALGORITHMS.values()),)

@@ -87,6 +87,8 @@ async def test_a_call_that_repeats_what_was_said_extends_its_ids(client, engine,
     assert (two["extends"], one["extends"]) == (1, None)
     summary, episode = await ended(client, session, table)
     assert (summary["turns"], summary["samples"]) == (2, 1)
+    assert [turn.policy_s for turn in episode.turns] == [one["latency_s"], two["latency_s"]]
+    assert [turn.environment_s for turn in episode.turns] == [None, None]
     (row,) = episode_sequences(episode, 1.0)
     assert row.drift_events == 0
     assert row.token_ids[row.mask].tolist() == one["token_ids"] + two["token_ids"]

@@ -143,10 +143,11 @@ async def test_a_table_is_exported(home: Path, tmp_path: Path) -> None:
     table, out = tmp_path / "table", tmp_path / "logs.jsonl"
     Store.open(str(table)).append(await played(home, 2, judge="none"), commit={"run": "r", "iteration": "0"})
     command = ["trajectories", "export", str(table), str(out), "--format", "sotopia"]
-    assert (
-        CliRunner().invoke(command_line, command).output
-        == f"0 episodes in {out}; left out: 1 without a judgement\n"
-    )
-    again = CliRunner().invoke(command_line, [*command[:-3], f"{out}2", *command[-2:], "--allow-unjudged"])
-    assert again.output == f"1 episodes in {out}2\n"
-    assert read_episodes(Path(f"{out}2"))[0].scores is None
+    refused = CliRunner().invoke(command_line, command)
+    assert str(refused.exception) == f"no rows to write to {out}: 1 without a judgement"
+    again = CliRunner().invoke(command_line, [*command, "--allow-unjudged"])
+    assert again.output.splitlines() == [
+        "rows: train 1; of 2 episodes of version 1 of the table",
+        f"{out}: 1 file; {out}.README.md",
+    ]
+    assert read_episodes(out)[0].scores is None

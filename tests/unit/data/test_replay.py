@@ -118,6 +118,21 @@ def test_what_evaluated_and_what_failed_is_never_retained(tmp_path: Path):
     assert [t.id for t in retained_episodes(config)] == ["kept before", "won"]
 
 
+def test_what_the_run_holds_out_is_never_retained(tmp_path: Path):
+    config = written(
+        tmp_path,
+        *(
+            episode(split, split=split, env="alfworld", purpose="demonstrate")
+            for split in ("train", "test", "valid")
+        ),
+        episode("another's", split="test", env="guess"),
+    )
+    assert config.environment.name == "alfworld"
+    assert [t.id for t in retained_episodes(config)] == ["another's", "train"]
+    tested = config.model_copy(update={"evaluate": config.evaluate.model_copy(update={"split": "train"})})
+    assert "train" in [t.id for t in retained_episodes(tested)]
+
+
 def test_retained_episodes_are_as_many_as_asked_and_evenly_of_every_environment(tmp_path: Path):
     many = [episode(f"maze {number:02d}", env="maze") for number in range(20)]
     few = [episode(f"shop {number}", env="shop") for number in range(2)]

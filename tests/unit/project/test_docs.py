@@ -10,12 +10,18 @@ from typing import Any
 
 import pytest
 import yaml
+from polars import SQLContext
+from support.trajectories import trajectory
 
 from agentevol.cli.reference import commands, reference
 from agentevol.rollout import environment_server
 from agentgym_envs.testing import check_environment
 from agentgym_server.gateway import supervisor
 from agentgym_server.workers import pool
+from agentgym_store.records import Sample, Truncated, Turn
+from agentgym_store.sql.authorizer import authorize, authorize_plan
+from agentgym_store.sql.views import views
+from agentgym_store.store import Store
 
 ROOT = Path(__file__).resolve().parents[3]
 README = ROOT / "README.md"
@@ -121,6 +127,21 @@ def test_the_code_of_the_gymnasium_page_runs() -> None:
     for block in code:
         exec(compile(block, "gymnasium.md", "exec"), names)  # our own page, not somebody's input
     assert len(code) == 2
+
+
+def test_the_statements_of_the_page_of_trajectories_run(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "table")
+    sample = Sample(text="x", prompt_ids=(1,), token_ids=(2,), logprobs=(-1.0,), policy_version=0)
+    turn = Turn(action="look", observation="", reward=0.0, sample=sample, info={"mode": 2}, environment_s=0.5)
+    ending = Truncated(limit="max_turns")
+    store.append([trajectory(id="a", turns=(turn,), ending=ending)], commit={"a": "1"})
+    statements = list(blocks(ROOT / "docs" / "trajectories.md", "sql"))
+    for statement in statements:
+        authorize(statement)
+        frame: Any = SQLContext(views(store, None, lambda _: None)).execute(statement)
+        authorize_plan(frame.explain(optimized=False))
+        assert frame.collect(engine="streaming").height == 1, statement
+    assert len(statements) == 7
 
 
 def test_the_kubernetes_example_starts_commands_that_exist() -> None:

@@ -3,7 +3,8 @@ from pathlib import Path
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from agentevol.core.summaries import EvaluationSummary, IterationSummary
-from agentevol.loop.report.tensorboard import scalars, write_curves
+from agentevol.loop.tracking.scalars import scalars
+from agentevol.loop.tracking.tensorboard import write_curves
 
 ONE = IterationSummary(
     iteration=3,
@@ -13,15 +14,19 @@ ONE = IterationSummary(
     evaluation=EvaluationSummary(split="test", n=4, successes=1, mean_reward=0.25, mean_turns=8.0),
     validation=EvaluationSummary(split="valid", n=0, successes=0, mean_reward=0.0, mean_turns=0.0),
     seconds={"explore": 12.0},
+    system={"worker_memory_gib": 1.5},
 )
 
 
 def test_what_was_not_scored_has_no_curve():
     assert dict(scalars(ONE)) == {
         "success/test": 0.25,
+        "reward/test": 0.25,
         "turns/test": 8.0,
+        "tokens/test": 0.0,
         "learn/loss_last": 0.5,
         "seconds/explore": 12.0,
+        "system/worker_memory_gib": 1.5,
     }
 
 

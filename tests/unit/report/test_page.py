@@ -9,16 +9,15 @@ import pytest
 from rich.console import Console
 from support.trajectories import trajectory
 
+from agentevol.config.settings import flattened
 from agentevol.core.summaries import EvaluationSummary, IterationSummary, MeanScore, RunSummary, best
+from agentevol.loop.report.document import TEXT_LIMIT, visible
 from agentevol.loop.report.examples import Example, choose
 from agentevol.loop.report.page import (
-    TEXT_LIMIT,
     breakdown_table,
     endings_table,
-    flattened,
     render,
     scores_table,
-    visible,
     write_report,
 )
 from agentevol.loop.report.plots import success_plot, success_png

@@ -8,12 +8,14 @@ import httpx
 import numpy as np
 import pytest
 from support.runs import episode_request
+from support.trajectories import without_times
 
 from agentevol.core.algorithms.contract import Rollouts
-from agentevol.core.protocols import ContextFull, Conversation
+from agentevol.core.protocols import ContextFull, Conversation, GivenUp
 from agentevol.data.training_sequences import facts
 from agentevol.engines.scripted import scripted_policy
 from agentevol.learn.algorithms.advantages.turn_level import states
+from agentevol.rollout import episode
 from agentevol.rollout.concurrent_episodes import play_all
 from agentevol.rollout.episode import EpisodeRequest, play
 from agentgym_client import EnvClient
@@ -22,7 +24,7 @@ from agentgym_envs.formats import FORMATS, Plain
 from agentgym_envs.guess import Guess
 from agentgym_server.app import create_app
 from agentgym_server.settings import ServerSettings
-from agentgym_store.records import STATE, Failed, Sample, Terminated, Truncated
+from agentgym_store.records import STATE, Cancelled, Failed, Sample, Terminated, Truncated
 from agentgym_store.store import Store
 
 PLAIN = FORMATS["plain"]
@@ -82,6 +84,37 @@ async def test_an_episode_is_recorded_turn_by_turn():
     assert [turn.reward for turn in played.turns] == [0.0, 1.0]
     assert (played.policy, played.turns[1].sample.policy_version) == ("counting", 4)
     assert policy.released == ["e2"]
+
+
+class Watch:
+    """A clock that stands still until it is moved."""
+
+    now = 7.0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+
+async def test_a_turn_has_the_seconds_of_the_policy_and_of_the_environment(monkeypatch):
+    watch = Watch()
+
+    class Pondering(Counting):
+        async def act(self, conversation: Conversation, seed: int) -> Sample:
+            watch.now += 0.4204 + len(conversation.samples)
+            return await super().act(conversation, seed)
+
+    class Steady(Guess):
+        def step(self, action: str) -> StepResult:
+            watch.now += 0.003121
+            return super().step(action)
+
+    monkeypatch.setattr(episode, "time", watch)
+    async with client(Steady) as world:
+        played = await play(world, Pondering(), request(3), PLAIN)
+        again = await play(world, Pondering(), request(3, prefix=played.turns[:2]), PLAIN)
+    times = [(0.42, 0.00312), (1.42, 0.00312), (2.42, 0.00312)]
+    assert [(turn.policy_s, turn.environment_s) for turn in played.turns] == times
+    assert again.turns == played.turns  # given turns keep the seconds that they took
 
 
 class Hot(Guess):
@@ -222,6 +255,32 @@ async def test_a_policy_that_says_nothing_is_given_up(monkeypatch: pytest.Monkey
     assert given_up == policy.released == ["e2"]
 
 
+async def test_a_player_who_stops_cancels_the_episode_and_keeps_the_turns():
+    class Stopping(Counting):
+        async def act(self, conversation: Conversation, seed: int) -> Sample:
+            if conversation.samples:
+                raise GivenUp
+            return await super().act(conversation, seed)
+
+    policy = Stopping()
+    async with client() as world:
+        played = await play(world, policy, request(2), PLAIN)
+    assert played.ending == Cancelled()
+    assert (played.total_reward, [turn.action for turn in played.turns]) == (None, ["1"])
+    assert policy.released == ["e2"]
+
+
+async def test_a_request_says_how_long_its_policy_may_think():
+    class Slow(Counting):
+        async def act(self, conversation: Conversation, seed: int) -> Sample:
+            await asyncio.get_running_loop().create_future()
+            raise AssertionError
+
+    async with client() as world:
+        hasty = await play(world, Slow(), request(2, act_timeout_s=0.02), PLAIN)
+    assert hasty.ending == Failed(failure="policy", detail="no answer within 0 s")
+
+
 async def test_every_request_is_answered_once_and_never_more_than_so_many_play_at_a_time():
     at_once = most = 0
 
@@ -268,7 +327,9 @@ async def test_an_episode_goes_on_where_another_one_stood():
         whole = await play(at, Counting(), request(5, max_turns=5), PLAIN)
         rest = await play(at, Counting(), request(5, id="rest", max_turns=5, prefix=whole.turns[:2]), PLAIN)
     assert [turn.action for turn in whole.turns] == ["1", "2", "3", "4", "5"]
-    assert rest.turns == whole.turns  # the third guess was made of what the first two had been told
+    assert rest.turns[:2] == whole.turns[:2]  # with the seconds that they took then
+    # the third guess was made of what the first two had been told
+    assert without_times(rest.turns) == without_times(whole.turns)
     assert (rest.ending, rest.total_reward) == (Terminated(), 1.0)
 
 

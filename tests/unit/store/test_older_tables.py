@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaError
+from support.exports import rows
 from support.trajectories import trajectory
 
 from agentgym_store.arrow import EPISODE_COLUMNS
 from agentgym_store.errors import StoreError
-from agentgym_store.exports import export_agent_traj
 from agentgym_store.jsonl import export_jsonl, import_jsonl
 from agentgym_store.records import Sample, Trajectory, Turn
 from agentgym_store.statistics import statistics
@@ -168,8 +168,8 @@ def new_episode(name: str) -> Trajectory:
     assert first.sample is not None
     masked = first.sample.model_copy(update={"loss_mask": (0, 1)})
     turns = (
-        first.model_copy(update={"sample": masked, "costs": {"harm": 0.5, "noise": None}}),
-        second.model_copy(update={"costs": {"harm": 0.25}}),
+        first.model_copy(update={"sample": masked, "costs": {"harm": 0.5, "noise": None}, "policy_s": 0.25}),
+        second.model_copy(update={"costs": {"harm": 0.25}, "policy_s": 0.0, "environment_s": 0.0021}),
     )
     return episode(
         name,
@@ -205,6 +205,7 @@ def test_an_older_table_is_read_as_it_is(table):
     assert (old.parent, old.temperature, old.episode_id) == (None, None, None)
     assert (old.given_turns, old.seat) == (0, 0)
     assert [turn.costs for turn in old.turns] == [{}, {}]
+    assert [(turn.policy_s, turn.environment_s) for turn in old.turns] == [(None, None)] * 2
     assert list(store.rows(["id", "given_turns", "parent"])) == [("old", None, None)]
     assert tuple(store.scan().collect().columns) == EPISODE_COLUMNS
     assert statistics(store.scan()).total.successes == 1
@@ -214,7 +215,7 @@ def test_an_older_table_is_read_as_it_is(table):
 def test_the_first_append_brings_it_to_the_present_format(table):
     store = Store.open(table)
     version = store.append([new_episode("new")], commit=KEY)
-    assert (version, format_of(table)) == (4, "agentevol.trajectory/2")  # fields, format, batch
+    assert (version, format_of(table)) == (4, "agentevol.trajectory/3")  # fields, format, batch
     for reader in (store, Store.open(table, create=False)):
         assert sorted(reader.trajectories(), key=lambda t: t.id) == [new_episode("new"), episode("old")]
         frame = reader.scan().sort("id").collect()
@@ -255,7 +256,7 @@ def test_an_append_goes_on_where_another_was_killed_between_the_steps(table, mon
     assert format_of(table) == "agentevol.trajectory/1"
     assert list(Store.open(table).trajectories()) == [episode("old")]
     Store.open(table).append([new_episode("b")], commit=KEY)
-    assert format_of(table) == "agentevol.trajectory/2"
+    assert format_of(table) == "agentevol.trajectory/3"
     assert {t.id for t in Store.open(table).trajectories()} == {"old", "b"}
 
 
@@ -286,7 +287,7 @@ def test_its_episodes_are_exported_and_come_back(table, tmp_path):
     found = list(store.trajectories())
     assert export_jsonl(found, tmp_path / "all.jsonl") == 2
     assert list(import_jsonl(tmp_path / "all.jsonl")) == found
-    assert export_agent_traj(found, tmp_path / "traj.json") == 2
+    assert len(rows("agenttraj", found)) == 2
 
 
 def test_a_line_that_was_exported_before_the_fields_existed_is_read(tmp_path):
@@ -294,15 +295,15 @@ def test_a_line_that_was_exported_before_the_fields_existed_is_read(tmp_path):
     for name in ("parent", "given_turns", "temperature", "episode_id", "seat"):
         del line[name]
     for turn in line["turns"]:
-        del turn["costs"]
+        del turn["costs"], turn["policy_s"], turn["environment_s"]
     (tmp_path / "old.jsonl").write_text(json.dumps(line) + "\n")
     assert list(import_jsonl(tmp_path / "old.jsonl")) == [episode("old")]
 
 
 def test_a_format_of_the_future_is_refused(tmp_path):
-    options = {"agentevol.format": "agentevol.trajectory/3"}
+    options = {"agentevol.format": "agentevol.trajectory/4"}
     DeltaTable.create(
         tmp_path / "t", SCHEMAS["with loss masks"], configuration=options, raise_if_key_not_exists=False
     )
-    with pytest.raises(StoreError, match=r"of format 'agentevol\.trajectory/3', not"):
+    with pytest.raises(StoreError, match=r"of format 'agentevol\.trajectory/4', not"):
         Store.open(tmp_path / "t")

@@ -1,10 +1,13 @@
 """Trajectory to Arrow row and back."""
 
+import copy
 import math
+import pickle
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 from support.trajectories import trajectory
 
 from agentgym_store.arrow import SCHEMA
@@ -137,6 +140,8 @@ turns = st.builds(
     sample=st.none() | samples(),
     info=st.dictionaries(texts, json_values, max_size=2),
     costs=st.dictionaries(texts, st.none() | st.floats(0, allow_infinity=False), max_size=2),
+    policy_s=st.none() | st.floats(0, allow_infinity=False),
+    environment_s=st.none() | st.floats(0, allow_infinity=False),
 )
 endings = st.one_of(
     st.just(Terminated()),
@@ -177,7 +182,9 @@ episodes = st.builds(
 @given(st.lists(episodes, max_size=4), st.integers(0, 3))
 def test_a_trajectory_survives_the_row_exactly(originals, start):
     batch = to_batch(originals)
-    assert from_batch(batch) == originals
+    read = from_batch(batch)
+    assert read == originals
+    assert [one.model_dump_json() for one in read] == [one.model_dump_json() for one in originals]
     assert from_batch(batch.slice(start)) == originals[start:]  # readers hand out parts of batches
 
 
@@ -192,6 +199,11 @@ def test_what_is_read_back_has_the_records_own_types():
     assert (type(episode.turns), type(read.prompt_ids), type(read.token_ids)) == (tuple, tuple, tuple)
     assert type(read.logprobs[0]) is float
     assert Trajectory.model_validate_json(episode.model_dump_json()) == episode
+    assert pickle.loads(pickle.dumps(episode)) == copy.deepcopy(episode) == episode
+    assert episode.model_copy(update={"seed": 8}).seed == 8
+    with pytest.raises(ValidationError, match="frozen"):
+        episode.turns[0].reward = 2.0
+    assert episode.model_fields_set == set(Trajectory.model_fields)
 
 
 def test_a_loss_mask_is_kept_where_it_is_given_and_absent_where_it_is_not():
@@ -287,6 +299,27 @@ def test_a_field_out_of_its_range_is_refused(fields, message):
 def test_a_cost_is_a_finite_number_of_at_least_0(cost, message):
     with pytest.raises(ValueError, match=message):
         Turn(action="", observation="", reward=0.0, costs={"harm": cost})
+
+
+@pytest.mark.parametrize("field", ["policy_s", "environment_s"])
+@pytest.mark.parametrize("seconds", [-0.1, math.nan, math.inf])
+def test_the_seconds_of_a_turn_are_a_finite_number_of_at_least_0(field, seconds):
+    with pytest.raises(ValueError, match=r"greater than or equal to 0|finite number"):
+        Turn(action="", observation="", reward=0.0, **{field: seconds})
+
+
+def test_seconds_that_were_not_recorded_are_not_0():
+    turns = [
+        Turn(action="", observation="", reward=0.0, policy_s=policy_s, environment_s=environment_s)
+        for policy_s, environment_s in ((None, 0.0), (0.25, None), (None, None), (0.1234, 3.0))
+    ]
+    (read,) = from_batch(to_batch([with_turns(*turns)]))
+    assert [(turn.policy_s, turn.environment_s) for turn in read.turns] == [
+        (None, 0.0),
+        (0.25, None),
+        (None, None),
+        (0.1234, 3.0),
+    ]
 
 
 def test_a_cost_may_be_whole_or_not_judged():

@@ -1,6 +1,7 @@
 """Counts and means of the table."""
 
 import json
+import math
 from pathlib import Path
 
 import polars as pl
@@ -9,7 +10,7 @@ from support.trajectories import trajectory
 
 from agentgym_store.errors import StoreError
 from agentgym_store.records import Cancelled, Failed, Sample, Terminated, Trajectory, Truncated, Turn
-from agentgym_store.statistics import statistics
+from agentgym_store.statistics import MODE_COLUMNS, ModeGroup, statistics
 from agentgym_store.store import Store, Where
 
 SAMPLE = Sample(text="look", prompt_ids=(1,), token_ids=(2, 3), logprobs=(-1.0, -1.0), policy_version=0)
@@ -57,12 +58,120 @@ def test_rates_are_over_the_episodes_that_have_a_return(store):
 
 def test_every_breakdown_adds_up(store):
     found = statistics(store.scan())
-    assert set(found.by) == {"ending", "purpose", "iteration", "env", "kind", "difficulty"}
+    columns = {"ending", "purpose", "iteration", "env", "kind", "difficulty"}
+    assert set(found.by) == {*columns, "reward", "turns", "tokens"}
     for groups in found.by.values():
         assert sum(group.episodes for group in groups.values()) == 5
         assert sum(group.successes for group in groups.values()) == 1
     assert list(found.by["iteration"]) == ["1", "2", "10"]
     assert found.by["kind"]["heat"].mean_reward == 0.5
+
+
+def test_ranges_of_numbers_ascend(store):
+    by = statistics(store.scan()).by
+    assert {name: group.episodes for name, group in by["reward"].items()} == {
+        "none": 2,
+        "0": 1,
+        "0.5 to 0.75": 1,
+        "1": 1,
+    }
+    assert list(by["reward"]) == ["none", "0", "0.5 to 0.75", "1"]
+    assert {name: group.episodes for name, group in by["turns"].items()} == {
+        "0": 1,
+        "1": 2,
+        "2": 1,
+        "3 to 4": 1,
+    }
+    assert (by["turns"]["3 to 4"].mean_reward, by["reward"]["none"].endings) == (
+        0.5,
+        {"cancelled": 1, "failed": 1},
+    )
+    assert {name: group.episodes for name, group in by["tokens"].items()} == {"0": 1, "1 to 64": 4}
+
+
+@pytest.mark.parametrize(
+    ("breakdown", "column", "value", "label"),
+    [
+        ("reward", "total_reward", -0.5, "below 0"),
+        ("reward", "total_reward", -0.0, "0"),
+        ("reward", "total_reward", 0.1, "0 to 0.25"),
+        ("reward", "total_reward", 0.25, "0.25 to 0.5"),
+        ("reward", "total_reward", 0.99, "0.75 to 1"),
+        ("reward", "total_reward", 0.9995, "1"),
+        ("reward", "total_reward", 1.5, "above 1"),
+        ("reward", "total_reward", math.nan, "not a number"),
+        ("reward", "total_reward", math.inf, "above 1"),
+        ("turns", "turn_count", 5, "5 to 8"),
+        ("turns", "turn_count", 8, "5 to 8"),
+        ("turns", "turn_count", 1024, "513 to 1,024"),
+        ("turns", "turn_count", 1025, "over 1,024"),
+        ("tokens", "sampled_tokens", 64, "1 to 64"),
+        ("tokens", "sampled_tokens", 65, "65 to 256"),
+        ("tokens", "sampled_tokens", 10**9, "over 262,144"),
+    ],
+)
+def test_a_number_is_in_one_range(store, breakdown, column, value, label):
+    frame = store.scan(Where(ids=["won"])).collect().with_columns(pl.lit(value).alias(column))
+    assert list(statistics(frame).by[breakdown]) == [label]
+
+
+def test_a_return_that_is_not_finite_leaves_no_mean(store):
+    frame = store.scan().collect().with_columns(total_reward=pl.lit(math.nan))
+    assert statistics(frame).total.mean_reward is None
+
+
+def in_mode(*modes: int | None) -> tuple[Turn, ...]:
+    return tuple(
+        Turn(
+            action="a",
+            observation="o",
+            reward=1.0,
+            sample=SAMPLE,
+            info={} if mode is None else {"mode": mode},
+        )
+        for mode in modes
+    )
+
+
+def test_turns_are_counted_by_thinking_mode(tmp_path):
+    store = Store.open(tmp_path / "table")
+    lost = Turn(action="a", observation="o", reward=0.0, info={"mode": 3})
+    episodes = [
+        trajectory(id="a", turns=in_mode(1, 3, 3, None)),
+        trajectory(id="b", turns=(*in_mode(-1, 1), lost), given_turns=2),
+        trajectory(id="c", turns=(lost,), ending=Failed(failure="worker-lost")),
+        trajectory(id="d", turns=(lost,), iteration=2),
+    ]
+    store.append(episodes, commit={"a": "1"})
+    where = Where(iteration=1)
+    modes = statistics(store.scan(where), store.turns(MODE_COLUMNS, where)).modes
+    assert list(modes) == ["1", "3"]  # the malformed reply was given
+    assert modes["1"] == ModeGroup(
+        turns=1,
+        share=0.2,
+        mean_sampled_tokens=2.0,
+        episodes=1,
+        scored=1,
+        success_rate=1.0,
+        mean_reward=4.0,
+    )
+    assert modes["3"] == ModeGroup(
+        turns=4,
+        share=0.8,
+        mean_sampled_tokens=2.0,
+        episodes=3,
+        scored=2,
+        success_rate=1.0,
+        mean_reward=3.0,
+    )
+    assert statistics(store.scan(where)).modes == {}
+
+
+def test_chunks_add_up_to_the_whole(store, monkeypatch):
+    whole = statistics(store.scan(), store.turns(MODE_COLUMNS))
+    monkeypatch.setattr("agentgym_store.statistics.episodes._CHUNK", 1)
+    monkeypatch.setattr("agentgym_store.table.turns._READ_EPISODES", 1)
+    assert statistics(store.scan(), store.turns(MODE_COLUMNS)) == whole
 
 
 def test_a_group_without_a_return_has_no_rate_instead_of_zero(store):

@@ -9,8 +9,9 @@ from typing import cast
 
 from agentevol.core.errors import ConfigError
 from agentevol.core.summaries import MeanScore
+from agentevol.loop.report.evaluations.performance import INVALID, MEASURES
 from agentevol.loop.report.evaluations.records import EvaluationRecord
-from agentevol.rollout.dimensions.clusters import clustered_mean
+from agentevol.rollout.dimensions.clusters import clustered_mean, linearised
 from agentevol.rollout.dimensions.scores import OVERALL
 from agentgym_envs.core import Record
 
@@ -61,15 +62,94 @@ def paired(first: Sequence[EvaluationRecord], second: Sequence[EvaluationRecord]
         shared = [unit for unit in ones if name in ones[unit] and name in others.get(unit, {})]
         if not shared:
             continue
-        changes = [others[unit][name] - ones[unit][name] for unit in shared]
-        found[name] = PairedScore(
-            first=fmean(ones[unit][name] for unit in shared),
-            second=fmean(others[unit][name] for unit in shared),
-            difference=clustered_mean(changes, [clusters[unit] for unit in shared]),
+        found[name] = _pair(
+            [ones[unit][name] for unit in shared],
+            [others[unit][name] for unit in shared],
+            [clusters[unit] for unit in shared],
         )
     if not found:
         raise ConfigError("nothing to compare: no task was scored in the same seat by both")
     return found
+
+
+def paired_performance(
+    first: Sequence[EvaluationRecord], second: Sequence[EvaluationRecord]
+) -> dict[str, PairedScore]:
+    """Success, turns, tokens and the share of invalid actions of the second evaluation against the first,
+    paired as in `paired`; measures that are not known in both are left out.
+    """
+    ones, others = _scored(first), _scored(second)
+    shared = [unit for unit in ones if unit in others]
+    found: dict[str, PairedScore] = {}
+    for name in ("success", "turns", "tokens"):
+        measure = MEASURES[name]
+        left, right = (_means(side, shared, measure) for side in (ones, others))
+        both = [unit for unit in shared if unit in left and unit in right]
+        if both:
+            found[name] = _pair([left[u] for u in both], [right[u] for u in both], _clusters(ones, both))
+    invalid = _invalid(ones, others, shared)
+    return found if invalid is None else {**found, INVALID: invalid}
+
+
+def by_group(
+    first: Sequence[EvaluationRecord],
+    second: Sequence[EvaluationRecord],
+    group: Callable[[EvaluationRecord], str],
+) -> dict[str, dict[str, PairedScore]]:
+    """Return and success by group of tasks, sorted; tasks that only one of them played are in no pair."""
+    found: dict[str, dict[str, PairedScore]] = {}
+    for name in sorted({group(one) for one in first} & {group(one) for one in second} - {""}):
+        left, right = ([one for one in side if group(one) == name] for side in (first, second))
+        if set(_scored(left)) & set(_scored(right)):
+            success = paired_performance(left, right)["success"]
+            found[name] = {"success": success, REWARD: paired(left, right)[REWARD]}
+    return found
+
+
+def _scored(records: Iterable[EvaluationRecord]) -> dict[Unit, list[EvaluationRecord]]:
+    """Episodes of the policy with a return, by task and seat."""
+    found: dict[Unit, list[EvaluationRecord]] = defaultdict(list)
+    for one in records:
+        if one.role == "policy" and one.reward is not None:
+            found[_unit(one)].append(one)
+    return found
+
+
+def _means(
+    side: Mapping[Unit, Sequence[EvaluationRecord]],
+    units: Iterable[Unit],
+    measure: Callable[[EvaluationRecord], float | None],
+) -> dict[Unit, float]:
+    values = {unit: [value for one in side[unit] if (value := measure(one)) is not None] for unit in units}
+    return {unit: fmean(known) for unit, known in values.items() if known}
+
+
+def _invalid(
+    ones: Mapping[Unit, Sequence[EvaluationRecord]],
+    others: Mapping[Unit, Sequence[EvaluationRecord]],
+    units: Iterable[Unit],
+) -> PairedScore | None:
+    """Shares of invalid actions on both sides, each a ratio of sums; None where they are not known."""
+    sides = ones, others
+    found = [_means(side, units, lambda one: one.invalid_actions) for side in sides]
+    turns = [_means(side, units, MEASURES["turns"]) for side in sides]
+    both = [unit for unit in found[0] if unit in found[1] and turns[0][unit] and turns[1][unit]]
+    if not both:
+        return None
+    left, right = (
+        linearised([invalid[unit] for unit in both], [of[unit] for unit in both])
+        for invalid, of in zip(found, turns, strict=True)
+    )
+    return _pair(left, right, _clusters(ones, both))
+
+
+def _clusters(side: Mapping[Unit, Sequence[EvaluationRecord]], units: Iterable[Unit]) -> list[str]:
+    return [side[unit][0].scenario for unit in units]
+
+
+def _pair(first: Sequence[float], second: Sequence[float], clusters: Sequence[str]) -> PairedScore:
+    changes = [after - before for before, after in zip(first, second, strict=True)]
+    return PairedScore(first=fmean(first), second=fmean(second), difference=clustered_mean(changes, clusters))
 
 
 def _by_unit(records: Iterable[EvaluationRecord]) -> dict[Unit, Mapping[str, float]]:

@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError
 from agentevol.core.errors import ConfigError, one_line
 from agentevol.data.episode_logs import Seat
 from agentevol.rollout.dimensions.scores import OVERALL, cluster_of, end_reasons_of, last_info, scores_of
-from agentevol.rollout.metrics import ending_label
+from agentevol.rollout.metrics import ending_label, is_invalid
 from agentgym_envs.core import Record
 from agentgym_envs.thinking import check
 from agentgym_store.records import STATE, TOOLS, Trajectory, Turn
@@ -23,6 +23,8 @@ from agentgym_store.records import STATE, TOOLS, Trajectory, Turn
 FORMAT = "agentevol.evaluation/1"
 MODES = "modes"
 """Action format in which a reply has a thinking mode."""
+SUCCESS = 0.999
+"""Least return of a success, as `Trajectory.succeeded` has it."""
 CONVERSATION = "conversation"
 """Member of the last step's `info` with the environment's own record of what all agents said."""
 MODEL = ("model", "host", "temperature", "max_tokens")
@@ -74,6 +76,8 @@ class EvaluationRecord(Record):
     """Turns in which the agent acted."""
     tokens: int | None
     """Tokens that it sampled; None where they are not known."""
+    invalid_actions: int | None = None
+    """Turns whose action the environment could not carry out; None in records of earlier versions."""
     levels: dict[str, int] = Field(default_factory=dict[str, int])
     """Turns by thinking mode, where the environment tells it or the action format has one; -1: malformed."""
     dimensions: dict[str, float | None] | None = None
@@ -92,6 +96,11 @@ class EvaluationRecord(Record):
     """Other members of the last step's `info`."""
     conversation: dict[str, Any] | None = None
     """What all agents said, in the environment's own form; None where it does not tell that."""
+
+    @property
+    def succeeded(self) -> bool:
+        """True if the return reaches the maximum of 1 (within rounding)."""
+        return (self.reward or 0.0) >= SUCCESS
 
     @property
     def judge_identity(self) -> Any:
@@ -159,6 +168,7 @@ def record_of(trajectory: Trajectory, agent: Agent, setting: Setting) -> Evaluat
         detail=trajectory.ending.detail if trajectory.ending.kind == "failed" else "",
         reward=trajectory.total_reward,
         turns=len(own),
+        invalid_actions=sum(map(is_invalid, own)),
         levels=dict(sorted(Counter(_levels(own, agent.action_format)).items())),
         dimensions=None if scores is None else {k: v for k, v in scores.items() if k != OVERALL},
         overall=None if scores is None else scores[OVERALL],

@@ -1,0 +1,97 @@
+"""Settings of learning from feedback.
+
+feedback = "human"                all people: the short form of feedback.sources = ["human"]
+feedback.sources = ["human:Anna"] one of them
+feedback.only = false             also what the episodes' own outcomes teach
+"""
+
+from pydantic import Field, field_validator, model_validator
+
+from agentevol.config.learner import LearnConfig
+from agentevol.config.metrics import sink_names
+from agentevol.config.sections import PairsConfig, Section, SelectConfig
+from agentevol.core.algorithms.registry import algorithm
+
+LEARNING = ("episodes", "pairs", "labels")
+"""Kinds of training data that opinions become."""
+SOURCE_KINDS = ("human", "judge", "environment", "self")
+
+
+class FeedbackConfig(Section):
+    """Opinions about the episodes, which lie in the table beside them."""
+
+    sources: tuple[str, ...] = ()
+    """Whose opinions are learnt from: kinds of sources (`human`, `judge`, `environment`, `self`), or single
+    ones (`human:Anna`). Corrections become pairs, or actions to imitate; comparisons become pairs, scores of
+    whole episodes labels; flagged episodes are left out.
+    """
+    only: bool = True
+    """True to learn from opinions alone; False to add what the episodes' own outcomes teach."""
+    high: float = Field(default=0.7, ge=0, le=1)
+    """For labels: mean score from which an episode is desirable, on a scale from 0 (worst) to 1."""
+    low: float = Field(default=0.3, ge=0, le=1)
+    """For labels: mean score up to which an episode is undesirable. Those between have no label."""
+
+    @field_validator("sources", mode="before")
+    @classmethod
+    def _are_names(cls, value: object) -> object:
+        return sink_names(value)
+
+    @field_validator("sources")
+    @classmethod
+    def _are_sources(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            kind, colon, rest = name.partition(":")
+            if kind not in SOURCE_KINDS or (colon and not rest):
+                known = ", ".join(SOURCE_KINDS)
+                raise ValueError(f"{name!r} is no source of feedback; there are {known}, and human:NAME")
+        return tuple(dict.fromkeys(value))
+
+    @model_validator(mode="after")
+    def _options_have_an_effect(self) -> "FeedbackConfig":
+        if self.low >= self.high:
+            raise ValueError(f"low is less than high, unlike {self.low} and {self.high}")
+        changed = [name for name in ("only", "high", "low") if getattr(self, name) != _default(name)]
+        if changed and not self.sources:
+            raise ValueError(f"{changed[0]} has no effect without feedback.sources")
+        return self
+
+
+def _default(name: str) -> object:
+    return FeedbackConfig.model_fields[name].default
+
+
+def in_short(value: object) -> object:
+    """The section of its short form, `human` or `[human, judge]`; other values unchanged."""
+    return {"sources": value} if isinstance(value, str | list | tuple) else value
+
+
+Choice = tuple[SelectConfig, PairsConfig]
+"""Settings by which episodes' outcomes become training data."""
+
+
+def check_feedback(feedback: FeedbackConfig, learn: LearnConfig, choice: Choice, usual: Choice) -> None:
+    """Raise `ValueError` where the algorithm learns from no opinion, or where a setting has no effect beside
+    opinions alone. `usual` is what the algorithm has without settings.
+    """
+    if not feedback.sources:
+        return
+    data = algorithm(learn.algorithm).data
+    if data not in LEARNING:
+        raise ValueError(
+            f"feedback.* has no effect: learn.algorithm {learn.algorithm!r} learns from {data}; dpo learns"
+            " from corrections and comparisons, kto from scores, sft from corrections"
+        )
+    default = FeedbackConfig(sources=feedback.sources)
+    if data != "labels" and (feedback.high, feedback.low) != (default.high, default.low):
+        raise ValueError(
+            f"feedback.high and feedback.low have no effect: learn.algorithm {learn.algorithm!r} learns from"
+            f" {data}, not labels"
+        )
+    if not feedback.only:
+        return
+    select, pairs = choice
+    if pairs != usual[1]:
+        raise ValueError("pairs.* has no effect with feedback.only = true: set it to false")
+    if select.model_copy(update={"sequences": usual[0].sequences, "merge": usual[0].merge}) != usual[0]:
+        raise ValueError("select.* chooses among episodes' outcomes: it needs feedback.only = false")

@@ -1,0 +1,176 @@
+"""Views of the pages on which a person plays."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agentevol.ui.pages import address
+from agentevol.ui.playground.playground import Play
+from agentevol.ui.playground.servers import State
+from agentevol.ui.playground.tasks import explored
+from agentevol.ui.reader.view import Long, outcome, verdict
+from agentevol.ui.text import TEXT_LIMIT
+from agentgym_client.records import EnvironmentInfo
+from agentgym_envs.core import Observation
+from agentgym_envs.registry import describe, lacking
+from agentgym_envs.tools import simplest_call
+
+LATEST_LIMIT = 10 * TEXT_LIMIT
+"""Characters of the observation that is answered."""
+MOST_ACTIONS = 500
+"""Admissible actions that are buttons; others can be typed."""
+MOST_TOOLS = 200
+
+
+@dataclass(frozen=True)
+class EnvironmentRow:
+    """An environment of the list."""
+
+    name: str
+    summary: str
+    state: State
+    problem: str
+    """Reason for which it cannot be played."""
+    is_lacking: bool
+    """True if something has to be installed first."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """One turn so far."""
+
+    number: int
+    action: Long
+    observation: Long | None
+    """None while the environment has not answered."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool that can be called."""
+
+    name: str
+    description: str
+    schema: str
+    """JSON schema of its arguments."""
+    call: str
+    """Its simplest call, as text."""
+
+
+@dataclass(frozen=True)
+class PlayView:
+    """An episode that is played, or was."""
+
+    title: str
+    env: str
+    instruction: Long
+    initial: Long | None
+    """None until the environment has answered."""
+    turns: tuple[Said, ...]
+    state: str
+    """`asked`, `waiting` for the environment, or `over`."""
+    turn: int
+    """Number of the turn to be played."""
+    max_turns: int
+    actions: tuple[str, ...]
+    hidden_actions: int
+    tools: tuple[Tool, ...]
+    facts: tuple[tuple[str, str], ...]
+    is_held_out: bool
+    seats: tuple[str, ...]
+    verdict: str = ""
+    outcome: str = "none"
+    detail: str = ""
+    """Text of a failure."""
+
+
+def environment_rows(state: Callable[[str], State], problem: Callable[[str], str]) -> list[EnvironmentRow]:
+    """Rows of all registered environments; `state` and `problem` tell of the server of one."""
+    rows = []
+    for one in describe():
+        needs = lacking(one.name)
+        told = f"It needs {needs}" if needs else problem(one.name)
+        rows.append(EnvironmentRow(one.name, one.summary, state(one.name), told, bool(needs)))
+    return rows
+
+
+def splits_of(info: EnvironmentInfo) -> list[tuple[str, str]]:
+    """Names of the splits, and what to call them."""
+    learnt = explored(info.splits)
+    return [
+        (name, f"{name}: {count:,} tasks{'' if name == learnt else ', held out'}")
+        for name, count in info.splits.items()
+    ]
+
+
+def play_view(play: Play) -> PlayView:
+    """The view of a play as it is now."""
+    person, request, episode = play.person, play.request, play.episode
+    observations, actions = tuple(person.seen), tuple(person.actions)
+    state = "over" if episode is not None else "asked" if person.is_asked else "waiting"
+    if episode is not None:  # with the last observation, which the person was not asked about
+        texts = [episode.initial_observation, *(turn.observation for turn in episode.turns)]
+    else:
+        texts = [one.text for one in observations]
+    shown = [_long(text, place == len(texts) - 1) for place, text in enumerate(texts)]
+    latest = observations[-1] if observations and state == "asked" else Observation(text="")
+    admissible = latest.actions or ()
+    return PlayView(
+        request.kind or request.task_id,
+        request.env,
+        _long(request.instruction, True),
+        shown[0] if shown else None,
+        tuple(
+            Said(place, _long(action), shown[place] if place < len(shown) else None)
+            for place, action in enumerate(actions, 1)
+        ),
+        state,
+        len(actions) + 1,
+        play.max_turns,
+        admissible[:MOST_ACTIONS],
+        max(0, len(admissible) - MOST_ACTIONS),
+        tools_of(latest.tools or ()),
+        _facts(play),
+        request.purpose == "evaluate",
+        play.seats,
+        "" if episode is None else verdict(episode),
+        "none" if episode is None else outcome(episode),
+        "" if episode is None else getattr(episode.ending, "detail", ""),
+    )
+
+
+def tools_of(tools: Sequence[dict[str, Any]]) -> tuple[Tool, ...]:
+    """Views of tools, each with its simplest call."""
+    return tuple(
+        Tool(
+            str(function["name"]),
+            str(function.get("description", "")),
+            json.dumps(function.get("parameters") or {}, indent=2, ensure_ascii=False),
+            simplest_call(tool),
+        )
+        for tool in tools[:MOST_TOOLS]
+        for function in [tool["function"]]
+    )
+
+
+def again(play: Play) -> str:
+    """Address of the choice of a play's task."""
+    return address("play", env=play.request.env, split=play.request.split, index=play.index)
+
+
+def _facts(play: Play) -> tuple[tuple[str, str], ...]:
+    request = play.request
+    found = [
+        ("task", request.task_id),
+        ("split", request.split),
+        ("difficulty", request.difficulty),
+        ("seed", str(request.seed)),
+        ("player", play.person.name),
+    ]
+    return tuple((name, value) for name, value in found if value)
+
+
+def _long(text: str, is_latest: bool = False) -> Long:
+    limit = LATEST_LIMIT if is_latest else TEXT_LIMIT
+    return Long(text) if len(text) <= limit else Long(text[:limit], "", len(text))

@@ -1,0 +1,5 @@
+"""Pages of one episode: its turns with their tokens, its group, and the expert's way.
+
+Names for other packages: `expert.Experts`, `reading.find_episode`, `routes`, `view.Long`, `view.MOST_TURNS`,
+`view.Texts`, `view.outcome`, `view.verdict`.
+"""

@@ -1,0 +1,166 @@
+"""The table of feedback: appends, several writers, a kill, other tables, its place."""
+
+import multiprocessing
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.trajectories import trajectory
+
+from agentevol.data.feedback.checks import check_records
+from agentgym_store.errors import StoreError
+from agentgym_store.feedback.location import feedback_of, is_feedback
+from agentgym_store.feedback.records import Feedback, feedback
+from agentgym_store.feedback.table import FeedbackTable
+from agentgym_store.store import Store
+
+KINDS: list[dict[str, Any]] = [
+    {"kind": "score", "value": 0.5, "low": 0, "high": 1},
+    {"kind": "dimensions", "values": {"goal": 3, "relation – ü": -1.5}},
+    {"kind": "comparison", "other": "f", "verdict": "tie"},
+    {"kind": "correction", "action": "look\n{}"},
+    {"kind": "flag", "reason": "cheating"},
+]
+
+
+def records(name: str = "Anna") -> list[Feedback]:
+    return [
+        feedback(
+            {
+                "trajectory_id": "e\x00\u202e",
+                "turn": 3 if opinion["kind"] == "correction" else None,
+                "source": f"human:{name}",
+                "opinion": opinion,
+                "note": "a\n<b>",
+                "cost": 0.25,
+                "rubric_version": "2",
+            }
+        )
+        for opinion in KINDS
+    ]
+
+
+def test_records_are_read_as_they_were_appended(tmp_path: Path) -> None:
+    table, appended = FeedbackTable(tmp_path / "feedback"), records()
+    assert table.records() == []
+    assert not (tmp_path / "feedback").exists()
+    table.append([])
+    table.append(appended[:2])
+    table.append(appended[2:])
+    assert table.records() == appended
+    assert FeedbackTable(tmp_path / "feedback").records() == appended
+
+
+def test_what_another_process_appended_is_seen(tmp_path: Path) -> None:
+    one, other = FeedbackTable(tmp_path / "feedback"), FeedbackTable(tmp_path / "feedback")
+    one.append(records("Anna"))
+    other.append(records("Bob"))
+    assert len(one.records()) == len(other.records()) == 10
+
+
+def _write(folder: Path, name: str, ready: Any) -> None:
+    ready.wait()
+    table = FeedbackTable(folder)
+    for _ in range(10):
+        table.append(records(name))
+
+
+def test_two_processes_write_at_once(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    ready = context.Barrier(2)
+    writers = [
+        context.Process(target=_write, args=(tmp_path / "feedback", name, ready)) for name in ("Anna", "Bob")
+    ]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+        assert writer.exitcode == 0
+    found = FeedbackTable(tmp_path / "feedback").records()
+    assert len(found) == len({one.id for one in found}) == 100
+
+
+def _killed(folder: Path) -> None:
+    table = FeedbackTable(folder)
+    table.append(records("Anna"))
+    place = table.place
+    size = place.size
+
+    def die(name: str) -> int:
+        size(name)  # the file is written, and its entry in the log is not
+        os.kill(os.getpid(), signal.SIGKILL)
+        return 0
+
+    place.size = die  # pyright: ignore[reportAttributeAccessIssue]
+    table.append(records("Bob"))
+
+
+def test_a_writer_that_is_killed_before_its_entry_leaves_nothing_to_read(tmp_path: Path) -> None:
+    writer = multiprocessing.get_context("spawn").Process(target=_killed, args=(tmp_path / "feedback",))
+    writer.start()
+    writer.join()
+    assert writer.exitcode == -signal.SIGKILL
+    assert len(list((tmp_path / "feedback").glob("*.parquet"))) == 2
+    table = FeedbackTable(tmp_path / "feedback")
+    assert {one.source for one in table.records()} == {"human:Anna"}
+    table.append(records("Cleo"))
+    assert {one.source for one in table.records()} == {"human:Anna", "human:Cleo"}
+
+
+def test_a_failed_append_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = FeedbackTable(tmp_path / "feedback")
+    table.append(records())
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr("agentgym_store.feedback.table.add_action", fail)
+    with pytest.raises(StoreError, match=r"cannot write the table of feedback .*: the disk is full"):
+        table.append(records())
+    assert len(list((tmp_path / "feedback").glob("*.parquet"))) == 1
+    assert len(table.records()) == 5
+
+
+def test_other_tables_and_folders_are_refused(tmp_path: Path) -> None:
+    Store.open(tmp_path / "other")
+    with pytest.raises(StoreError, match=r"not 'agentevol\.feedback/1'"):
+        FeedbackTable(tmp_path / "other").records()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "letter.txt").write_text("x")
+    with pytest.raises(StoreError, match="is not a table of feedback"):
+        FeedbackTable(tmp_path / "full").append(records())
+
+
+@pytest.mark.parametrize(
+    ("table", "place"),
+    [
+        ("/runs/first/trajectories", "/runs/first/feedback"),
+        ("/data/shown", "/data/shown-feedback"),
+        ("s3://bucket/runs/a", "s3://bucket/runs/a-feedback"),
+        ("s3://bucket/runs/a/trajectories/", "s3://bucket/runs/a/feedback"),
+    ],
+)
+def test_feedback_lies_beside_its_table(table: str, place: str) -> None:
+    assert feedback_of(table) == place
+
+
+def test_only_a_folder_beside_a_table_is_feedback(tmp_path: Path) -> None:
+    Store.open(tmp_path / "shown")
+    Store.open(tmp_path / "my-feedback")
+    FeedbackTable.beside(tmp_path / "shown").append(records())
+    assert is_feedback(tmp_path / "shown-feedback")
+    assert not is_feedback(tmp_path / "my-feedback")
+    assert not is_feedback(tmp_path / "shown")
+
+
+def test_records_fit_the_episodes_of_their_table(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "t")
+    store.append([trajectory(id="e")], commit={"n": "1"})
+    about = {"source": "human:A", "trajectory_id": "e"}
+    check_records([feedback({**about, "opinion": KINDS[0]})], store)
+    with pytest.raises(StoreError, match="record 2: there is no episode 'f'"):
+        check_records([feedback({**about, "opinion": one}) for one in (KINDS[0], KINDS[2])], store)
+    with pytest.raises(StoreError, match="has 0 turns, numbered from 0, not 3"):
+        check_records([feedback({**about, "opinion": KINDS[3], "turn": 3})], store)

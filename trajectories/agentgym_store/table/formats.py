@@ -1,0 +1,76 @@
+"""Formats of tables: the check of a table that is opened, and the renewal of an older one."""
+
+from collections.abc import Callable
+from typing import Any
+
+from deltalake import DeltaTable, Schema
+from deltalake.exceptions import DeltaError
+
+from agentgym_store.arrow import (
+    FORMAT,
+    FORMAT_KEY,
+    OLDER_FORMATS,
+    OLDER_SCHEMAS,
+    SCHEMA,
+    pa,
+    without_comments,
+)
+from agentgym_store.errors import StoreError
+from agentgym_store.location import Place
+
+
+def check_format(table: DeltaTable, place: Place) -> None:
+    """Check the schema by name and type: values are read without validation. Raises `StoreError`."""
+    found = table.metadata().configuration.get(FORMAT_KEY)
+    if found not in (FORMAT, *OLDER_FORMATS):
+        raise StoreError(f"{place} is a Delta table of format {found!r}, not {FORMAT!r}; name another folder")
+    columns, expected = _columns(table.schema()), _columns(Schema.from_arrow(SCHEMA))
+    older = [_columns(Schema.from_arrow(schema)) for _, schema in OLDER_SCHEMAS]
+    if columns not in (expected, *older):
+        names = sorted(name for name in columns | expected if columns.get(name) != expected.get(name))
+        raise StoreError(f"{place}: columns differ from format {FORMAT}: {', '.join(names)}")
+    if table.protocol().reader_features:
+        features = ", ".join(table.protocol().reader_features or [])
+        raise StoreError(f"{place} uses features of Delta that this version does not read: {features}")
+
+
+def renew_format(table: DeltaTable) -> None:
+    """Bring a table of an older format to this one: its missing fields, then its name. Each creates a
+    version; a process killed between them leaves a table that is read, and completed here.
+    """
+    if _missing(table):
+        _change(table, lambda: table.alter.add_columns(_missing(table)), _missing)
+    if _is_older(table):
+        _change(table, lambda: _name_format(table), _is_older)
+
+
+def _change(table: DeltaTable, change: Callable[[], None], needed: Callable[[DeltaTable], object]) -> None:
+    """Change the table, unless another process has done it concurrently."""
+    try:
+        change()
+    except DeltaError:
+        table.update_incremental()
+        if needed(table):
+            raise
+
+
+def _missing(table: DeltaTable) -> list[Any]:
+    """The fields of `SCHEMA` that a table of an older format has not, or has with fewer members."""
+    found, expected = _columns(table.schema()), _columns(Schema.from_arrow(SCHEMA))
+    changed = [field for field in SCHEMA if found.get(field.name) != expected[field.name]]
+    # Delta refuses to merge a field with one that has another comment
+    fields = [without_comments(field) if field.name in found else field for field in changed]
+    return list(Schema.from_arrow(pa.schema(fields)).fields)
+
+
+def _name_format(table: DeltaTable) -> None:
+    table.alter.set_table_properties({FORMAT_KEY: FORMAT}, raise_if_not_exists=False)
+
+
+def _is_older(table: DeltaTable) -> bool:
+    return table.metadata().configuration.get(FORMAT_KEY) != FORMAT
+
+
+def _columns(schema: Schema) -> dict[str, Any]:
+    """Arrow types by column; unlike those of Delta, they are equal whatever the comments on nested fields."""
+    return {field.name: field.type for field in pa.schema(schema.to_arrow())}
