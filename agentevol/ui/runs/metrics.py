@@ -13,6 +13,18 @@ MOST_BYTES = 16 * 2**20
 """End of the file that is read."""
 MOST_POINTS = 200
 MOST_METRICS = 400
+TITLES = {
+    "learn": "learning",
+    "system": "use of the system: tokens and episodes per second, waits in queues, memory",
+    "seconds": "seconds of each phase",
+    "evaluation": "evaluation on the held-out split",
+    "validation": "evaluation on the validation split",
+    "selection": "selection",
+    "data": "training data",
+    "faults": "faults",
+    "": "counts",
+}
+"""Groups of metrics by the first part of their names, in the order of the page; "" has all others."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +39,23 @@ class Metric:
     greatest: str
     curve: Curve | None
     """None for a single value."""
+
+
+@dataclass(frozen=True)
+class MetricGroup:
+    """Metrics of one kind."""
+
+    title: str
+    metrics: tuple[Metric, ...]
+
+
+def metric_groups(folder: Path) -> list[MetricGroup]:
+    """All metrics of a run by kind; none without a file."""
+    groups: dict[str, list[Metric]] = {kind: [] for kind in TITLES}
+    for one in metric_views(folder):
+        kind = one.name.partition("/")[0]
+        groups[kind if kind in groups else ""].append(one)
+    return [MetricGroup(TITLES[kind], tuple(found)) for kind, found in groups.items() if found]
 
 
 def metric_views(folder: Path) -> list[Metric]:

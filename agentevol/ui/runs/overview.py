@@ -9,7 +9,7 @@ from agentevol.loop.report.document import Table
 from agentevol.loop.report.page import run_document
 from agentevol.loop.report.rates import headline, interval_text, rate_text
 from agentevol.ui.runs.curves import Curve, success_curve
-from agentevol.ui.runs.metrics import Metric, metric_views
+from agentevol.ui.runs.metrics import MetricGroup, metric_groups
 from agentevol.ui.runs.summaries import strengths_of, summary_of
 from agentevol.ui.text import number
 from agentgym_store.statistics import BREAKDOWNS, Group, Statistics
@@ -24,7 +24,7 @@ class Overview:
     headline: str
     curve: Curve | None
     tables: Sequence[Table]
-    metrics: Sequence[Metric]
+    metrics: Sequence[MetricGroup]
     configuration: Sequence[tuple[str, str]]
 
 
@@ -37,7 +37,7 @@ def run_overview(folder: Path) -> Overview:
         headline(summary),
         success_curve(summary),
         [table for table in run_document(summary, strengths=strengths_of(folder)).tables if table.rows],
-        metric_views(folder),
+        metric_groups(folder),
         list(flattened(summary.config)),
     )
 

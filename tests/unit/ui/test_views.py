@@ -32,7 +32,7 @@ from agentevol.ui.reader.tokens import band, strip
 from agentevol.ui.reader.view import verdict
 from agentevol.ui.runs.curves import sparkline, success_curve
 from agentevol.ui.runs.live import left_s, view_of
-from agentevol.ui.runs.metrics import metric_views
+from agentevol.ui.runs.metrics import metric_groups, metric_views
 from agentevol.ui.text import duration, number, one_line, visible
 from agentgym_store.records import Cancelled, Failed, Truncated
 
@@ -213,6 +213,8 @@ def test_metrics_are_read_from_lines_and_damaged_lines_are_left_out(tmp_path: Pa
     assert sorted(found) == ["iteration", "learn/loss"]
     assert (found["learn/loss"].first, found["learn/loss"].last, found["learn/loss"].count) == ("2", "1", 2)
     assert metric_views(tmp_path / "none") == []
+    titles = [(group.title, [one.name for one in group.metrics]) for group in metric_groups(tmp_path)]
+    assert titles == [("learning", ["learn/loss"]), ("counts", ["iteration"])]
 
 
 def test_filters_come_from_an_address_and_go_back_into_one() -> None:
