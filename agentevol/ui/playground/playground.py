@@ -4,6 +4,7 @@ import asyncio
 import secrets
 import threading
 from collections.abc import Coroutine
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +20,7 @@ from agentevol.ui.playground.servers import Servers, State
 from agentevol.ui.playground.table import keep
 from agentevol.ui.playground.tasks import Tasks, chosen, described, purpose_of, search
 from agentgym_client import EnvClient
-from agentgym_client.records import EnvironmentInfo
+from agentgym_client.records import EnvironmentInfo, TaskInfo
 from agentgym_client.sync import LoopThread
 from agentgym_envs.formats import PLAIN
 from agentgym_store.errors import StoreError
@@ -112,7 +113,7 @@ class Playground:
         """
 
         async def tasks() -> tuple[EnvironmentInfo, str, Tasks]:
-            async with EnvClient(await self._servers.url(env), lane="rest") as client:
+            async with self._servers.used(env) as url, EnvClient(url, lane="rest") as client:
                 info = await described(client, env)
                 named = split or next(iter(info.splits), "")
                 if index is None:
@@ -181,11 +182,19 @@ class Playground:
         return thread.run(work)
 
     async def _begin(self, wish: Wish) -> Play:
-        url = await self._servers.url(wish.env)
-        async with EnvClient(url, lane="rest") as client:
-            info = await described(client, wish.env)
-            task = await chosen(client, info, wish.split, wish.index)
-        self._make_room()
+        async with AsyncExitStack() as used:
+            url = await used.enter_async_context(self._servers.used(wish.env))
+            async with EnvClient(url, lane="rest") as client:
+                info = await described(client, wish.env)
+                task = await chosen(client, info, wish.split, wish.index)
+            self._make_room()
+            play = self._new(wish, info, task)
+            self._plays[play.id] = play
+            play.playing = asyncio.create_task(self._play(play, url, used.pop_all()))
+        await play.person.news(ANSWER_S)
+        return play
+
+    def _new(self, wish: Wish, info: EnvironmentInfo, task: TaskInfo) -> Play:
         person = Person(f"human:{wish.player}" if wish.player else "human", self._patience_s)
         request = EpisodeRequest(
             id=f"{RUN}/{datetime.now(UTC):%Y-%m-%d}/{secrets.token_hex(6)}",
@@ -203,11 +212,7 @@ class Playground:
             act_timeout_s=self._patience_s + 60,
         )
         secret = secrets.token_urlsafe(18)
-        play = Play(secret, person, request, task.index, info.default_max_turns, info.seats)
-        self._plays[play.id] = play
-        play.playing = asyncio.create_task(self._play(play, url))
-        await person.news(ANSWER_S)
-        return play
+        return Play(secret, person, request, task.index, info.default_max_turns, info.seats)
 
     def _make_room(self) -> None:
         if sum(play.episode is None for play in self._plays.values()) >= MOST_PLAYS:
@@ -216,10 +221,9 @@ class Playground:
         for play_id in ended[: max(0, len(self._plays) - MOST_KEPT + 1)]:
             del self._plays[play_id]
 
-    async def _play(self, play: Play, url: str) -> None:
-        with self._servers.used(play.request.env):
-            async with EnvClient(url, lane="rest", patience_s=60.0) as client:
-                (play.episode,) = await play_episode(client, play.person, play.request, PLAIN)
+    async def _play(self, play: Play, url: str, used: AsyncExitStack) -> None:
+        async with used, EnvClient(url, lane="rest", patience_s=60.0) as client:
+            (play.episode,) = await play_episode(client, play.person, play.request, PLAIN)
         await self._keep(play)
 
     async def _keep(self, play: Play) -> None:

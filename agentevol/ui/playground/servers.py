@@ -8,8 +8,8 @@ import asyncio
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -78,20 +78,18 @@ class Servers:
         one.ready.add_done_callback(_looked_at)
         self._rest(env)
 
-    async def url(self, env: str) -> str:
-        """Address of the server, which is started if need be. Raises as `start`."""
-        self.start(env)
-        ready = self._open[env].ready
-        assert ready is not None
-        return await asyncio.shield(ready)
+    @asynccontextmanager
+    async def used(self, env: str) -> AsyncIterator[str]:
+        """The address of the server, which is started if need be and is not idle within the block.
 
-    @contextmanager
-    def used(self, env: str) -> Iterator[None]:
-        """A block in which the server is not idle."""
+        Raises as `start`.
+        """
+        self.start(env)
         one = self._open[env]
+        assert one.ready is not None
         one.users += 1
         try:
-            yield
+            yield await asyncio.shield(one.ready)
         finally:
             one.users -= 1
             if self._open.get(env) is one:

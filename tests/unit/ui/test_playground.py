@@ -337,7 +337,7 @@ def test_an_idle_server_is_stopped_and_a_used_one_is_not(
 def test_pages_that_are_only_read_offer_no_form(tmp_path: Path) -> None:
     with pages(tmp_path, read_only=True) as client:
         page = client.get("/play", params={"env": "guess"}).text
-        assert "--read-only" in page
+        assert "--read-only" in page, page
         assert "<button name=" not in page
         assert client.post("/play/environments", data={"env": "guess"}).status_code == 405
 
