@@ -2,5 +2,7 @@
 
 `records` has the kinds of opinions, `table` holds them, `latest` finds those that stand.
 
-Names for other packages: `location.feedback_of`.
+Names for other packages: `latest.standing`, `location.is_feedback`, `records.Comparison`,
+`records.Correction`, `records.Dimensions`, `records.Feedback`, `records.Flag`, `records.MOST_NAME`,
+`records.Score`, `records.feedback`, `records.is_name`, `records.now`, `table.FeedbackTable`.
 """
