@@ -34,9 +34,9 @@ class Opinions:
         """What rows depend on, for a data card: others cannot continue the same export."""
         names = "\n".join(sorted(one.id for one in self.records))
         return {
-            "feedback": list(self.sources),
+            "sources": list(self.sources),
             "opinions": len(self.records),
-            "opinions_sha256": sha256(names.encode()).hexdigest(),
+            "sha256": sha256(names.encode()).hexdigest(),
         }
 
     def on(self, episodes: Mapping[str, Trajectory], tally: Tally) -> Usable:

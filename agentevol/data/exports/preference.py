@@ -77,10 +77,9 @@ class Preference(ExportFormat):
     @property
     def options(self) -> Mapping[str, Any]:
         """See `ExportFormat`."""
-        chosen = {"rows": self._rows, "meta": self._meta}
-        if self._feedback is not None:
-            return {**chosen, **self._feedback.options}
-        return {**chosen, **self._pairing, **self._gaps, "feedback": None}
+        opinions = None if self._feedback is None else self._feedback.options
+        whole = {"rows": self._rows, "meta": self._meta, **self._pairing, **self._gaps}
+        return {**whole, "feedback": opinions}
 
     @property
     def features(self) -> list[Feature]:

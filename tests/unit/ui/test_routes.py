@@ -403,7 +403,7 @@ def test_lists_are_read_off_the_event_loop() -> None:
     from agentevol.ui.app import GROUPS
 
     endpoints = [route.endpoint for group in GROUPS for route in group.router.routes]
-    assert len(endpoints) >= 16
+    assert len(endpoints) >= 18
     assert not any(asyncio.iscoroutinefunction(endpoint) for endpoint in endpoints)
 
 
