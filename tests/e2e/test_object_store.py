@@ -16,6 +16,7 @@ from support.trajectories import trajectory
 from agentevol.loop.report.examples import run_examples
 from agentevol.loop.state.run_folder import read_summary
 from agentgym_store.errors import StoreError
+from agentgym_store.feedback.table import FeedbackTable
 from agentgym_store.jsonl import import_jsonl
 from agentgym_store.records import Trajectory, Turn
 from agentgym_store.store import Store, Where
@@ -196,6 +197,19 @@ for number in range(12):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("clean_environment")
+def test_feedback_lies_beside_the_table_in_its_store(bucket: str):
+    place = f"{bucket}/runs/rated"
+    Store.open(place).append([episode("a")], commit=FIRST)
+    for score in ("2", "5"):
+        agentevol("feedback", "add", place, "a", "--as", "human:Anna", "--score", score)
+    (line,) = agentevol("feedback", "list", place, "--json").splitlines()
+    assert json.loads(line)["opinion"] == {"kind": "score", "value": 5.0, "low": 1.0, "high": 5.0}
+    table = FeedbackTable.beside(place)
+    assert str(table.place) == f"{place}-feedback"
+    assert [one.opinion.model_dump()["value"] for one in table.records()] == [2.0, 5.0]
+
+
 def test_two_processes_that_append_at_once_lose_and_double_nothing(bucket: str):
     url = f"{bucket}/a"
     Store.open(url)

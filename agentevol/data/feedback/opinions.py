@@ -13,6 +13,8 @@ from agentgym_store.feedback.table import FeedbackTable
 from agentgym_store.urls import is_url
 
 TRAIN = "train"
+NULL = "null"
+"""None in a run's configuration, which is TOML."""
 
 
 def feedback_on(place: Path | str) -> FeedbackTable:
@@ -36,7 +38,8 @@ def trained_split(place: Path | str) -> str:
     """Split that the run in this folder explores: episodes of other splits are held out. `train` for a
     table.
     """
-    return str(_section(place, "explore").get("split") or TRAIN).replace("null", TRAIN)
+    found = str(_section(place, "explore").get("split") or NULL)
+    return TRAIN if found == NULL else found
 
 
 def action_format_of(place: Path | str) -> str:

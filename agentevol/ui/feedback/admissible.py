@@ -10,7 +10,7 @@ def admissible(episode: Trajectory, place: int) -> tuple[str, ...]:
     """The listed actions of the turn with this index; none where they were not recorded.
 
     A recorded state is the observation, then an action in each line, then the names of tools if there are
-    any.
+    any. An action that a page cannot show as it is cannot be chosen.
     """
     if any(TOOLS in turn.info for turn in episode.turns[: place + 1]):
         return ()
@@ -18,4 +18,5 @@ def admissible(episode: Trajectory, place: int) -> tuple[str, ...]:
     state = episode.turns[place].info.get(STATE)
     if not isinstance(state, str) or not state.startswith(f"{seen}\n"):
         return ()
-    return tuple(filter(None, state[len(seen) + 1 :].split("\n")))[:MOST]
+    lines = state[len(seen) + 1 :].split("\n")
+    return tuple(line for line in lines if line and line.isprintable())[:MOST]
