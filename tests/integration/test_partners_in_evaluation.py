@@ -372,7 +372,7 @@ def test_evaluations_are_compared_by_task_unless_they_were_judged_otherwise(url:
     ]
     refused = command("compare", first, other)
     assert 'differ in partner: "rival" and "self". --force' in str(refused.exception)
-    assert "--by has no effect on records" in str(command("compare", first, other, "--by=kind").exception)
+    assert "reward by kind" in command("compare", first, second, "--by=kind").stdout
     forced = command("compare", first, other, "--force", "--json")
     told = json.loads(forced.stdout)["against_first"][other]
     assert (told["differs_in"], told["scores"]["goal"]["difference"]["mean"]) == (

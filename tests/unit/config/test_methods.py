@@ -56,7 +56,9 @@ def test_aml_is_ampo_after_cloning_in_all_modes():
         "singleton": "zero",
         "length_target": 24.0,
         "length_span": 8.0,
+        "kl_coef": 0.05,
     }
+    assert (config.learn.learning_rate, config.learn.batch_tokens) == (2e-4, 32768)
     assert (config.explore.samples, config.explore.temperature) == (16, 1.0)
     assert (config.learn.reference, config.environment.format) == ("base", "modes")
     paper = load(None, ["env=sotopia"], preset="aml")
