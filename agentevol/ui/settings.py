@@ -7,7 +7,7 @@ PORT = 8600
 """Default port."""
 PAGE_SIZE = 50
 """Episodes of one page of a list."""
-SEARCH_S = 2.0
+SEARCH_S = 0.4
 """Seconds of a text search before its page says where it stopped."""
 EXPERT_S = 30.0
 """Seconds that an environment has to find and play its expert's way."""

@@ -61,6 +61,22 @@ function watch(part) {
   look();
 }
 
+// a search goes on until it has filled a page
+async function searchOn(part) {
+  while (part.hasAttribute("data-more")) {
+    try {
+      const reply = await fetch(location.href, { cache: "no-store" });
+      if (!reply.ok) return;
+      const found = new DOMParser().parseFromString(await reply.text(), "text/html").getElementById("results");
+      if (!found) return;
+      replace(part, found.innerHTML);
+      part.toggleAttribute("data-more", found.hasAttribute("data-more"));
+    } catch {
+      return;
+    }
+  }
+}
+
 // --- rows, turns and tokens
 
 const current = (root = document) => root.querySelector("[data-item].current");
@@ -231,3 +247,4 @@ const helpButton = document.getElementById("help-button");
 helpButton.hidden = false;
 helpButton.addEventListener("click", toggleHelp);
 all("[data-live]").forEach(watch);
+all("[data-more]").forEach(searchOn);

@@ -194,10 +194,13 @@ def test_the_first_paint_of_many_episodes(tmp_path: Path, capsys: pytest.Capture
         {"name": "many", "path": path},
         {"name": "many, filtered", "path": f"{path}?iteration=3&sort=-total_reward"},
         {"name": "many, searched", "path": f"{path}?q=mug"},
+        # goes on by itself to the end
+        {"name": "many, in vain", "path": f"{path}?q=nowhere", "until": "#results:not([data-more])"},
     ]
     with served(tmp_path) as base, walking(base, pages=pages) as reports:
         for one in reports:
             assert one["status"] == 200
+            assert (one["text"] == "") != ("No episode matches" in one["text"]), one
             tell(capsys, f"{MANY:,} episodes: {one['name']:18} {one['size']:8}", one)
 
 

@@ -32,7 +32,7 @@ async function picture(page, name) {
 
 async function look(browser, size, scheme) {
   const { context, page, seen } = await opened(browser, size, scheme);
-  for (const { name, path } of task.pages) {
+  for (const { name, path, until } of task.pages) {
     const reply = await page.goto(task.base + path, { waitUntil: "load" });
     await page.waitForFunction(() => performance.getEntriesByName("first-contentful-paint").length);
     const facts = await page.evaluate(() => ({
@@ -43,6 +43,8 @@ async function look(browser, size, scheme) {
       background: getComputedStyle(document.body).backgroundColor,
       hacked: window.hacked ?? null,
     }));
+    if (until) await page.locator(until).waitFor();
+    facts.text = until ? await page.locator(until).innerText() : "";
     await picture(page, `${name}-${size}-${scheme}`);
     say({ kind: "page", name, size, scheme, status: reply.status(), ...facts, ...structuredClone(seen) });
     seen.dialogs.length = seen.foreign.length = seen.errors.length = 0;
