@@ -1,4 +1,4 @@
-"""How long an episode is, and the GPU-hours of the recipes in docs/recipes.md that follow from it.
+"""Length of an episode, and the GPU-hours of the recipes in docs/recipes.md that follow from it.
 
     python -m benchmarks recipes --sotopia real_episodes_20.jsonl
 
@@ -24,7 +24,7 @@ CHARACTERS_PER_TOKEN = 4.0
 TEMPLATE_TOKENS = 5
 """Around a message of ChatML."""
 THOUGHT = "I have the mug. The task wants it clean, so I go to the sink next and clean it there."
-"""What a turn is assumed to think aloud."""
+"""Thought that is assumed for each turn."""
 FAILED_TURNS = 3.0
 """A policy's episode has so many times the turns of the expert's while it learns, up to the limit."""
 SAMPLING_UTILISATION = 0.05
@@ -52,7 +52,7 @@ class Length:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a run does in all."""
+    """Size of a whole run."""
 
     name: str
     environment: str

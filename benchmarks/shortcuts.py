@@ -1,4 +1,4 @@
-"""What a player who takes the first hit earns in the assistant, by template.
+"""Return of a player who takes the first hit in the assistant, by template.
 
     python -m benchmarks shortcuts [--split train]
 

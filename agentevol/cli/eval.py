@@ -177,7 +177,7 @@ def _seating(partner: str | None, partner_format: str | None, seats: str) -> "Se
 
 
 def _figures(rates: Mapping[str, "MeanScore"], played: "Trial") -> dict[str, Any]:
-    """What stands beside the summary, as JSON values."""
+    """Figures beside the summary, as JSON values."""
     figures = {"options": played.options, **{name: rate.model_dump() for name, rate in rates.items()}}
     usages = {"usage": played.usage, "partner_usage": played.partner and played.partner.usage}
     return figures | {name: usage.figures() for name, usage in usages.items() if usage is not None}

@@ -29,13 +29,13 @@ from agentgym_store.store import Where
 
 @dataclass(frozen=True)
 class Taught:
-    """What opinions teach."""
+    """Training data from opinions."""
 
     sequences: list[TrainingSequence]
     without: frozenset[str]
     """Episodes whose own outcome teaches nothing: flagged ones, and for labels rated ones."""
     figures: dict[str, float]
-    """What became of the opinions."""
+    """Counts of opinions by their use."""
 
     def check(self, data: Path | str) -> None:
         """Raise `NothingToLearn` where there is nothing, with the counts."""
@@ -50,7 +50,7 @@ class Taught:
 def taught(
     data: Path | str, config: TrainConfig, chosen: Objective, renderer: ChatRenderer, where: Where
 ) -> Taught:
-    """What the opinions on a run's or table's episodes teach. Raises `ConfigError` and `StoreError`."""
+    """Training data from opinions on episodes of a run or table. Raises `ConfigError` and `StoreError`."""
     opinions = opinions_of(feedback_on(data).records(), config.feedback.sources)
     episodes = _episodes(data, opinions, where)
     sorted_out = usable(opinions, episodes, trained_split(data))

@@ -44,7 +44,7 @@ def training_data(
 def _with_feedback(
     data: Path | str, config: TrainConfig, chosen: Objective, renderer: ChatRenderer, where: Where
 ) -> tuple[list[TrainingSequence], dict[str, float]]:
-    """What opinions teach, with `feedback.only` = False beside what outcomes teach."""
+    """Training data from opinions, with `feedback.only` = False beside those from outcomes."""
     found = taught(data, config, chosen, renderer, where)
     if config.feedback.only:
         found.check(data)

@@ -100,7 +100,7 @@ class DependencyFault(RuntimeError):
     """Failure of a model or service that an episode depends on: the episode has failed, and has no reward."""
 
     kind: ClassVar[Literal["partner", "judge"]]
-    """What failed: it is the episode's kind of failure."""
+    """Dependency that failed: it is the episode's kind of failure."""
 
 
 class TaskNotFound(LookupError):

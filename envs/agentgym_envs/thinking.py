@@ -123,7 +123,7 @@ def check(text: str, *, strict: bool = False) -> Reply:
 
 
 def opening(mode: int) -> str:
-    """How every reply of a mode begins; a model that is made to begin so can only continue in this mode."""
+    """Beginning of every reply of a mode; a model that is made to begin so can only continue in this mode."""
     return f"{OPENING} {mode}"
 
 

@@ -178,7 +178,7 @@ class Store:
         return chain.from_iterable(found)
 
     def _checked(self, start: Callable[[], Iterator[ReadT]]) -> Iterator[ReadT]:
-        """What an iterator gives, with its errors as `StoreError`; it is started with the first element."""
+        """Elements of an iterator, with its errors as `StoreError`; it is started with the first element."""
         with self._errors("read"):
             found = start()
         while True:

@@ -67,7 +67,7 @@ def _attacked(
 
 
 LABELS = {"failed": "FAIL", "not played": ""}
-"""What the table says for a status that it does not name as it is."""
+"""Labels in the table of the statuses that it does not name as they are."""
 
 
 def _print(report: "AttackReport") -> None:

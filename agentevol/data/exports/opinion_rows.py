@@ -31,7 +31,7 @@ class Opinions:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What rows depend on, for a data card: others cannot continue the same export."""
+        """Options that determine the rows, for a data card: others cannot continue the same export."""
         names = "\n".join(sorted(one.id for one in self.records))
         return {
             "sources": list(self.sources),

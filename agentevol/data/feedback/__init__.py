@@ -1,4 +1,4 @@
-"""What becomes of feedback: corrections teach an action and make a pair, comparisons make pairs, scores make
+"""Uses of feedback: corrections teach an action and make a pair, comparisons make pairs, scores make
 labels, and flagged episodes are left out.
 
 Names for other packages: `checks.check_records`, `comparisons.majorities`, `corrections.CorrectedTurn`,

@@ -14,14 +14,17 @@ ALIKE = "of two episodes with the same actions"
 
 
 def why_no_episode(episode: Trajectory, split: str) -> str:
-    """Why nothing is learnt from the episode where `split` is the trained one; empty if something may be."""
+    """Reason for which nothing is learnt from an episode; empty if something may be.
+
+    `split` is the trained one.
+    """
     if episode.split != split:
         return HELD_OUT
     return NO_RETURN if episode.total_reward is None else ""
 
 
 def why_no_correction(episode: Trajectory, turn: int | None) -> str:
-    """Why a turn cannot be corrected; empty if it can."""
+    """Reason for which a turn cannot be corrected; empty if it can be."""
     if turn is None or turn >= len(episode.turns):
         return NO_TURN
     if turn < episode.given_turns:
@@ -30,7 +33,10 @@ def why_no_correction(episode: Trajectory, turn: int | None) -> str:
 
 
 def why_no_pair(first: Trajectory, second: Trajectory) -> str:
-    """Why two episodes are no pair of one task; empty if they are. A task is as the agent first sees it."""
+    """Reason for which two episodes are no pair of one task; empty if they are.
+
+    A task is as the agent first sees it.
+    """
     one, other = own_part(first), own_part(second)
     if first.id == second.id or task_key(one) != task_key(other):
         return OTHER_TASK

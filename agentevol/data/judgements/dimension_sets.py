@@ -32,7 +32,7 @@ class DimensionRecord(Record):
     low: Annotated[int, Field(ge=-1000, le=1000, strict=True)]
     high: Annotated[int, Field(ge=-1000, le=1000, strict=True)]
     description: Annotated[str, Field(max_length=8192)] = ""
-    """What is scored, for a judge that is a model."""
+    """Description of what is scored, for a judge that is a model."""
 
     @model_validator(mode="after")
     def _low_is_below_high(self) -> "DimensionRecord":

@@ -207,7 +207,7 @@ Item = Annotated[
     | Annotated[Transcript, Tag("transcript")],
     Discriminator(_tag),
 ]
-"""What is judged."""
+"""Item that is judged."""
 ITEM: Final[TypeAdapter[Item]] = TypeAdapter(Item)
 RECORDED: Final = "sotopia-conversation/1"
 """Field `format` of a record of the environment `sotopia`."""

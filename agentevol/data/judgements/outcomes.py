@@ -94,7 +94,7 @@ class Unscored(_Opinion):
 
 
 Opinion = Annotated[Scored | Unscored, Field(discriminator="status")]
-"""What one judge says of an item."""
+"""Opinion of one judge on an item."""
 
 
 class _Judgement(Record):

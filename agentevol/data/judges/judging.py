@@ -83,7 +83,7 @@ def as_text(episode: Trajectory) -> JudgedEpisode:
 
 
 def _said(turn: Turn) -> str:
-    """What the model said; of a reply in thinking modes the answer alone, as the environment got it."""
+    """Text of the model; of a reply in thinking modes the answer alone, as the environment got it."""
     has_mode = isinstance(turn.info.get("mode"), int)
     return turn.action if turn.sample is None or has_mode else turn.sample.text
 

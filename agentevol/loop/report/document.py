@@ -43,7 +43,7 @@ class Document:
 
     title: str
     subject: str
-    """What the report is about, beside the title."""
+    """Subject of the report, beside the title."""
     headline: str
     """Result in a sentence."""
     tables: Sequence[Table] = ()

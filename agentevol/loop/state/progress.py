@@ -166,7 +166,7 @@ class Progress:
 
 
 def _reason(cause: BaseException) -> str:
-    """Why a run ends, in a line."""
+    """Reason for the end of a run, in a line."""
     if isinstance(cause, KeyboardInterrupt):
         return "interrupted"
     return " ".join(f"{cause or type(cause).__name__}".split())[:500]

@@ -23,7 +23,7 @@ EVERY_S = 1.0
 
 
 class RunProgress(Record):
-    """What a run is doing."""
+    """Progress of a run."""
 
     state: Literal["running", "finished", "stopped"] = "running"
     """A run that was killed says `running`; its process is then gone."""

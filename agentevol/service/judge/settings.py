@@ -17,7 +17,7 @@ class JudgeSettings(Record):
 
     server: ServerSettings = ServerSettings(max_body_bytes=BODY_BYTES)
     asked: Asked = Asked()
-    """What is asked of the judges where a request does not say."""
+    """Defaults of a request to the judges."""
     max_items: Annotated[int, Field(ge=1)] = 256
     """Items of one request; beyond, 413."""
     max_requests: Annotated[int, Field(ge=1)] = 64

@@ -1,4 +1,4 @@
-"""What was said about an episode or a pair, for the pages."""
+"""Opinions on an episode or a pair, for the pages."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,7 +29,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Own:
-    """What a person has said, to fill in the forms."""
+    """A person's own opinion, to fill in the forms."""
 
     score: int | None = None
     flag: str = ""
@@ -49,9 +49,9 @@ class FeedbackView:
     back: str
     """The page itself."""
     saved: str
-    """What has just been saved; empty without it."""
+    """Opinion that has just been saved; empty without it."""
     warning: str
-    """Why nothing is learnt from opinions here; empty where something is."""
+    """Reason for which nothing is learnt from opinions here; empty where something is."""
     said: tuple[Said, ...]
     """About the whole."""
     own: Own
@@ -61,7 +61,7 @@ class FeedbackView:
     offered: Mapping[int, tuple[str, ...]] = field(default_factory=dict[int, tuple[str, ...]])
     """Admissible actions of the turns that can be corrected, by number."""
     refusal: str = ""
-    """Why the two episodes cannot be compared; empty if they can."""
+    """Reason for which the two episodes cannot be compared; empty if they can be."""
 
 
 def reader_feedback(

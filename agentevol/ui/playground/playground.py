@@ -64,7 +64,7 @@ class Play:
 
 @dataclass(frozen=True)
 class Wish:
-    """What a person wants to play."""
+    """Choice of an episode that a person wants to play."""
 
     env: str
     split: str

@@ -22,7 +22,7 @@ class Token:
     text: str
     """Its text, or its id where there is no tokenizer."""
     tip: str
-    """What is told about it on hover and focus."""
+    """Text that is shown on hover and focus."""
     band: int
     """0, improbable, to `BANDS` - 1, certain."""
     is_forced: bool

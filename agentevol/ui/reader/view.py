@@ -55,7 +55,7 @@ class EpisodeView:
     instruction: Long
     initial: Long
     verdict: str
-    """How it ended, in a sentence."""
+    """Ending of the episode in a sentence."""
     outcome: str
     """`won`, `lost` or `none`."""
     detail: str

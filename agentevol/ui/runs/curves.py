@@ -59,7 +59,7 @@ class Curve:
 
     @property
     def right(self) -> int:
-        """Where the horizontal lines end."""
+        """X coordinate of the end of the horizontal lines."""
         return self.width - 8
 
     @property

@@ -33,7 +33,7 @@ class RunRow:
     live: LiveView | None = None
     curve: Curve | None = None
     problem: str = ""
-    """Why the run cannot be read."""
+    """Reason for which the run cannot be read."""
 
 
 @dataclass(frozen=True)

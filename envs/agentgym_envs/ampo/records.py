@@ -54,7 +54,7 @@ class State(Record):
     """A dialogue before a reply, and the goal scores of both so far."""
 
     instruction: Annotated[str, Field(min_length=1)]
-    """What the actor reads: persona, goal and dialogue."""
+    """Prompt of the actor: persona, goal and dialogue."""
     dialog: tuple[str, ...]
     """Lines of the dialogue, without the one that the actor continues."""
     turn: Annotated[int, Field(ge=0)]
@@ -74,7 +74,7 @@ class State(Record):
 
 
 def kind_of(raw: Mapping[str, Any]) -> Kind:
-    """What a record is. Raises `AmpoDataError` for one that is neither."""
+    """Kind of a record. Raises `AmpoDataError` for one that is of neither."""
     model = raw.get("reward_model")
     if "dialog" in raw or (isinstance(model, Mapping) and "dialog" in model):
         return "states"

@@ -23,14 +23,14 @@ SEEDS = 4
 OFFICES_OF_KNOWLEDGE = 50
 """Offices that share their knowledge of weather, films and papers."""
 OFFICES_TRIED, OFFICES_APART = 5, 1_000
-"""Where an office has no content for a template, another one is tried, so far away."""
+"""Offices that are tried for fitting content, the task's own first, and the distance between them."""
 ID = re.compile(r"assistant/(train|valid|test)/([a-z_]{1,40})/([0-9]{1,6})-([0-9]{1,2})", re.ASCII)
 OFFICES_KEPT = 64
 """Offices that a thread keeps, besides those of its episodes."""
 
 
 class Place(NamedTuple):
-    """What a task is made of."""
+    """Parts of a task's id."""
 
     split: str
     template: str
@@ -50,7 +50,7 @@ class Made(NamedTuple):
     actions: tuple[str, ...]
     """Those of the expert."""
     office: int
-    """Where it is set: the office of its id, or the next one with fitting content."""
+    """Office of the task: that of its id, or the next one with fitting content."""
 
 
 def templates(split: str, level: str) -> list[str]:

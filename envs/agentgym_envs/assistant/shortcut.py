@@ -18,7 +18,7 @@ from agentgym_envs.tooluse import CallError
 Row = dict[str, Any]
 NAMES = ("name", "title", "item")
 ORDER = {"price": 0.0, "status": "pending"}
-"""What is taken for granted of every order."""
+"""Values that are taken for granted of every order."""
 
 
 def first_hit(program: Program, session: Session, instruction: str) -> list[str]:
@@ -71,7 +71,7 @@ def _fits(item: Any, instruction: str) -> bool:
 
 
 def _nothing(_: Row) -> None:
-    """What is taken for granted of other tools."""
+    """Take nothing for granted of other tools."""
 
 
 def _free(arguments: Row) -> list[dict[str, str]]:

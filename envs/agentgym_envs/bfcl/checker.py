@@ -43,7 +43,7 @@ class Judgement:
     """Turns that are checked."""
     passed: int
     fault: Fault | None
-    """Why the first turn that does not pass does not; None if all pass."""
+    """Fault of the first turn that does not pass; None if all pass."""
 
 
 def judge(dialogue: Dialogue, turns: Sequence[TurnRecord], make: Maker = fresh) -> Judgement:

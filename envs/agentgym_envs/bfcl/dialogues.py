@@ -17,7 +17,7 @@ from agentgym_envs.core import Record
 from agentgym_envs.tooluse import CallError, parse
 
 MORE_FUNCTIONS = "I have updated some more functions you can choose from. What about now?"
-"""What the user says in a turn in which withheld functions are added."""
+"""Message of the user in a turn in which withheld functions are added."""
 LONG_CONTEXT = "long_context"
 MAX_TURNS = 16
 

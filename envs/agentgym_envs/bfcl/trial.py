@@ -19,7 +19,7 @@ class Trial(NamedTuple):
     """Outcome of the solution of a task."""
 
     fault: str
-    """Why the task cannot be won by its solution; '' if it can."""
+    """Reason for which the task cannot be won by its solution; '' if it can be."""
     error: str = ""
     """The first of its calls whose result is an error, and that result; '' if there is none."""
 

@@ -63,7 +63,7 @@ class ChatClient:
         self._figures = Figures()
         self._budget = budget
         self._failure = ""
-        """Why the latest attempt failed; empty after a usable answer."""
+        """Reason for which the latest attempt failed; empty after a usable answer."""
         spent = None if budget is None else budget.figures(endpoint)
         self._totals = tuple(one for one in (total, spent) if one is not None)
 
@@ -75,7 +75,7 @@ class ChatClient:
         repair: Callable[[str, str], Sequence[Message]] | None = None,
         sample: int = 0,
     ) -> ValueT:
-        """What `read` makes of the answer, with bounded retries; `read` raises the fault for a useless one.
+        """Result of `read` for the answer, with bounded retries; `read` raises the fault for a useless one.
 
         `request` is all but the model and its sampling. After a useless answer, `repair` of that answer and
         the reason gives messages that follow those of the request. A cached answer is one of the same

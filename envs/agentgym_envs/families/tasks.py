@@ -23,7 +23,7 @@ OWN = "agentgym"
 _ID = re.compile(r"(?:(train|valid|test)/)?(0|[1-9][0-9]{0,8})")
 
 Setting = Mapping[str, Any]
-"""What a state begins with, as JSON values: the number of a world, a date."""
+"""Initial values of a state, as JSON values: the number of a world, a date."""
 
 
 class FamilyTask(Task):
@@ -53,7 +53,7 @@ class Generator(Generic[StateT]):
     forms: Mapping[str, Sequence[Form[StateT]]]
     """Forms by the type of their answers."""
     proportions: Mapping[str, int]
-    """How many of AgentGym's tasks have an answer of each type."""
+    """Number of AgentGym's tasks with an answer of each type."""
     draw_setting: Callable[[str, Draw], dict[str, Any]]
     """Function from a split to the setting of a task."""
     make_state: Callable[[str, Setting], StateT]

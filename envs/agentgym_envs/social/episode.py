@@ -12,7 +12,7 @@ from agentgym_envs.sotopia.protocol.conversation import Conversation, EndReason,
 from agentgym_envs.sotopia.protocol.views import View, background
 
 PartnerKind = Literal["rules", "thinker"]
-"""Who plays beside one agent: the rule-based partner, or a player as agents are (`Family.thinker`)."""
+"""Kind of partner of one agent: the rule-based one, or a player as agents are (`Family.thinker`)."""
 RULES = Rules(order="round-robin", max_turns=2 * TURNS, stale_rule="own")
 
 
@@ -51,7 +51,7 @@ class Episode:
 
     @property
     def ends(self) -> tuple[EndReason, ...]:
-        """Why it is over; a seat without replies counts as too many turns."""
+        """Reasons for the end; a seat without replies counts as too many turns."""
         return self.conversation.end_reasons or (("too_long",) if self.ended else ())
 
     @property
@@ -88,7 +88,7 @@ class Episode:
         return self._verifier.outcome(seat, self.ends, self.conversation.log)
 
     def report(self, seat: int) -> dict[str, Any]:
-        """What is told of a seat after the end, hidden parameters included."""
+        """Report on a seat after the end, hidden parameters included."""
         outcome = self.outcome(seat)
         shown = not self.both_seats or self._verifier.has_hidden_roles
         return {

@@ -36,7 +36,7 @@ class Speaker(ABC):
 
     @abstractmethod
     def reply(self, heard: Utterance | None) -> Action:
-        """What the speaker does next; `heard` is the latest action of the other seat, None before any."""
+        """Next action of the speaker; `heard` is the latest one of the other seat, None before any."""
 
 
 class Ledger(ABC):
@@ -74,7 +74,7 @@ class Family(ABC, Generic[SettingT, HiddenT]):
 
     @abstractmethod
     def scenario(self, setting: SettingT, split: str, wording: int) -> str:
-        """What both seats know."""
+        """Scenario that both seats know."""
 
     @abstractmethod
     def goal(self, setting: SettingT, seat: int) -> str:

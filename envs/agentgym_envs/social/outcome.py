@@ -11,7 +11,7 @@ from agentgym_envs.sotopia.protocol.dimensions import SOTOPIA
 LABEL: Final = (
     "rule-based partner and outcome verifier; not Sotopia's judge; not a measure of social intelligence"
 )
-"""What these scores are; it stands beside them everywhere."""
+"""Label of these scores; it stands beside them everywhere."""
 
 
 class Outcome(Record):

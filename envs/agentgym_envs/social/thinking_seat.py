@@ -15,7 +15,7 @@ class ThinkingSeat:
         self._listen()
 
     def think(self) -> Thought:
-        """What the thinker would say next, and why."""
+        """Next utterance of the thinker, with the reasons for it."""
         return self._thinker.think(self._talk)
 
     def act(self, action: Action) -> None:

@@ -62,11 +62,11 @@ class Thought:
     intent: str
     assess: str
     strategy: str
-    """What is done and why, with its intermediate results: mode 3."""
+    """Chosen strategy and the reasons for it, with intermediate results: mode 3."""
     strategies: str
-    """What could be done: mode 4."""
+    """Possible strategies: mode 4."""
     deduction: str
-    """What each of them leads to: mode 4."""
+    """Result of each of them: mode 4."""
     integration: str
     response: str
     """The move, or what the answer does."""

@@ -19,7 +19,7 @@ class TaskVerifier:
     """Moves, hidden parameters, rule-based partner and scores of one episode."""
 
     notes: Final = "", ""
-    """What each seat is told of moves besides its goal: nothing, as the goal says it."""
+    """Notes to each seat on moves besides its goal: none, as the goal gives them."""
 
     def __init__(self, task: SocialTask, seed: int, *, has_partner: bool = True) -> None:
         """Without `has_partner` nothing is kept that only a partner needs: its generator takes 2.5 KiB."""

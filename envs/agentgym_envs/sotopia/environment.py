@@ -67,7 +67,7 @@ class Snapshot:
     held: Mapping[int, Action]
     notes: Mapping[int, Info]
     left_s: float | None
-    """What is left of the episode's time."""
+    """Remaining time of the episode."""
 
 
 class Sotopia(Environment[SotopiaTask]):
@@ -207,7 +207,7 @@ class Sotopia(Environment[SotopiaTask]):
         self._held: dict[int, Action] = {}
         """Actions of this step, until all seats that are to act have acted."""
         self._notes: dict[int, Info] = {}
-        """What the next result of a seat tells of its messages."""
+        """Information on a seat's messages for its next result."""
         self._is_over = False
         limit_s = self.options.episode_timeout_s
         self._until = None if limit_s is None else time.monotonic() + limit_s

@@ -31,7 +31,7 @@ class Options(Record):
     """Options, checked together. Raises `ValueError`, in one line: see `of`."""
 
     view: View = "relationship"
-    """What the agent reads of its partner's character."""
+    """Description of the partner's character that the agent reads."""
     actions: Form = "json"
     """`json`: `{"action_type", "argument"}`; `text`: words, `[action] ...`, `left the conversation`."""
     observation: Literal["turns", "prompt"] = "turns"
@@ -89,7 +89,7 @@ class Options(Record):
     concurrency: int = Field(default=64, ge=1, le=4096)
     """Requests at once to each endpoint."""
     budget: str | None = None
-    """What the endpoints of partner and judge may cost one process together: `2.50usd`, `100000tokens`."""
+    """Budget of one process for the endpoints of partner and judge together: `2.50usd`, `100000tokens`."""
 
     reward: RewardMix | None = None
     """None: `product` for generated tasks, `goal` for published scenarios."""
@@ -149,7 +149,7 @@ class Options(Record):
 
     @property
     def endpoint_budget(self) -> Budget | None:
-        """What this process may spend on the endpoints of partner and judge; None without a limit."""
+        """Budget of this process for the endpoints of partner and judge; None without a limit."""
         if self.budget is None:
             return None
         partner = [self.partner_endpoint] if self.partner_waits else []

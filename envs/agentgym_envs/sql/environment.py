@@ -160,7 +160,7 @@ def _judged_change(source: Source, sql: str, gold: str) -> tuple[Status, bool]:
 
 @lru_cache(maxsize=1024)
 def _expected(source: Source, gold: str) -> Expected:
-    """What a gold allows; it depends on the content only."""
+    """Results that a gold allows; they depend on the content only."""
     return expected(borrowed(source), gold)
 
 

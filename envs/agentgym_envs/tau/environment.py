@@ -228,7 +228,7 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
         return attempted(world, tool, arguments, self.after_call)
 
     def after_call(self, world: WorldT) -> None:
-        """What follows in the state from each successful call."""
+        """Apply to the state what follows from each successful call."""
 
     def offered_to(self, task: TauTask) -> Toolset:
         return self._offered_in(task.version)

@@ -47,7 +47,7 @@ class ToolEnvironment(Environment[TaskT], Generic[TaskT, StateT]):
     """Mean returns that policies of the attack suite may have, where the suite's own bounds do not hold."""
 
     tools_in: ToolsIn = "schemas"
-    """Where tools are told: as schemas in `Observation.tools`, or as signatures in the text of the first
+    """Form and place of tools: schemas in `Observation.tools`, or signatures in the text of the first
     observation, for models with a short memory.
     """
     strict_history: bool = False

@@ -23,7 +23,7 @@ class CallError(Exception):
         self.argument = argument
         """Path of the bad argument, for example `fields.email` or `contact_ids[2]`."""
         self.expected = expected
-        """What would have been accepted, as a JSON value: names, a type, a bound."""
+        """Value that would have been accepted, as JSON: names, a type, a bound."""
 
     def as_json(self) -> dict[str, Any]:
         """The error as the agent reads it."""

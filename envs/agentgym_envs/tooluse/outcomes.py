@@ -16,7 +16,7 @@ Outcome = Literal[
     "parse_failure",
     "tool_limit",
 ]
-"""Why an episode earned what it did. There is none for a broken environment: it raises, and its episode is
+"""Reason for an episode's reward. There is none for a broken environment: it raises, and its episode is
 failed, not a reward.
 """
 

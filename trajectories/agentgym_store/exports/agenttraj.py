@@ -23,7 +23,7 @@ TEXTS_LOSE = (
     "seats, parents, temperatures, times, run and iteration of an episode",
     "episodes that failed, were cancelled, or have no turn",
 )
-"""What every format of texts loses."""
+"""Contents that every format of texts loses."""
 
 
 class AgentTraj(ExportFormat):

@@ -4,7 +4,7 @@ from agentgym_store.records import Trajectory, message_of
 
 
 def content_of(episode: Trajectory) -> object:
-    """What happened in an episode, whoever played it and when: task, texts, rewards and ending."""
+    """Content of an episode, whoever played it and when: task, texts, rewards and ending."""
     turns = [(message_of(turn), turn.action, turn.observation, turn.reward) for turn in episode.turns]
     return [
         *(episode.env, episode.env_version, episode.data_version, episode.task_id, episode.seat),

@@ -27,7 +27,7 @@ from agentgym_store.records import Trajectory
 Layout = Literal["lines", "array", "parquet"]
 """Layout of a file: JSON Lines, one JSON array, or Parquet with a row for each episode."""
 RowKind = Literal["episode", "turn"]
-"""What a row is: a whole episode, or one turn of it."""
+"""Kind of row: a whole episode, or one turn of it."""
 Feature = dict[str, Any]
 """A column as the header of a Hugging Face data set card describes it."""
 
@@ -67,9 +67,9 @@ class ExportFormat(ABC):
     """Suffix of a file, with the dot."""
     layout: ClassVar[Layout]
     summary: ClassVar[str]
-    """What a row is, in one sentence."""
+    """Description of a row in one sentence."""
     loses: ClassVar[tuple[str, ...]]
-    """What the format cannot hold, a phrase each; () if an import restores every field."""
+    """Contents that the format cannot hold, a phrase each; () if an import restores every field."""
     by_task: ClassVar[bool] = False
     """True if rows are made of all episodes of a task together."""
     needs_contexts: ClassVar[bool] = False

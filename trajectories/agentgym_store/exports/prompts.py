@@ -16,7 +16,7 @@ UNSEEN = "without an observation"
 
 
 class Prompts(ExportFormat):
-    """What the policy read before its first action; it is kept once for a task."""
+    """Text that the policy read before its first action; it is kept once for a task."""
 
     name = "prompts"
     suffix, layout = ".jsonl", "lines"

@@ -52,7 +52,7 @@ class Draft:
     """An episode as a record tells it; None is what the record does not tell."""
 
     opening: str
-    """What the agent read before its first message."""
+    """Text that the agent read before its first message."""
     turns: tuple[DraftTurn, ...]
     id: str | None = None
     env: str | None = None
@@ -69,7 +69,7 @@ class Draft:
     ending: Ending | None = None
     given_turns: int = 0
     notes: tuple[str, ...] = ()
-    """What was left out or taken for granted, a phrase each; they are counted."""
+    """Omissions and assumptions, a phrase each; they are counted."""
 
 
 class Importer(ABC):
@@ -77,7 +77,7 @@ class Importer(ABC):
 
     name: ClassVar[str]
     summary: ClassVar[str]
-    """What a record is, in one sentence."""
+    """Description of a record in one sentence."""
     lossless: ClassVar[bool] = False
     """True if records are whole episodes, for which nothing is to be supplied."""
 

@@ -38,14 +38,14 @@ class Said(NamedTuple):
 
 
 def speaker(name: str) -> Speaker:
-    """Who this is. Raises `Refusal` for an unknown name."""
+    """Speaker of this name. Raises `Refusal` for an unknown one."""
     if name not in SPEAKERS:
         raise Refusal("unknown speaker", repr(name[:80]))
     return SPEAKERS[name]
 
 
 def conversation(said: Sequence[Said]) -> tuple[str, tuple[DraftTurn, ...]]:
-    """What the agent read before its first message, and its turns.
+    """Text that the agent read before its first message, and its turns.
 
     Messages of one side in a row are one message. Raises `Refusal` where the agent says nothing, or begins.
     """

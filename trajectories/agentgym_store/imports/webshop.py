@@ -150,7 +150,7 @@ def _steps(events: Iterable[_Event]) -> Iterator[_Step]:
 
 
 def _actions(before: _Event, after: _Event) -> Sequence[str]:
-    """What leads from one page to another; nothing where it is the same page. Raises `Refusal`."""
+    """Actions that lead from one page to another; none where it is the same page. Raises `Refusal`."""
     match after.page:
         case "index":
             return [] if before.page == "index" else [click(BACK)]

@@ -20,12 +20,12 @@ from agentgym_store.store import Store
 _REFUSED = 3  # `worker.REFUSED`: the worker is a program and is not imported
 _MAX_REASON = 300
 _EXHAUSTED = ("memory allocation", "MemoryError", os.strerror(errno.ENOMEM), os.strerror(errno.EAGAIN))
-"""What libraries say where memory ends; a thread that has no memory for its stack is told as EAGAIN."""
+"""Messages of libraries where memory ends; a thread that has no memory for its stack is told as EAGAIN."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a statement may take."""
+    """Limits of a statement."""
 
     seconds: float = 300.0
     """Duration, from the start of its process to its last row."""
@@ -145,7 +145,7 @@ class _Process:
         self.running.kill()
 
     def _reason(self) -> StoreError:
-        """Why the worker has no answer."""
+        """Reason for which the worker has no answer."""
         self.complaints.seek(0)
         said = self.complaints.read().decode("utf-8", "replace").strip()
         last = said.splitlines()[-1] if said else ""

@@ -40,7 +40,7 @@ PLAIN = "plain"
 
 @dataclass(frozen=True)
 class Comparison:
-    """What all trials of a table have in common."""
+    """Settings that all trials of a table have in common."""
 
     env: str
     rounds: int

@@ -21,7 +21,7 @@ SETTINGS: Mapping[str, Callable[[EvaluationRecord], object]] = {
     "judge": attrgetter("judge_identity"),
     "environment's partner": attrgetter("partner_identity"),
 }
-"""What has to agree: else scores differ for other reasons than the policy."""
+"""Fields that have to agree: else scores differ for other reasons than the policy."""
 REWARD = "reward"
 Unit = tuple[str, int | None]
 """A task, and the policy's seat."""

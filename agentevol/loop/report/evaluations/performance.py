@@ -57,7 +57,7 @@ class Reason(Record):
     example: str
     """Task of the first such episode."""
     detail: str = ""
-    """What was told of it, for a failure."""
+    """Detail that was told of a failure."""
 
 
 def performance(records: Iterable[EvaluationRecord]) -> Performance:

@@ -95,7 +95,7 @@ class EvaluationRecord(Record):
     info: dict[str, Any] = Field(default_factory=dict[str, Any])
     """Other members of the last step's `info`."""
     conversation: dict[str, Any] | None = None
-    """What all agents said, in the environment's own form; None where it does not tell that."""
+    """Utterances of all agents, in the environment's own form; None where it does not tell them."""
 
     @property
     def succeeded(self) -> bool:

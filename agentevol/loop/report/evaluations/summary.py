@@ -50,7 +50,7 @@ class EvaluationFigures(Record):
     """The partner's scores."""
     by: dict[str, dict[str, Means]]
     views: list[str]
-    """What agents were shown of each other, as the environment tells it."""
+    """Information on each other that agents were shown, as the environment tells it."""
     judges: list[dict[str, Any]]
     """Identities of judges; one that is no mapping has the member `judge`."""
     requests: dict[str, dict[str, int | float]]
@@ -58,7 +58,7 @@ class EvaluationFigures(Record):
     episodes do not tell theirs, so that more may have been spent.
     """
     labels: list[str]
-    """What the environment says of its scores."""
+    """Labels of the scores, as the environment tells them."""
 
 
 def groups_of(names: Iterable[str]) -> list[Group]:

@@ -40,7 +40,7 @@ class Matcher(NamedTuple):
     kind: Literal["contains_all", "any"]
     words: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
-    """What the text may not have, in `contains_all`."""
+    """Words that the text may not have, in `contains_all`."""
     number: int | None = None
     """The only whole number of the text beside dates, times and the numbers of list items."""
 
@@ -67,7 +67,7 @@ class Draft:
     evidence: Mapping[str, Sequence[Any]] = field(default_factory=dict[str, Sequence[Any]])
     """Table to keys of rows that a reading tool has to return before the end."""
     looks: tuple[Predicate, ...] = ()
-    """What has to have been looked at before the end, where no row can show it."""
+    """Conditions on what has been looked at before the end, where no row can show it."""
     policy: tuple[Predicate, ...] = ()
     matchers: Mapping[tuple[str, str], Matcher] = field(default_factory=dict[tuple[str, str], Matcher])
     """Table and column to the rule for its texts in new rows."""

@@ -15,7 +15,7 @@ from agentgym_envs.tooluse.outcomes import Outcome
 
 @dataclass(frozen=True)
 class Gold:
-    """What a right episode has done and said; on the server only."""
+    """Expected actions and answer of an episode; on the server only."""
 
     draft: Draft
     statements: tuple[Statement, ...]

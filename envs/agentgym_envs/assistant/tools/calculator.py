@@ -10,7 +10,7 @@ MOST_DIGITS = 30
 NUMBER = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 """A decimal number; Python's grammar has others, such as `0x10`, `1_000` and `1j`."""
 SIGNS = frozenset("+-*/%() \t\n")
-"""What may stand between numbers."""
+"""Characters that may stand between numbers."""
 PLUS = re.compile(r"(?:^|[-+*/%(])\s*\+")
 """A plus that adds nothing to anything."""
 

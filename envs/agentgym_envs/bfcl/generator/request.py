@@ -10,7 +10,7 @@ from agentgym_envs.bfcl.dialogues import GoldCall
 
 @dataclass(frozen=True)
 class Request:
-    """What the user says, and the calls that it takes."""
+    """Message of the user, and the calls that it takes."""
 
     says: str
     calls: list[GoldCall]

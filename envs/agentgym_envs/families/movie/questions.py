@@ -175,7 +175,7 @@ def acted_in(scene: KnowingState, draw: Draw) -> Draft:
 
 
 def role(scene: KnowingState, draw: Draw) -> Draft:
-    """Who played a character in a film, or whom somebody played."""
+    """Question for the actor of a character in a film, or the character of an actor."""
     query = (
         "SELECT title, name, character FROM movie_cast c JOIN movie m ON m.id = movie_id JOIN person p ON"
         " p.id = person_id WHERE character IS NOT NULL ORDER BY m.id, ord"

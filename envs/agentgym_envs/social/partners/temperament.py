@@ -45,7 +45,7 @@ class Temperament(Record):
     jump: bool = False
     """Whether it gives way all at once near the end."""
     greed: float
-    """How far its first offer exceeds its target, as a share."""
+    """Excess of its first offer over its target, as a share."""
     patience: int
     """It leaves when the other's offer has not changed this many times."""
     rounding: float
@@ -55,7 +55,7 @@ class Temperament(Record):
     noise: float = 0.0
 
     def concession(self, turn: int, turns: int, opponent: float, draws: Random) -> float:
-        """How far the partner has come from its first offer (0) to its limit (1) in its turn `turn`, from 0.
+        """Progress of the partner from its first offer (0) to its limit (1) in its turn `turn`, from 0.
 
         `opponent` is how far the other side has come towards it, 0 to 1.
         """

@@ -82,7 +82,7 @@ def measure(environment: Social, count: int | None, splits: Sequence[str]) -> li
 
 
 def violations(scores: Sequence[Scores]) -> Mapping[str, str]:
-    """What a policy earns that it may not, by `family/policy`. Limits allow for three standard errors."""
+    """Returns that a policy may not earn, by `family/policy`. Limits allow for three standard errors."""
     best = {one.family: one for one in scores if one.rule == "expert"}
     first = {one.family: one for one in scores if one.rule == "first"}
     told = dict[str, str]()

@@ -7,7 +7,7 @@ from agentgym_envs.social.scripts import policies
 from agentgym_envs.social.scripts.policies import Policy
 
 Rule = Literal["zero", "constant", "blind", "open", "random", "first", "free", "expert"]
-"""What a policy may earn.
+"""Rule for the returns that a policy may earn.
 
 `zero`: exactly nothing in every episode. `constant`, one demand for ever: at most 60 % of the expert.
 `blind`, a plan that ignores what is said: at most 85 %. `open`, such a plan that is known to earn more, as

@@ -73,7 +73,7 @@ class RecordedEpisode(BaseModel):
     messages: tuple[tuple[Message, ...], ...]
     """By turn: what both seats observed, then what both did."""
     reasoning: str = ""
-    """Why it ended, and the judge's reasons."""
+    """Reasons for the end, and those of the judge."""
     scores: tuple[SeatScores, SeatScores] | None
     """By seat; None if nobody judged the episode."""
     combo: int | None = None
@@ -93,7 +93,7 @@ class RecordedEpisode(BaseModel):
 
     @property
     def end_reasons(self) -> tuple[EndReason, ...]:
-        """Why the conversation ended; () if the record does not say."""
+        """Reasons for the end of the conversation; () if the record does not say."""
         line = self.reasoning.partition("\n")[0]
         if not line.startswith(_START):
             return ()

@@ -36,7 +36,7 @@ class Combo(Profile):
 
 
 class RelationshipProfile(BaseModel):
-    """How two characters know each other. Publishers choose pairs by it; no prompt shows it."""
+    """Relationship of two characters. Publishers choose pairs by it; no prompt shows it."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 

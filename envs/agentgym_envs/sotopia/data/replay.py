@@ -38,7 +38,7 @@ class Difference:
 
     @property
     def cause(self) -> Cause:
-        """What is different, if one thing explains it."""
+        """Cause of the difference, if one thing explains it."""
         if self.recorded.replace("'s background: \n", f"'s background: {UNKNOWN}\n") == self.replayed:
             return "no_unknown"
         if _IDENTITY.sub(_identity, self.recorded) == self.replayed:

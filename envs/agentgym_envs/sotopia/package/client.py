@@ -91,7 +91,7 @@ class Episode(Record):
 
 
 class FirstTexts(Record):
-    """What is read at the start of an episode."""
+    """Texts at the start of an episode."""
 
     reset_obs: tuple[str, str]
     """By seat."""
@@ -162,7 +162,7 @@ class PackageEngine:
         return Episode.model_validate(self._ask(request.line("episode")))
 
     def first_texts(self, scene: Scene, view: PackageView) -> FirstTexts:
-        """What both seats and the judge read at the start. Raises a `PackageError`."""
+        """Texts that both seats and the judge read at the start. Raises a `PackageError`."""
         return FirstTexts.model_validate(self._ask(EpisodeRequest(scene=scene, view=view).line("views")))
 
     def speed(self, request: EpisodeRequest, episodes: int) -> Speed:

@@ -293,7 +293,7 @@ async def episode(request: dict[str, Any]) -> dict[str, Any]:
 
 
 async def views(request: dict[str, Any]) -> dict[str, Any]:
-    """What both seats and the judge read first."""
+    """Texts that both seats and the judge read first."""
     environment = Environment(request, None)
     agents = characters(request, ["", ""])
     environment.reset(agents=Agents({agent.agent_name: agent for agent in agents}))

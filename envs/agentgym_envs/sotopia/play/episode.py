@@ -166,7 +166,7 @@ class Episode:
 
 
 class Backgrounds(Sequence[str]):
-    """What each seat reads first, made where it is read: most of an open episode's texts are in it."""
+    """Texts that seats read first, made where they are read: most of an open episode's texts are in them."""
 
     __slots__ = "_notes", "_scene", "_view"
 

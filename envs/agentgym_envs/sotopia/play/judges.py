@@ -36,7 +36,7 @@ class SeatScores:
 
     dimensions: Scores
     facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What a program found besides: `deal`, ..."""
+    """Further facts that a program found: `deal`, ..."""
     spread: Mapping[str, float] | None = None
     """Of several samples, the largest minus the smallest."""
 
@@ -66,7 +66,7 @@ class Judged:
     """Scores of both seats, or none, and who gave them."""
 
     label: str
-    """What the scores are; it stands beside them everywhere."""
+    """Label of the scores; it stands beside them everywhere."""
     seats: tuple[SeatScores, SeatScores]
     judge: Mapping[str, Any]
     """Identity, parameters and figures of the judge."""

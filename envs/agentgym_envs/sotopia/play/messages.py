@@ -14,7 +14,7 @@ HOW: Final = {
     "text": "Note: what you write is said. `[action] ...` and `[non-verbal communication] ...` are done, the"
     " whole message `left the conversation` leaves, and an empty one does nothing.",
 }
-"""What an agent is told of its messages, by their form."""
+"""Notes to an agent on its messages, by their form."""
 
 
 def observed(talk: Conversation, seat: int, seen: int | None, options: Options) -> str:

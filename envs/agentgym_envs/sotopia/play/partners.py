@@ -22,7 +22,7 @@ from agentgym_envs.sotopia.protocol.conversation import Conversation, Order
 from agentgym_envs.sotopia.protocol.profiles import Scene
 
 WAITS: Final = Action(action_type="non-verbal communication", argument="waits for an answer")
-"""What a rule-based partner does if it is drawn again before the other has acted (`random` order)."""
+"""Action of a rule-based partner that is drawn again before the other has acted (`random` order)."""
 
 
 class Partner(Protocol):

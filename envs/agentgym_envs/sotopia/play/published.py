@@ -34,7 +34,7 @@ from agentgym_envs.sotopia.verification.verifier import verifiable
 SPLIT, LEVEL = "test", "2"
 """Temperaments and wordings of a partner are those of this split and difficulty of the social worlds."""
 YIELDS: Final = (0.15, 0.4)
-"""How far a partner's limit is from its target price, as a share of it; profiles tell no limit."""
+"""Distance of a partner's limit from its target price, as a share of it; profiles tell no limit."""
 FLOORS: Final = (3, 6)
 """The fewest points that a partner takes, in tenths of all."""
 OPEN: Final = 0.7
@@ -65,7 +65,7 @@ class PublishedVerifier(ABC, Generic[GoalT, HiddenT]):
 
     @property
     def notes(self) -> tuple[str, str]:
-        """What each seat is told of moves besides its goal."""
+        """Notes to each seat on moves, besides its goal."""
         note = ONLY_MOVES + self._syntax()
         return note, note
 
@@ -113,7 +113,7 @@ class PriceHidden(Record):
     """Hidden parameters of a partner in a sale."""
 
     yields: float
-    """How far its limit is from its target, as a share of the target."""
+    """Distance of its limit from its target, as a share of the target."""
     temperament: Temperament
 
 

@@ -20,7 +20,7 @@ _FENCE = re.compile(r"\A```(?:json)?[ \t]*\n(.*)\n?```\Z", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What one agent does in one step. Raises `ValueError` for an unknown type.
+    """Action of one agent in one step. Raises `ValueError` for an unknown type.
 
     Conversations that are open hold many: as a pydantic model each would take 350 bytes more.
     """

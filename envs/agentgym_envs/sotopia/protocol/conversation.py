@@ -66,7 +66,7 @@ class Conversation:
 
     names: tuple[str, str]
     backgrounds: Sequence[str]
-    """What each seat reads first (`views.background`)."""
+    """Text that each seat reads first (`views.background`)."""
     rules: Rules = Rules()
     schedule: Iterator[Mask] = field(default_factory=lambda: masks("round-robin", 0))
     log: list[tuple[Action, Action]] = field(default_factory=list[tuple[Action, Action]])
@@ -94,7 +94,7 @@ class Conversation:
 
     @property
     def heard(self) -> list[str]:
-        """What both seats observe after each step.
+        """Texts that both seats observe after each step.
 
         The texts are made when they are first read: an open conversation that is read through `news` alone
         does not hold what was said twice.
@@ -153,7 +153,7 @@ class Conversation:
 
     @property
     def comments(self) -> str:
-        """Why the conversation ended, in the words of the package's record."""
+        """Reasons for the end of the conversation, in the words of the package's record."""
         return "".join(COMMENTS[reason] for reason in self.end_reasons)
 
     def _told(self, both: tuple[Action, Action]) -> str:

@@ -18,7 +18,7 @@ _ACCOUNT = (
 
 @dataclass(frozen=True)
 class Dimension:
-    """What a judge scores: a name, the range of an integer score, and the question."""
+    """Dimension that a judge scores: a name, the range of an integer score, and the question."""
 
     name: str
     low: int

@@ -81,7 +81,7 @@ class EnvironmentProfile(Profile):
 
 
 class Scene(BaseModel):
-    """What one episode is played with: a scenario, and a character in each of two seats."""
+    """Setting of one episode: a scenario, and a character in each of two seats."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -81,7 +81,7 @@ def _biography(scene: Scene, of: int, seat: int, view: View) -> str:
 
 
 def _known(agent: AgentProfile, relationship: int) -> str:
-    """What somebody in this relationship knows of `agent`.
+    """Description of `agent` that somebody in this relationship knows.
 
     The space before what is left out stays, as in recorded episodes.
     """

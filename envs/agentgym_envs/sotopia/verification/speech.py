@@ -61,7 +61,7 @@ _HISTORY: Final = re.compile(r"\b(?:paid|bought|spent|originally|retail|worth|co
 
 @dataclass(frozen=True)
 class Statement:
-    """What one seat said or did in one step."""
+    """Utterance or act of one seat in one step."""
 
     step: int
     seat: int
@@ -81,12 +81,12 @@ def statements(log: Log) -> list[Statement]:
 
 
 def utterances(log: Log) -> list[Statement]:
-    """What was said, in its order."""
+    """Utterances in their order."""
     return [one for one in statements(log) if one.spoken]
 
 
 def latest_of_partner(answer: Statement, log: Log) -> str | None:
-    """What the partner said last in an earlier step; None if that was no word, but a gesture or an act."""
+    """Latest words of the partner in an earlier step; None if its last statement was a gesture or an act."""
     before = [one for one in statements(log) if one.step < answer.step and one.seat != answer.seat]
     return before[-1].text if before and before[-1].spoken else None
 

@@ -67,7 +67,7 @@ class SplitGoal(Record):
         return Scores(goal=first), Scores(goal=second)
 
     def rest(self, share: Mapping[str, int]) -> Items:
-        """What a share leaves."""
+        """Items that a share leaves."""
         return {kind: number - share[kind] for kind, number in self.pool.items()}
 
     def read(self, name: str, argument: str) -> Any:
@@ -102,7 +102,7 @@ class SplitGoal(Record):
         return Verdict(kind="split", scores=self.scores(None), reason=reason)
 
     def proposal(self, text: str) -> Items | None:
-        """What a speaker keeps in a proposal that names the shares of both; None if it is not complete."""
+        """Items of a speaker in a proposal that names the shares of both; None if it is not complete."""
         shares: dict[str, Items] = {}
         for who, words in _SHARE.findall(text):
             items = self._items(words)
@@ -117,7 +117,7 @@ class SplitGoal(Record):
         return {kind: mine.get(kind, 0) for kind in self.pool} if complete else None
 
     def _accepted(self, answer: Statement, log: Log) -> Items | None:
-        """What the partner keeps in the proposal that an utterance accepts."""
+        """Items of the partner in the proposal that an utterance accepts."""
         before = latest_of_partner(answer, log)
         share = None if before is None else self.proposal(before)
         if share is None or not (acceptances(answer.text) or approvals(answer.text)):

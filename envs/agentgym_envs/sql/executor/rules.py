@@ -56,7 +56,7 @@ class Rules:
     def start(self) -> None:
         """Begin a statement."""
         self.reason = ""
-        """Why it is denied; '' if it is not."""
+        """Reason for which it is denied; '' if it is not."""
         self.written = set[str]()
         """Names of the tables that it writes, in lower case."""
 

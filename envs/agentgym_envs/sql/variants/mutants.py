@@ -88,7 +88,7 @@ def _without_conjunct(parts: Sequence[Token], start: int) -> Iterator[Mutant]:
 
 
 def _end(parts: Sequence[Token], start: int) -> int:
-    """Where the clause that begins at `start` ends."""
+    """Position of the end of the clause that begins at `start`."""
     depth = parts[start].depth
     for place in range(start + 1, len(parts)):
         token = parts[place]

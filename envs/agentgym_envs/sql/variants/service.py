@@ -37,7 +37,7 @@ class Service(NamedTuple):
     counting: tuple[int, ...]
     """Numbers of the databases by which predictions are judged, 0 for the base; () if it is not served."""
     reason: str = ""
-    """Why it is not served."""
+    """Reason for which it is not served."""
     killed: tuple[str, ...] = ()
     """Kinds of the mutants that differ from the gold on a database that counts."""
     alive: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ def judge(
 
 
 def _objection(result: Result, allowed: Mapping[int, Expected], constants: Mapping[str, Result]) -> str:
-    """Why the databases of `allowed` do not judge a gold with this `result` on the base; '' if they do."""
+    """Reason not to judge a gold with this `result` on the base by the databases of `allowed`; '' if none."""
     if len(allowed) < LEAST_COUNTING:
         return "the result is empty on most variants"
     if all(matches(result, one) for one in allowed.values()):

@@ -8,7 +8,7 @@ from agentgym_envs.sql.executor.results import Value
 from agentgym_envs.sql.queries.conditions import Binding
 
 STEPS = (0, 0, 0, 1, -1, 2, -2, 10, -10)
-"""What is added to the bound of a comparison: the bound itself is what tells < from <=."""
+"""Offsets from the bound of a comparison: the bound itself is what tells < from <=."""
 
 
 def satisfying(binding: Binding, draw: random.Random) -> Value:

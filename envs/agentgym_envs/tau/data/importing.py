@@ -142,7 +142,7 @@ def _judged(rules: DomainRules, found: _Found, progress: Progress) -> Splits:
 
 
 def _judgement(play: Callable[[TauTask], Trial], task: TauTask, seen: set[str]) -> tuple[str, bool]:
-    """Why a task is refused, or '', and whether it is trainable."""
+    """Reason for which a task is refused, or '', and whether it is trainable."""
     if task.id in seen:
         return f"the id {task.id!r} occurs twice", False
     seen.add(task.id)

@@ -167,7 +167,7 @@ class Searcher:
 
 
 def issue_of(ticket: str) -> Issue:
-    """What a ticket is about."""
+    """Issue that a ticket is about."""
     if "MMS" in ticket:
         return "mms_issue"
     return "mobile_data_issue" if re.search(r"mobile data|[Ww]eb pages", ticket) else "service_issue"

@@ -40,7 +40,7 @@ def is_within(mean: float, low: float, high: float, error: float = 0.0) -> bool:
 
 
 def status_of(mean: float, low: float, high: float, count: int, *, violated: bool) -> Status:
-    """How a policy has done."""
+    """Status of a policy."""
     if violated:
         return "failed"
     if not count:

@@ -115,7 +115,7 @@ def _tallies(
     constants: Mapping[str, Sequence[Sequence[str]]],
     progress: Callable[[int], None],
 ) -> dict[str, list[_Tally]]:
-    """What each policy earns, and each of the actions that a constant one may take.
+    """Tallies of each policy, and of each of the actions that a constant one may take.
 
     A task meets all policies before the next one does: its data are made once, and not for each policy.
     """

@@ -15,7 +15,7 @@ from agentgym_envs.tooluse.calls.literals import MAX_MEMBERS, MAX_TEXT, InvalidL
 FENCE = re.compile(r"```[ \t]*(?:python|py|tool_code)?[ \t]*\r?\n(.*)```", re.DOTALL | re.IGNORECASE)
 AROUND = "` \t\r\n"
 SEPARATORS = ",; \t\r\n"
-"""What may stand after a call."""
+"""Characters that may stand after a call."""
 
 
 def python_calls(text: str) -> tuple[Call, ...] | None:

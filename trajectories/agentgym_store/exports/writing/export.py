@@ -38,7 +38,7 @@ Parts = Iterator[tuple[list[Trajectory], list[int]]]
 
 @dataclass(frozen=True)
 class Report:
-    """What an export wrote."""
+    """Summary of an export."""
 
     out: Path
     rows: dict[str, int]
@@ -145,7 +145,7 @@ class _Job:
         return any(self._facts.rows.values())
 
     def reasons(self) -> str:
-        """Why there are no rows."""
+        """Reasons for which there are no rows."""
         left_out = [f"{count:,} {reason}" for reason, count in self._left_out().items()]
         return ", ".join(left_out) or "no episode of the table matches the filters"
 

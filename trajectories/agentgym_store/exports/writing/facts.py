@@ -57,7 +57,7 @@ class Range:
 
 @dataclass
 class Facts:
-    """What a data card tells of the rows."""
+    """Facts that a data card tells of the rows."""
 
     rows: dict[str, int] = field(default_factory=dict[str, int])
     """By split."""

@@ -21,14 +21,14 @@ IMPORTED_AT = "1970-01-01T00:00:00.000+00:00"
 
 @dataclass(frozen=True)
 class Supplied:
-    """What a user says about all records of an import."""
+    """Facts that a user supplies for all records of an import."""
 
     env: str | None = None
     """Environment, in place of what records tell."""
     split: str = "train"
     run: str = "imported"
     policy: str | None = None
-    """Who acted; None is what records tell, or the name of the format."""
+    """Policy that acted; None is what records tell, or the name of the format."""
     purpose: Purpose = "demonstrate"
     iteration: int = 0
     reward: float | None = None
@@ -82,7 +82,7 @@ def task_of(draft: Draft, source: str, number: int) -> str:
 
 
 def notes_of(draft: Draft) -> tuple[str, ...]:
-    """What was left out of a record, or taken for granted."""
+    """Omissions and assumptions of a record."""
     return draft.notes if draft.ending is not None else (*draft.notes, ENDING_UNTOLD)
 
 

@@ -46,7 +46,7 @@ class Dropped:
 
 @dataclass
 class ImportReport:
-    """What an import read."""
+    """Counts of an import."""
 
     out: str
     formats: dict[str, str] = field(default_factory=dict[str, str])
@@ -63,7 +63,7 @@ class ImportReport:
     dropped: dict[str, Dropped] = field(default_factory=dict[str, Dropped])
     """Reason -> records."""
     notes: dict[str, int] = field(default_factory=dict[str, int])
-    """What was left out of episodes, or taken for granted -> episodes."""
+    """Omission or assumption -> episodes."""
     replay: ReplayReport | None = None
 
     def drop(self, place: str, refusal: Refusal) -> None:

@@ -44,7 +44,7 @@ class ReplayReport:
 
     same: int
     different: dict[str, int]
-    """What differed first -> number of episodes."""
+    """First difference -> number of episodes."""
     not_replayed: dict[str, int]
     """Reason -> number of episodes."""
     differences: tuple[Difference, ...]

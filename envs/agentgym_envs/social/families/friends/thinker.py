@@ -120,7 +120,7 @@ class FriendsThinker(Thinker):
         return f"asked {asked}" if asked else "nothing asked"
 
     def _intent(self, talk: Talk) -> str:
-        """What the latest answer says."""
+        """Content of the latest answer."""
         if not talk.replies:
             return "they begin"
         own, answer = talk.replies[-1]

@@ -53,7 +53,7 @@ class Opinion:
 
     @property
     def share(self) -> float:
-        """How much of the way to the threshold is made, 0 to 1."""
+        """Share of the way to the threshold that is made, 0 to 1."""
         way = self._hidden.threshold - self._hidden.opinion
         return min(1.0, max(0.0, (self.value - self._hidden.opinion) / way))
 

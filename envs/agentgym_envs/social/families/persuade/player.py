@@ -15,7 +15,7 @@ STRENGTHS: Final = {
     strength: tuple(words for pool in LISTENING[strength].values() for words in pool)
     for strength in ("none", "some", "strong")
 }
-"""How a listener comments on cards of weight 0, 1 and 2."""
+"""Comments of a listener on cards of weight 0, 1 and 2."""
 UNTRIED = 1.1
 """Value of a type whose weight is unknown: its mean weight of 0.6, and what is learnt."""
 

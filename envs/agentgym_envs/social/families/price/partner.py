@@ -67,7 +67,7 @@ class PricePartner(Speaker):
         return self._side.sign * (offers[-1] - before) >= NEW * gap - 0.005
 
     def _conceded(self) -> float:
-        """How far the other side has come, as a share of the first gap."""
+        """Concession of the other side, as a share of the first gap."""
         if len(self._others) < 2:
             return 0.0
         gap = abs(self._others[0] - self._start)

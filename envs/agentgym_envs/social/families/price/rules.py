@@ -44,7 +44,7 @@ class PriceSetting(Setting):
         return self.limits[1 - self.seller] >= self.limits[self.seller]
 
     def side(self, seat: int) -> Side:
-        """What a seat knows."""
+        """Knowledge of a seat."""
         return Side(seat == self.seller, self.limits[seat], self.targets[seat], self.listed)
 
 

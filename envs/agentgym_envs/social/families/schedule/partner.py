@@ -76,7 +76,7 @@ class SchedulePartner(Speaker):
         return self._voice.say(self._voice.words("not yet"), self._proposal())
 
     def _answer(self, slot: str | None) -> str:
-        """What it says to a proposal that it does not take."""
+        """Answer to a proposal that it does not take."""
         if slot is None:
             return ""
         if slot in self._calendar.free:

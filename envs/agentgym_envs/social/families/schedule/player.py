@@ -11,7 +11,7 @@ from agentgym_envs.sotopia.moves import Utterance
 from agentgym_envs.sotopia.protocol.actions import Action
 
 UNWILLING: Final = tuple(words for pool in SCHEDULING["unwilling"].values() for words in pool)
-"""How a partner begins who is free, and would rather have another slot."""
+"""Opening words of a partner who is free, and would rather have another slot."""
 REPEATS = 2
 """Times that it makes the same proposal in a row."""
 _SLOT = re.compile(r"\b(?:Mon|Tue|Wed|Thu|Fri) (?:9|11|14|16)\b")

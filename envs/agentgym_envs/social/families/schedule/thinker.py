@@ -74,7 +74,7 @@ class ScheduleThinker(Thinker):
         return [slot for slot in self._calendar.slots if slot in named or slot not in out]
 
     def _intent(self, talk: Talk) -> str:
-        """What the latest answer to a proposal says."""
+        """Content of the latest answer to a proposal."""
         replies = [(own, answer) for own, answer in talk.replies[-1:] if own.value("PROPOSE")]
         if not replies:
             return "they look for a time"

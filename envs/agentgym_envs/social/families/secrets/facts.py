@@ -8,7 +8,7 @@ from agentgym_envs.sotopia.moves import padded, spoken
 
 YES: Final = ("yes", "yeah", "yep", "correct", "right", "exactly", "indeed", "true", "sure", "certainly")
 AFFIRMED: Final = ("that is", "that s", "it is", "you are")
-"""How an affirmation may begin before one of `YES`."""
+"""Beginnings of an affirmation before one of `YES`."""
 
 
 class Fact(Record):

@@ -143,7 +143,7 @@ class Secrets(Family[SecretsSetting, SecretsHidden]):
         return wordings[wording % len(wordings)].format(project=setting.project)
 
     def goal(self, setting: SecretsSetting, seat: int) -> str:
-        """What may be told and what not."""
+        """Facts that may be told, and facts that may not."""
         first = next(fact for fact in setting.facts if not fact.private)
         may = ", ".join(f"{fact.key}={fact.value}" for fact in setting.facts if not fact.private)
         not_ = ", ".join(f"{fact.key}={fact.value}" for fact in setting.facts if fact.private)
@@ -155,7 +155,7 @@ class Secrets(Family[SecretsSetting, SecretsHidden]):
         )
 
     def other_goal(self, setting: SecretsSetting, seat: int, hidden: SecretsHidden) -> str:
-        """What there is to ask for."""
+        """Facts to ask for."""
         keys, first = " ".join(fact.key for fact in setting.facts), setting.facts[0].key
         return (
             f"Find out as much as you can about {setting.project}. [ASK {first}] asks for a fact; the facts "

@@ -24,7 +24,7 @@ class SplitPlayer(Speaker):
         self._items, self._pool, self._values, self._draws = items, pool, values, draws
         self._turn = 0
         self._kept: list[Share] = []
-        """What the other side has asked to keep."""
+        """Shares that the other side has asked to keep."""
         self._said: set[Share] = set()
 
     def reply(self, heard: Utterance | None) -> Action:
@@ -66,7 +66,7 @@ class SplitPlayer(Speaker):
         return [values for values, one in zip(vectors, misfit, strict=True) if one <= least + 0.5]
 
     def _misfit(self, values: Share) -> float:
-        """How far values are from explaining the offers of the other side."""
+        """Misfit between values and the offers of the other side."""
         asked = [worth(kept, values) for kept in self._kept]
         rises = sum(max(0, later - earlier) for earlier, later in pairwise(asked))
         first = max(0.0, LEAST_FIRST - asked[0])

@@ -15,7 +15,7 @@ def worth(share: Share, values: Share) -> int:
 
 
 def rest(share: Share, pool: Share) -> Share:
-    """What is left of the pool."""
+    """Rest of the pool."""
     return tuple(all_ - own for all_, own in zip(pool, share, strict=True))
 
 

@@ -25,7 +25,7 @@ class Request(NamedTuple):
     wish: str
     actions: tuple[Action, ...]
     facts: tuple[str, ...] = ()
-    """What the passenger asks to be told."""
+    """Facts that the passenger asks to be told."""
 
 
 class Case(NamedTuple):

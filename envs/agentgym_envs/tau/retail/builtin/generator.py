@@ -28,7 +28,7 @@ class Request(NamedTuple):
     wish: str
     action: Action | None
     facts: tuple[str, ...] = ()
-    """What the customer asks to be told."""
+    """Facts that the customer asks to be told."""
 
 
 class Case(NamedTuple):
