@@ -73,7 +73,7 @@ def success_curve(summary: RunSummary, *, small: bool = False) -> Curve | None:
     rows = [row for row in success_rows(summary) if row.n and not (small and row.group)]
     if not rows:
         return None
-    curve = Curve(120, 32, ()) if small else Curve(520, 280, (), left=48, bottom=28)
+    curve = Curve(120, 32, ()) if small else Curve(520, 280, (), left=56, bottom=28)
     iterations = sorted({row.iteration for row in rows})
     x_of = _scale(iterations[0], iterations[-1], curve.left + 8, curve.right - 8)
     y_of = _scale(0.0, 1.0, curve.floor - 2, 8)
