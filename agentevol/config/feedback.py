@@ -8,8 +8,7 @@ feedback.only = false             also what the episodes' own outcomes teach
 from pydantic import Field, field_validator, model_validator
 
 from agentevol.config.learner import LearnConfig
-from agentevol.config.metrics import sink_names
-from agentevol.config.sections import PairsConfig, Section, SelectConfig
+from agentevol.config.sections import Names, PairsConfig, Section, SelectConfig
 from agentevol.core.algorithms.registry import algorithm
 
 LEARNING = ("episodes", "pairs", "labels")
@@ -20,7 +19,7 @@ SOURCE_KINDS = ("human", "judge", "environment", "self")
 class FeedbackConfig(Section):
     """Opinions about the episodes, which lie in the table beside them."""
 
-    sources: tuple[str, ...] = ()
+    sources: Names = ()
     """Whose opinions are learnt from: kinds of sources (`human`, `judge`, `environment`, `self`), or single
     ones (`human:Anna`). Corrections become pairs, or actions to imitate; comparisons become pairs, scores of
     whole episodes labels; flagged episodes are left out.
@@ -31,11 +30,6 @@ class FeedbackConfig(Section):
     """For labels: mean score from which an episode is desirable, on a scale from 0 (worst) to 1."""
     low: float = Field(default=0.3, ge=0, le=1)
     """For labels: mean score up to which an episode is undesirable. Those between have no label."""
-
-    @field_validator("sources", mode="before")
-    @classmethod
-    def _are_names(cls, value: object) -> object:
-        return sink_names(value)
 
     @field_validator("sources")
     @classmethod

@@ -17,12 +17,3 @@ SINKS = Extensions(
 `MetricSink`.
 """
 DEFAULT = ("jsonl", "tensorboard")
-
-
-def sink_names(value: object) -> object:
-    """Names from `a,b` or `[a,b]`, as an override gives them without quotes; other values unchanged."""
-    if not isinstance(value, str):
-        return value
-    return tuple(
-        name.strip() for name in value.strip().removeprefix("[").removesuffix("]").split(",") if name.strip()
-    )

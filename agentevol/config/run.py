@@ -27,7 +27,7 @@ from agentevol.config.forgetting import (
 from agentevol.config.learner import LearnConfig
 from agentevol.config.merging import merged
 from agentevol.config.methods import METHODS, method_settings
-from agentevol.config.metrics import DEFAULT, SINKS, sink_names
+from agentevol.config.metrics import DEFAULT, SINKS
 from agentevol.config.migration import migrated
 from agentevol.config.placements import names as placements
 from agentevol.config.placements import preset_file
@@ -59,6 +59,7 @@ from agentevol.config.sections import (
     ExploreConfig,
     HorizonConfig,
     KLTarget,
+    Names,
     PairsConfig,
     RayConfig,
     Section,
@@ -138,7 +139,7 @@ class RunConfig(Section):
     kl: KLTarget | None = None
     """For algorithms with the option `kl_coef`, which is the initial value."""
     horizon: HorizonConfig | None = None
-    metrics: tuple[str, ...] = DEFAULT
+    metrics: Names = DEFAULT
     """Sinks of the metrics of each iteration: `jsonl` (`metrics.jsonl`), `tensorboard`, `wandb`, `mlflow`,
     `trackio`, one of another distribution, or `module:attribute`
     (`agentevol.loop.tracking.sinks.SinkFactory`). Nothing is sent anywhere by the default.
@@ -187,11 +188,6 @@ class RunConfig(Section):
         checks.check_controllers(self.constraints, self.kl, learn)
         checks.check_groups(self.explore, learn)
         return self
-
-    @field_validator("metrics", mode="before")
-    @classmethod
-    def _names(cls, value: object) -> object:
-        return sink_names(value)
 
     @field_validator("metrics")
     @classmethod

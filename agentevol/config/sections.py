@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from agentevol.core.action_formats.registry import ACTION_FORMATS
 from agentevol.core.extensions import Extensions
@@ -15,6 +15,17 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+def listed(value: object) -> object:
+    """Names from `a,b` or `[a,b]`, as an override gives them without quotes; other values unchanged."""
+    if not isinstance(value, str):
+        return value
+    return tuple(
+        name.strip() for name in value.strip().removeprefix("[").removesuffix("]").split(",") if name.strip()
+    )
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(listed)]
+"""Names, also in one text with commas."""
 Level = Annotated[str, Field(coerce_numbers_to_str=True)]
 """Name of a difficulty, which may be a number."""
 

@@ -71,8 +71,7 @@ def taught(
 
 def _episodes(data: Path | str, opinions: Sequence[Feedback], where: Where) -> dict[str, Trajectory]:
     """The episodes that opinions are about, as far as they are chosen."""
-    names = {one.trajectory_id for one in opinions}
-    names |= {other for one in opinions if (other := getattr(one.opinion, "other", None))}
+    names = {name for one in opinions for name in one.episodes}
     if not names:
         return {}
     found = open_table(data).trajectories(replace(where, ids=sorted(names)))

@@ -23,13 +23,13 @@ from uuid import uuid4
 import polars as pl
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 
-from agentgym_store.arrow import EPISODE_COLUMNS, FORMAT, FORMAT_KEY, SCHEMA, pa
+from agentgym_store.arrow import EPISODE_COLUMNS, FORMAT, SCHEMA, pa
 from agentgym_store.errors import StoreError
 from agentgym_store.location import Place
 from agentgym_store.records import Trajectory
 from agentgym_store.rows import from_batch
 from agentgym_store.table.errors import one_error
-from agentgym_store.table.formats import check_format, renew_format
+from agentgym_store.table.formats import check_format, create_table, renew_format
 from agentgym_store.table.frames import frame_of
 from agentgym_store.table.log import PRUNED, Log, add_action
 from agentgym_store.table.parquet_files import write_episodes
@@ -201,17 +201,8 @@ class Store:
         # a log without entries remains of a process that was killed while it created the table
         if set(place.names()) - {"_delta_log"}:
             raise StoreError(f"{place} is not a table of trajectories; name a new folder")
-        place.make()
-        return DeltaTable.create(
-            place.name,
-            Schema.from_arrow(SCHEMA),
-            mode="ignore",
-            name="trajectories",
-            description="Episodes of language-model agents, one row each, token-exact.",
-            # `committed` reads the log, so it is never cleaned up
-            configuration={FORMAT_KEY: FORMAT, "delta.enableExpiredLogCleanup": "false"},
-            raise_if_key_not_exists=False,
-        )
+        description = "Episodes of language-model agents, one row each, token-exact."
+        return create_table(place, SCHEMA, "trajectories", description, FORMAT)
 
     def _at(self, version: int | None) -> DeltaTable:
         self._table.update_incremental()

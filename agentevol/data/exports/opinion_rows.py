@@ -12,7 +12,7 @@ from agentevol.data.feedback.opinions import TRAIN
 from agentevol.data.feedback.usable import Usable, usable
 from agentgym_store.exports.contract import Tally
 from agentgym_store.exports.messages import Message, as_messages, texts
-from agentgym_store.feedback.records import Comparison, Feedback
+from agentgym_store.feedback.records import Feedback
 from agentgym_store.records import Trajectory
 
 INEXPRESSIBLE = "corrections that no message has"
@@ -41,7 +41,7 @@ class Opinions:
 
     def on(self, episodes: Mapping[str, Trajectory], tally: Tally) -> Usable:
         """Those on some of the episodes; what cannot teach is counted."""
-        about = [one for one in self.records if _names(one) & episodes.keys()]
+        about = [one for one in self.records if episodes.keys() & one.episodes]
         found = usable(about, episodes, self.split)
         for reason, count in found.left_out.items():
             tally.left_out[f"opinions {reason}"] += count
@@ -80,7 +80,3 @@ def corrected_messages(
 def preferred(found: Usable, episodes: Mapping[str, Trajectory]) -> Sequence[tuple[Trajectory, Trajectory]]:
     """Better and worse episode of each pair with a majority."""
     return [(episodes[one], episodes[other]) for one, other in majorities(found.comparisons)[0]]
-
-
-def _names(one: Feedback) -> set[str]:
-    return {one.trajectory_id, *([one.opinion.other] if isinstance(one.opinion, Comparison) else [])}

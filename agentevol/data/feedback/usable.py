@@ -63,12 +63,11 @@ def _corrections(kept: Iterable[Feedback]) -> list[tuple[str, int, str]]:
 
 
 def _why_not(one: Feedback, episodes: Mapping[str, Trajectory], flagged: frozenset[str], split: str) -> str:
-    names = [one.trajectory_id, *([one.opinion.other] if isinstance(one.opinion, Comparison) else [])]
-    if flagged.intersection(names):
+    if flagged.intersection(one.episodes):
         return FLAGGED
-    if not all(name in episodes for name in names):
+    if not all(name in episodes for name in one.episodes):
         return ELSEWHERE
-    found = [episodes[name] for name in names]
+    found = [episodes[name] for name in one.episodes]
     reasons = [why_no_episode(episode, split) for episode in found]
     if isinstance(one.opinion, Correction):
         reasons.append(why_no_correction(found[0], one.turn))

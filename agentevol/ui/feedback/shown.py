@@ -9,7 +9,7 @@ from agentevol.ui.library import Source
 from agentevol.ui.pages import address
 from agentevol.ui.reader.view import MOST_TURNS
 from agentevol.ui.text import one_line
-from agentgym_store.feedback.records import Comparison, Correction, Dimensions, Feedback, Flag, Score
+from agentgym_store.feedback.records import SWAPPED, Comparison, Correction, Dimensions, Feedback, Flag, Score
 from agentgym_store.records import Trajectory
 
 
@@ -68,7 +68,7 @@ def reader_feedback(
     source: Source, episode: Trajectory, opinions: Sequence[Feedback], page: "PageFacts", split: str
 ) -> FeedbackView:
     """Opinions about an episode and its turns."""
-    about = [one for one in opinions if episode.id in ids_of(one)]
+    about = [one for one in opinions if episode.id in one.episodes]
     whole = [one for one in about if one.turn is None]
     turns: dict[int, list[Feedback]] = {}
     for one in about:
@@ -99,11 +99,8 @@ def comparison_feedback(
 ) -> FeedbackView:
     """Opinions about two episodes; own verdicts are those of the first one, A."""
     first, second = episodes
-    about = [one for one in opinions if ids_of(one) == {first.id, second.id}]
-    own = _own(about, page.name)
-    mine = [one for one in about if _is_of(one, page.name)]
-    if mine and mine[-1].trajectory_id == second.id:
-        own = Own(note=own.note, verdict={"better": "worse", "worse": "better"}.get(own.verdict, own.verdict))
+    about = [one for one in opinions if set(one.episodes) == {first.id, second.id}]
+    own = _own([_seen_from(one, first.id) for one in about], page.name)
     refusal = why_no_pair(first, second)
     if sources[0].key != sources[1].key:
         refusal = "of two tables, and opinions lie beside one"
@@ -134,12 +131,6 @@ class PageFacts:
     """Id of the record that has just been saved."""
 
 
-def ids_of(record: Feedback) -> set[str]:
-    """Ids of the episodes that an opinion is about."""
-    opinion = record.opinion
-    return {record.trajectory_id, *([opinion.other] if isinstance(opinion, Comparison) else [])}
-
-
 def told(record: Feedback, here: str = "") -> str:
     """An opinion in a few words; a comparison as seen from the episode `here`."""
     match record.opinion:
@@ -152,18 +143,25 @@ def told(record: Feedback, here: str = "") -> str:
         case Correction(action=action):
             return f"better action: {action}"
         case Comparison(other=other, verdict=verdict):
-            turned = {"better": "worse", "worse": "better", "tie": "tie"}
-            seen = verdict if here in ("", record.trajectory_id) else turned[verdict]
-            beside = other if here in ("", record.trajectory_id) else record.trajectory_id
+            seen, beside = verdict, other
+            if here not in ("", record.trajectory_id):
+                seen, beside = SWAPPED[verdict], record.trajectory_id
             return {"better": "better than ", "worse": "worse than ", "tie": "as good as "}[seen] + beside
 
 
 def _side(record: Feedback, first: str) -> str:
     """A comparison on the page where `first` is A."""
     sides = {"better": "A is better", "worse": "B is better", "tie": "equally good"}
-    if record.trajectory_id != first:
-        sides["better"], sides["worse"] = sides["worse"], sides["better"]
-    return sides[getattr(record.opinion, "verdict", "tie")]
+    return sides[getattr(_seen_from(record, first).opinion, "verdict", "tie")]
+
+
+def _seen_from(record: Feedback, first: str) -> Feedback:
+    """A comparison as the opinion on the episode `first`."""
+    opinion = record.opinion
+    if not isinstance(opinion, Comparison) or record.trajectory_id == first:
+        return record
+    turned = Comparison(other=record.trajectory_id, verdict=SWAPPED[opinion.verdict])
+    return record.model_copy(update={"trajectory_id": opinion.other, "opinion": turned})
 
 
 def _said(source: Source, records: Iterable[Feedback], name: str, here: str) -> tuple[Said, ...]:

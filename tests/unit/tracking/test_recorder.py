@@ -12,8 +12,9 @@ from typing import ClassVar
 
 import pytest
 
-from agentevol.config.metrics import SINKS, sink_names
+from agentevol.config.metrics import SINKS
 from agentevol.config.run import load
+from agentevol.config.sections import listed
 from agentevol.core.errors import ConfigError
 from agentevol.core.summaries import IterationSummary
 from agentevol.loop.tracking import jsonl
@@ -244,4 +245,4 @@ def test_the_setting_takes_names_without_quotes_and_refuses_unknown_ones() -> No
     assert load(overrides=["metrics=[]"]).metrics == ()
     with pytest.raises(ConfigError, match="no metric sink named 'wanb'; there are: jsonl, mlflow"):
         load(overrides=["metrics=wanb"])
-    assert sink_names(["a,b"]) == ["a,b"]
+    assert listed(["a,b"]) == ["a,b"]

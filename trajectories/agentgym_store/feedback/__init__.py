@@ -4,5 +4,6 @@
 
 Names for other packages: `latest.standing`, `location.is_feedback`, `records.Comparison`,
 `records.Correction`, `records.Dimensions`, `records.Feedback`, `records.Flag`, `records.MOST_NAME`,
-`records.Score`, `records.feedback`, `records.is_name`, `records.now`, `table.FeedbackTable`.
+`records.SWAPPED`, `records.Score`, `records.feedback`, `records.is_name`, `records.now`,
+`table.FeedbackTable`.
 """

@@ -23,6 +23,8 @@ SOURCE_KINDS: tuple[SourceKind, ...] = get_args(SourceKind)
 Reason = Literal["unsafe", "cheating", "broken"]
 REASONS: tuple[Reason, ...] = get_args(Reason)
 Verdict = Literal["better", "worse", "tie"]
+SWAPPED: Mapping[Verdict, Verdict] = {"better": "worse", "worse": "better", "tie": "tie"}
+"""Verdicts as seen from the other episode."""
 
 MOST_ID, MOST_NAME, MOST_NOTE, MOST_ACTION, MOST_DIMENSIONS = 2_000, 200, 10_000, 20_000, 100
 """Maximum lengths in characters: of an id, a name, a note, an action; and number of dimensions."""
@@ -176,6 +178,12 @@ class Feedback(Record):
     def kind(self) -> Kind:
         """Kind of the opinion."""
         return self.opinion.kind
+
+    @property
+    def episodes(self) -> tuple[str, ...]:
+        """Ids of the episodes that the opinion is about: two of a comparison, else one."""
+        other = (self.opinion.other,) if isinstance(self.opinion, Comparison) else ()
+        return (self.trajectory_id, *other)
 
     @property
     def source_kind(self) -> str:

@@ -21,6 +21,7 @@ from agentgym_store.feedback.records import Feedback
 from agentgym_store.feedback.rows import FEEDBACK_FORMAT, FEEDBACK_SCHEMA, from_table, to_table
 from agentgym_store.location import Place
 from agentgym_store.table.errors import one_error
+from agentgym_store.table.formats import create_table
 from agentgym_store.table.log import Log, add_action
 
 
@@ -88,16 +89,8 @@ class FeedbackTable:
         # a log without entries remains of a process that was killed while it created the table
         if set(self.place.names()) - {"_delta_log"} and not self.place.holds_table():
             raise StoreError(f"{self.place} is not a table of feedback; move it away")
-        self.place.make()
-        self._table = DeltaTable.create(
-            self.place.name,
-            Schema.from_arrow(FEEDBACK_SCHEMA),
-            mode="ignore",
-            name="feedback",
-            description="Opinions about episodes of the table of trajectories beside it.",
-            configuration={FORMAT_KEY: FEEDBACK_FORMAT, "delta.enableExpiredLogCleanup": "false"},
-            raise_if_key_not_exists=False,
-        )
+        description = "Opinions about episodes of the table of trajectories beside it."
+        self._table = create_table(self.place, FEEDBACK_SCHEMA, "feedback", description, FEEDBACK_FORMAT)
         self._check(self._table)
         return self._table
 

@@ -19,6 +19,21 @@ from agentgym_store.errors import StoreError
 from agentgym_store.location import Place
 
 
+def create_table(place: Place, schema: Any, name: str, description: str, format_name: str) -> DeltaTable:
+    """Create a table, or open the one that another process has created meanwhile."""
+    place.make()
+    return DeltaTable.create(
+        place.name,
+        Schema.from_arrow(schema),
+        mode="ignore",
+        name=name,
+        description=description,
+        # entries of the log tell which batches are in, so it is never cleaned up
+        configuration={FORMAT_KEY: format_name, "delta.enableExpiredLogCleanup": "false"},
+        raise_if_key_not_exists=False,
+    )
+
+
 def check_format(table: DeltaTable, place: Place) -> None:
     """Check the schema by name and type: values are read without validation. Raises `StoreError`."""
     found = table.metadata().configuration.get(FORMAT_KEY)
