@@ -56,13 +56,13 @@ SAMPLE = pa.struct(
 
 TURN = pa.struct(
     [
-        _field("action", pa.string(), "What was sent to the environment."),
-        _field("observation", pa.string(), "What the environment answered."),
+        _field("action", pa.string(), "The text sent to the environment."),
+        _field("observation", pa.string(), "The environment's answer."),
         _field("reward", pa.float64(), "Reward of this action."),
         _field(
             "info", pa.string(), "JSON object of the environment's extras; null when empty.", nullable=True
         ),
-        _field("sample", SAMPLE, "What the model said; null for scripted agents.", nullable=True),
+        _field("sample", SAMPLE, "The model's reply; null for scripted agents.", nullable=True),
         _field(
             "costs",
             pa.map_(pa.string(), pa.float64()),
@@ -101,10 +101,10 @@ SCHEMA = pa.schema(
         _field("seed", pa.int64(), "Seed of the episode."),
         _field("attempt", pa.int64(), "Which of the samples of this task in this iteration, from 0."),
         _field("policy", pa.string(), "Name of what acted."),
-        _field("initial_observation", pa.string(), "What the agent saw first."),
+        _field("initial_observation", pa.string(), "The first observation."),
         _field("ending", pa.string(), "terminated, truncated, cancelled or failed."),
         _field("limit", pa.string(), "Which limit truncated the episode; else null.", nullable=True),
-        _field("failure", pa.string(), "What broke in a failed episode; else null.", nullable=True),
+        _field("failure", pa.string(), "The failed part of a failed episode; else null.", nullable=True),
         _field("failure_detail", pa.string(), "Text of the failure; else null.", nullable=True),
         _field("total_reward", pa.float64(), "Sum of rewards; null when failed or cancelled.", nullable=True),
         _field(

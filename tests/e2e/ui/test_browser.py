@@ -1,12 +1,9 @@
 """The web pages in Chromium, at the width of a phone and of a desktop, in light and dark, by keys and without
 scripts. Times of the first paint are printed.
-
-`PLAYWRIGHT` names a folder that has playwright-core: `npm install --prefix DIR playwright-core`.
 """
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,7 +13,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from support.readiness import ready_address
+from support.browser import CHROMIUM, FOLDER, needs_browser, served
 from support.ui import LONG, episode, episodes, hostile_episode, make_run
 
 from agentevol.cli.benchmarks.store.episodes import commits
@@ -28,36 +25,9 @@ from agentgym_store.store import Store
 pytestmark = pytest.mark.slow
 
 WALK = Path(__file__).with_name("walk.mjs")
-CHROMIUM = shutil.which("chromium") or ""
-FOLDER = os.environ.get("PLAYWRIGHT", "")
 MANY = int(os.environ.get("AGENTEVOL_UI_EPISODES", "100000"))
 """Episodes of the table whose first paint is measured."""
 STEPS = 12
-
-
-def lacking() -> str:
-    """What is not on this machine; empty where all is there."""
-    if not CHROMIUM:
-        return "there is no chromium: apt-get install chromium"
-    if shutil.which("node") is None:
-        return "there is no node"
-    if not (Path(FOLDER) / "node_modules" / "playwright-core").is_dir() or not FOLDER:
-        return "PLAYWRIGHT names no folder with playwright-core: npm install --prefix DIR playwright-core"
-    return ""
-
-
-needs_browser = pytest.mark.skipif(bool(lacking()), reason=lacking())
-
-
-@contextmanager
-def served(home: Path) -> Iterator[str]:
-    """The address of `agentevol ui` on a folder."""
-    command = [sys.executable, "-m", "agentevol", "ui", str(home), "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            yield ready_address(process)
-        finally:
-            process.terminate()
 
 
 @contextmanager

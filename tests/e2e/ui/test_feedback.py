@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from e2e.ui.test_browser import CHROMIUM, FOLDER, needs_browser, served
+from support.browser import CHROMIUM, FOLDER, needs_browser, served
 from support.feedback import guess_table
 
 from agentevol.ui.library import Library

@@ -163,7 +163,7 @@ def _figures(group: Group) -> tuple[str, ...]:
 
 
 def _losses(export_format: ExportFormat) -> Iterator[str]:
-    yield "## What it does not hold"
+    yield "## Not in this data set"
     yield ""
     if not export_format.loses:
         yield "Nothing is lost: `agentevol trajectories import` restores every field of every episode."
