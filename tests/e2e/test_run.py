@@ -89,6 +89,18 @@ def figures(out: Path) -> list[tuple[object, ...]]:
     ]
 
 
+def recorded(out: Path) -> tuple[list[int], list[tuple[int, float]]]:
+    """Iterations in the file of metrics, and steps and values of success in TensorBoard; a point that was
+    recorded twice counts once.
+    """
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    lines = (out / "metrics.jsonl").read_text().splitlines()
+    events = EventAccumulator(str(out / "tensorboard")).Reload()
+    points = {(one.step, one.value) for one in events.Scalars("success/test")}
+    return [json.loads(line)["iteration"] for line in lines], sorted(points)
+
+
 def weights(out: Path, version: int) -> bytes:
     return _weights(out, version).read_bytes()
 
@@ -223,6 +235,8 @@ def test_a_run_killed_in_each_of_its_stages_ends_like_an_undisturbed_one(
     assert rows(out) == rows(calm)
     assert figures(out) == figures(calm)
     assert weights(out, 2) == weights(calm, 2)
+    assert recorded(out) == recorded(calm)
+    assert recorded(out)[0] == [0, 1, 2]
 
 
 def _await(has_come: Callable[[Path], bool], out: Path, process: subprocess.Popen[str]) -> None:
