@@ -99,7 +99,7 @@ def _is_cost(cost: object) -> bool:
 class DependencyFault(RuntimeError):
     """Failure of a model or service that an episode depends on: the episode has failed, and has no reward."""
 
-    kind: ClassVar[Literal["partner", "judge"]]
+    kind: ClassVar[Literal["partner", "judge", "verifier"]]
     """Dependency that failed: it is the episode's kind of failure."""
 
 
