@@ -8,8 +8,8 @@ from agentevol.config.fitting import fitted
 from agentevol.config.run import load
 from agentevol.core.action_formats import registry as formats
 from agentevol.rollout.environments import demonstrated, opened, task_counts
-from agentevol.runs.starter.mode_recipes import MODE_RECIPES
 from agentevol.runs.starter.built_recipes import BUILT_RECIPES
+from agentevol.runs.starter.mode_recipes import MODE_RECIPES
 from agentevol.runs.starter.recipe import LEARN, Shape, StarterRecipe
 from agentevol.runs.starter.shipped_recipes import RECIPES
 from agentgym_envs.core import Environment

@@ -55,7 +55,7 @@ class QuestionFile:
         start, end = self.places[2 * number], self.places[2 * number + 1]
         line = mapped(self.path)[start:end].tobytes()
         try:
-            return question_of(line.decode("utf-8"), "none")
+            return question_of(line.decode("utf-8-sig"), "none")
         except (UnicodeDecodeError, QuestionsError) as cause:
             raise QuestionsError(f"{self.path} has changed since it was opened: {cause}") from None
 

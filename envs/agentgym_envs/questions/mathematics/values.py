@@ -82,6 +82,8 @@ def _same(one: Value, other: Value, budget: Budget) -> bool:
     budget.spend(1)
     if isinstance(one, Scalar) and isinstance(other, Scalar):
         return _same_scalar(one, other, budget)
+    if isinstance(other, Relation) and not isinstance(one, Relation) and set(other.signs) == {"="}:
+        return _same(one, other.sides[-1], budget)  # the answer at the end of its calculation
     if isinstance(one, Words) or isinstance(other, Words):
         return _word(one) is not None and _word(one) == _word(other)
     if isinstance(one, Collection) or isinstance(other, Collection):
