@@ -14,9 +14,10 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from numbers import Real
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import numpy as np
+from pydantic import Field
 
 from agentevol.config.rewards.registries import REWARDS
 from agentevol.core.algorithms.contract import Option
@@ -42,6 +43,8 @@ def replies(episode: Trajectory) -> list[str]:
     return [turn.action if turn.sample is None else turn.sample.text for turn in episode.turns]
 
 
+Size = Annotated[int, Field(ge=1)]
+"""Number of words of an n-gram."""
 Columns = Mapping[str, Callable[[Trajectory], object]]
 """Values of an episode by the name of a column."""
 
@@ -71,7 +74,7 @@ def good_accuracy(
     *,
     penalty_scale: NotNegative = 0.1,
     max_penalty: float = -0.5,
-    n: int = 4,
+    n: Size = 4,
 ) -> list[float]:
     """1 for success, otherwise a small penalty for repeated word n-grams (arXiv:2510.18913)."""
     return [

@@ -138,6 +138,7 @@ def two(first: object, second: object) -> list[float]:  # noqa: ARG001
         (f"{HERE}:NUMBER", {}, "is int, not a function of (episodes)"),
         (f"{HERE}:two", {}, "is no function of (episodes): missing a required argument: 'second'"),
         ("success", {"discount": 1.0}, "success has no option 'discount'; there are: none"),
+        ("good_accuracy", {"n": 0}, "option 'n' of good_accuracy cannot be 0"),
         ("discounted_return", {"discount": 2.0}, "option 'discount' of discounted_return cannot be 2.0"),
     ],
 )

@@ -18,7 +18,7 @@ class _Part:
     text: str
     value: int
     binds: int = 3
-    """How firmly its outermost sign binds; 3 for a number."""
+    """Precedence of its outermost sign; 3 for a number."""
     step: int = -1
 
 

@@ -22,7 +22,7 @@ PACKS = ("bags", "boxes", "packs")
 
 @dataclass
 class _Told:
-    """What has been told so far, and the number of things after it."""
+    """Story so far, and the number of things after it."""
 
     random: Random
     name: str
