@@ -63,7 +63,8 @@ def build(
     from agentevol.runs.starter.general_recipe import recipe_for
 
     name = env if action_format == "plain" else f"{env}{MODES}" if action_format == "modes" else None
-    found_by_runs = out is None and name is not None and name not in shipped_starters()
+    known = name is not None and name not in shipped_starters() and ":" not in name  # or for other data
+    found_by_runs = out is None and known
     place = out or (built_starter(name) if found_by_runs and name else Path("starter"))
     recipe = recipe_for(env, action_format)
     recipe = replace(

@@ -375,7 +375,7 @@ def load(
     given = _read(Path(path)) if path is not None else {}
     for override in overrides:
         _apply(given, override)
-    environment = _given(given, "environment", "name") or EnvironmentConfig().name
+    environment = _environment_name(given)
     values: dict[str, Any] = {}
     for name in [preset] if isinstance(preset, str) else preset or ():
         values = merged(values, _named(name, environment))
@@ -455,7 +455,8 @@ def _of_environment(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _environment_name(values: Mapping[str, Any]) -> str:
-    return _given(values, "environment", "name") or EnvironmentConfig().name
+    """The chosen environment, without an argument."""
+    return (_given(values, "environment", "name") or EnvironmentConfig().name).partition(":")[0]
 
 
 def _given(values: Mapping[str, Any], section: str, key: str) -> str | None:

@@ -1,12 +1,14 @@
 """Configuration sections: the parts of `agentevol.config.run.RunConfig`."""
 
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from agentevol.core.action_formats.registry import ACTION_FORMATS
 from agentevol.core.extensions import Extensions
 from agentevol.core.protocols import SequenceKind
+from agentgym_envs.registry import UnknownEnvironment, with_argument
 
 
 class Section(BaseModel):
@@ -62,6 +64,22 @@ class EnvironmentConfig(Section):
     """Player of the seats beside the policy's, whose seat varies by task: `policy` (self-play: the policy in
     every seat), `random`, `idle`, `spray`, or a model as `base` names one (embedded engine only).
     """
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_argument(cls, given: Any) -> Any:
+        """`NAME:ARGUMENT` as the name and an option; of a file that is there, its absolute path."""
+        if not isinstance(given, dict) or ":" not in str(given.get("name", "")):
+            return given
+        try:
+            name, options = with_argument(str(given["name"]))
+        except UnknownEnvironment as cause:
+            raise ValueError(f"name: {cause}") from None
+        for option, argument in options.items():
+            if option in (given.get("options") or {}):
+                raise ValueError(f"options.{option} is given twice: name = {given['name']!r} is one")
+            options[option] = str(Path(argument).absolute()) if Path(argument).exists() else argument
+        return {**given, "name": name, "options": {**(given.get("options") or {}), **options}}
 
     @property
     def partner_model(self) -> str:

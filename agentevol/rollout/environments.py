@@ -1,7 +1,8 @@
 """In-process access to an environment without a server: its tasks, and the messages of its players."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentevol.config.fitting import TaskCounts
@@ -16,7 +17,8 @@ from agentgym_client import EnvClient
 from agentgym_client.errors import EnvClientError
 from agentgym_envs.core import Environment, Task
 from agentgym_envs.formats import PLAIN, THOUGHT, ActionFormat, after_thinking
-from agentgym_envs.registry import make, names
+from agentgym_envs.registry import environment_class, make, names
+from agentgym_store.records import Trajectory
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -30,12 +32,31 @@ def opened(config: EnvironmentConfig) -> Iterator[Environment[Any]]:
     """An instance of the environment. Raises `ConfigError` for options that it refuses."""
     try:
         environment = make(config.name, **config.options)
-    except (TypeError, ValueError) as cause:
+    except (TypeError, ValueError, OSError) as cause:
         raise ConfigError(f"environment.options: {config.name}: {one_line(cause)}") from cause
     try:
         yield environment
     finally:
         environment.close()
+
+
+def reward_columns(config: EnvironmentConfig) -> Mapping[str, Callable[[Trajectory], object]]:
+    """Columns of reward functions that are private fields of the run's own tasks; none on a running server,
+    which keeps them to itself.
+    """
+    if config.url is not None:
+        return {}
+    columns = environment_class(config.name).reward_columns
+    fields: dict[str, Mapping[str, object]] = {}
+
+    def read(column: str, episode: Trajectory) -> object:
+        if episode.task_id not in fields:
+            with opened(config) as environment:
+                task = environment.task(episode.task_id)
+                fields[episode.task_id] = {name: getattr(task, name) for name in columns}
+        return fields[episode.task_id][column]
+
+    return {column: partial(read, column) for column in columns}
 
 
 def task_counts(environment: Environment[Any]) -> TaskCounts:

@@ -48,6 +48,7 @@ from agentevol.models.hub import hub_name
 from agentevol.models.rendering import ChatRenderer, load_tokenizer
 from agentevol.models.resolution import check_folder, resolve
 from agentevol.models.tokenizer_checks import check_vocabulary
+from agentevol.rollout.environments import reward_columns
 from agentevol.rollout.faults import FaultLog
 from agentevol.runs.shared_judges import shared_judges
 from agentgym_envs.registry import environment_class, names
@@ -58,6 +59,15 @@ def check_name(environment: EnvironmentConfig) -> None:
     if environment.url is None and environment.name not in names():
         raise ConfigError(
             f"environment.name: no environment named {environment.name!r}; there are: {', '.join(names())}"
+        )
+
+
+def check_scored(config: RunConfig, scored: bool) -> None:
+    """Raise `ConfigError` for an environment without rewards where nothing else gives any."""
+    if not (scored or config.reward.on):
+        raise ConfigError(
+            f"{config.environment.name} gives no rewards with these options: name a source of them:"
+            " reward.model, reward.refresh, reward.judge or reward.function"
         )
 
 
@@ -111,7 +121,8 @@ def check_functions(config: RunConfig) -> None:
     """
     action_format(config.environment.format)
     if isinstance(config.reward, FunctionReward):
-        reward_function(config.reward.function, config.reward.options)
+        columns = reward_columns(config.environment)
+        reward_function(config.reward.function, config.reward.options, columns)
     if isinstance(config.reward, JudgeReward):
         judge_of(config.reward.judge, config.reward.options)
     if config.shaping.potential is not None:

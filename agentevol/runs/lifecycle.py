@@ -22,7 +22,7 @@ from agentevol.rollout.environments import (
     served_counts,
     task_counts,
 )
-from agentevol.runs.launch import check, check_name, launch
+from agentevol.runs.launch import check, check_name, check_scored, launch
 
 
 def run(config: RunConfig, *, out: Path | str | None = None, console: Console | None = None) -> RunSummary:
@@ -55,6 +55,7 @@ def prepared(config: RunConfig, *, here: bool = True) -> RunConfig:
     played: list[Demonstrated] = []
     if config.environment.url is None:
         with opened(config.environment) as environment:
+            check_scored(config, environment.scored)
             config = fitted(config, task_counts(environment), strict=here)
             if config.explore_split in environment.splits:
                 form = action_format(config.environment.format)

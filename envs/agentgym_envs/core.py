@@ -99,7 +99,7 @@ def _is_cost(cost: object) -> bool:
 class DependencyFault(RuntimeError):
     """Failure of a model or service that an episode depends on: the episode has failed, and has no reward."""
 
-    kind: ClassVar[Literal["partner", "judge"]]
+    kind: ClassVar[Literal["partner", "judge", "verifier"]]
     """Dependency that failed: it is the episode's kind of failure."""
 
 
@@ -143,7 +143,8 @@ class Environment(ABC, Generic[TaskT]):
     deterministic: bool = True
     """Whether equal task, seed and actions give equal episodes; an instance may differ, by its options."""
     reward_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    difficulties: ClassVar[tuple[str, ...]] = ()
+    difficulties: tuple[str, ...] = ()
+    """Names of the levels in order; an instance may have others, by its options."""
     changing_tools: ClassVar[bool] = False
     """True if the tools may change within an episode. Clients are told before the first change (MCP's
     `listChanged`), and so this cannot be found out from observations.
@@ -152,6 +153,12 @@ class Environment(ABC, Generic[TaskT]):
     """Names of the seats of an episode that several agents play, each in a session of its own; () where there
     is one agent only. `reset` and `step` play one agent against the environment's own partners.
     """
+    scored: bool = True
+    """False where rewards say nothing: a run needs a reward model, a judge or a reward function. An instance
+    may differ, by its options.
+    """
+    reward_columns: ClassVar[tuple[str, ...]] = ()
+    """Names of private fields of tasks that a trainer's reward functions may read; agents never see them."""
     variant_splits: ClassVar[tuple[str, ...]] = ()
     """Names of splits that a benchmark's publisher made of the same tasks: their content may be equal. Who
     trains in one of them has seen the others.

@@ -35,6 +35,7 @@ REGISTRY: dict[str, str] = {
     "deliberate": "agentgym_envs.deliberate:Deliberate",
     "guess": "agentgym_envs.guess:Guess",
     "movie": "agentgym_envs.families.movie:Movie",
+    "questions": "agentgym_envs.questions:Questions",
     "sheet": "agentgym_envs.families.sheet:Sheet",
     "social": "agentgym_envs.social:Social",
     "sotopia": "agentgym_envs.sotopia.environment:Sotopia",
@@ -60,6 +61,10 @@ installed without them, and so in no extra.
 
 NEEDS: dict[str, tuple[str, ...]] = {"bfcl": ("mpmath", "bfcl_eval"), "webshop": ("numpy", "rapidfuzz")}
 """Name to the modules of its extra, which has the same name, and of its distribution in `PLAIN`."""
+
+
+ARGUMENTS: dict[str, str] = {"questions": "file"}
+"""Name to the option that an argument after a colon sets: `questions:FILE`."""
 
 
 class UnknownEnvironment(LookupError):
@@ -100,6 +105,20 @@ def lacking(name: str) -> str:
     return f"{' and '.join(missing)}: pip install 'agentevol[{name}]'{plain}" if missing else ""
 
 
+def with_argument(text: str) -> tuple[str, dict[str, str]]:
+    """The name and the options of `NAME`, or of `NAME:ARGUMENT`, as `questions:FILE`.
+
+    Raises `UnknownEnvironment` for an environment that takes no argument, and for an empty one.
+    """
+    name, colon, argument = text.partition(":")
+    if not colon:
+        return name, {}
+    if name not in ARGUMENTS or not argument:
+        takes = ", ".join(f"{one}:{option.upper()}" for one, option in ARGUMENTS.items())
+        raise UnknownEnvironment(f"no environment named {text!r}; those with an argument are: {takes}")
+    return name, {ARGUMENTS[name]: argument}
+
+
 def environment_class(name: str) -> type[Environment[Any]]:
     """The class behind `name`; imports its module.
 
@@ -117,8 +136,11 @@ def environment_class(name: str) -> type[Environment[Any]]:
 
 
 def make(name: str, **options: Any) -> Environment[Any]:
-    """A new instance of the environment `name`; `options` are its constructor's keyword arguments."""
-    return environment_class(name)(**options)
+    """A new instance of the environment `name`, or `NAME:ARGUMENT`; `options` are its constructor's keyword
+    arguments.
+    """
+    own, given = with_argument(name)
+    return environment_class(own)(**given, **options)
 
 
 def _target(name: str) -> str:

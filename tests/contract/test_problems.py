@@ -40,6 +40,7 @@ ADDED = {
     "head-too-large": 431,
     "partner": 502,
     "judge": 502,
+    "verifier": 502,
     "partner-turn": 503,
     "unavailable": 503,
 }

@@ -51,7 +51,7 @@ def _reports(names: list[str], tasks: int, rows: int, seed: int, jobs: int) -> "
 
 
 def _report(name: str, *, tasks: int, rows: int, seed: int) -> "Report":
-    from agentgym_envs.registry import environment_class
+    from agentgym_envs.registry import make
     from agentgym_envs.testing import check_environment
 
-    return check_environment(environment_class(name), tasks_per_split=tasks, rows_per_split=rows, seed=seed)
+    return check_environment(partial(make, name), tasks_per_split=tasks, rows_per_split=rows, seed=seed)

@@ -1,5 +1,6 @@
 """Options that several commands of the group share, and their parsing."""
 
+import json
 import os
 import signal
 import sys
@@ -46,7 +47,7 @@ ExitWithStdin = Annotated[
 
 def chosen(names: list[str] | None) -> list[str]:
     """The given names, each checked, or all whose packages are installed; others are listed on stderr."""
-    from agentgym_envs.registry import environment_class, lacking
+    from agentgym_envs.registry import environment_class, lacking, with_argument
     from agentgym_envs.registry import names as all_names
 
     if not names:
@@ -56,8 +57,22 @@ def chosen(names: list[str] | None) -> list[str]:
         names = [name for name in needs if not needs[name]]
     found = list(dict.fromkeys(names))
     for name in found:
-        environment_class(name)
+        environment_class(with_argument(name)[0])
     return found
+
+
+def served_of(names: list[str] | None, option: list[str] | None) -> tuple[list[str], list[str]]:
+    """Names of environments to serve, and options, those of `NAME:ARGUMENT` among them."""
+    from agentgym_envs.registry import with_argument
+
+    found, options = list[str](), list(option or [])
+    for text in chosen(names):
+        name, given = with_argument(text)
+        if name in found:
+            raise typer.BadParameter(f"{name} is named twice, and a server has one of each")
+        found.append(name)
+        options += [f"{name}.{key}={json.dumps(value)}" for key, value in given.items()]
+    return found, options
 
 
 def options_of(pairs: list[str] | None, names: list[str]) -> dict[str, dict[str, Any]]:

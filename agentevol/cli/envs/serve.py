@@ -16,8 +16,8 @@ from agentevol.cli.envs.options import (
     Settings,
     TokenFile,
     Workers,
-    chosen,
     options_of,
+    served_of,
     settings_of,
     stop_when_stdin_ends,
 )
@@ -50,7 +50,7 @@ def serve(
 
     Example: agentevol envs serve alfworld --port 8001
     """
-    served = chosen(names)
+    served, option = served_of(names, option)
     options = options_of(option, served)
     import secrets
 
@@ -90,7 +90,7 @@ def up(
 
     Example: agentevol envs up alfworld guess --port 8000
     """
-    served = chosen(names)
+    served, option = served_of(names, option)
     options_of(option, served)
     from agentgym_server.gateway.serve import serve_children
     from agentgym_server.gateway.supervisor import Role
@@ -106,7 +106,7 @@ def up(
     )
     shared = [f"--setting={pair}" for pair in setting or []]
     roles = [
-        Role(name, (*server_command(name, workers, max_sessions, option or []), *shared))
+        Role(name, (*server_command(name, workers, max_sessions, option), *shared))
         for name in served
         for _ in range(replicas)
     ]

@@ -14,9 +14,10 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from numbers import Real
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import numpy as np
+from pydantic import Field
 
 from agentevol.config.rewards.registries import REWARDS
 from agentevol.core.algorithms.contract import Option
@@ -42,7 +43,12 @@ def replies(episode: Trajectory) -> list[str]:
     return [turn.action if turn.sample is None else turn.sample.text for turn in episode.turns]
 
 
-COLUMNS: Mapping[str, Callable[[Trajectory], object]] = {
+Size = Annotated[int, Field(ge=1)]
+"""Number of words of an n-gram."""
+Columns = Mapping[str, Callable[[Trajectory], object]]
+"""Values of an episode by the name of a column."""
+
+COLUMNS: Columns = {
     "prompts": _prompt,
     "completions": lambda episode: "\n".join(replies(episode)),
     **{
@@ -68,7 +74,7 @@ def good_accuracy(
     *,
     penalty_scale: NotNegative = 0.1,
     max_penalty: float = -0.5,
-    n: int = 4,
+    n: Size = 4,
 ) -> list[float]:
     """1 for success, otherwise a small penalty for repeated word n-grams (arXiv:2510.18913)."""
     return [
@@ -83,15 +89,20 @@ def good_accuracy(
     ]
 
 
-def reward_function(name: str, options: Mapping[str, Option] | None = None) -> RewardFunction:
-    """Return the function of this name with `options` bound; it takes episodes alone.
+def reward_function(
+    name: str, options: Mapping[str, Option] | None = None, more: Columns | None = None
+) -> RewardFunction:
+    """Return the function of this name with `options` bound; it takes episodes alone. `more` are columns
+    beyond `COLUMNS`, such as the answers of questions.
 
     Raises `ConfigError` where there is none, where the object is no function of episodes, and for an option
     that it does not have or cannot take.
     """
     function = REWARDS.load(name)
     if "completions" in (arguments := _arguments(function)):
-        return _bound(name, partial(_by_columns, function, _columns(name, arguments)), function, options)
+        known = {**COLUMNS, **(more or {})}
+        columns = {column: known[column] for column in _columns(name, arguments, known)}
+        return _bound(name, partial(_by_columns, function, columns), function, options)
     function = REWARDS.function(name, "episodes")
     return _bound(name, function, function, options)
 
@@ -152,7 +163,7 @@ def _arguments(function: Any) -> Mapping[str, inspect.Parameter]:
         return {}
 
 
-def _columns(name: str, arguments: Mapping[str, inspect.Parameter]) -> list[str]:
+def _columns(name: str, arguments: Mapping[str, inspect.Parameter], known: Columns) -> list[str]:
     """Columns that a function in TRL's convention takes; all of them with `**kwargs`."""
     needed = [
         argument.name
@@ -160,21 +171,21 @@ def _columns(name: str, arguments: Mapping[str, inspect.Parameter]) -> list[str]
         if argument.default is argument.empty
         and argument.kind in (argument.POSITIONAL_OR_KEYWORD, argument.KEYWORD_ONLY)
     ]
-    if unknown := [column for column in needed if column not in COLUMNS]:
+    if unknown := [column for column in needed if column not in known]:
         raise ConfigError(
-            f"reward function {name!r} needs the column {unknown[0]!r}; there are: {', '.join(COLUMNS)}"
+            f"reward function {name!r} needs the column {unknown[0]!r}; there are: {', '.join(known)}"
         )
     takes_all = any(argument.kind is argument.VAR_KEYWORD for argument in arguments.values())
-    return [column for column in COLUMNS if takes_all or column in arguments]
+    return [column for column in known if takes_all or column in arguments]
 
 
 def _by_columns(
     function: Callable[..., Sequence[float]],
-    columns: Sequence[str],
+    columns: Columns,
     episodes: Sequence[Trajectory],
     **options: Option,
 ) -> Sequence[float]:
-    given = {column: [COLUMNS[column](episode) for episode in episodes] for column in columns}
+    given = {name: [read(episode) for episode in episodes] for name, read in columns.items()}
     return function(**given, **options)
 
 

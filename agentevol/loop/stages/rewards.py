@@ -34,6 +34,7 @@ from agentevol.loop.stages.judged_rewards import JudgedRewards
 from agentevol.loop.stages.process_rewards import ProcessRewards, train_reward_model, validation_episodes
 from agentevol.loop.state.context import RunContext
 from agentevol.loop.state.reward_figures import note_reward_figures
+from agentevol.rollout.environments import reward_columns
 from agentgym_store.records import Trajectory
 
 
@@ -106,7 +107,7 @@ class Rewards:
         """Mean score of the validation episodes; None without scores and for a model that changes."""
         reward = self.config.reward
         if isinstance(reward, FunctionReward):
-            scores = _scores(reward, validation_episodes(self._context, iteration))
+            scores = self._scores(reward, validation_episodes(self._context, iteration))
             return fmean(scores.values()) if scores else None
         if isinstance(reward, JudgeReward):
             return self._judge.proxy(reward, iteration, validation_episodes(self._context, iteration))
@@ -140,7 +141,7 @@ class Rewards:
     ) -> list[TrainingSequence]:
         """The training sequences with the scores of `reward.function`."""
         with self._context.drafts.timed(iteration, "score"):
-            scores = _scores(reward, explored)
+            scores = self._scores(reward, explored)
         note_reward_figures(self._folder.path, iteration, score_figures(explored, scores))
         return with_scores(sequences, scores, alpha=reward.alpha, beta=reward.beta)
 
@@ -204,6 +205,7 @@ class Rewards:
     ) -> dict[str, Judgement]:
         return judged(model.path, self._cluster.scores(model, sequences), reward.caution)
 
-
-def _scores(reward: FunctionReward, episodes: Sequence[Trajectory]) -> dict[str, float]:
-    return episode_scores(reward.function, reward_function(reward.function, reward.options), episodes)
+    def _scores(self, reward: FunctionReward, episodes: Sequence[Trajectory]) -> dict[str, float]:
+        columns = reward_columns(self.config.environment)
+        function = reward_function(reward.function, reward.options, columns)
+        return episode_scores(reward.function, function, episodes)

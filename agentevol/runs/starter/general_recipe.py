@@ -8,6 +8,7 @@ from agentevol.config.fitting import fitted
 from agentevol.config.run import load
 from agentevol.core.action_formats import registry as formats
 from agentevol.rollout.environments import demonstrated, opened, task_counts
+from agentevol.runs.starter.built_recipes import BUILT_RECIPES
 from agentevol.runs.starter.mode_recipes import MODE_RECIPES
 from agentevol.runs.starter.recipe import LEARN, Shape, StarterRecipe
 from agentevol.runs.starter.shipped_recipes import RECIPES
@@ -33,9 +34,9 @@ _NUMBERS = tuple(f"{space}{number}" for space in ("", " ") for number in range(1
 
 def recipe_for(name: str, action_format: str = "plain") -> StarterRecipe:
     """The package's own recipe for the environment `name`, whose messages are plain or in thinking modes, or
-    the general one.
+    the general one, also for `NAME:ARGUMENT`.
     """
-    own = {"plain": RECIPES, "modes": MODE_RECIPES}.get(action_format, {})
+    own = {"plain": {**BUILT_RECIPES, **RECIPES}, "modes": MODE_RECIPES}.get(action_format, {})
     if name in own:
         return own[name]
     return general_recipe(name, action_format)
@@ -60,7 +61,7 @@ def general_recipe(name: str, action_format: str = "plain") -> StarterRecipe:
     tokens = round(sum(count * words[level] for level, count in counts.items()))
     batch = min(max(tokens // STEPS, 128), LEARN.batch_tokens)
     return StarterRecipe(
-        environment=name,
+        environment=config.environment.name,
         action_format=action_format,
         demonstrations=counts,
         care=CARE,

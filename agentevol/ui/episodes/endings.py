@@ -21,6 +21,7 @@ FAILURES = {
     "internal": "the environment, or what it wraps, raised an error",
     "environment": "the environment raised an error",
     "judge": "the judge gave no valid verdict",
+    "verifier": "the verifier of answers raised an error",
     "partner": "another seat of the episode failed",
 }
 

@@ -202,7 +202,7 @@ def preferred_wait_s(prefer: str) -> float:
 
 SESSION_PROBLEMS = ("session-not-found", "session-expired", "session-closed", "session-failed")
 BEGIN_PROBLEMS = ("task-not-found", "idempotency-key-reused", "capacity", "overloaded", "draining")
-BROKEN = ("internal", "worker-lost", "step-timeout", "partner", "judge")
+BROKEN = ("internal", "worker-lost", "step-timeout", "partner", "judge", "verifier")
 
 ENDPOINTS: tuple[Endpoint[Service], ...] = (
     Endpoint(

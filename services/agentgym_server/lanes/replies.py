@@ -53,7 +53,7 @@ class ErrorRow(Shown):
 class Failure(Shown):
     """Failure of an episode's infrastructure; it is never a reward."""
 
-    kind: Literal["worker-lost", "step-timeout", "internal", "partner", "judge"]
+    kind: Literal["worker-lost", "step-timeout", "internal", "partner", "judge", "verifier"]
     turn: Natural
     message: str
 

@@ -34,6 +34,7 @@ FAILURE_TITLES = {
     "internal": "the environment broke",
     "partner": "the partner left the episode, or failed",
     "judge": "the judge of this episode failed",
+    "verifier": "the verifier of this episode failed",
 }
 
 
@@ -232,7 +233,7 @@ class Registry:
 
 def failure_view(fault: HostFault, turn: int) -> dict[str, Any]:
     """The `failure` member; an environment's own message stays in the log."""
-    told = fault.kind in ("step-timeout", "partner", "judge")
+    told = fault.kind in ("step-timeout", "partner", "judge", "verifier")
     text = fault.message if told else FAILURE_TITLES[fault.kind]
     return {"kind": fault.kind, "turn": turn, "message": text}
 

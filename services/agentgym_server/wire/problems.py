@@ -56,6 +56,7 @@ KINDS: dict[str, Kind] = {
     "worker-lost": Kind(502, "Worker lost"),
     "partner": Kind(502, "Partner lost"),
     "judge": Kind(502, "Judge failed"),
+    "verifier": Kind(502, "Verifier failed"),
     "capacity": Kind(503, "All sessions in use"),
     "overloaded": Kind(503, "Queue full"),
     "partner-turn": Kind(503, "A partner has not acted yet"),

@@ -287,7 +287,7 @@ def _settle(reply: asyncio.Future[Any], message: dict[str, Any]) -> None:
         reply.set_exception(TaskUnplayable(message["message"]))
     elif message["fault"] == "step-timeout":
         reply.set_exception(HostFault("step-timeout", message["message"]))
-    elif message["fault"] in ("partner", "judge"):
+    elif message["fault"] in ("partner", "judge", "verifier"):
         reply.set_exception(dependency_fault(message["fault"], message["trace"]))
     else:
         reply.set_exception(internal_fault("an environment raised in its worker", message["trace"]))

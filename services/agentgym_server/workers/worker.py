@@ -2,8 +2,8 @@
 
 Requests are `{"op": "open" | "fork" | "step" | "open_seats" | "step_seats" | "drop" | "ping", "key": ...}`
 and more; all but `drop` get one reply, in order: `{"outcome": [...]}` (of seats an object), or `{"fault":
-"task" | "unplayable" | "step-timeout" | "partner" | "judge" | "internal", "message": ..., "trace": ...}`. The
-first message is `{"ready": true}`.
+"task" | "unplayable" | "step-timeout" | "partner" | "judge" | "verifier" | "internal", "message": ...,
+"trace": ...}`. The first message is `{"ready": true}`.
 
 A coroutine that waits gets `{"later": true}` in its place, and the worker goes on. Its own reply follows when
 it is done, with its `key`. It is cancelled at its deadline, and with its episode.

@@ -186,7 +186,7 @@ def test_debug_shows_the_traceback_before_the_line(capsys: pytest.CaptureFixture
 
 
 IMPORTABLE = (
-    *("alfworld", "ampo", "bfcl", "sotopia", "sql"),
+    *("alfworld", "ampo", "bfcl", "questions", "sotopia", "sql"),
     *("tau-airline", "tau-mock", "tau-retail", "tau-telecom", "webshop"),
 )
 
@@ -201,7 +201,7 @@ def test_nothing_imported_is_said_and_is_no_error(capsys: pytest.CaptureFixture[
     ("name", "what"),
     [
         *(("alfworld", "games"), ("ampo", "data"), ("bfcl", "tasks")),
-        *(("sotopia", "profiles"), ("webshop", "catalogue")),
+        *(("questions", "data"), ("sotopia", "profiles"), ("webshop", "catalogue")),
     ],
 )
 def test_a_broken_manifest_is_one_line(

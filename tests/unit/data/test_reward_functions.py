@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from agentevol.config.run import load
+from agentevol.config.sections import EnvironmentConfig
 from agentevol.core.errors import ConfigError, RunStopped
 from agentevol.data.rewards.reward_functions import episode_scores, reward_function, score_figures
 from agentevol.data.rewards.testing import example_episodes
+from agentevol.rollout.environments import reward_columns
 from agentgym_store.records import Failed, Sample, Terminated, Trajectory, Turn
 
 HERE = __name__
@@ -136,6 +138,7 @@ def two(first: object, second: object) -> list[float]:  # noqa: ARG001
         (f"{HERE}:NUMBER", {}, "is int, not a function of (episodes)"),
         (f"{HERE}:two", {}, "is no function of (episodes): missing a required argument: 'second'"),
         ("success", {"discount": 1.0}, "success has no option 'discount'; there are: none"),
+        ("good_accuracy", {"n": 0}, "option 'n' of good_accuracy cannot be 0"),
         ("discounted_return", {"discount": 2.0}, "option 'discount' of discounted_return cannot be 2.0"),
     ],
 )
@@ -180,3 +183,21 @@ def test_figures_of_scores_compare_them_with_returns():
     opposite = {name: -value for name, value in own.items()}
     assert score_figures(episodes, opposite)["reward_return_correlation"] == pytest.approx(-1.0)
     assert score_figures(episodes, {}) == {}
+
+
+def test_a_function_in_trls_convention_gets_columns_of_the_environment():
+    more = {"answer": lambda episode: "4\n6\n5" if episode.id == "b" else "5"}
+    function = reward_function(f"{HERE}:answered", {}, more)
+    assert episode_scores("answered", function, [WON, LOST]) == {"a": 0.0, "b": 1.0}
+
+
+def test_answers_of_questions_are_columns_of_runs_that_start_the_environment():
+    asked = EnvironmentConfig(name="questions")
+    columns = reward_columns(asked)
+    reply = episode("q", "16", env="questions", task_id="test/2/3")
+    assert {name: read(reply) for name, read in columns.items()} == {
+        "answer": "16",
+        "solution": "6 * 4 = 24. 40 - 24 = 20 - 4 = 16. The answer is 16.",
+    }
+    assert reward_columns(asked.model_copy(update={"url": "http://h:1"})) == {}
+    assert reward_columns(EnvironmentConfig(name="guess")) == {}
