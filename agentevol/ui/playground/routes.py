@@ -14,7 +14,7 @@ from agentevol.ui.playground.choice import environments_page, number, offers_pri
 from agentevol.ui.playground.options import BadOptions, fields_of_form, read_setup
 from agentevol.ui.playground.playground import Play, TaskQuery
 from agentevol.ui.playground.setups import Setup
-from agentevol.ui.playground.view import again, play_view, tasks_of
+from agentevol.ui.playground.view import again, again_at_once, play_view, tasks_of
 
 router = APIRouter()
 
@@ -122,6 +122,7 @@ def _shown(request: Request, context: Context, found: Play) -> HTMLResponse:
         here=address("play", found.id),
         reader=reader,
         again=again(found, context.playground.setups),
+        at_once=again_at_once(found, context.playground.setups),
         choose=tasks_of(found, context.playground.setups),
         table=str(context.playground.table),
     )

@@ -84,6 +84,7 @@ class PlayView:
     seats: tuple[str, ...]
     verdict: str = ""
     outcome: str = "none"
+    is_failed: bool = False
     detail: str = ""
     """Text of a failure."""
 
@@ -145,6 +146,7 @@ def play_view(play: Play) -> PlayView:
         play.seats,
         "" if episode is None else verdict(episode),
         "none" if episode is None else outcome(episode),
+        episode is not None and episode.ending.kind == "failed",
         "" if episode is None else getattr(episode.ending, "detail", ""),
     )
 
@@ -167,6 +169,22 @@ def again(play: Play, setups: Setups) -> str:
     """Address of the choice of a play's task."""
     task = {"q": play.request.task_id} if play.index is None else {"index": play.index}
     return address("play", env=play.setup.env, setup=setups.key(play.setup), split=play.request.split, **task)
+
+
+def again_at_once(play: Play, setups: Setups) -> dict[str, str]:
+    """Fields of the form that begins the same episode again."""
+    request = play.request
+    found = {
+        "env": play.setup.env,
+        "setup": setups.key(play.setup),
+        "split": request.split,
+        "task": request.task_id if play.index is None else "",
+        "index": "" if play.index is None else str(play.index),
+        "seed": str(request.seed),
+        "max_turns": "" if request.max_turns is None else str(request.max_turns),
+        "name": play.person.name.partition(":")[2],
+    }
+    return {name: value for name, value in found.items() if value}
 
 
 def tasks_of(play: Play, setups: Setups) -> str:
