@@ -33,6 +33,11 @@ PRIVATE: dict[str, Any] = {"private": True}
 shown, and it is not offered to people at other machines.
 """
 _SECRET = re.compile(r"(^|_)(key|keys|token|secret|password|passwd|credentials?)(_|$)", re.IGNORECASE)
+_MALFORMED = {
+    "int_parsing": "it should be a whole number",
+    "int_from_float": "it should be a whole number",
+    "float_parsing": "it should be a number",
+}
 _TRUTH = {"true": True, "false": False}
 _LIMITS = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to", "exclusiveMaximum": "below"}
 
@@ -93,7 +98,8 @@ class EnvironmentOption:
         try:
             return TypeAdapter(self.hint).validate_python(text)
         except ValidationError as cause:
-            told = " ".join(cause.errors(include_input=False, include_url=False)[0]["msg"].split())
+            error = cause.errors(include_input=False, include_url=False)[0]
+        told = _MALFORMED.get(error["type"], " ".join(error["msg"].split()))
         raise ValueError(told.removeprefix("Value error, ").replace("Input should be", "it should be", 1))
 
 

@@ -141,6 +141,7 @@ def _read(option: EnvironmentOption, text: str) -> OptionValue:
 def _told(option: EnvironmentOption, text: str, cause: ValueError) -> str:
     """One line about a wrong value, without it where it is private."""
     line = " ".join(str(cause).split())[:300].rstrip(".")
+    line = line[:1].upper() + line[1:]
     return (
         Setup("", ((option.name, text),), frozenset({option.name})).masked(line)
         if option.is_private

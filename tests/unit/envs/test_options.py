@@ -114,7 +114,9 @@ def test_a_text_is_read_by_the_type_of_its_option(
     ("name", "text", "told"),
     [
         ("size", "9", "it should be less than or equal to 8"),
-        ("size", "x", "it should be a valid integer, unable to parse string as an integer"),
+        ("size", "x", "it should be a whole number"),
+        ("size", "1.5", "it should be a whole number"),
+        ("share", "half", "it should be a number"),
         ("words", "odd", "3 letters are not even"),
         ("share", "nan", "it should be a finite number"),
         ("is_dark", "yes", "it should be true or false"),

@@ -45,7 +45,7 @@ def test_options_are_fields_with_types_defaults_and_descriptions(tmp_path: Path)
             assert '<details class="options"><summary>Options of rooms</summary>' in page
             assert 'placeholder="default: 4"' in field(page, "size")
             assert 'inputmode="numeric"' in field(page, "size")
-            assert "Number of <code>rooms</code>. from 1 to 9." in field(page, "size")
+            assert "Number of <code>rooms</code>. From 1 to 9." in field(page, "size")
             assert '<option value="">default: red</option>' in field(page, "colour")
             assert '<option value="blue">blue</option>' in field(page, "colour")
             assert '<option value="true">true</option>' in field(page, "is_dark")
@@ -86,8 +86,8 @@ def test_what_is_wrong_is_told_beside_its_field_and_what_was_typed_stays(tmp_pat
         reply = client.post("/play/environments", data=fields)
         assert reply.status_code == 400
         assert 'value="12"' in field(reply.text, "size")
-        assert 'role="alert">it should be less than or equal to 9.</span>' in field(reply.text, "size")
-        assert "it should be true or false." in field(reply.text, "is_dark")
+        assert 'role="alert">It should be less than or equal to 9.</span>' in field(reply.text, "size")
+        assert "It should be true or false." in field(reply.text, "is_dark")
         assert '<option value="blue" selected>' in field(reply.text, "colour")
         assert "role=" not in field(reply.text, "colour")
         assert '<details class="options" open>' in reply.text
@@ -97,10 +97,10 @@ def test_what_is_wrong_is_told_beside_its_field_and_what_was_typed_stays(tmp_pat
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("x" * 9_000, "it has 9,000 characters, of at most 8,192."),
-        ("a\nb", "it has a line break, or another character that cannot be printed."),
-        ("\x00", "it has a line break, or another character that cannot be printed."),
-        (HOSTILE, "it has a line break, or another character that cannot be printed."),
+        ("x" * 9_000, "It has 9,000 characters, of at most 8,192."),
+        ("a\nb", "It has a line break, or another character that cannot be printed."),
+        ("\x00", "It has a line break, or another character that cannot be printed."),
+        (HOSTILE, "It has a line break, or another character that cannot be printed."),
     ],
 )
 def test_hostile_values_are_refused(tmp_path: Path, text: str, told: str) -> None:
